@@ -1,0 +1,233 @@
+"""./dev sets up once, notices when it must again, and says plainly what it cannot do."""
+
+import sys
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+from typing import Any  # ./dev is a script: what is loaded from it has no types
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Load ./dev as a module that takes an empty folder for its checkout."""
+    loader = SourceFileLoader("dev", str(ROOT / "dev"))
+    spec = spec_from_loader("dev", loader)
+    assert spec
+    dev = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "dev", dev)
+    loader.exec_module(dev)
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[project]")
+    return dev
+
+
+@pytest.fixture
+def environment(dev: ModuleType, tmp_path: Path) -> Any:
+    lock = tmp_path / "dev.txt"
+    lock.write_text("one==1.0")
+    return dev.Environment(tmp_path / "venv", lock, ())
+
+
+@pytest.fixture
+def stages(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record the stages of set-up instead of going through them."""
+    gone_through: list[str] = []
+
+    def build(environment: Any) -> None:
+        gone_through.append("build")
+        environment.stamp.unlink(missing_ok=True)
+        python = Path(environment.program("python"))
+        python.parent.mkdir(parents=True, exist_ok=True)
+        python.touch()
+
+    monkeypatch.setattr(dev, "build", build)
+    monkeypatch.setattr(dev, "install_project", lambda _: gone_through.append("project"))
+    return gone_through
+
+
+def test_an_environment_is_set_up_once(dev: Any, environment: Any, stages: list[str]) -> None:
+    dev.make_ready(environment)
+    dev.make_ready(environment)
+    assert stages == ["build", "project"]
+
+
+def test_a_changed_lock_means_a_new_environment(
+    dev: Any, environment: Any, stages: list[str]
+) -> None:
+    dev.make_ready(environment)
+    environment.lock.write_text("one==2.0")
+    dev.make_ready(environment)
+    assert stages == ["build", "project", "build", "project"]
+
+
+def test_changed_settings_mean_only_a_new_installation_of_the_project(
+    dev: Any, environment: Any, stages: list[str]
+) -> None:
+    dev.make_ready(environment)
+    (dev.ROOT / "pyproject.toml").write_text("[project]\nname = 'tarry'")
+    dev.make_ready(environment)
+    assert stages == ["build", "project", "project"]
+
+
+def test_another_python_means_a_new_environment(
+    dev: Any, environment: Any, stages: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dev.make_ready(environment)
+    monkeypatch.setattr(sys, "version", "4.0")
+    dev.make_ready(environment)
+    assert stages == ["build", "project", "build", "project"]
+
+
+def test_a_moved_checkout_means_a_new_environment(
+    dev: Any, environment: Any, stages: list[str], tmp_path: Path
+) -> None:
+    dev.make_ready(environment)
+    moved = environment.folder.rename(tmp_path / "moved")
+    dev.make_ready(dev.Environment(moved, environment.lock, ()))
+    assert stages == ["build", "project", "build", "project"]
+
+
+def test_a_lost_python_means_a_new_environment(
+    dev: Any, environment: Any, stages: list[str]
+) -> None:
+    dev.make_ready(environment)
+    Path(environment.program("python")).unlink()
+    dev.make_ready(environment)
+    assert stages == ["build", "project", "build", "project"]
+
+
+def test_an_interrupted_stage_is_gone_through_again(
+    dev: Any, environment: Any, stages: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    for stage in ("build", "install_project"):
+        with monkeypatch.context() as patch:
+            patch.setattr(dev, stage, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                dev.make_ready(environment)
+    dev.make_ready(environment)
+    assert stages == ["build", "project"]
+
+
+@pytest.mark.parametrize(
+    ("root", "fetched"),
+    [
+        (True, ["apt-get", "install", "--yes", "--no-install-recommends", "python3-venv"]),
+        (False, ["apt-get", "download", "python3-pip-whl"]),
+    ],
+    ids=["root", "ordinary user"],
+)
+def test_a_python_without_venv_is_helped_by_a_debian_package(
+    dev: Any,
+    environment: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    root: bool,  # noqa: FBT001 - pytest passes it by name
+    fetched: list[str],
+) -> None:
+    wheel = environment.folder / "borrowed/usr/share/python-wheels/pip-1-py3-none-any.whl"
+    ran: list[list[str]] = []
+
+    def run(command: list[str], _: object = None) -> bool:
+        ran.append(command)
+        if "--without-pip" in command:
+            environment.folder.mkdir()
+        if "dpkg-deb" in command:
+            wheel.parent.mkdir(parents=True)
+            wheel.touch()
+        return command[1:3] != ["-m", "venv"]
+
+    monkeypatch.setattr(dev, "succeeds", run)
+    monkeypatch.setattr(dev, "must", run)
+    monkeypatch.setattr(dev, "can_apt", lambda: True)
+    monkeypatch.setattr(dev, "is_root", lambda: root)
+    pip = dev.make_venv(environment)
+    assert fetched in ran
+    assert pip[1:] == (["-m", "pip"] if root else [str(wheel / "pip")])
+
+
+def test_without_venv_and_without_packages_one_line_says_what_to_do(
+    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dev, "succeeds", lambda *_: False)
+    monkeypatch.setattr(dev, "can_apt", lambda: False)
+    with pytest.raises(dev.Stop, match="install Python's venv module"):
+        dev.make_venv(environment)
+
+
+def test_an_old_python_is_told_so_in_one_line(
+    dev: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 12, "final", 0))
+    assert dev.main(["test"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "3.11 or newer" in line
+    assert "3.10.12" in line
+
+
+def test_an_interrupted_command_leaves_without_a_traceback(
+    dev: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dev, "make_ready", interrupted)
+    assert dev.main(["run"]) == 130
+
+
+def test_an_unknown_benchmark_is_answered_with_the_known_ones(
+    dev: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (dev.ROOT / "benchmarks").mkdir()
+    (dev.ROOT / "benchmarks" / "overhead.py").touch()
+    assert dev.main(["bench", "speed"]) == 2
+    assert capsys.readouterr().err == "dev: no benchmark is named speed; there are: overhead\n"
+
+
+def test_one_failing_step_does_not_keep_the_others_from_running(
+    dev: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def step(name: str, code: str, *, closing_words: bool = False) -> object:
+        return dev.Step(name, [sys.executable, "-c", code], closing_words)
+
+    chosen = [
+        step("one", "print('hidden'); print('== in short ==')", closing_words=True),
+        step("two", "print('what went wrong'); raise SystemExit(3)"),
+        step("three", "print('hidden')"),
+    ]
+    monkeypatch.setattr(dev, "make_ready", lambda _: None)
+    monkeypatch.setattr(dev, "steps", lambda *, fast: [] if fast else chosen)
+    assert dev.main(["test"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in said] == [
+        ["one", "ok"],
+        ["in", "short"],
+        ["two", "FAILED"],
+        ["what", "went"],
+        ["three", "ok"],
+        ["FAILED:", "two"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["--index-url x", "-i x", "--find-links x", "one @ file:x", "# from https://x"],
+)
+def test_a_lock_that_names_an_address_is_refused(
+    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    def resolve(command: list[str]) -> None:
+        draft = command[command.index("--output-file") + 1]
+        (dev.ROOT / draft).write_text(f"one==2.0\n{line}\n")
+
+    monkeypatch.setattr(dev, "must", resolve)
+    with pytest.raises(dev.Stop, match="would name an address"):
+        dev.make_lock(environment, upgrade=True)
+    assert [path.name for path in dev.ROOT.glob("dev.*")] == ["dev.txt"]
+    assert environment.lock.read_text() == "one==1.0"

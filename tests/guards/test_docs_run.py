@@ -1,0 +1,135 @@
+"""Every code block of the README and the docs runs, page by page, top to bottom.
+
+- ``python`` blocks of a page share one namespace and a fresh folder to work in.
+- ``<!-- file: NAME -->`` above a block: it is written to that file instead of being run.
+- ``console`` blocks: each ``$ tarry ...`` must succeed; ``<!-- check -->`` above the block: what it
+  prints must be what the page shows.
+- https://api.example.com is answered by a server that says 503 to the first request of each path.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PUBLIC_ADDRESS = "https://api.example.com"
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<note>[^\n]+) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+COMMAND = re.compile(r"^\$ (?P<command>.*(?:\\\n.*)*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: the comment above it, its language, its text and the text's first line."""
+
+    note: str
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: str) -> Iterator[Block]:
+    """Give a page's blocks in order."""
+    for found in BLOCK.finditer(page):
+        line = page.count("\n", 0, found.start("text")) + 1
+        yield Block(found["note"] or "", found["language"], found["text"], line)
+
+
+class Flaky(BaseHTTPRequestHandler):
+    """Refuses the first request of each path and answers the ones after it."""
+
+    protocol_version = "HTTP/1.1"
+    server: "FlakyServer"
+
+    def answer(self) -> None:
+        """Read the request to its end, then answer."""
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        known = self.path in self.server.known_paths
+        self.server.known_paths.add(self.path)
+        body = json.dumps({"ok": known}).encode()
+        self.send_response(200 if known else 503)
+        if not known:
+            self.send_header("Retry-After", "0")
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815 - http.server's names
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+
+class FlakyServer(ThreadingHTTPServer):
+    """Remembers which paths it was asked for."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Flaky)
+        self.known_paths: set[str] = set()
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with FlakyServer() as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_runs_from_top_to_bottom(
+    page: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main = ModuleType("__main__")
+    monkeypatch.setitem(sys.modules, "__main__", main)  # so that a page's classes can be pickled
+    for block in blocks(page.read_text().replace(PUBLIC_ADDRESS, address)):
+        if block.note.startswith("file: "):
+            Path(block.note.removeprefix("file: ")).write_text(block.text)
+        elif block.language == "python":
+            as_on_the_page = "\n" * (block.line - 1) + block.text  # keeps tracebacks' line numbers
+            exec(compile(as_on_the_page, page, "exec"), vars(main))  # noqa: S102 - our own docs
+        elif block.language == "console":
+            run_commands(block)
+
+
+def run_commands(block: Block) -> None:
+    """Run a block's tarry commands; others (installing, say) are only for the reader."""
+    for found in COMMAND.finditer(block.text):
+        program, *arguments = shlex.split(found["command"])
+        if program == "tarry":
+            printed = tarry_prints(arguments)
+            if block.note == "check":
+                assert printed.rstrip() == found["shown"].rstrip()
+
+
+def tarry_prints(arguments: list[str]) -> str:
+    """Run the installed command as a terminal of fixed width would and return what it prints."""
+    result = subprocess.run(
+        [Path(sys.executable).with_name("tarry"), *arguments],
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout

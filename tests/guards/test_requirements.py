@@ -1,0 +1,30 @@
+"""The locks pin everything by hash and say nothing about where packages come from."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LOCKS = sorted((ROOT / "requirements").iterdir())
+PINNED = re.compile(r"[\w.-]+==[\w.!+]+( ; .+)?")
+
+
+def requirements(lock: Path) -> list[str]:
+    """Give each requirement with its hashes as one line, comments left out."""
+    said = re.sub(r"^\s*#.*\n", "", lock.read_text(), flags=re.MULTILINE)
+    return said.replace("\\\n", "").splitlines()
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_a_lock_names_no_host_and_no_index(lock: Path) -> None:
+    assert not re.findall(r".*(?:://|www\.|--(?!hash)\w+| @ ).*", lock.read_text())
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_every_requirement_is_pinned_to_one_version_and_its_hashes(lock: Path) -> None:
+    for requirement in requirements(lock):
+        name_and_version, *hashes = requirement.split(" --hash=")
+        assert PINNED.fullmatch(name_and_version.strip())
+        assert hashes
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", one.strip()) for one in hashes)
