@@ -187,7 +187,7 @@ def test_an_unknown_benchmark_is_answered_with_the_known_ones(
     (dev.ROOT / "benchmarks").mkdir()
     (dev.ROOT / "benchmarks" / "overhead.py").touch()
     assert dev.main(["bench", "speed"]) == 2
-    assert capsys.readouterr().err == "dev: no benchmark is named speed; there are: overhead\n"
+    assert capsys.readouterr().err == "dev: No benchmark is named speed. There are: overhead\n"
 
 
 def test_one_failing_step_does_not_keep_the_others_from_running(
