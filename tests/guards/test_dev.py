@@ -101,6 +101,15 @@ def test_a_lost_python_means_a_new_environment(
     assert stages == ["build", "project", "build", "project"]
 
 
+def test_half_a_stamp_means_a_new_environment(
+    dev: Any, environment: Any, stages: list[str]
+) -> None:
+    dev.make_ready(environment)
+    environment.stamp.write_text('{"folder": ')
+    dev.make_ready(environment)
+    assert stages == ["build", "project", "build", "project"]
+
+
 def test_an_interrupted_stage_is_gone_through_again(
     dev: Any, environment: Any, stages: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,3 +240,14 @@ def test_a_lock_that_names_an_address_is_refused(
         dev.make_lock(environment, upgrade=True)
     assert [path.name for path in dev.ROOT.glob("dev.*")] == ["dev.txt"]
     assert environment.lock.read_text() == "one==1.0"
+
+
+def test_the_doctor_says_what_is_missing_and_what_to_do(
+    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(dev, "DEV", environment)
+    monkeypatch.setattr(dev, "BENCH", environment)
+    assert dev.main(["doctor"]) == 0
+    environment.lock.unlink()
+    assert dev.main(["doctor"]) == 2
+    assert "restore dev.txt from version control" in capsys.readouterr().out
