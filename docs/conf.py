@@ -1,11 +1,11 @@
 """Settings of the documentation."""
 
-from importlib.metadata import version
+from importlib import metadata
 
 project = "tarry"
 author = "The tarry maintainers"
 copyright = author
-release = version("tarry")
+version = release = metadata.version("tarry")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_heading_anchors = 3
