@@ -1,0 +1,224 @@
+"""A circuit breaker to share between functions: the rule of `core.breaker` with a history."""
+
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import ParamSpec, Self, TypeVar
+
+from tarry.call.matching import Judge, On, judge_of
+from tarry.call.plan import plan_of
+from tarry.call.shared import Guard
+from tarry.call.world import world
+from tarry.call.wrap import wrap
+from tarry.core import breaker as core
+from tarry.core.breaker import FAILED, IGNORED, PASSED, BreakerRule, BreakerState, Phase, Verdict
+from tarry.core.checks import Seconds
+from tarry.core.policy import Policy
+from tarry.core.window import slot_end
+from tarry.errors import CircuitOpen
+from tarry.observe.events import BreakerMoved
+from tarry.observe.stream import Listener, emit
+
+Params = ParamSpec("Params")
+Returned = TypeVar("Returned")
+
+ONCE = Policy(attempts=1, within=None)
+
+
+class Breaker(Guard):
+    """Stops calling what keeps failing, and finds out with few calls when it works again.
+
+    Opens on `failures` in a row; with `rate`, when that share of at least `minimum` calls in the
+    last `window` seconds failed; with `slow`, when a share of `slow_rate` took longer than that.
+    While open, calls raise CircuitOpen. After `open_for` seconds (up to a share of `jitter` less,
+    so that not all processes knock at once) `probes` calls are let through; if most pass it
+    closes, else it opens again, `growth` times as long, `longest` at most. A probe that does not
+    report within `lease` seconds is given up for lost, and another may go.
+
+    Hand it to `retry(breaker=...)`, where `on=` says what a failure is, or use it alone: as a
+    decorator or as `with breaker.calling():`; then `on` here says which exceptions are failures.
+    """
+
+    __slots__ = (
+        "_in_a_row",
+        "_judge",
+        "_on",
+        "_passed",
+        "_slot",
+        "_slot_ends_at",
+        "_state",
+        "rule",
+    )
+
+    def __init__(  # noqa: PLR0913  one argument a setting
+        self,
+        failures: int | None = 5,
+        open_for: Seconds = 30.0,
+        *,
+        rate: float | None = None,
+        minimum: int = 20,
+        window: Seconds = 10.0,
+        slow: Seconds | None = None,
+        slow_rate: float = 0.5,
+        growth: float = 1.0,
+        longest: Seconds | None = None,
+        jitter: float = 0.1,
+        probes: int = 1,
+        lease: Seconds | None = None,
+        on: On = Exception,
+        name: str = "breaker",
+    ) -> None:
+        super().__init__(name)
+        self.rule = BreakerRule(
+            failures=failures,
+            open_for=open_for,
+            rate=rate,
+            minimum=minimum,
+            window=window,
+            slow=slow,
+            slow_rate=slow_rate,
+            growth=growth,
+            longest=longest,
+            jitter=jitter,
+            probes=probes,
+            lease=lease,
+        )
+        self._in_a_row = not self.rule.windowed
+        self._on = on
+        self._judge = judge_of(on)
+        self._state = BreakerState()
+        self._passed = 0  # of the slice `_slot`, not in the state yet: most calls just add one here
+        self._slot = 0
+        self._slot_ends_at = 0.0
+
+    def __repr__(self) -> str:
+        return f"<Breaker {self.name!r}: {self.phase}>"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        settings = {field: getattr(self.rule, field) for field in BreakerRule.__fields__}
+        return partial(Breaker, **settings, on=self._on, name=self.name), ()
+
+    def __call__(self, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
+        """Guard a function, coroutine or generator: a decorator, without any retrying."""
+        return wrap(plan_of(ONCE, on=self._on, breaker=self), function)
+
+    def calling(self) -> "Calling":
+        """Guard a block: ``with breaker.calling(): ...``."""
+        return Calling(self, self._judge)
+
+    @property
+    def phase(self) -> Phase:
+        """Closed, open or half-open."""
+        return self._state.phase
+
+    @property
+    def retry_at(self) -> float | None:
+        """When a call may be let through again (monotonic clock); None while it is closed."""
+        state = self._state
+        return None if state.phase is Phase.CLOSED else core.retry_at(state)
+
+    def enter(self, hooks: tuple[Listener, ...] = ()) -> int:
+        """Ask to make a call: a ticket to report with, or CircuitOpen."""
+        ticket: int | None = self._state.ticket
+        if ticket:  # closed; the state is a frozen value, so one read without the lock is enough
+            return ticket
+        now = world.clock()
+        with self._lock:
+            before = self._state
+            self._state, ticket = core.admit(self.rule, before, now)
+            after = self._state
+        self._tell(before, after, hooks)
+        if ticket is None:
+            retry_at = core.retry_at(after)
+            raise CircuitOpen(self.name, retry_at, max(0.0, retry_at - now))
+        return ticket
+
+    def leave(
+        self, ticket: int, verdict: Verdict, began_at: float, hooks: tuple[Listener, ...] = ()
+    ) -> None:
+        """Report how the call with this ticket went, and when it began."""
+        state = self._state
+        if verdict is PASSED and ticket == state.ticket and not state.streak and self._in_a_row:
+            return
+        now = world.clock()
+        with self._lock:
+            before = self._state
+            if verdict is PASSED and self._passes_quietly(ticket, now - began_at):
+                self._pass(now)
+                return
+            self._count()
+            took, draw = now - began_at, world.draw
+            self._state = core.record(
+                self.rule, self._state, ticket, verdict, took=took, now=now, draw=draw
+            )
+            after = self._state
+        self._tell(before, after, hooks)
+
+    def trip(self) -> None:
+        """Open it by hand."""
+        with self._lock:
+            before = self._state
+            if before.phase is not Phase.OPEN:
+                now = world.clock()
+                self._state = core.opened(self.rule, before, now=now, draw=world.draw())
+            after = self._state
+        self._tell(before, after, ())
+
+    def reset(self) -> None:
+        """Close it by hand and forget what happened."""
+        with self._lock:
+            before = self._state
+            self._passed = 0
+            self._state = core.closed(before)
+            after = self._state
+        self._tell(before, after, ())
+
+    def _passes_quietly(self, ticket: int, took: float) -> bool:
+        """Whether a call that passed just adds one to the calls that did."""
+        state, slow = self._state, self.rule.slow
+        return ticket == state.ticket and not state.streak and (slow is None or took <= slow)
+
+    def _pass(self, now: float) -> None:
+        """Count a call that passed while all is well, without a step of the state."""
+        if now >= self._slot_ends_at:
+            self._count()
+            self._slot = self.rule.slot(now)
+            self._slot_ends_at = slot_end(self._slot, self.rule.window)
+        self._passed += 1
+
+    def _count(self) -> None:
+        if self._passed:
+            self._state = core.succeed(self._state, self._passed, self._slot)
+            self._passed = 0
+
+    def _tell(self, before: BreakerState, after: BreakerState, hooks: tuple[Listener, ...]) -> None:
+        if before.phase is not after.phase:
+            emit(BreakerMoved(self.name, before.phase, after.phase, core.retry_at(after)), hooks)
+
+
+class Calling:
+    """One guarded block."""
+
+    __slots__ = ("_began_at", "_breaker", "_judge", "_ticket")
+
+    def __init__(self, breaker: Breaker, judge: Judge) -> None:
+        self._breaker = breaker
+        self._judge = judge
+
+    def __enter__(self) -> Self:
+        self._ticket = self._breaker.enter()
+        self._began_at = world.clock()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        verdict = IGNORED
+        if error is None:
+            verdict = PASSED
+        elif isinstance(error, Exception) and self._judge(error) is not None:
+            verdict = FAILED
+        self._breaker.leave(self._ticket, verdict, self._began_at)

@@ -1,0 +1,277 @@
+"""An effort: one call with all its attempts. It knows everything and does nothing.
+
+The drivers in `sync`, `aio` and `block` make the attempts and the waits; an effort tells them after
+each attempt what comes next. All of its state is its own, so calls cannot disturb each other.
+"""
+
+import math
+from typing import TYPE_CHECKING
+
+from tarry.call.plan import Plan
+from tarry.call.scope import (
+    ATTEMPT,
+    ENDED,
+    Scope,
+    hindrance,
+    inherited_deadline,
+    inside,
+    left_of,
+    switch,
+)
+from tarry.call.world import world
+from tarry.core.breaker import FAILED, IGNORED, PASSED, Verdict
+from tarry.core.decide import decide
+from tarry.core.outcome import (
+    Again,
+    Decision,
+    Failure,
+    GiveUp,
+    Kind,
+    Outcome,
+    Pending,
+    Success,
+    Why,
+)
+from tarry.errors import AttemptTimedOut, CircuitOpen, GaveUp
+from tarry.observe.events import Attempted, Event, GivenUp, Retrying, Succeeded
+from tarry.observe.stream import emit, stream
+
+if TYPE_CHECKING:
+    from tarry.call.plan import Circuit
+
+SUCCESS, PENDING, FAILURE = Success(), Pending(), Failure()
+NOT_NAMED = Failure(Kind.PERMANENT)
+CUT_OFF = Failure(Kind.TIMEOUT)
+NO_TICKET = 0
+NOTE = "tarry: "
+
+
+class Effort:
+    """Follow one call from its first attempt to its end; its own past, for `decide` to ask."""
+
+    __slots__ = (
+        "_began_at",
+        "_error",
+        "_outer",
+        "_plan",
+        "_result",
+        "_ticket",
+        "attempts",
+        "deadline_at",
+        "delay",
+        "memory",
+        "scope",
+        "started_at",
+    )
+
+    def __init__(
+        self,
+        plan: Plan,
+        outer: Scope | None,
+        started_at: float,
+        attempts: int = 0,
+        scope: Scope | None = None,
+    ) -> None:
+        self._plan = plan
+        self._outer = outer
+        self._began_at = started_at
+        self._ticket = NO_TICKET
+        self._error: Exception | None = None
+        self._result: object = None
+        self.attempts = attempts
+        self.started_at = started_at
+        if outer is None:
+            self.deadline_at = math.inf
+            self.scope = scope or [started_at + plan.within, plan.first]
+        else:
+            self.deadline_at = inherited_deadline(outer)
+            deadline, nested = started_at + plan.within, plan.policy.nested
+            self.scope = inside(outer, deadline, plan.first, nested=nested)
+        self.memory: float | None = None
+        self.delay = 0.0
+
+    def begin(self) -> None:
+        """An attempt begins, unless the breaker refuses it."""
+        plan = self._plan
+        if self.attempts:
+            if plan.breaker is not None:
+                self._return_to(plan.breaker)
+            self.attempts += 1
+            self.scope[ATTEMPT] = self.attempts
+            self._began_at = world.clock()
+            return
+        self.attempts = 1
+        if plan.breaker is not None:
+            self._ticket = plan.breaker.enter(plan.hooks)
+        if plan.budget is not None:
+            plan.budget.call(self._began_at)
+
+    def after_error(self, error: Exception) -> bool:
+        """Whether another attempt follows, after `delay`; if not, the error is to be raised."""
+        plan, now = self._plan, world.clock()
+        outcome = plan.judge(error) or self._unnamed(error)
+        if self._ticket:
+            self._report(IGNORED if outcome is NOT_NAMED else FAILED)
+        decision = decide(plan.policy, self, outcome, now=now, draw=world.draw)
+        if not plan.light or self._outer is not None or stream.listeners or switch.everywhere:
+            decision = self._reviewed(decision, outcome, error, now)
+        if isinstance(decision, Again):
+            self.delay, self.memory = decision.delay, decision.memory
+            return True
+        if isinstance(decision, GiveUp) and (outcome is not NOT_NAMED or self.attempts > 1):
+            self._note(error, decision, now)
+        return False
+
+    def after_result(self, result: object) -> bool:
+        """Whether the result is wanted; if not, another attempt follows, after `delay`."""
+        plan = self._plan
+        if not plan.takes_any_result:
+            outcome = self._judge_result(result)
+            if outcome is not SUCCESS:
+                return self._after_unwanted(result, outcome)
+        if plan.breaker is not None:
+            ticket, self._ticket = self._ticket, NO_TICKET
+            plan.breaker.leave(ticket, PASSED, self._began_at, plan.hooks)
+        if plan.budget is not None:
+            plan.budget.succeed(retried=self.attempts > 1)
+        if stream.listeners or plan.hooks:
+            self._tell_success()
+        return True
+
+    def close(self) -> None:
+        """The call is over, however it ended.
+
+        An attempt that has not reported was cancelled, or the program is ending: that says nothing
+        about what was called. The last error goes: its traceback holds frames that hold this.
+        """
+        self.scope[ATTEMPT] = ENDED
+        if self._ticket:
+            self._report(IGNORED)
+        self._error = self._result = None
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds left for the call; None is no limit."""
+        return left_of(self.scope)
+
+    def _after_unwanted(self, result: object, outcome: Outcome) -> bool:
+        now = world.clock()
+        if self._ticket:
+            self._report(FAILED if isinstance(outcome, Failure) else PASSED)
+        decision = decide(self._plan.policy, self, outcome, now=now, draw=world.draw)
+        decision = self._reviewed(decision, outcome, None, now)
+        if isinstance(decision, GiveUp):
+            raise self._gave_up(decision, result, now)
+        if isinstance(decision, Again):
+            self.delay, self.memory = decision.delay, decision.memory
+        self._result = result
+        return False
+
+    def _return_to(self, breaker: "Circuit") -> None:
+        """Ask the breaker again; if it has opened meanwhile, the last failure is the answer."""
+        refused: GiveUp | None = None
+        try:
+            self._ticket = breaker.enter(self._plan.hooks)
+        except CircuitOpen as refusal:
+            refused = GiveUp(Why.CIRCUIT, refusal.retry_in)
+        error, self._error = self._error, None
+        if refused is None:
+            return
+        now = world.clock()
+        self._tell(self._given_up(refused, error, now))
+        if error is None:
+            raise self._gave_up(refused, self._result, now)
+        self._note(error, refused, now)
+        try:
+            raise error
+        finally:
+            del error  # this frame is in its traceback now
+
+    def _unnamed(self, error: Exception) -> Failure:
+        """An exception that `on` does not name: only a cut of our own is retried all the same."""
+        own = isinstance(error, AttemptTimedOut) and error.plan is self._plan
+        return CUT_OFF if own else NOT_NAMED
+
+    def _judge_result(self, result: object) -> Outcome:
+        plan = self._plan
+        if plan.on_result is not None and (answer := plan.on_result(result)):
+            return answer if isinstance(answer, Failure) else FAILURE
+        if plan.until is not None and not plan.until(result):
+            return PENDING
+        return SUCCESS
+
+    def _report(self, verdict: Verdict) -> None:
+        """Tell the breaker how the attempt went; a ticket is good for one report."""
+        ticket, self._ticket = self._ticket, NO_TICKET
+        if self._plan.breaker is not None:
+            self._plan.breaker.leave(ticket, verdict, self._began_at, self._plan.hooks)
+
+    def _reviewed(
+        self, decision: Decision, outcome: Outcome, error: Exception | None, now: float
+    ) -> Decision:
+        """The decision after the guards have had their say, told to whoever listens."""
+        if isinstance(decision, Again):
+            decision = self._guarded(decision, outcome, now)
+            if self._plan.breaker is not None:
+                self._error = error
+        if stream.listeners or self._plan.hooks:
+            self._tell_failure(decision, outcome, error, now)
+        return decision
+
+    def _guarded(self, again: Again, outcome: Outcome, now: float) -> Again | GiveUp:
+        """The guards' word on another attempt. A poll feeds no budget, and asks none."""
+        plan = self._plan
+        hindered = hindrance(self._outer, nested=plan.policy.nested)
+        if hindered is not None:
+            return GiveUp(hindered)
+        if plan.breaker is not None:
+            retry_at = plan.breaker.retry_at
+            if retry_at is not None and now + again.delay < retry_at:
+                # It would be refused after the wait: better to say so before.
+                return GiveUp(Why.CIRCUIT, retry_at - now)
+        if plan.budget is None or outcome is PENDING or plan.budget.take(now):
+            return again
+        return GiveUp(Why.BUDGET)
+
+    def _gave_up(self, decision: GiveUp, result: object, now: float) -> GaveUp:
+        return GaveUp(
+            decision.why,
+            attempts=self.attempts,
+            elapsed=now - self.started_at,
+            last=result,
+            retry_after=decision.retry_after,
+        )
+
+    def _note(self, error: Exception, decision: GiveUp, now: float) -> None:
+        """Say on the error what was tried. One note, however often the same error comes by."""
+        if decision.why is Why.NESTED:  # the outer retry will have the last word
+            return
+        tries = "attempt" if self.attempts == 1 else "attempts"
+        elapsed = now - self.started_at
+        note = f"{NOTE}gave up after {self.attempts} {tries} in {elapsed:.3g} s: {decision.why}"
+        notes = getattr(error, "__notes__", None)
+        if isinstance(notes, list):
+            notes[:] = [other for other in notes if not str(other).startswith(NOTE)]
+        error.add_note(note)
+
+    def _tell_success(self) -> None:
+        name, now = self._plan.name, world.clock()
+        self._tell(Attempted(name, self.attempts, now - self._began_at, SUCCESS, None))
+        self._tell(Succeeded(name, self.attempts, now - self.started_at))
+
+    def _tell_failure(
+        self, decision: Decision, outcome: Outcome, error: Exception | None, now: float
+    ) -> None:
+        name, attempts = self._plan.name, self.attempts
+        self._tell(Attempted(name, attempts, now - self._began_at, outcome, error))
+        if isinstance(decision, Again):
+            self._tell(Retrying(name, attempts, decision.delay, outcome, error))
+        elif isinstance(decision, GiveUp):
+            self._tell(self._given_up(decision, error, now))
+
+    def _given_up(self, decision: GiveUp, error: Exception | None, now: float) -> GivenUp:
+        elapsed, why, retry_after = now - self.started_at, decision.why, decision.retry_after
+        return GivenUp(self._plan.name, self.attempts, elapsed, why, retry_after, error)
+
+    def _tell(self, event: Event) -> None:
+        emit(event, self._plan.hooks)

@@ -1,0 +1,60 @@
+"""Which exceptions are retried: `on=` turned into one question."""
+
+from collections.abc import Callable, Iterable
+
+from tarry.call.shape import is_coroutine_function
+from tarry.core.outcome import Failure
+from tarry.errors import PolicyError, Refused
+
+Predicate = Callable[[Exception], bool | Failure]
+On = type[Exception] | Predicate | Iterable[type[Exception] | Predicate]
+Judge = Callable[[Exception], Failure | None]
+
+FAILED = Failure()
+_WANTED = (
+    "a subclass of Exception, a function that takes the exception and returns True, False or a "
+    "Failure, or a tuple of these (cancellation and exit are never retried)"
+)
+
+
+def judge_of(on: On) -> Judge:
+    """The question put to an exception: the failure it is, or None if it is not retried."""
+    named = tuple(on) if isinstance(on, (tuple, list, set, frozenset)) else (on,)
+    if not named:
+        raise PolicyError("on", on, _WANTED)
+    types: tuple[type[Exception], ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+    for one in named:
+        # A class is a class even if its metaclass makes it look like something to call.
+        if isinstance(one, type):
+            types = (*types, _retryable(one))
+        elif callable(one) and not is_coroutine_function(one):
+            predicates = (*predicates, one)
+        else:
+            raise PolicyError("on", one, _WANTED)
+    waits_for_guards = any(issubclass(one, Refused) for one in types)
+
+    def judge(error: Exception) -> Failure | None:
+        if isinstance(error, types):
+            if not isinstance(error, Refused):
+                return FAILED
+            # Whoever did not ask for it must not hammer on a circuit that is open.
+            wait = getattr(error, "retry_in", None)
+            return Failure(retry_after=wait) if waits_for_guards else None
+        for predicate in predicates:
+            if answer := predicate(error):
+                return answer if isinstance(answer, Failure) else FAILED
+        return None
+
+    return judge
+
+
+def never(error: Exception) -> Failure | None:  # noqa: ARG001  a Judge like any other
+    """No exception is retried: only the result is judged."""
+    return None
+
+
+def _retryable(kind: type) -> type[Exception]:
+    if not issubclass(kind, Exception):
+        raise PolicyError("on", kind, _WANTED)
+    return kind

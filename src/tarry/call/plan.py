@@ -1,0 +1,123 @@
+"""A plan: all that is settled about a call before it is made."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from tarry.call.matching import Judge, On, judge_of, never
+from tarry.call.scope import ENDED
+from tarry.call.shape import is_coroutine_function
+from tarry.core.checks import flag, one_of, word
+from tarry.core.outcome import Failure
+from tarry.core.policy import Policy
+from tarry.core.value import Value
+from tarry.errors import DecorationError, PolicyError
+from tarry.observe.stream import Listener
+
+Until = Callable[[Any], bool]
+OnResult = Callable[[Any], bool | Failure]
+Predicate = TypeVar("Predicate", bound=Callable[..., object])
+
+
+if TYPE_CHECKING:
+    from tarry.core.breaker import Verdict
+
+    class Budget(Protocol):
+        """What an effort asks of a budget; `Quota` and `Ratio` are the ones there are."""
+
+        def call(self, now: float) -> None:
+            """A call begins."""
+
+        def take(self, now: float) -> bool:
+            """May one more retry be made? It counts from here on."""
+
+        def succeed(self, *, retried: bool) -> None:
+            """A call succeeded, at its first attempt or at a retry."""
+
+    class Circuit(Protocol):
+        """What an effort asks of a breaker; `Breaker` is the one there is."""
+
+        @property
+        def retry_at(self) -> float | None:
+            """When a call may be let through again; None is at once."""
+
+        def enter(self, hooks: tuple[Listener, ...]) -> int:
+            """Ask to make a call: a ticket to report with, or CircuitOpen."""
+
+        def leave(
+            self, ticket: int, verdict: Verdict, began_at: float, hooks: tuple[Listener, ...]
+        ) -> None:
+            """Report how the call with this ticket went, and when it began."""
+
+
+class Plan(Value):
+    """A policy, what it is to retry, and the guards that have a say.
+
+    `within` is the policy's, as a number. `takes_any_result` and `light` say that a result needs no
+    judging, and that a first attempt that succeeds is nobody's business. `first` is the number of
+    the first attempt in the scope: who makes only one is no retrying scope for the calls inside.
+    """
+
+    policy: Policy
+    judge: Judge
+    until: Until | None
+    on_result: OnResult | None
+    budget: "Budget | None"
+    breaker: "Circuit | None"
+    hooks: tuple[Listener, ...]
+    name: str
+    scoped: bool
+    within: float
+    takes_any_result: bool
+    light: bool
+    first: int
+
+
+def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, once
+    policy: Policy,
+    *,
+    on: On | None = None,
+    until: Until | None = None,
+    on_result: OnResult | None = None,
+    budget: "Budget | None" = None,
+    breaker: "Circuit | None" = None,
+    hooks: Listener | Iterable[Listener] = (),
+    name: str = "",
+    scoped: bool = True,
+) -> Plan:
+    """The plan for a call, or an error that says what is wrong with it."""
+    if on is None and until is None and on_result is None:
+        raise DecorationError("nothing is retried unless named: give on= (exceptions) or until=")
+    if budget is not None and not hasattr(budget, "take"):
+        raise PolicyError("budget", budget, "a Quota or a Ratio")
+    if breaker is not None and not hasattr(breaker, "enter"):
+        raise PolicyError("breaker", breaker, "a Breaker")
+    listeners = (hooks,) if callable(hooks) else tuple(hooks)
+    for place, hook in enumerate(listeners):
+        _plain_function(f"hooks[{place}]", hook)
+    one_of("policy", policy, Policy)
+    takes_any_result = until is None and on_result is None
+    unguarded = budget is None and breaker is None
+    return Plan(
+        policy=policy,
+        judge=never if on is None else judge_of(on),
+        until=until and _plain_function("until", until),
+        on_result=on_result and _plain_function("on_result", on_result),
+        budget=budget,
+        breaker=breaker,
+        hooks=listeners,
+        name=word("name", name),
+        scoped=flag("scoped", scoped),
+        within=math.inf if policy.within is None else policy.within,
+        takes_any_result=takes_any_result,
+        light=takes_any_result and unguarded and not listeners,
+        first=ENDED if policy.attempts == 1 else 1,
+    )
+
+
+def _plain_function(field: str, value: Predicate) -> Predicate:
+    """What was given may be anything, whatever it is declared to be."""
+    given: object = value
+    if not callable(given) or is_coroutine_function(value):
+        raise PolicyError(field, value, "a plain function")
+    return value

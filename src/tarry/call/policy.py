@@ -1,0 +1,121 @@
+"""The policy people hold in their hands: core's value, plus what touches the world."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from os import PathLike, fspath
+from random import Random
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from tarry.call import aio
+from tarry.call.matching import On
+from tarry.call.plan import OnResult, Until, plan_of
+from tarry.call.shape import Shape, name_of, shape_of
+from tarry.call.world import world
+from tarry.call.wrap import wrap
+from tarry.core.policy import Policy as PurePolicy
+from tarry.core.policy import waits
+from tarry.errors import DecorationError
+from tarry.observe.stream import Listener
+
+if TYPE_CHECKING:
+    from tarry.call.plan import Budget, Circuit
+
+Returned = TypeVar("Returned")
+
+
+class Policy(PurePolicy, init=False):
+    """When to try again, how long to wait, and when to stop. All durations are seconds.
+
+    A frozen value: hashable, comparable, and the same in code, JSON and TOML. `attempts` counts
+    every try, the first included. No wait is begun that would end later than `within` seconds
+    after the start. None is no limit, for either. `attempt_timeout` cuts off an attempt of an async
+    function; `retry_after` and `statuses` are for HTTP; `nested` lets it retry inside a retry.
+
+    >>> Policy(attempts=3, within=20).attempts
+    3
+    """
+
+    def call(  # noqa: PLR0913  what `retry` takes, and the function's own arguments
+        self,
+        function: Callable[..., Returned],
+        /,
+        *args: Any,  # noqa: ANN401  they are the function's
+        on: On | None = None,
+        until: Until | None = None,
+        on_result: OnResult | None = None,
+        budget: "Budget | None" = None,
+        breaker: "Circuit | None" = None,
+        hooks: Listener | Iterable[Listener] = (),
+        **kwargs: Any,  # noqa: ANN401  they are the function's
+    ) -> Returned:
+        """Call the function with this policy: `retry` without a decorator."""
+        if shape_of(function) is not Shape.FUNCTION:
+            raise DecorationError(f"call takes a plain function, not {function!r}; see acall")
+        plan = plan_of(
+            self,
+            on=on,
+            until=until,
+            on_result=on_result,
+            budget=budget,
+            breaker=breaker,
+            hooks=hooks,
+            name=name_of(function),
+        )
+        return wrap(plan, function)(*args, **kwargs)
+
+    async def acall(  # noqa: PLR0913  what `retry` takes, and the function's own arguments
+        self,
+        function: Callable[..., Awaitable[Returned]],
+        /,
+        *args: Any,  # noqa: ANN401  they are the function's
+        on: On | None = None,
+        until: Until | None = None,
+        on_result: OnResult | None = None,
+        budget: "Budget | None" = None,
+        breaker: "Circuit | None" = None,
+        hooks: Listener | Iterable[Listener] = (),
+        **kwargs: Any,  # noqa: ANN401  they are the function's
+    ) -> Returned:
+        """Await the function with this policy; anything that returns an awaitable will do."""
+        plan = plan_of(
+            self,
+            on=on,
+            until=until,
+            on_result=on_result,
+            budget=budget,
+            breaker=breaker,
+            hooks=hooks,
+            name=name_of(function),
+        )
+        return await aio.retry_call(plan, function)(*args, **kwargs)
+
+    def waits(self, seed: int | str | bytes | None = None) -> Iterator[float]:
+        """The waits it would take, without end; with the same seed, the same ones.
+
+        >>> from itertools import islice
+        >>> list(islice(Policy(jitter=NoJitter()).waits(), 3))
+        [0.1, 0.2, 0.4]
+        """
+        draw = world.draw if seed is None else Random(seed).random  # noqa: S311  jitter
+        return waits(self, iter(draw, None))
+
+    def to_dict(self) -> dict[str, object]:
+        """The policy as plain data, ready for JSON or TOML."""
+        from tarry.core import codec  # noqa: PLC0415  few programs need it
+
+        return codec.to_dict(self)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, object]) -> Self:
+        """The policy a document describes; PolicyFormatError says what is wrong with it."""
+        from tarry.core import codec  # noqa: PLC0415  few programs need it
+
+        return codec.from_dict(document, cls)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a policy file: `.toml`, or `.json`."""
+        from tarry.core import text  # noqa: PLC0415  tomllib and json, which few programs need here
+
+        read = text.from_json if fspath(path).endswith(".json") else text.from_toml
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123  pathlib is slow to import
+            return read(file.read(), cls)

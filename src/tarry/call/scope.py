@@ -1,0 +1,102 @@
+"""The scope of a call that may be retried: what calls inside it can know of it.
+
+A scope is a plain list, because one is made for every call: when its time is up, and the number of
+the attempt at work (0 once the call has ended, below 0 where retrying is turned off).
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from tarry.call.world import world
+from tarry.core.outcome import Why
+
+Scope = list[float]
+DEADLINE, ATTEMPT = 0, 1
+ENDED, DISABLED = 0, -1
+
+current: ContextVar[Scope | None] = ContextVar("tarry_scope", default=None)
+
+
+def hindrance(outer: Scope | None, *, nested: bool) -> Why | None:
+    """Why a call inside `outer` may not retry, if so.
+
+    A scope that has ended hinders nobody: a task may outlive the call that started it.
+    """
+    if switch.everywhere:
+        return Why.DISABLED
+    if outer is None or outer[ATTEMPT] == ENDED:
+        return None
+    if outer[ATTEMPT] == DISABLED:
+        return Why.DISABLED
+    return None if nested else Why.NESTED
+
+
+def inside(outer: Scope | None, deadline: float, first: int, *, nested: bool) -> Scope:
+    """The scope for a call made inside another, or inside none."""
+    if outer is None or outer[ATTEMPT] == ENDED:
+        return [deadline, first]
+    passed_on = outer[ATTEMPT] == DISABLED or not nested
+    return [min(deadline, outer[DEADLINE]), outer[ATTEMPT] if passed_on else first]
+
+
+def inherited_deadline(outer: Scope | None) -> float:
+    """When the time of the scope around is up."""
+    return math.inf if outer is None or outer[ATTEMPT] == ENDED else outer[DEADLINE]
+
+
+def remaining() -> float | None:
+    """Seconds left for the call at work, inherited from every retry around; None is no limit.
+
+    Hand it to what you call: `client.get(url, timeout=tarry.remaining())`.
+    """
+    scope = current.get()
+    return None if scope is None or scope[ATTEMPT] == ENDED else left_of(scope)
+
+
+def left_of(scope: Scope) -> float | None:
+    """Seconds left in a scope; None is no limit."""
+    left = scope[DEADLINE] - world.clock()
+    return None if left == math.inf else max(0.0, left)
+
+
+def attempt_number() -> int:
+    """The number of the attempt at work in the scope around; 0 outside of any."""
+    scope = current.get()
+    return 0 if scope is None else max(0, int(scope[ATTEMPT]))
+
+
+@contextmanager
+def called_by(attempt: int) -> Iterator[None]:
+    """Run the block as part of a caller's attempt: what is inside does not retry on top of it."""
+    outer = current.get()
+    token = current.set([inherited_deadline(outer), max(1, attempt)])
+    try:
+        yield
+    finally:
+        current.reset(token)
+
+
+class Disabled:
+    """Turns retrying off: every call makes one attempt. Guards and predicates work on.
+
+    `with tarry.disabled():` for a block, `tarry.disabled.everywhere = True` for the process.
+    """
+
+    __slots__ = ("everywhere",)
+
+    def __init__(self) -> None:
+        self.everywhere = False
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Turn retrying off inside the block, and in the tasks it starts."""
+        token = current.set([inherited_deadline(current.get()), DISABLED])
+        try:
+            yield
+        finally:
+            current.reset(token)
+
+
+switch = Disabled()

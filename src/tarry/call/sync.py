@@ -1,0 +1,148 @@
+"""Make the attempts and the waits of a plain call. `aio` is this with `await`."""
+
+from collections.abc import Callable, Generator
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from tarry.call.effort import Effort
+from tarry.call.plan import Plan
+from tarry.call.scope import ATTEMPT, ENDED, current
+from tarry.call.world import world
+from tarry.observe.stream import stream
+
+Params = ParamSpec("Params")
+Returned = TypeVar("Returned")
+Item = TypeVar("Item")
+Sent = TypeVar("Sent")
+Begun = tuple[Generator[Item, Sent, Returned] | None, Any]
+"""A generator and its first item; without the generator: what it returned instead."""
+
+
+def retry_call(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
+    """The function, tried again as planned."""
+    if not plan.light:
+        return _careful(plan, function)
+    return _light(plan, function) if plan.scoped else _bare(plan, function)
+
+
+def _careful(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
+    """With an effort from the start: guards, hooks or judges want to know of every attempt."""
+    get_scope, set_scope, reset_scope, scoped = current.get, current.set, current.reset, plan.scoped
+
+    @wraps(function)
+    def call(*args: Params.args, **kwargs: Params.kwargs) -> Returned:
+        outer = get_scope()
+        effort = Effort(plan, outer, world.clock())
+        token = set_scope(effort.scope if scoped else outer)
+        try:
+            return persist(effort, function, args, kwargs)
+        finally:
+            effort.close()
+            reset_scope(token)
+
+    return call
+
+
+def _light(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
+    """A first attempt that succeeds is the common case: nothing but its scope is made for it."""
+    get_scope, set_scope, reset_scope = current.get, current.set, current.reset
+    within, first, careful = plan.within, plan.first, _careful(plan, function)
+
+    @wraps(function)
+    def call(*args: Params.args, **kwargs: Params.kwargs) -> Returned:
+        if get_scope() is not None or stream.listeners:
+            return careful(*args, **kwargs)
+        started_at = world.clock()
+        scope = [started_at + within, first]
+        token = set_scope(scope)
+        try:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                effort = Effort(plan, None, started_at, 1, scope)
+                if not effort.after_error(error):
+                    raise
+            return persist(effort, function, args, kwargs)
+        finally:
+            scope[ATTEMPT] = ENDED
+            reset_scope(token)
+
+    return call
+
+
+def _bare(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
+    """As light, and not even a scope is made."""
+    get_scope, careful = current.get, _careful(plan, function)
+
+    @wraps(function)
+    def call(*args: Params.args, **kwargs: Params.kwargs) -> Returned:
+        if get_scope() is not None or stream.listeners:
+            return careful(*args, **kwargs)
+        started_at = world.clock()
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            effort = Effort(plan, None, started_at, 1)
+            if not effort.after_error(error):
+                raise
+        return persist(effort, function, args, kwargs)
+
+    return call
+
+
+def persist(
+    effort: Effort,
+    function: Callable[..., Returned],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Returned:
+    """Make attempt after attempt, until the effort says it is over."""
+    while True:
+        if effort.delay:
+            world.sleep(effort.delay)
+        effort.begin()
+        try:
+            result = function(*args, **kwargs)
+        except Exception as error:
+            if not effort.after_error(error):
+                raise
+        else:
+            if effort.after_result(result):
+                return result
+
+
+def retry_items(
+    plan: Plan, function: Callable[Params, Generator[Item, Sent, Returned]]
+) -> Callable[Params, Generator[Item, Sent, Returned]]:
+    """The generator, tried again until it gives its first item; what follows is not retried."""
+
+    @wraps(function)
+    def begin(*args: Params.args, **kwargs: Params.kwargs) -> Begun[Item, Sent, Returned]:
+        rest = function(*args, **kwargs)
+        try:
+            return rest, next(rest)
+        except StopIteration as end:
+            return None, end.value
+
+    start = retry_call(plan, begin)
+
+    @wraps(function)
+    def items(*args: Params.args, **kwargs: Params.kwargs) -> Generator[Item, Sent, Returned]:
+        rest, item = start(*args, **kwargs)
+        while rest is not None:
+            try:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    rest.close()
+                    raise
+                except BaseException as thrown:  # noqa: BLE001  whatever the consumer throws in
+                    item = rest.throw(thrown)
+                else:
+                    item = rest.send(sent)
+            except StopIteration as end:
+                item = end.value
+                break
+        return item  # type: ignore[no-any-return]  # StopIteration does not say what it carries
+
+    return items

@@ -1,0 +1,106 @@
+"""Frozen values: equal by content, hashable, readable, not to be changed.
+
+What a frozen dataclass with slots is, for less: dataclasses compile half a dozen methods for every
+class, and with some forty classes that took two thirds of the time of `import tarry`. Here the
+methods are shared; a class that is made often, or checks what it is given, writes its `__init__`.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NoReturn, Self, dataclass_transform
+
+settle = object.__setattr__
+"""Sets a field of a value that is being made; afterwards nothing does."""
+
+
+def _annotated(namespace: dict[str, Any]) -> Iterable[str]:
+    """The annotated names of a class body; from Python 3.14 on a function keeps them."""
+    if "__annotations__" in namespace:
+        return namespace["__annotations__"]  # type: ignore[no-any-return]
+    annotate = namespace.get("__annotate_func__")
+    return annotate(1) if annotate else ()
+
+
+@dataclass_transform(frozen_default=True)
+class ValueType(type):
+    """Turns annotations into slots, and what they are set to into defaults."""
+
+    __fields__: tuple[str, ...]
+    __defaults__: dict[str, object]
+
+    def __new__(
+        cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *, init: bool = True
+    ) -> "ValueType":
+        """Make the class with a slot for every annotated name.
+
+        `init=False` is for type checkers: the class is made as its parent is.
+        """
+        del init
+        parent = bases[0] if bases else None
+        own = tuple(_annotated(namespace))
+        defaults = {field: namespace.pop(field) for field in own if field in namespace}
+        fields = (*getattr(parent, "__fields__", ()), *own)
+        known = {**getattr(parent, "__defaults__", {}), **defaults}
+        extra = {"__slots__": own, "__match_args__": fields}
+        return super().__new__(
+            cls, name, bases, {**namespace, **extra, "__fields__": fields, "__defaults__": known}
+        )
+
+
+class Value(metaclass=ValueType):
+    """A frozen value. Subclasses annotate their fields, as in a dataclass.
+
+    >>> class Point(Value):
+    ...     x: int
+    ...     y: int = 0
+    >>> Point(1), Point(1) == Point(x=1, y=0), Point(1).replace(y=5)
+    (Point(x=1, y=0), True, Point(x=1, y=5))
+    """
+
+    def __init__(self, *args: object, **named: object) -> None:
+        fields = type(self).__fields__
+        given = {**type(self).__defaults__, **dict(zip(fields, args, strict=False)), **named}
+        twice = named.keys() & set(fields[: len(args)])
+        if len(args) > len(fields) or given.keys() != set(fields) or twice:
+            takes = ", ".join(fields) or "nothing"
+            raise TypeError(f"{type(self).__name__} takes {takes}; given {args!r} and {named!r}")
+        for field in fields:
+            settle(self, field, given[field])
+
+    def __setattr__(self, field: str, value: object) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is frozen: {field!r} cannot be set")
+
+    def __delattr__(self, field: str) -> NoReturn:
+        raise AttributeError(f"{type(self).__name__} is frozen: {field!r} cannot be deleted")
+
+    def __eq__(self, other: object) -> bool:
+        # A subclass that adds behaviour but no field is the same value: two kinds of Policy are.
+        related = isinstance(other, type(self)) or isinstance(self, type(other))
+        if not isinstance(other, Value) or not related:
+            return NotImplemented
+        return self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def __repr__(self) -> str:
+        said = (f"{field}={getattr(self, field)!r}" for field in type(self).__fields__)
+        return f"{type(self).__qualname__}({', '.join(said)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restored, (type(self), self._values())
+
+    def replace(self, **changes: object) -> Self:
+        """The same value with some fields changed, made and checked anew."""
+        kept = {field: getattr(self, field) for field in type(self).__fields__}
+        return type(self)(**{**kept, **changes})
+
+    def _values(self) -> tuple[object, ...]:
+        return tuple([getattr(self, field) for field in type(self).__fields__])
+
+
+def _restored(kind: type[Value], values: tuple[object, ...]) -> Value:
+    """A value out of a pickle or a copy: it was checked when it was first made."""
+    made = kind.__new__(kind)
+    for field, value in zip(kind.__fields__, values, strict=True):
+        settle(made, field, value)
+    return made

@@ -1,0 +1,48 @@
+"""Counts over a stretch of time that slides: a frozen ring of slices.
+
+A slice is a short span of time with its counts. Which slice is now, the caller says (`slot`).
+"""
+
+from tarry.core.value import Value
+
+SLICES = 20
+"""How many slices make a window: the finer, the closer the count follows the time."""
+
+Counts = tuple[int, ...]
+
+
+class Window(Value):
+    """The newest `SLICES` slices and one more, newest last. `newest` is the last one's number."""
+
+    newest: int = 0
+    slices: tuple[Counts, ...] = ()
+
+    def add(self, slot: int, counts: Counts) -> "Window":
+        """The window with these counts added to the slice `slot` (a late one joins the newest)."""
+        moved = self._moved(slot, len(counts))
+        last = tuple(old + new for old, new in zip(moved.slices[-1], counts, strict=True))
+        return Window(moved.newest, (*moved.slices[:-1], last))
+
+    def sums(self, slot: int, slices: int, columns: int) -> Counts:
+        """Each count summed over the `slices` slices that end with `slot`."""
+        moved = self._moved(slot, columns)
+        kept = moved.slices[-slices:]
+        return tuple(sum(column) for column in zip(*kept, strict=True))
+
+    def _moved(self, slot: int, columns: int) -> "Window":
+        """The window with `slot` as its newest slice, what is too old dropped."""
+        ahead = slot - self.newest
+        if self.slices and ahead <= 0:
+            return self
+        fresh = ((0,) * columns,) * min(max(ahead, 1), SLICES + 1)
+        return Window(slot, (*self.slices, *fresh)[-(SLICES + 1) :])
+
+
+def slot_of(now: float, window: float) -> int:
+    """The number of the slice that `now` falls in."""
+    return int(now * SLICES / window)
+
+
+def slot_end(slot: int, window: float) -> float:
+    """When a slice is over."""
+    return (slot + 1) * window / SLICES

@@ -1,0 +1,124 @@
+"""Every error tarry raises itself, as one tree.
+
+TarryError
+├─ PolicyError (ValueError)          field, value, wanted
+│  └─ PolicyFormatError              path in the document
+├─ DecorationError (TypeError)       what was decorated cannot be retried
+├─ AttemptTimedOut (TimeoutError)    seconds
+├─ Refused                           the call was not made
+│  ├─ CircuitOpen                    name, retry_at, retry_in
+│  └─ BudgetSpent                    name
+└─ GaveUp                            why, attempts, elapsed, last, retry_after
+
+An exception of the wrapped function is never in this tree: it comes out itself, with a note.
+"""
+
+
+class TarryError(Exception):
+    """The root of everything tarry raises itself."""
+
+
+class PolicyError(TarryError, ValueError):
+    """A setting holds a value that cannot work."""
+
+    def __init__(self, field: str, value: object, wanted: str) -> None:
+        super().__init__(field, value, wanted)
+        self.field = field
+        self.value = value
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return f"{self.field!r} is {self.value!r}; it must be {self.wanted}"
+
+
+class PolicyFormatError(PolicyError):
+    """A policy document (dict, JSON or TOML) cannot be read; `path` says where."""
+
+    @property
+    def path(self) -> str:
+        """Where in the document, e.g. ``backoff.cap``."""
+        return self.field
+
+
+class DecorationError(TarryError, TypeError):
+    """`retry` was put on something it cannot retry, or without saying what to retry."""
+
+
+class AttemptTimedOut(TarryError, TimeoutError):  # noqa: N818  a TimeoutError says what, not "Error"
+    """An attempt took longer than the policy's `attempt_timeout` (or than the time left)."""
+
+    def __init__(self, seconds: float, plan: object = None) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+        self.plan = plan  # whose limit it was: only that call's own cut is its to retry
+
+    def __str__(self) -> str:
+        return f"the attempt was cut off after {self.seconds:.3g} s"
+
+
+class Refused(TarryError):  # noqa: N818  named for what happened, as the glossary has it
+    """A guard did not let the call be made."""
+
+
+class CircuitOpen(Refused):
+    """The breaker is open. Come back at `retry_at` (monotonic clock), `retry_in` seconds away."""
+
+    def __init__(self, name: str, retry_at: float, retry_in: float) -> None:
+        super().__init__(name, retry_at, retry_in)
+        self.name = name
+        self.retry_at = retry_at
+        self.retry_in = retry_in
+
+    def __str__(self) -> str:
+        return f"circuit {self.name!r} is open; try again in {self.retry_in:.3g} s"
+
+
+class BudgetSpent(Refused):
+    """A retry budget has nothing left."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+    def __str__(self) -> str:
+        return f"retry budget {self.name!r} is spent"
+
+
+class GaveUp(TarryError):  # noqa: N818  named for what happened, as the glossary has it
+    """Retrying ended on a result nobody wanted, so there is no exception to pass on."""
+
+    def __init__(
+        self,
+        why: str,
+        *,
+        attempts: int,
+        elapsed: float,
+        last: object = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(why)
+        self.why = why
+        self.attempts = attempts
+        self.elapsed = elapsed
+        self.last = last
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        tries = "attempt" if self.attempts == 1 else "attempts"
+        return f"gave up after {self.attempts} {tries} in {self.elapsed:.3g} s: {self.why}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        facts = (self.attempts, self.elapsed, self.last, self.retry_after)
+        return _gave_up, (type(self), self.why, *facts)
+
+
+def _gave_up(  # noqa: PLR0913, PLR0917  a pickle hands over positional arguments
+    kind: type[GaveUp],
+    why: str,
+    attempts: int,
+    elapsed: float,
+    last: object,
+    retry_after: float | None,
+) -> GaveUp:
+    """Rebuild a pickled GaveUp: keyword-only facts do not survive the default route."""
+    return kind(why, attempts=attempts, elapsed=elapsed, last=last, retry_after=retry_after)

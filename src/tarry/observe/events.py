@@ -1,0 +1,56 @@
+"""What happened, as values; listeners choose the words. Arguments of calls are never in them."""
+
+from tarry.core.breaker import Phase
+from tarry.core.outcome import Outcome, Why
+from tarry.core.value import Value
+
+
+class Attempted(Value):
+    """An attempt ended, well or badly."""
+
+    name: str
+    attempt: int
+    took: float
+    outcome: Outcome
+    error: BaseException | None
+
+
+class Retrying(Value):
+    """After attempt number `attempt`, another one follows in `delay` seconds."""
+
+    name: str
+    attempt: int
+    delay: float
+    outcome: Outcome
+    error: BaseException | None
+
+
+class GivenUp(Value):
+    """No further attempt is made."""
+
+    name: str
+    attempts: int
+    elapsed: float
+    why: Why
+    retry_after: float | None
+    error: BaseException | None
+
+
+class Succeeded(Value):
+    """The call succeeded, at the first attempt or later."""
+
+    name: str
+    attempts: int
+    elapsed: float
+
+
+class BreakerMoved(Value):
+    """A breaker went from one phase to another; refused until `retry_at` if it is open."""
+
+    name: str
+    before: Phase
+    after: Phase
+    retry_at: float
+
+
+Event = Attempted | Retrying | GivenUp | Succeeded | BreakerMoved
