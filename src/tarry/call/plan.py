@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tarry.call.matching import Judge, On, judge_of, never
-from tarry.call.scope import ENDED
+from tarry.call.scope import ONCE
 from tarry.call.shape import is_coroutine_function
 from tarry.core.checks import flag, one_of, word
 from tarry.core.outcome import Failure
@@ -111,7 +111,7 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
         within=math.inf if policy.within is None else policy.within,
         takes_any_result=takes_any_result,
         light=takes_any_result and unguarded and not listeners,
-        first=ENDED if policy.attempts == 1 else 1,
+        first=ONCE if policy.attempts == 1 else 1,
     )
 
 

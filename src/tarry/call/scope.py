@@ -1,7 +1,7 @@
 """The scope of a call that may be retried: what calls inside it can know of it.
 
 A scope is a plain list, because one is made for every call: when its time is up, and the number of
-the attempt at work (0 once the call has ended, below 0 where retrying is turned off).
+the attempt at work, or one of the marks below for a scope in which nothing is retried.
 """
 
 import math
@@ -14,31 +14,27 @@ from tarry.core.outcome import Why
 
 Scope = list[float]
 DEADLINE, ATTEMPT = 0, 1
-ENDED, DISABLED = 0, -1
+ENDED = 0  # the call is over; a task may outlive the call that started it
+DISABLED = -1  # retrying is turned off
+ONCE = -2  # one attempt is all there is: a deadline, but no retry for others to stay out of
 
 current: ContextVar[Scope | None] = ContextVar("tarry_scope", default=None)
 
 
 def hindrance(outer: Scope | None, *, nested: bool) -> Why | None:
-    """Why a call inside `outer` may not retry, if so.
-
-    A scope that has ended hinders nobody: a task may outlive the call that started it.
-    """
-    if switch.everywhere:
+    """Why a call inside `outer` may not retry, if so."""
+    attempt = ENDED if outer is None else outer[ATTEMPT]
+    if switch.everywhere or attempt == DISABLED:
         return Why.DISABLED
-    if outer is None or outer[ATTEMPT] == ENDED:
-        return None
-    if outer[ATTEMPT] == DISABLED:
-        return Why.DISABLED
-    return None if nested else Why.NESTED
+    return Why.NESTED if attempt > 0 and not nested else None
 
 
 def inside(outer: Scope | None, deadline: float, first: int, *, nested: bool) -> Scope:
     """The scope for a call made inside another, or inside none."""
     if outer is None or outer[ATTEMPT] == ENDED:
         return [deadline, first]
-    passed_on = outer[ATTEMPT] == DISABLED or not nested
-    return [min(deadline, outer[DEADLINE]), outer[ATTEMPT] if passed_on else first]
+    hindered = hindrance(outer, nested=nested) is not None
+    return [min(deadline, outer[DEADLINE]), outer[ATTEMPT] if hindered else first]
 
 
 def inherited_deadline(outer: Scope | None) -> float:
