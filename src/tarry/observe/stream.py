@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable
-from types import SimpleNamespace
 
 from tarry.observe.events import Event
 
@@ -39,18 +38,11 @@ def emit(event: Event, hooks: Iterable[Listener] = ()) -> None:
     """Tell the hooks of one call and everyone who listens.
 
     A listener that raises must not take the call down with it, nor go unnoticed: its error goes
-    to `sys.unraisablehook`, as that of a failing `__del__` does.
+    to `sys.excepthook`, which prints it unless the program has put something else there.
     """
     for listener in (*hooks, *stream.listeners):
         try:
             listener(event)
         except Exception as error:  # noqa: BLE001  whatever a listener raises
-            sys.unraisablehook(
-                SimpleNamespace(
-                    exc_type=type(error),
-                    exc_value=error,
-                    exc_traceback=error.__traceback__,
-                    err_msg="tarry: a listener raised",
-                    object=listener,
-                )
-            )
+            error.add_note(f"tarry: raised by the listener {listener!r}; the call goes on")
+            sys.excepthook(type(error), error, error.__traceback__)
