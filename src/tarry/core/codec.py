@@ -1,0 +1,149 @@
+"""A policy as a plain dict and back: every setting written out, nothing unknown let through.
+
+The words are in `format`; JSON and TOML are in `text`.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar, cast, overload
+
+from tarry.core.format import SETTINGS, TABLES, UNIONS, UNLIMITED, VERSION, Form, Key, Shape
+from tarry.core.nearest import nearest
+from tarry.core.policy import Policy
+from tarry.errors import PolicyError, PolicyFormatError
+
+SomePolicy = TypeVar("SomePolicy", bound=Policy)
+
+
+class _Missing:
+    """Stands where a value should be, and reads well in a message."""
+
+    def __repr__(self) -> str:
+        return "missing"
+
+
+MISSING: Final = _Missing()
+
+
+def to_dict(policy: Policy) -> dict[str, object]:
+    """Write a policy down as plain values, defaults included: the document needs no other.
+
+    >>> to_dict(Policy())["jitter"]
+    {'kind': 'smooth'}
+    """
+    document: dict[str, object] = {"version": VERSION}
+    document |= _written(policy, SETTINGS)
+    for name, forms in UNIONS.items():
+        document[name] = _written_kind(getattr(policy, name), forms)
+    for name, form in TABLES.items():
+        document[name] = _written(getattr(policy, name), form.keys)
+    return document
+
+
+@overload
+def from_dict(document: Mapping[str, object]) -> Policy: ...
+@overload
+def from_dict(document: Mapping[str, object], cls: type[SomePolicy]) -> SomePolicy: ...
+def from_dict(document: Mapping[str, object], cls: type[Policy] = Policy) -> Policy:
+    """Read a policy from plain values. What is left out has its default.
+
+    >>> from_dict({"attempts": 3, "backoff": {"kind": "fixed", "delay": 2}}).backoff
+    Fixed(delay=2.0)
+    """
+    table = _table("policy", document)
+    _check_version(table.get("version", VERSION))
+    _refuse_unknown("", table, ("version", *SETTINGS, *UNIONS, *TABLES))
+    try:
+        settings = {key: _read(key, table[key]) for key in table if key != "version"}
+        return cls(**cast("dict[str, Any]", settings))  # the policy checks what it is given
+    except PolicyFormatError:
+        raise
+    except PolicyError as error:  # the parts name their fields as the document does
+        raise PolicyFormatError(error.field, error.value, error.wanted) from None
+
+
+def _written_kind(part: object, forms: Mapping[str, Form]) -> dict[str, object]:
+    """Write a backoff or a jitter, its kind first."""
+    kind = next(kind for kind, form in forms.items() if isinstance(part, form.made))
+    return {"kind": kind, **_written(part, forms[kind].keys)}
+
+
+def _written(part: object, keys: Iterable[str]) -> dict[str, object]:
+    return {key: _plain(getattr(part, key)) for key in keys}
+
+
+def _plain(value: object) -> object:
+    if value is None:
+        return UNLIMITED
+    if isinstance(value, tuple):
+        return list(value)
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
+def _check_version(version: object) -> None:
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise PolicyFormatError("version", version, f"the whole number {VERSION}")
+    if version > VERSION:
+        wanted = f"{VERSION}, the newest version understood: this one is from the future"
+        raise PolicyFormatError("version", version, wanted)
+
+
+def _read(name: str, value: object) -> object:
+    """Read one key of the document: a setting, or a table and all that is in it."""
+    if name in SETTINGS:
+        return _value(name, value, SETTINGS[name])
+    table = dict(_table(name, value))
+    if name in TABLES:
+        return _part(name, table, TABLES[name])
+    forms = UNIONS[name]
+    kind = table.pop("kind", MISSING)
+    if not isinstance(kind, str) or kind not in forms:
+        wanted = f"one of {', '.join(forms)}{_hint(kind, forms)}"
+        raise PolicyFormatError(f"{name}.kind", kind, wanted)
+    return _part(name, table, forms[kind], also=("kind",))
+
+
+def _part(
+    name: str, table: Mapping[str, object], form: Form, *, also: tuple[str, ...] = ()
+) -> object:
+    """Read a table into the class it stands for."""
+    _refuse_unknown(f"{name}.", table, (*also, *form.keys))
+    for key, rule in form.keys.items():
+        if rule.required and key not in table:
+            raise PolicyFormatError(f"{name}.{key}", MISSING, rule.shape.wanted)
+    return form.made(**{key: _value(f"{name}.{key}", table[key], form.keys[key]) for key in table})
+
+
+def _refuse_unknown(where: str, table: Mapping[str, object], known: tuple[str, ...]) -> None:
+    for key, value in table.items():
+        if key not in known:
+            wanted = f"one of the keys {', '.join(known)}{_hint(key, known)}"
+            raise PolicyFormatError(f"{where}{key}", value, wanted)
+
+
+def _hint(found: object, known: Iterable[str]) -> str:
+    close = nearest(found, known) if isinstance(found, str) else None
+    return "" if close is None else f" (did you mean {close}?)"
+
+
+def _table(path: str, value: object) -> Mapping[str, object]:
+    if not isinstance(value, Mapping):
+        raise PolicyFormatError(path, value, "a table of keys and values")
+    return cast("Mapping[str, object]", value)
+
+
+def _value(path: str, value: object, key: Key) -> object:
+    if not key.unlimited:
+        return _shaped(path, value, key.shape)
+    if value == UNLIMITED:
+        return None
+    return _shaped(path, value, key.shape, or_else=f", or {UNLIMITED!r}")
+
+
+def _shaped(path: str, value: object, shape: Shape, or_else: str = "") -> object:
+    """Pass on a value of the right type; whether it is in range, the policy's parts know."""
+    plain = isinstance(value, shape.types) and (bool in shape.types or not isinstance(value, bool))
+    if not plain:
+        raise PolicyFormatError(path, value, shape.wanted + or_else)
+    if shape.items is not None and isinstance(value, list):
+        return [_shaped(f"{path}[{at}]", item, shape.items) for at, item in enumerate(value)]
+    return value

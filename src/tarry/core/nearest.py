@@ -1,0 +1,26 @@
+"""Guess which word was meant."""
+
+from collections.abc import Iterable
+
+
+def nearest(found: str, known: Iterable[str]) -> str | None:
+    """Find the known word that is least far from what was written, if any is near at all.
+
+    >>> nearest("atempts", ["attempts", "within"])
+    'attempts'
+    """
+    distances = {word: _distance(found.lower(), word) for word in known}
+    close = min(distances, key=distances.__getitem__)
+    return close if distances[close] <= max(len(found), len(close)) // 3 else None
+
+
+def _distance(left: str, right: str) -> int:
+    """Count the letters to add, drop or change to get from one word to the other."""
+    row = list(range(len(right) + 1))
+    for done, letter in enumerate(left, start=1):
+        diagonal, row[0] = row[0], done
+        for place, other in enumerate(right, start=1):
+            changed = diagonal + (letter != other)
+            diagonal = row[place]
+            row[place] = min(changed, diagonal + 1, row[place - 1] + 1)
+    return row[-1]
