@@ -1,0 +1,1 @@
+"""The command line: what `tarry` does when it is typed into a shell."""

@@ -1,0 +1,24 @@
+"""The commands under `tarry`, one function each; the longer ones have their own file."""
+
+import click
+
+from tarry.cli.explain import explain
+from tarry.core.schema import schema_text
+
+
+@click.group(
+    epilog="Exit codes: 0, it is done; 2, the command line or a file it names is wrong.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(package_name="tarry", message="tarry %(version)s")
+def tarry() -> None:
+    """Retries that never stampede."""
+
+
+@tarry.command
+def schema() -> None:
+    """Print the JSON Schema of policy files."""
+    click.echo(schema_text(), nl=False)
+
+
+tarry.add_command(explain)

@@ -1,0 +1,70 @@
+"""`tarry explain`: what a policy does, as a table with sentences or as JSON."""
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tarry.cli.policy_file import read_policy
+from tarry.core.codec import to_dict
+from tarry.core.duration import spoken
+from tarry.core.explain import SHOWN_RETRIES, Range, Row, schedule, sentences
+from tarry.core.policy import Policy
+
+NOTHING = Range(0.0, 0.0, 0.0)
+
+
+@click.command(epilog="Exit codes: 0, it is done; 2, the file or the command line is wrong.")
+@click.argument("policy_file", metavar="POLICY", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option(
+    "--attempts", type=click.IntRange(min=1), metavar="N", help="Show no more than N attempts."
+)
+def explain(policy_file: Path, *, as_json: bool, attempts: int | None) -> None:
+    """Show the waits of POLICY, a .toml or .json file.
+
+    For each attempt after the first: the least, typical and most wait before it, and the same of
+    all waits up to it.
+    """
+    policy = read_policy(policy_file)
+    rows = schedule(policy, attempts)
+    if as_json:
+        click.echo(json.dumps(_document(policy, rows), indent=2, ensure_ascii=False))
+        return
+    console = Console(highlight=False)
+    if rows:
+        console.print(_table(rows))
+    if policy.attempts is None and attempts is None:
+        console.print(f"Attempts are unlimited; the first {SHOWN_RETRIES} retries are shown.")
+    for sentence in sentences(policy):
+        console.print(sentence, markup=False, soft_wrap=True)
+
+
+def _document(policy: Policy, rows: tuple[Row, ...]) -> dict[str, object]:
+    return {
+        "policy": to_dict(policy),
+        "attempts": [
+            {"attempt": row.attempt, "wait": _parts(row.wait), "total": _parts(row.total)}
+            for row in rows
+        ],
+        "total": _parts(rows[-1].total if rows else NOTHING),
+        "unlimited": policy.attempts is None,
+    }
+
+
+def _parts(span: Range) -> dict[str, float]:
+    return {"least": span.least, "typical": span.typical, "most": span.most}
+
+
+def _table(rows: tuple[Row, ...]) -> Table:
+    table = Table(title="Wait before each attempt, and all waits up to it")
+    table.add_column("Attempt", justify="right")
+    for what in ("wait", "total"):
+        for which in _parts(NOTHING):
+            table.add_column(f"{what.capitalize()}\n{which}", justify="right", no_wrap=True)
+    for row in rows:
+        parts = (*_parts(row.wait).values(), *_parts(row.total).values())
+        table.add_row(str(row.attempt), *map(spoken, parts))
+    return table

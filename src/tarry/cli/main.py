@@ -1,0 +1,21 @@
+"""Where the `tarry` command starts.
+
+Nothing is imported at the top that an extra brings: without it, one line says what to install.
+"""
+
+import sys
+
+CANNOT_START = 2
+EXTRAS = frozenset({"click", "rich"})
+
+
+def main() -> None:
+    """Run the command that was typed, and leave with its exit code."""
+    try:
+        from tarry.cli.commands import tarry  # noqa: PLC0415  it needs the extra
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in EXTRAS:
+            raise
+        sys.stderr.write("tarry's command line needs: pip install 'tarry[cli]'\n")
+        raise SystemExit(CANNOT_START) from None
+    tarry(prog_name="tarry")

@@ -1,0 +1,171 @@
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tarry.cli.commands import tarry
+from tarry.core.backoff import Exponential, Fixed
+from tarry.core.codec import to_dict
+from tarry.core.explain import schedule, sentences
+from tarry.core.jitter import Full, NoJitter
+from tarry.core.policy import Policy
+from tarry.core.text import to_json, to_toml
+
+PLAIN = Policy(backoff=Exponential(base=0.5, cap=240), jitter=Full(), attempts=4, name="orders")
+
+
+def run(*typed: str | Path) -> Result:
+    return CliRunner().invoke(tarry, ["explain", *map(str, typed)])
+
+
+@pytest.fixture(params=[".toml", ".json", ".JSON"])
+def plain(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / f"plain{request.param}"
+    write = to_toml if request.param == ".toml" else to_json
+    path.write_text(write(PLAIN), encoding="utf-8")
+    return path
+
+
+def written(folder: Path, policy: Policy) -> Path:
+    path = folder / "policy.toml"
+    path.write_text(to_toml(policy), encoding="utf-8")
+    return path
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip()[1:-1].replace("┃", "│").split("│")]
+
+
+def test_people_get_a_table_and_sentences(plain: Path) -> None:
+    told = run(plain)
+    assert told.exit_code == 0
+    assert told.stderr == ""
+    table, rest = told.stdout.split("└", maxsplit=1)
+    lines = table.splitlines()
+    assert lines[0].strip() == "Wait before each attempt, and all waits up to it"
+    assert cells(lines[2]) == ["", "Wait", "Wait", "Wait", "Total", "Total", "Total"]
+    assert cells(lines[3]) == ["Attempt", *["least", "typical", "most"] * 2]
+    assert [cells(line) for line in lines[5:]] == [
+        ["2", "0 s", "250 ms", "500 ms", "0 s", "250 ms", "500 ms"],
+        ["3", "0 s", "500 ms", "1 s", "0 s", "750 ms", "1.5 s"],
+        ["4", "0 s", "1 s", "2 s", "0 s", "1.75 s", "3.5 s"],
+    ]
+    assert rest.splitlines()[1:] == sentences(PLAIN)
+
+
+def test_programs_get_json(plain: Path) -> None:
+    told = run(plain, "--json")
+    assert told.exit_code == 0
+    assert json.loads(told.stdout) == {
+        "policy": to_dict(PLAIN),
+        "attempts": [
+            {
+                "attempt": row.attempt,
+                "wait": {
+                    "least": row.wait.least,
+                    "typical": row.wait.typical,
+                    "most": row.wait.most,
+                },
+                "total": {
+                    "least": row.total.least,
+                    "typical": row.total.typical,
+                    "most": row.total.most,
+                },
+            }
+            for row in schedule(PLAIN)
+        ],
+        "total": {"least": 0.0, "typical": 1.75, "most": 3.5},
+        "unlimited": False,
+    }
+
+
+def test_a_policy_without_a_limit_shows_ten_retries_and_says_so(tmp_path: Path) -> None:
+    path = written(tmp_path, Policy(attempts=None, backoff=Fixed(1), jitter=NoJitter()))
+    note = "Attempts are unlimited; the first 10 retries are shown."
+    told = run(path)
+    assert note in told.stdout.splitlines()
+    assert [cells(line)[0] for line in told.stdout.splitlines() if line.startswith("│")] == [
+        str(attempt) for attempt in range(2, 12)
+    ]
+    told = run(path, "--json")
+    document = json.loads(told.stdout)
+    assert document["unlimited"] is True
+    assert len(document["attempts"]) == 10
+    told = run(path, "--attempts", "3")
+    assert note not in told.stdout
+    assert [cells(line)[0] for line in told.stdout.splitlines() if line.startswith("│")] == [
+        "2",
+        "3",
+    ]
+
+
+def test_one_attempt_has_no_table_and_no_waits(tmp_path: Path) -> None:
+    path = written(tmp_path, Policy(attempts=1))
+    assert run(path).stdout == "It makes one attempt and no retry.\n"
+    document = json.loads(run(path, "--json").stdout)
+    assert document["attempts"] == []
+    assert document["total"] == {"least": 0.0, "typical": 0.0, "most": 0.0}
+
+
+def test_a_name_is_not_taken_for_markup(tmp_path: Path) -> None:
+    path = written(tmp_path, Policy(attempts=2, name="[bold]\u2028[/]"))
+    assert run(path).exit_code == 0
+    assert json.loads(run(path, "--json").stdout)["policy"]["name"] == "[bold]\u2028[/]"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("p.toml", "atempts = 3", "'atempts' is 3; it must be one of the keys version, name,"),
+        ("p.toml", "attempts 3", "'line 1' is 'attempts 3'; it must be valid TOML: Expected '='"),
+        ("p.json", "{", "'line 1' is '{'; it must be valid JSON: Expecting property name"),
+        ("p.json", "[]", "'policy' is []; it must be a table of keys and values"),
+        ("p.json", '{"version": 2}', "'version' is 2; it must be 1, the newest version"),
+        ("p.yaml", "", "the name must end in .toml or .json"),
+        ("policy", "", "the name must end in .toml or .json"),
+        ("p.toml", b"\xff\xfe", "the file must be text in UTF-8"),
+    ],
+    ids=repr,
+)
+def test_a_file_that_is_wrong_ends_with_two_and_one_line(
+    tmp_path: Path, name: str, content: str | bytes, message: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    told = run(path)
+    assert told.exit_code == 2
+    assert told.stdout == ""
+    assert told.stderr.startswith(f"Error: {path}: {message}")
+    assert told.stderr.count("\n") == 1
+
+
+def test_a_file_that_is_not_there_ends_with_two(tmp_path: Path) -> None:
+    told = run(tmp_path / "none.toml")
+    assert told.exit_code == 2
+    assert told.stderr == (
+        f"Error: {tmp_path / 'none.toml'}: No such file or directory;"
+        " name a policy file that can be read\n"
+    )
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    folder = tmp_path / "policies.toml"
+    folder.mkdir()
+    told = run(folder)
+    assert told.exit_code == 2
+    assert told.stderr.startswith(f"Error: {folder}: Is a directory;")
+
+
+@pytest.mark.parametrize("attempts", ["0", "-1", "many"])
+def test_a_number_of_attempts_is_one_or_more(plain: Path, attempts: str) -> None:
+    told = run(plain, "--attempts", attempts)
+    assert told.exit_code == 2
+    assert "--attempts" in told.stderr
+
+
+def test_the_help_names_the_options_and_the_exit_codes() -> None:
+    told = run("--help")
+    assert told.exit_code == 0
+    for word in ("--json", "--attempts N", "POLICY", "Exit codes: 0,", "2, the file"):
+        assert word in told.stdout
