@@ -1,0 +1,90 @@
+import pickle
+
+import pytest
+
+from tarry.errors import (
+    AttemptTimedOut,
+    BudgetSpent,
+    CircuitOpen,
+    DecorationError,
+    GaveUp,
+    PolicyError,
+    PolicyFormatError,
+    Refused,
+    TarryError,
+)
+
+EXAMPLES = [
+    PolicyError("within", -1, "a number of seconds"),
+    PolicyFormatError("backoff.cap", "9", "a number"),
+    DecorationError("name what to retry"),
+    AttemptTimedOut(2.5),
+    CircuitOpen("orders", 120.0, 12.5),
+    BudgetSpent("orders"),
+    GaveUp("all attempts are used up", attempts=3, elapsed=1.25, last=[1], retry_after=9.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "parents"),
+    [
+        (PolicyError, (TarryError, ValueError)),
+        (PolicyFormatError, (PolicyError,)),
+        (DecorationError, (TarryError, TypeError)),
+        (AttemptTimedOut, (TarryError, TimeoutError)),
+        (Refused, (TarryError,)),
+        (CircuitOpen, (Refused,)),
+        (BudgetSpent, (Refused,)),
+        (GaveUp, (TarryError,)),
+        (TarryError, (Exception,)),
+    ],
+)
+def test_the_errors_are_one_tree(kind: type, parents: tuple[type, ...]) -> None:
+    assert kind.__bases__ == parents
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (EXAMPLES[0], "'within' is -1; it must be a number of seconds"),
+        (EXAMPLES[1], "'backoff.cap' is '9'; it must be a number"),
+        (EXAMPLES[2], "name what to retry"),
+        (EXAMPLES[3], "the attempt was cut off after 2.5 s"),
+        (EXAMPLES[4], "circuit 'orders' is open; try again in 12.5 s"),
+        (EXAMPLES[5], "retry budget 'orders' is spent"),
+        (EXAMPLES[6], "gave up after 3 attempts in 1.25 s: all attempts are used up"),
+        (GaveUp("why", attempts=1, elapsed=0.5), "gave up after 1 attempt in 0.5 s: why"),
+        (GaveUp("why", attempts=2, elapsed=1234.6), "gave up after 2 attempts in 1.23e+03 s: why"),
+    ],
+    ids=repr,
+)
+def test_an_error_says_what_happened(error: TarryError, message: str) -> None:
+    assert str(error) == message
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=repr)
+def test_an_error_survives_pickling_with_its_facts(error: TarryError) -> None:
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
+    assert type(copy) is type(error)
+    assert str(copy) == str(error)
+    assert vars(copy) == vars(error)
+
+
+def test_the_facts_are_attributes() -> None:
+    policy_error = PolicyError("within", -1, "a number")
+    assert (policy_error.field, policy_error.value, policy_error.wanted) == (
+        "within",
+        -1,
+        "a number",
+    )
+    assert PolicyFormatError("backoff.cap", 1, "a number").path == "backoff.cap"
+    circuit = CircuitOpen("orders", 120.0, 12.5)
+    assert (circuit.name, circuit.retry_at, circuit.retry_in) == ("orders", 120.0, 12.5)
+    assert BudgetSpent("orders").name == "orders"
+    assert AttemptTimedOut(2.5).seconds == 2.5
+    gave_up = GaveUp("why", attempts=3, elapsed=1.25, last="no", retry_after=9.0)
+    facts = (gave_up.why, gave_up.attempts, gave_up.elapsed, gave_up.last, gave_up.retry_after)
+    assert facts == ("why", 3, 1.25, "no", 9.0)
+    bare = GaveUp("why", attempts=1, elapsed=0.0)
+    assert bare.last is None
+    assert bare.retry_after is None
