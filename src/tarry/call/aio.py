@@ -121,6 +121,8 @@ async def persist(
         else:
             if effort.after_result(result):
                 return result
+            if effort.discard is not None:
+                await effort.discard(result)
 
 
 def retry_items(

@@ -37,7 +37,7 @@ from tarry.observe.events import Attempted, Event, GivenUp, Retrying, Succeeded
 from tarry.observe.stream import emit, stream
 
 if TYPE_CHECKING:
-    from tarry.call.plan import Circuit
+    from tarry.call.plan import Circuit, Discard
 
 SUCCESS, PENDING, FAILURE = Success(), Pending(), Failure()
 NOT_NAMED = Failure(Kind.PERMANENT)
@@ -123,7 +123,7 @@ class Effort:
         return False
 
     def after_result(self, result: object) -> bool:
-        """Whether the result is wanted; if not, another attempt follows, after `delay`."""
+        """Whether the result is taken; if not, another attempt follows, after `delay`."""
         plan = self._plan
         if not plan.takes_any_result:
             outcome = self._judge_result(result)
@@ -150,6 +150,11 @@ class Effort:
         self._error = self._result = None
 
     @property
+    def discard(self) -> "Discard | None":
+        """What is to be done with a result that is not taken, before the wait."""
+        return self._plan.discard
+
+    @property
     def remaining(self) -> float | None:
         """Seconds left for the call; None is no limit."""
         return left_of(self.scope)
@@ -161,6 +166,8 @@ class Effort:
         decision = decide(self._plan.policy, self, outcome, now=now, draw=world.draw)
         decision = self._reviewed(decision, outcome, None, now)
         if isinstance(decision, GiveUp):
+            if self._plan.returns_last:
+                return True
             raise self._gave_up(decision, result, now)
         if isinstance(decision, Again):
             self.delay, self.memory = decision.delay, decision.memory
@@ -174,6 +181,10 @@ class Effort:
             self._ticket = breaker.enter(self._plan.hooks)
         except CircuitOpen as refusal:
             refused = GiveUp(Why.CIRCUIT, refusal.retry_in)
+            if self._error is None and self._plan.returns_last:
+                # The last result was discarded before the wait: there is none to hand out.
+                self._tell(self._given_up(refused, None, world.clock()))
+                raise
         error, self._error = self._error, None
         if refused is None:
             return

@@ -15,7 +15,8 @@ from tarry.errors import DecorationError, PolicyError
 from tarry.observe.stream import Listener
 
 Until = Callable[[Any], bool]
-OnResult = Callable[[Any], bool | Failure]
+OnResult = Callable[[Any], bool | Failure | None]
+Discard = Callable[[Any], Any]
 Predicate = TypeVar("Predicate", bound=Callable[..., object])
 
 
@@ -56,6 +57,9 @@ class Plan(Value):
     `within` is the policy's, as a number. `takes_any_result` and `light` say that a result needs no
     judging, and that a first attempt that succeeds is nobody's business. `first` is the number of
     the first attempt in the scope: who makes only one is no retrying scope for the calls inside.
+
+    `discard` is given a result that is not taken, before the wait: it may hold something open (an
+    async driver awaits it). `returns_last` hands out the last such result instead of `GaveUp`.
     """
 
     policy: Policy
@@ -71,6 +75,8 @@ class Plan(Value):
     takes_any_result: bool
     light: bool
     first: int
+    discard: Discard | None
+    returns_last: bool
 
 
 def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, once
@@ -84,6 +90,8 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
     hooks: Listener | Iterable[Listener] = (),
     name: str = "",
     scoped: bool = True,
+    discard: Discard | None = None,
+    returns_last: bool = False,
 ) -> Plan:
     """The plan for a call, or an error that says what is wrong with it."""
     if on is None and until is None and on_result is None:
@@ -112,6 +120,8 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
         takes_any_result=takes_any_result,
         light=takes_any_result and unguarded and not listeners,
         first=ONCE if policy.attempts == 1 else 1,
+        discard=discard,
+        returns_last=returns_last,
     )
 
 

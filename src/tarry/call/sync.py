@@ -109,6 +109,8 @@ def persist(
         else:
             if effort.after_result(result):
                 return result
+            if effort.discard is not None:
+                effort.discard(result)
 
 
 def retry_items(
