@@ -52,6 +52,10 @@ class AttemptTimedOut(TarryError, TimeoutError):  # noqa: N818  a TimeoutError s
         self.seconds = seconds
         self.plan = plan  # whose limit it was: only that call's own cut is its to retry
 
+    def __reduce__(self) -> tuple[object, ...]:
+        # A plan holds functions: it stays in the process it belongs to.
+        return type(self), (self.seconds,), {**self.__dict__, "plan": None}
+
     def __str__(self) -> str:
         return f"the attempt was cut off after {self.seconds:.3g} s"
 
@@ -109,7 +113,7 @@ class GaveUp(TarryError):  # noqa: N818  named for what happened, as the glossar
 
     def __reduce__(self) -> tuple[object, ...]:
         facts = (self.attempts, self.elapsed, self.last, self.retry_after)
-        return _gave_up, (type(self), self.why, *facts)
+        return _gave_up, (type(self), self.why, *facts), self.__dict__
 
 
 def _gave_up(  # noqa: PLR0913, PLR0917  a pickle hands over positional arguments
