@@ -1,7 +1,7 @@
 """What every guard is: named, shared by many callers, safe across threads, copies and forks."""
 
 import os
-from threading import Lock
+from threading import RLock
 from weakref import WeakSet
 
 _guards: "WeakSet[Guard]" = WeakSet()
@@ -19,12 +19,14 @@ class Guard:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._lock = Lock()
+        # In the midst of a step the collector may end a forgotten coroutine, or a signal come in,
+        # and that may be a call with the same guard: the same thread must get the lock again.
+        self._lock = RLock()
         _guards.add(self)
 
     def unlock(self) -> None:
         """After a fork: another thread of the parent may have held the lock, and is not here."""
-        self._lock = Lock()
+        self._lock = RLock()
 
 
 def _unlock_all() -> None:
@@ -32,4 +34,5 @@ def _unlock_all() -> None:
         guard.unlock()
 
 
-os.register_at_fork(after_in_child=_unlock_all)
+if hasattr(os, "register_at_fork"):  # not where there is no fork
+    os.register_at_fork(after_in_child=_unlock_all)

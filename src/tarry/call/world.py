@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 # An own generator: a program that seeds the global one, as many do in every process alike, must
 # not make all its clients wait the same. One C call under its own lock: safe across threads.
 _chance = Random()  # noqa: S311  jitter, not secrets
-os.register_at_fork(after_in_child=_chance.seed)
+if hasattr(os, "register_at_fork"):  # not where there is no fork
+    os.register_at_fork(after_in_child=_chance.seed)
 
 
 class World:
