@@ -46,7 +46,10 @@ def _careful(
             return await persist(effort, function, args, kwargs)
         finally:
             effort.close()
-            reset_scope(token)
+            try:  # noqa: SIM105  suppress() takes its time
+                reset_scope(token)
+            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+                pass
 
     return call
 
@@ -75,7 +78,10 @@ def _light(
             return await persist(effort, function, args, kwargs)
         finally:
             scope[ATTEMPT] = ENDED
-            reset_scope(token)
+            try:  # noqa: SIM105  suppress() takes its time
+                reset_scope(token)
+            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+                pass
 
     return call
 

@@ -49,16 +49,24 @@ class Loop:
     def __next__(self) -> "Attempt":
         if self._attempt.over:
             raise StopIteration
-        if self._attempt.delay:
-            world.sleep(self._attempt.delay)
-        return self._attempt.begin()
+        try:
+            if self._attempt.delay:
+                world.sleep(self._attempt.delay)
+            return self._attempt.begin()
+        except BaseException:
+            self._attempt.end()
+            raise
 
     async def __anext__(self) -> "Attempt":
         if self._attempt.over:
             raise StopAsyncIteration
-        if self._attempt.delay:
-            await self._attempt.pause()
-        return self._attempt.begin()
+        try:
+            if self._attempt.delay:
+                await world.asleep(self._attempt.delay)
+            return self._attempt.begin()
+        except BaseException:
+            self._attempt.end()
+            raise
 
 
 class State(Enum):
@@ -66,6 +74,7 @@ class State(Enum):
 
     NEW = "new"
     BEGUN = "begun"
+    ENTERED = "entered"
     FAILED = "failed"
     OVER = "over"
 
@@ -110,21 +119,17 @@ class Attempt:
 
     def begin(self) -> Self:
         """The first attempt begins, or the wait is over and the next one does."""
-        if self._state is State.BEGUN:
-            raise TarryError("the attempt was not entered: write `with attempt:` inside the loop")
+        if self._state in (State.BEGUN, State.ENTERED):
+            raise TarryError("the attempt was not made: write `with attempt:` inside the loop")
         self._effort.begin()
         self._state = State.BEGUN
         self.delay = 0.0
         return self
 
-    async def pause(self) -> None:
-        """Wait as long as was decided, and owe no more of it."""
-        try:
-            await world.asleep(self.delay)
-        except BaseException:
-            self._effort.close()
-            raise
-        self.delay = 0.0
+    def end(self) -> None:
+        """The call is over, however it ended."""
+        self._state = State.OVER
+        self._effort.close()
 
     def __enter__(self) -> Self:
         if (limit := self._plan.policy.attempt_timeout) is not None:
@@ -145,7 +150,12 @@ class Attempt:
         self._enter()
         if self._plan.policy.attempt_timeout is not None:
             self._cut = cut_off(self._plan)
-            await self._cut.__aenter__()
+            try:
+                await self._cut.__aenter__()
+            except BaseException:
+                self._leave_scope()
+                self.end()
+                raise
         return self
 
     async def __aexit__(
@@ -164,19 +174,25 @@ class Attempt:
         else:
             handled = self._exit(error)
         if self.delay:
-            await self.pause()
+            try:
+                await world.asleep(self.delay)
+            except BaseException:
+                self.end()
+                raise
+            self.delay = 0.0
         return handled
 
     def _enter(self) -> None:
+        if self._state is not State.BEGUN:
+            raise TarryError("an attempt is entered once: the loop gives the next one")
+        self._state = State.ENTERED
         self._result = None
         if self._plan.scoped:
             current.set(self._effort.scope)
 
     def _exit(self, error: BaseException | None) -> bool:
         """Take the outcome; True if there was an error and another attempt follows."""
-        # Set back, not reset by token: a block may end in another context than it began in.
-        current.set(self._outer)
-        self._state = State.OVER
+        self._leave_scope()
         again = False
         try:
             if error is None:
@@ -185,8 +201,14 @@ class Attempt:
                 again = self._effort.after_error(error)
         finally:
             if not again:
-                self._effort.close()
+                self.end()
         if again:
             self._state = State.FAILED
             self.delay = self._effort.delay
         return again and error is not None
+
+    def _leave_scope(self) -> None:
+        # Set back, not reset by token: a block may end in another context than it began in, and
+        # then there may be another call at work, whose scope stays.
+        if current.get() is self._effort.scope:
+            current.set(self._outer)

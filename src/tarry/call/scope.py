@@ -6,7 +6,7 @@ the attempt at work, or one of the marks below for a scope in which nothing is r
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from tarry.call.world import world
@@ -33,8 +33,8 @@ def inside(outer: Scope | None, deadline: float, first: int, *, nested: bool) ->
     """The scope for a call made inside another, or inside none."""
     if outer is None or outer[ATTEMPT] == ENDED:
         return [deadline, first]
-    hindered = hindrance(outer, nested=nested) is not None
-    return [min(deadline, outer[DEADLINE]), outer[ATTEMPT] if hindered else first]
+    passed_on = first == ONCE or hindrance(outer, nested=nested) is not None
+    return [min(deadline, outer[DEADLINE]), outer[ATTEMPT] if passed_on else first]
 
 
 def inherited_deadline(outer: Scope | None) -> float:
@@ -66,12 +66,23 @@ def attempt_number() -> int:
 @contextmanager
 def called_by(attempt: int) -> Iterator[None]:
     """Run the block as part of a caller's attempt: what is inside does not retry on top of it."""
-    outer = current.get()
-    token = current.set([inherited_deadline(outer), max(1, attempt)])
+    scope: Scope = [inherited_deadline(current.get()), max(1, attempt)]
+    try:
+        with _opened(scope):
+            yield
+    finally:
+        scope[ATTEMPT] = ENDED
+
+
+@contextmanager
+def _opened(scope: Scope) -> Iterator[None]:
+    """Make a scope the current one inside the block."""
+    token = current.set(scope)
     try:
         yield
     finally:
-        current.reset(token)
+        with suppress(ValueError):  # the block ends in another context than it began in
+            current.reset(token)
 
 
 class Disabled:
@@ -88,11 +99,8 @@ class Disabled:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Turn retrying off inside the block, and in the tasks it starts."""
-        token = current.set([inherited_deadline(current.get()), DISABLED])
-        try:
+        with _opened([inherited_deadline(current.get()), DISABLED]):
             yield
-        finally:
-            current.reset(token)
 
 
 switch = Disabled()

@@ -38,7 +38,10 @@ def _careful(plan: Plan, function: Callable[Params, Returned]) -> Callable[Param
             return persist(effort, function, args, kwargs)
         finally:
             effort.close()
-            reset_scope(token)
+            try:  # noqa: SIM105  suppress() takes its time
+                reset_scope(token)
+            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+                pass
 
     return call
 
@@ -65,7 +68,10 @@ def _light(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params,
             return persist(effort, function, args, kwargs)
         finally:
             scope[ATTEMPT] = ENDED
-            reset_scope(token)
+            try:  # noqa: SIM105  suppress() takes its time
+                reset_scope(token)
+            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+                pass
 
     return call
 
