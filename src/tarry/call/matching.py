@@ -19,6 +19,31 @@ _WANTED = (
 
 def judge_of(on: On) -> Judge:
     """The question put to an exception: the failure it is, or None if it is not retried."""
+    types, predicates = _sorted(on)
+    refusals = tuple(one for one in types if issubclass(one, Refused))
+
+    def judge(error: Exception) -> Failure | None:
+        if isinstance(error, types):
+            if not isinstance(error, Refused):
+                return FAILED
+            # Whoever did not ask for it must not hammer on a circuit that is open.
+            if isinstance(error, refusals):
+                return Failure(retry_after=getattr(error, "retry_in", None))
+        for predicate in predicates:
+            if answer := predicate(error):
+                return answer if isinstance(answer, Failure) else FAILED
+        return None
+
+    return judge
+
+
+def never(error: Exception) -> Failure | None:  # noqa: ARG001  a Judge like any other
+    """No exception is retried: only the result is judged."""
+    return None
+
+
+def _sorted(on: On) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]:
+    """What is named, sorted into types and predicates."""
     named = tuple(on) if isinstance(on, (tuple, list, set, frozenset)) else (on,)
     if not named:
         raise PolicyError("on", on, _WANTED)
@@ -32,26 +57,7 @@ def judge_of(on: On) -> Judge:
             predicates = (*predicates, one)
         else:
             raise PolicyError("on", one, _WANTED)
-    waits_for_guards = any(issubclass(one, Refused) for one in types)
-
-    def judge(error: Exception) -> Failure | None:
-        if isinstance(error, types):
-            if not isinstance(error, Refused):
-                return FAILED
-            # Whoever did not ask for it must not hammer on a circuit that is open.
-            wait = getattr(error, "retry_in", None)
-            return Failure(retry_after=wait) if waits_for_guards else None
-        for predicate in predicates:
-            if answer := predicate(error):
-                return answer if isinstance(answer, Failure) else FAILED
-        return None
-
-    return judge
-
-
-def never(error: Exception) -> Failure | None:  # noqa: ARG001  a Judge like any other
-    """No exception is retried: only the result is judged."""
-    return None
+    return types, predicates
 
 
 def _retryable(kind: type) -> type[Exception]:

@@ -96,9 +96,9 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
     """The plan for a call, or an error that says what is wrong with it."""
     if on is None and until is None and on_result is None:
         raise DecorationError("nothing is retried unless named: give on= (exceptions) or until=")
-    if budget is not None and not hasattr(budget, "take"):
+    if budget is not None and (isinstance(budget, type) or not hasattr(budget, "take")):
         raise PolicyError("budget", budget, "a Quota or a Ratio")
-    if breaker is not None and not hasattr(breaker, "enter"):
+    if breaker is not None and (isinstance(breaker, type) or not hasattr(breaker, "enter")):
         raise PolicyError("breaker", breaker, "a Breaker")
     listeners = (hooks,) if callable(hooks) else tuple(hooks)
     for place, hook in enumerate(listeners):

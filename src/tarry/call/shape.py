@@ -57,6 +57,8 @@ def shape_of(function: object) -> Shape:
 def is_coroutine_function(value: object) -> bool:
     """Whether calling it gives something to await, as far as can be seen."""
     inner = bare(value)
+    if not isinstance(inner, FunctionType):
+        inner = type(inner).__call__
     return isinstance(inner, FunctionType) and shape_of(inner) is Shape.COROUTINE
 
 
