@@ -11,7 +11,15 @@ from tarry.call.shared import Guard
 from tarry.call.world import world
 from tarry.call.wrap import wrap
 from tarry.core import breaker as core
-from tarry.core.breaker import FAILED, IGNORED, PASSED, BreakerRule, BreakerState, Phase, Verdict
+from tarry.core.breaker import (
+    IGNORED,
+    PASSED,
+    BreakerRule,
+    BreakerState,
+    Phase,
+    Verdict,
+    verdict_on,
+)
 from tarry.core.checks import Seconds
 from tarry.core.policy import Policy
 from tarry.core.window import slot_end
@@ -115,7 +123,7 @@ class Breaker(Guard):
     def retry_at(self) -> float | None:
         """When a call may be let through again (monotonic clock); None while it is closed."""
         state = self._state
-        return None if state.phase is Phase.CLOSED else core.retry_at(state)
+        return None if state.phase is Phase.CLOSED else core.retry_at(self.rule, state)
 
     def enter(self, hooks: tuple[Listener, ...] = ()) -> int:
         """Ask to make a call: a ticket to report with, or CircuitOpen."""
@@ -129,7 +137,7 @@ class Breaker(Guard):
             after = self._state
         self._tell(before, after, hooks)
         if ticket is None:
-            retry_at = core.retry_at(after)
+            retry_at = core.retry_at(self.rule, after)
             raise CircuitOpen(self.name, retry_at, max(0.0, retry_at - now))
         return ticket
 
@@ -193,7 +201,8 @@ class Breaker(Guard):
 
     def _tell(self, before: BreakerState, after: BreakerState, hooks: tuple[Listener, ...]) -> None:
         if before.phase is not after.phase:
-            emit(BreakerMoved(self.name, before.phase, after.phase, core.retry_at(after)), hooks)
+            retry_at = core.retry_at(self.rule, after)
+            emit(BreakerMoved(self.name, before.phase, after.phase, retry_at), hooks)
 
 
 class Calling:
@@ -216,9 +225,11 @@ class Calling:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        verdict = IGNORED
-        if error is None:
-            verdict = PASSED
-        elif isinstance(error, Exception) and self._judge(error) is not None:
-            verdict = FAILED
-        self._breaker.leave(self._ticket, verdict, self._began_at)
+        verdict = IGNORED  # also if `on` itself raises
+        try:
+            if error is None:
+                verdict = PASSED
+            elif isinstance(error, Exception) and (failure := self._judge(error)) is not None:
+                verdict = verdict_on(failure)
+        finally:
+            self._breaker.leave(self._ticket, verdict, self._began_at)

@@ -5,6 +5,7 @@ each attempt what comes next. All of its state is its own, so calls cannot distu
 """
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tarry.call.plan import Plan
@@ -19,7 +20,7 @@ from tarry.call.scope import (
     switch,
 )
 from tarry.call.world import world
-from tarry.core.breaker import FAILED, IGNORED, PASSED, Verdict
+from tarry.core.breaker import IGNORED, PASSED, Verdict, verdict_on
 from tarry.core.decide import decide
 from tarry.core.outcome import (
     Again,
@@ -53,6 +54,7 @@ class Effort:
         "_began_at",
         "_error",
         "_outer",
+        "_paid",
         "_plan",
         "_result",
         "_ticket",
@@ -76,6 +78,7 @@ class Effort:
         self._outer = outer
         self._began_at = started_at
         self._ticket = NO_TICKET
+        self._paid = False
         self._error: Exception | None = None
         self._result: object = None
         self.attempts = attempts
@@ -111,7 +114,7 @@ class Effort:
         plan, now = self._plan, world.clock()
         outcome = plan.judge(error) or self._unnamed(error)
         if self._ticket:
-            self._report(IGNORED if outcome is NOT_NAMED else FAILED)
+            self._report(verdict_on(outcome))
         decision = decide(plan.policy, self, outcome, now=now, draw=world.draw)
         if not plan.light or self._outer is not None or stream.listeners or switch.everywhere:
             decision = self._reviewed(decision, outcome, error, now)
@@ -133,7 +136,7 @@ class Effort:
             ticket, self._ticket = self._ticket, NO_TICKET
             plan.breaker.leave(ticket, PASSED, self._began_at, plan.hooks)
         if plan.budget is not None:
-            plan.budget.succeed(retried=self.attempts > 1)
+            plan.budget.succeed(retried=self._paid)
         if stream.listeners or plan.hooks:
             self._tell_success()
         return True
@@ -162,7 +165,7 @@ class Effort:
     def _after_unwanted(self, result: object, outcome: Outcome) -> bool:
         now = world.clock()
         if self._ticket:
-            self._report(FAILED if isinstance(outcome, Failure) else PASSED)
+            self._report(verdict_on(outcome))
         decision = decide(self._plan.policy, self, outcome, now=now, draw=world.draw)
         decision = self._reviewed(decision, outcome, None, now)
         if isinstance(decision, GiveUp):
@@ -240,9 +243,12 @@ class Effort:
             if retry_at is not None and now + again.delay < retry_at:
                 # It would be refused after the wait: better to say so before.
                 return GiveUp(Why.CIRCUIT, retry_at - now)
-        if plan.budget is None or outcome is PENDING or plan.budget.take(now):
+        if plan.budget is None or outcome is PENDING:
             return again
-        return GiveUp(Why.BUDGET)
+        if not plan.budget.take(now):
+            return GiveUp(Why.BUDGET)
+        self._paid = True
+        return again
 
     def _gave_up(self, decision: GiveUp, result: object, now: float) -> GaveUp:
         return GaveUp(
@@ -260,10 +266,11 @@ class Effort:
         tries = "attempt" if self.attempts == 1 else "attempts"
         elapsed = now - self.started_at
         note = f"{NOTE}gave up after {self.attempts} {tries} in {elapsed:.3g} s: {decision.why}"
-        notes = getattr(error, "__notes__", None)
-        if isinstance(notes, list):
-            notes[:] = [other for other in notes if not str(other).startswith(NOTE)]
-        error.add_note(note)
+        with suppress(Exception):  # a courtesy: an error that takes no note comes out all the same
+            notes = getattr(error, "__notes__", None)
+            if isinstance(notes, list):
+                notes[:] = [other for other in notes if not str(other).startswith(NOTE)]
+            error.add_note(note)
 
     def _tell_success(self) -> None:
         name, now = self._plan.name, world.clock()

@@ -13,8 +13,9 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from tarry.core import checks
+from tarry.core.outcome import FINAL, Failure, Outcome
 from tarry.core.value import Value, settle
-from tarry.core.window import SLICES, Window, slot_of
+from tarry.core.window import SLICES, Window, slot_of, span
 from tarry.errors import PolicyError
 
 
@@ -42,6 +43,16 @@ class Verdict(StrEnum):
 
 
 PASSED, FAILED, IGNORED = Verdict  # plain names: looking up a member of an enum takes its time
+
+
+def verdict_on(outcome: Outcome) -> Verdict:
+    """What an attempt says about the thing behind the breaker.
+
+    A request that was answered with "no" for good says nothing against who answered.
+    """
+    if not isinstance(outcome, Failure):
+        return PASSED
+    return IGNORED if outcome.kind in FINAL else FAILED
 
 
 class BreakerRule(Value):
@@ -88,7 +99,7 @@ class BreakerRule(Value):
         settle(self, "failures", row)
         settle(self, "rate", None if rate is None else _some_share("breaker.rate", rate))
         settle(self, "minimum", checks.count("breaker.minimum", minimum))
-        settle(self, "window", checks.positive_seconds("breaker.window", window))
+        settle(self, "window", span("breaker.window", window))
         settle(
             self, "slow", None if slow is None else checks.positive_seconds("breaker.slow", slow)
         )
@@ -154,15 +165,17 @@ def admit(rule: BreakerRule, state: BreakerState, now: float) -> tuple[BreakerSt
         if now < state.open_until:
             return state, None
         state = _move(state, Phase.HALF_OPEN)
-    out = tuple(lease for lease in state.leases if lease.until > now)
-    if len(out) + state.passed + state.failed >= rule.probes:
-        return state.replace(leases=out), None
+    state = state.replace(leases=tuple(lease for lease in state.leases if lease.until > now))
+    if _all_out(rule, state):
+        return state, None
     lease = Lease(state.serial + 1, now + rule.lease)
-    return state.replace(leases=(*out, lease), serial=lease.ticket), lease.ticket
+    return state.replace(leases=(*state.leases, lease), serial=lease.ticket), lease.ticket
 
 
-def retry_at(state: BreakerState) -> float:
-    """When a call that was refused may be let through at the earliest."""
+def retry_at(rule: BreakerRule, state: BreakerState) -> float:
+    """When a call may be let through at the earliest, if no probe reports before."""
+    if not _all_out(rule, state):
+        return state.open_until
     return min((lease.until for lease in state.leases), default=state.open_until)
 
 
@@ -181,10 +194,10 @@ def record(  # noqa: PLR0913  a state, a report, and time and chance as argument
     if state.phase is Phase.CLOSED and ticket == state.ticket:
         if verdict is IGNORED:
             return state
+        bad = slow or verdict is FAILED
         counted = _counted(rule, state, failed=verdict is FAILED, slow=slow, now=now)
-        return (
-            opened(rule, counted, now=now, draw=draw()) if _trips(rule, counted, now) else counted
-        )
+        trips = bad and _trips(rule, counted, now)  # a call that went well opens nothing
+        return opened(rule, counted, now=now, draw=draw()) if trips else counted
     if any(lease.ticket == ticket for lease in state.leases):
         return _probed(rule, state, ticket, FAILED if slow else verdict, now=now, draw=draw)
     return state
@@ -208,6 +221,11 @@ def closed(state: BreakerState) -> BreakerState:
     return BreakerState(serial=serial, ticket=serial)
 
 
+def _all_out(rule: BreakerRule, state: BreakerState) -> bool:
+    """Whether every probe there is has been let through."""
+    return len(state.leases) + state.passed + state.failed >= rule.probes
+
+
 def _counted(
     rule: BreakerRule, state: BreakerState, *, failed: bool, slow: bool, now: float
 ) -> BreakerState:
@@ -226,8 +244,9 @@ def _trips(rule: BreakerRule, state: BreakerState, now: float) -> bool:
     calls, failed, slow = state.window.sums(rule.slot(now), SLICES, 3)
     if calls < rule.minimum:
         return False
-    failing = rule.rate is not None and failed >= rule.rate * calls
-    return failing or (rule.slow is not None and slow >= rule.slow_rate * calls)
+    # Divided, because 0.07 * 100 is a little more than 7, but 7 / 100 is 0.07.
+    failing = rule.rate is not None and failed / calls >= rule.rate
+    return failing or (rule.slow is not None and slow / calls >= rule.slow_rate)
 
 
 def _probed(  # noqa: PLR0913  a state, a report, and time and chance as arguments

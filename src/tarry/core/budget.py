@@ -7,7 +7,7 @@ lets a burst through.
 
 from tarry.core import checks
 from tarry.core.value import Value, settle
-from tarry.core.window import SLICES, Window, slot_of
+from tarry.core.window import SLICES, Window, slot_of, span
 from tarry.errors import PolicyError
 
 
@@ -55,7 +55,7 @@ class RatioRule(Value):
 
     def __init__(self, ratio: float, window: checks.Seconds, bootstrap: int) -> None:
         settle(self, "ratio", checks.share("ratio.ratio", ratio))
-        settle(self, "window", checks.positive_seconds("ratio.window", window))
+        settle(self, "window", span("ratio.window", window))
         settle(self, "bootstrap", checks.count("ratio.bootstrap", bootstrap, least=0))
 
     def slot(self, now: float) -> int:

@@ -3,7 +3,12 @@
 A slice is a short span of time with its counts. Which slice is now, the caller says (`slot`).
 """
 
+from tarry.core import checks
 from tarry.core.value import Value
+from tarry.errors import PolicyError
+
+SHORTEST = 0.001
+"""The shortest window in seconds: its slices are as short as a clock can tell apart."""
 
 SLICES = 20
 """How many slices make a window: the finer, the closer the count follows the time."""
@@ -36,6 +41,15 @@ class Window(Value):
             return self
         fresh = ((0,) * columns,) * min(max(ahead, 1), SLICES + 1)
         return Window(slot, (*self.slices, *fresh)[-(SLICES + 1) :])
+
+
+def span(field: str, value: checks.Seconds) -> float:
+    """How long a window is, in seconds."""
+    wanted = f"a number of seconds from {SHORTEST:g} to {checks.LONGEST:,.0f}"
+    found = checks.seconds(field, value, wanted)
+    if found < SHORTEST:
+        raise PolicyError(field, value, wanted)
+    return found
 
 
 def slot_of(now: float, window: float) -> int:
