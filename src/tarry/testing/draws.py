@@ -1,0 +1,68 @@
+"""Chance without surprises: the draws of a script, or those of a seed."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from random import Random
+from typing import TypeVar
+
+from tarry.call.world import world
+from tarry.core.checks import number
+from tarry.core.decide import Draw
+from tarry.errors import TarryError
+
+Seed = int | str | bytes
+AnyDraw = TypeVar("AnyDraw", bound=Draw)
+
+
+class Script:
+    """Draws written down beforehand, in [0, 1); each is drawn once, in order.
+
+    >>> draw = Script([0.5, 0.1])
+    >>> draw(), draw.left
+    (0.5, (0.1,))
+    """
+
+    def __init__(self, draws: Iterable[float]) -> None:
+        wanted = "a number from 0 up to, but not including, 1"
+        self._draws = deque(
+            number(f"draws[{place}]", draw, wanted, lambda found: 0 <= found < 1)
+            for place, draw in enumerate(draws)
+        )
+        self._written = len(self._draws)
+
+    def __call__(self) -> float:
+        """The next draw; TarryError if there is none."""
+        try:
+            return self._draws.popleft()
+        except IndexError:
+            message = f"the script of draws has {self._written}, and one more was wanted"
+            raise TarryError(message) from None
+
+    @property
+    def left(self) -> tuple[float, ...]:
+        """The draws nobody has taken yet."""
+        return tuple(self._draws)
+
+
+def scripted_draws(draws: Iterable[float]) -> AbstractContextManager[Script]:
+    """Run a block with these draws instead of chance.
+
+    A wait takes one draw, and so does a breaker that opens.
+    """
+    return _drawing(Script(draws))
+
+
+def seeded_draws(seed: Seed) -> AbstractContextManager[Draw]:
+    """Run a block with the draws of this seed, those of `policy.waits(seed=...)`."""
+    return _drawing(Random(seed).random)  # noqa: S311  jitter, not secrets
+
+
+@contextmanager
+def _drawing(draw: AnyDraw) -> Iterator[AnyDraw]:
+    before = world.draw
+    world.draw = draw
+    try:
+        yield draw
+    finally:
+        world.draw = before
