@@ -1,0 +1,76 @@
+"""The pytest plugin: fixtures that take the waiting and the chance out of a test.
+
+Every pytest run of everybody who has tarry installed loads this, so it pulls in little else.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import Protocol
+
+import pytest
+
+from tarry.call.scope import switch
+from tarry.core.decide import Draw
+from tarry.errors import TarryError
+from tarry.observe.events import Event
+from tarry.observe.stream import listen, stream
+from tarry.testing.clock import PushedClock, pushed_clock
+from tarry.testing.draws import Seed, scripted_draws, seeded_draws
+
+NO_SLEEP = "tarry_no_sleep"
+
+
+class UseDraws(Protocol):
+    """What the fixture `tarry_draws` is: ``tarry_draws([0.5, 0.1])`` or ``tarry_draws(seed=7)``."""
+
+    def __call__(self, draws: Iterable[float] | None = None, *, seed: Seed | None = None) -> Draw:
+        """Draw by a script or by a seed, from here to the end of the test."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the setting."""
+    parser.addini(NO_SLEEP, "let no test sleep: tarry_clock is there for each", "bool", False)  # noqa: FBT003  pytest's
+
+
+@pytest.fixture(autouse=True)
+def _tarry_as_before(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Put back after each test what holds for the whole process: listeners and the switch.
+
+    It comes after the fixtures of sessions and modules, so what those have set up stays.
+    """
+    listeners, everywhere = stream.listeners, switch.everywhere
+    if request.config.getini(NO_SLEEP):
+        request.getfixturevalue("tarry_clock")
+    yield
+    stream.listeners, switch.everywhere = listeners, everywhere
+
+
+@pytest.fixture
+def tarry_clock() -> Iterator[PushedClock]:
+    """A clock to push, from 0 on: nothing sleeps in this test, and all waits are in `slept`."""
+    with pushed_clock() as clock:
+        yield clock
+
+
+@pytest.fixture
+def tarry_draws() -> Iterator[UseDraws]:
+    """A function that takes the chance out of this test, by a script or by a seed."""
+    with ExitStack() as undone:
+
+        def use(draws: Iterable[float] | None = None, *, seed: Seed | None = None) -> Draw:
+            if draws is not None and seed is None:
+                return undone.enter_context(scripted_draws(draws))
+            if seed is not None and draws is None:
+                return undone.enter_context(seeded_draws(seed))
+            raise TarryError("tarry_draws takes a list of draws or seed=, one of the two")
+
+        yield use
+
+
+@pytest.fixture
+def tarry_events() -> Iterator[list[Event]]:
+    """The list of all that has happened in this test so far."""
+    events: list[Event] = []
+    stop = listen(events.append)
+    yield events
+    stop()
