@@ -1,6 +1,20 @@
 """Settings of the documentation."""
 
+import inspect
+import re
 from importlib import metadata
+from typing import TYPE_CHECKING
+
+from sphinx.util.typing import stringify_annotation
+
+from tarry.call.matching import On
+from tarry.core.backoff import DEFAULT_CAP, Backoff
+from tarry.core.checks import Seconds
+from tarry.core.jitter import Jitter
+from tarry.observe.stream import Listener
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 project = "tarry"
 author = "The tarry maintainers"
@@ -9,8 +23,66 @@ version = release = metadata.version("tarry")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 myst_heading_anchors = 3
+default_role = "code"  # `name` in a docstring is code, as it is in Markdown
 autodoc_member_order = "bysource"
-autodoc_typehints = "description"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 90
+autodoc_preserve_defaults = True
 
 html_theme = "furo"
 html_title = f"tarry {release}"
+
+ARGUMENT = re.compile(r"(?P<name>\w+): ")
+ALIASES = {
+    stringify_annotation(spelled_out, "smart"): alias
+    for alias, spelled_out in {
+        "On": On,
+        "Listener": Listener,
+        "Seconds": Seconds,
+        "Backoff": Backoff,
+        "Jitter": Jitter,
+    }.items()
+} | {"DEFAULT_CAP": str(DEFAULT_CAP)}
+ANY_VALUE = "(*args: object, **named: object)"
+
+
+def name_the_arguments(  # noqa: PLR0913, PLR0917  Sphinx calls it so
+    app: "Sphinx", what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
+    """Turn `name: what it is` into a field where the docstring's function has such an argument."""
+    del app, name, options
+    if what not in {"function", "method"} or not callable(thing):
+        return
+    known = inspect.signature(thing).parameters
+    for place, line in enumerate(lines):
+        found = ARGUMENT.match(line)
+        if found and found["name"] in known:
+            lines[place] = f":param {line}"
+
+
+def use_aliases(  # noqa: PLR0913, PLR0917  Sphinx calls it so
+    app: "Sphinx",
+    what: str,
+    name: str,
+    thing: object,
+    options: object,
+    signature: str | None,
+    returned: str | None,
+) -> tuple[str, str | None] | None:
+    """Write a type by its name where Python has spelled it out, and a value's fields."""
+    del app, what, name, options
+    if signature is None:
+        return None
+    if signature == ANY_VALUE:
+        return f"({', '.join(getattr(thing, '__fields__', ()))})", returned
+    for spelled_out, alias in ALIASES.items():
+        signature = signature.replace(spelled_out, alias)
+    return signature, returned
+
+
+def setup(app: "Sphinx") -> None:
+    """Tell Sphinx how the docstrings are written."""
+    app.connect("autodoc-process-docstring", name_the_arguments)
+    app.connect("autodoc-process-signature", use_aliases)
