@@ -199,6 +199,13 @@ def test_a_smooth_wait_is_nothing_where_the_curve_is_nothing() -> None:
     assert wait == here == pytest.approx(4 / 1.4 / 2 * math.tanh(math.sqrt(10)))
 
 
+def test_a_smooth_wait_after_next_to_nothing_is_spread_all_the_same() -> None:
+    backoff = Schedule([5e-324, 1])
+    wait, here = Smooth().wait(backoff, 2, 0.0, 0.5)
+    assert wait == here == pytest.approx(0.5 / 1.4 * math.tanh(math.sqrt(6)))
+    assert Smooth().wait(backoff, 2, 5e-324, 0.0)[0] == 0
+
+
 @pytest.mark.parametrize("value", ["middle", None, [], {}])
 def test_a_clamp_is_inside_or_outside(value: object) -> None:
     with pytest.raises(PolicyError) as caught:

@@ -140,8 +140,8 @@ def _level(backoff: Backoff, attempts: int) -> float:
 
 def _between(before: float, after: float, part: float) -> float:
     """The geometric way from one level to the next."""
-    if before == 0:  # a curve that starts with zero waits has no ratio to follow
-        return after * part
+    if before <= after * 1e-300:  # a curve that starts with next to nothing: no ratio to follow
+        return before + (after - before) * part
     return before * float((after / before) ** part)
 
 
