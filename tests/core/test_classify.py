@@ -78,6 +78,14 @@ def test_the_policy_s_lists_come_before_the_rules() -> None:
     assert failure_for_status(200, statuses) is None
 
 
+def test_without_lists_the_rules_decide() -> None:
+    statuses = Statuses(retry=[], never=[])
+    assert failure_for_status(399, statuses) is None
+    assert failure_for_status(400, statuses) == Failure(Kind.PERMANENT)
+    assert failure_for_status(499, statuses) == Failure(Kind.PERMANENT)
+    assert failure_for_status(500, statuses) == Failure(Kind.TRANSIENT)
+
+
 def test_a_failure_knows_whether_its_request_may_be_repeated() -> None:
     failure = failure_for_status(502, Statuses(), retry_after=2.0, repeatable=False)
     assert failure == Failure(Kind.TRANSIENT, 2.0, repeatable=False)

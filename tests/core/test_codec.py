@@ -2,6 +2,7 @@ import json
 import math
 import re
 from datetime import timedelta
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -221,6 +222,7 @@ def test_what_was_written_reads_back_the_same(policy: Policy) -> None:
         ({"backoff": {"kind": "schedule", "delays": {}}}, "backoff.delays", WAITS),
         ({"backoff": {"kind": "schedule", "delays": [1, "2"]}}, "backoff.delays[1]", SECONDS),
         ({"backoff": {"kind": "schedule", "delays": [True]}}, "backoff.delays[0]", SECONDS),
+        ({"backoff": {"kind": "schedule", "delays": [timedelta(1)]}}, "backoff.delays[0]", SECONDS),
         ({"jitter": {"kind": "percent", "share": True}}, "jitter.share", SHARE),
         ({"jitter": {"kind": "decorrelated", "clamp": []}}, "jitter.clamp", CLAMP),
         ({"retry_after": {"honour": 0}}, "retry_after.honour", FLAG),
@@ -245,7 +247,7 @@ def test_what_was_written_reads_back_the_same(policy: Policy) -> None:
         ({"statuses": {"retry": [500, 99]}}, "statuses.retry[1]", STATUSES),
         ({"statuses": {"retry": [500], "never": [500]}}, "statuses.never", OTHERS),
     ],
-    ids=repr,
+    ids=map(str, count(1)),
 )
 def test_a_document_that_is_wrong_says_where_and_what_would_do(
     document: object, path: str, wanted: str

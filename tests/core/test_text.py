@@ -3,6 +3,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 from hypothesis import given
@@ -113,7 +114,7 @@ def test_a_file_s_suffix_says_how_it_is_read() -> None:
         (f"a = 1\n{'b' * 58} c", "line 2", f"{'b' * 58} c", f"{NO_EQUALS} (column 60)"),
         ("a = [1", "document", "a = [1", "valid TOML: Unclosed array (at end of document)"),
     ],
-    ids=repr,
+    ids=map(str, count(1)),
 )
 def test_broken_toml_says_where(text: str, path: str, value: str, wanted: str) -> None:
     with pytest.raises(PolicyFormatError) as caught:
@@ -134,7 +135,7 @@ def test_broken_toml_says_where(text: str, path: str, value: str, wanted: str) -
         ('{"nested": NaN}', "nested", pytest.approx(math.nan, nan_ok=True), "true or false"),
         ('{"nested": null}', "nested", None, "true or false"),
     ],
-    ids=repr,
+    ids=map(str, count(1)),
 )
 def test_broken_json_says_where(text: str, path: str, value: object, wanted: str) -> None:
     with pytest.raises(PolicyFormatError) as caught:
