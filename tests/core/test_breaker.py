@@ -654,4 +654,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=60, stateful_step_count=40)
+TestLife.settings = settings(stateful_step_count=40)
