@@ -34,7 +34,7 @@ autodoc_preserve_defaults = True
 html_theme = "furo"
 html_title = f"tarry {release}"
 
-ARGUMENT = re.compile(r"(?P<name>\w+): ")
+ARGUMENTS = re.compile(r"(?P<names>\w+(?:, \w+)*): (?P<text>.*)")
 ALIASES = {
     stringify_annotation(spelled_out, "smart"): alias
     for alias, spelled_out in {
@@ -48,18 +48,31 @@ ALIASES = {
 ANY_VALUE = "(*args: object, **named: object)"
 
 
-def name_the_arguments(  # noqa: PLR0913, PLR0917  Sphinx calls it so
+def list_the_arguments(  # noqa: PLR0913, PLR0917  Sphinx calls it so
     app: "Sphinx", what: str, name: str, thing: object, options: object, lines: list[str]
 ) -> None:
-    """Turn `name: what it is` into a field where the docstring's function has such an argument."""
+    """Make a list of the lines `name: what it is`, where the docstring's owner takes such a name.
+
+    What is further in belongs to the line above it.
+    """
     del app, name, options
-    if what not in {"function", "method"} or not callable(thing):
+    if what not in {"class", "function", "method"} or not callable(thing):
         return
     known = inspect.signature(thing).parameters
-    for place, line in enumerate(lines):
-        found = ARGUMENT.match(line)
-        if found and found["name"] in known:
-            lines[place] = f":param {line}"
+    listed: list[str] = []
+    in_list = False
+    for line in lines:
+        found = ARGUMENTS.match(line)
+        if found and all(word in known for word in found["names"].split(", ")):
+            listed += [] if in_list else [""]
+            listed.append(f"* ``{found['names']}``: {found['text']}")
+            in_list = True
+        elif in_list and line.startswith(" "):
+            listed.append(f"  {line.strip()}")
+        else:
+            listed += ["", line] if in_list else [line]
+            in_list = False
+    lines[:] = listed
 
 
 def use_aliases(  # noqa: PLR0913, PLR0917  Sphinx calls it so
@@ -84,5 +97,5 @@ def use_aliases(  # noqa: PLR0913, PLR0917  Sphinx calls it so
 
 def setup(app: "Sphinx") -> None:
     """Tell Sphinx how the docstrings are written."""
-    app.connect("autodoc-process-docstring", name_the_arguments)
+    app.connect("autodoc-process-docstring", list_the_arguments)
     app.connect("autodoc-process-signature", use_aliases)
