@@ -93,6 +93,7 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_runs_from_top_to_bottom(
     page: Path, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
