@@ -227,8 +227,8 @@ backoffs = st.one_of(
 )
 jitters = st.sampled_from(
     [
-        *(tarry.NoJitter(), tarry.Full(), tarry.Equal(), tarry.Percent(0.2), tarry.Smooth()),
-        *(tarry.Decorrelated(), tarry.Decorrelated(clamp="outside")),
+        *(tarry.Decorrelated(), tarry.Decorrelated(clamp="outside"), tarry.Smooth()),
+        *(tarry.NoJitter(), tarry.Full(), tarry.Equal(), tarry.Percent(0.2)),
     ]
 )
 policies = st.builds(
@@ -240,7 +240,7 @@ policies = st.builds(
     retry_after=st.builds(tarry.RetryAfter, honour=st.booleans(), at_most=st.floats(0, 200)),
 )
 asked = st.floats(0, 100) | st.sampled_from([-1.0, 0.0, float("nan")])
-retried = st.just(Failure()) | st.builds(Failure, st.just(tarry.Kind.THROTTLED), st.none() | asked)
+retried = st.just(Failure()) | st.builds(Failure, st.just(tarry.Kind.THROTTLED), asked)
 any_failure = st.builds(Failure, st.sampled_from(tarry.Kind), st.none() | asked, st.booleans())
 failures = st.one_of(
     retried, retried, retried, any_failure
@@ -251,6 +251,7 @@ returning = st.builds(Step, failures | st.just(Pending()), tooks, st.just(value=
 scripts = st.one_of(
     st.lists(raising, min_size=3, max_size=LONGEST_SCRIPT),  # results not judged: the lighter way
     st.lists(raising | returning, min_size=3, max_size=LONGEST_SCRIPT),
+    st.lists(returning, min_size=3, max_size=LONGEST_SCRIPT),
     st.lists(raising | returning, max_size=2),
 ).map(tuple)
 some_draws = st.lists(
