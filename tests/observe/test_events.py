@@ -72,6 +72,19 @@ def test_a_breaker_tells_how_it_moved(tarry_clock: PushedClock, tarry_events: li
     assert moves == [("closed", "open"), ("open", "half-open"), ("half-open", "closed")]
 
 
+def test_a_call_that_a_breaker_refuses_is_told_of(
+    tarry_clock: PushedClock, tarry_events: list[Event]
+) -> None:
+    breaker = tarry.Breaker(open_for=30, jitter=0)
+    breaker.trip()
+    tarry_clock.push(10)
+    tarry_events.clear()
+    call = tarry.retry(on=OSError, breaker=breaker, name="call")(lambda: None)
+    with pytest.raises(tarry.CircuitOpen) as refusal:
+        call()
+    assert tarry_events == [GivenUp("call", 0, 0.0, tarry.Why.CIRCUIT, 20.0, refusal.value)]
+
+
 def test_events_are_values() -> None:
     event = Succeeded("call", 2, 1.5)
     assert event == Succeeded(name="call", attempts=2, elapsed=1.5)

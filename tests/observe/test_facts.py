@@ -36,6 +36,8 @@ class Own(Exception):  # noqa: N818  a name like any other
         (GivenUp("f", 1, 0.1, Why.DISABLED, None, ERROR), "gave_up", "error"),
         (GivenUp("f", 2, 0.1, Why.NOT_RETRIED, None, ERROR), "gave_up", "error"),
         (GivenUp("f", 1, 0.1, Why.NOT_RETRIED, None, ERROR), "gave_up", "debug"),
+        (GivenUp("f", 0, 0.0, Why.CIRCUIT, 30.0, ERROR), "gave_up", "debug"),
+        (GivenUp("f", 1, 0.1, Why.CIRCUIT, 30.0, ERROR), "gave_up", "error"),
         (GivenUp("f", 1, 0.1, Why.NESTED, None, ERROR), "gave_up", "debug"),
         (Succeeded("f", 1, 0.1), "succeeded", "debug"),
         (Succeeded("f", 2, 0.1), "succeeded", "info"),

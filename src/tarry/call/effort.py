@@ -103,9 +103,14 @@ class Effort:
             self.scope[ATTEMPT] = self.attempts
             self._began_at = world.clock()
             return
-        self.attempts = 1
         if plan.breaker is not None:
-            self._ticket = plan.breaker.enter(plan.hooks)
+            try:
+                self._ticket = plan.breaker.enter(plan.hooks)
+            except CircuitOpen as refusal:
+                refused = GiveUp(Why.CIRCUIT, refusal.retry_in)
+                self._tell(self._given_up(refused, refusal, world.clock()))
+                raise
+        self.attempts = 1
         if plan.budget is not None:
             plan.budget.call(self._began_at)
 

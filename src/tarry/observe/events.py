@@ -26,7 +26,7 @@ class Retrying(Value):
 
 
 class GivenUp(Value):
-    """No further attempt is made."""
+    """No further attempt is made; `attempts` is 0 if a breaker refused even the first."""
 
     name: str
     attempts: int

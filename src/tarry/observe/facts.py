@@ -34,9 +34,9 @@ def word_of(event: Event) -> str:
 def level_of(event: Event) -> Level:
     """How grave it is.
 
-    A poll that finds nothing yet is no trouble. Nor is an end that is not the last word: an error
-    that was never to be retried goes to the caller as if tarry were not there, and a call nested
-    in another retry leaves the word to that one.
+    A poll that finds nothing yet is no trouble. Nor is an end before anything was tried: an error
+    that is never retried goes to the caller as if tarry were not there, and while a breaker is
+    open, that it opened is the news. A call nested in another retry leaves the word to that one.
     """
     match event:
         case Attempted():
@@ -44,8 +44,9 @@ def level_of(event: Event) -> Level:
         case Retrying():
             return "debug" if isinstance(event.outcome, Pending) else "warning"
         case GivenUp():
-            not_tried = event.why is Why.NOT_RETRIED and event.attempts == 1
-            return "debug" if not_tried or event.why is Why.NESTED else "error"
+            at_once = event.why is Why.NOT_RETRIED and event.attempts == 1
+            quiet = at_once or event.attempts == 0 or event.why is Why.NESTED
+            return "debug" if quiet else "error"
         case Succeeded():
             return "info" if event.attempts > 1 else "debug"
         case BreakerMoved():
