@@ -222,8 +222,8 @@ def test_a_signal_handler_may_make_a_guarded_call_in_the_midst_of_a_step(
     breaker, let_through = Breaker(failures=2), list[int]()
 
     def handler(_: int, __: FrameType | None) -> None:
+        let_through.append(1)
         with pytest.raises(ConnectionError), breaker.calling():
-            let_through.append(1)
             raise ConnectionError
 
     def draw() -> float:
