@@ -20,6 +20,7 @@ from unittest.mock import patch
 from contest.work import Function
 
 SAMPLE_NS = 1_500_000
+RUN_UP = 5
 TRIAL_CALLS = 5
 
 Timer = Callable[[int], int]
@@ -41,10 +42,13 @@ class Case:
     def sample(self, calls: int) -> float:
         """Nanoseconds per attempt, over so many calls.
 
-        Each sample has an empty context of its own: some libraries leave variables behind.
+        Each sample has an empty context of its own, because some libraries leave variables behind,
+        and a run-up, because the case before it has left the processor's caches to itself.
         """
+        context = Context()
         with self.around():
-            return Context().run(self.timer, calls) / calls / self.attempts
+            context.run(self.timer, calls // RUN_UP)
+            return context.run(self.timer, calls) / calls / self.attempts
 
 
 def pin() -> int | None:
