@@ -190,7 +190,7 @@ async def cut_off(plan: Plan) -> AsyncIterator[None]:
         with library.move_on_after(limit) as timer:
             yield
         if timer.cancelled_caught:
-            raise AttemptTimedOut(limit, plan)
+            raise AttemptTimedOut(limit, plan) from None
         return
     timer = library.timeout(limit)
     try:
