@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import ContextVar
 
 from tarry.observe.events import Event
 
@@ -19,6 +21,7 @@ class Stream:
 
 
 stream = Stream()
+_telling: ContextVar[bool] = ContextVar("tarry_telling", default=False)
 
 
 def listen(listener: Listener) -> Callable[[], None]:
@@ -39,10 +42,24 @@ def emit(event: Event, hooks: Iterable[Listener] = ()) -> None:
 
     A listener that raises must not take the call down with it, nor go unnoticed: its error goes
     to `sys.excepthook`, which prints it unless the program has put something else there.
+
+    Nobody is told of the retries a listener makes itself: telling the listener of them would not
+    end, not even with a RecursionError, of which each event would raise one.
     """
-    for listener in (*hooks, *stream.listeners):
-        try:
-            listener(event)
-        except Exception as error:  # noqa: BLE001  whatever a listener raises
+    if _telling.get():
+        return
+    token = _telling.set(True)
+    try:
+        for listener in (*hooks, *stream.listeners):
+            _tell(listener, event)
+    finally:
+        _telling.reset(token)
+
+
+def _tell(listener: Listener, event: Event) -> None:
+    try:
+        listener(event)
+    except Exception as error:  # noqa: BLE001  whatever a listener raises
+        with suppress(Exception):  # some errors take no note
             error.add_note(f"tarry: raised by the listener {listener!r}; the call goes on")
-            sys.excepthook(type(error), error, error.__traceback__)
+        sys.excepthook(type(error), error, error.__traceback__)
