@@ -96,6 +96,39 @@ def test_the_error_of_a_listener_is_on_stderr_unless_somebody_takes_it(
     assert "tarry: raised by the listener" in shown
 
 
+def test_nobody_is_told_of_the_retries_a_listener_makes_itself(
+    tarry_events: list[Event],
+) -> None:
+    @tarry.retry(on=OSError, name="report")
+    def report(event: Event) -> None:
+        told.append(event.name)
+
+    told: list[str] = []
+    listen(report)
+    tarry.retry(on=OSError, name="call")(lambda: None)()
+    assert told == ["call", "call"]
+    assert [event.name for event in tarry_events] == ["call", "call"]
+    tarry.retry(on=OSError, name="after")(lambda: None)()
+    assert told[2:] == ["after", "after"], "the next call is told of again"
+
+
+def test_an_error_that_takes_no_note_is_shown_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[BaseException] = []
+    monkeypatch.setattr(sys, "excepthook", lambda _kind, error, _trace: shown.append(error))
+
+    class Stubborn(Exception):  # noqa: N818  a name like any other
+        def add_note(self, note: str) -> None:
+            raise TypeError(note)
+
+    def broken(event: Event) -> None:
+        raise Stubborn(event.name)
+
+    emit(EVENT, [broken])
+    assert [type(error) for error in shown] == [Stubborn]
+
+
 def test_what_ends_the_program_passes_through_a_listener() -> None:
     def ends(event: Event) -> None:
         raise KeyboardInterrupt(event.name)
