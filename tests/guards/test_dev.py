@@ -206,7 +206,7 @@ def test_one_failing_step_does_not_keep_the_others_from_running(
         return dev.Step(name, [sys.executable, "-c", code], closing_words)
 
     chosen = [
-        step("one", "print('hidden'); print('== in short ==')", closing_words=True),
+        step("one", "print('hidden\\nSKIPPED one\\n== in short ==')", closing_words=True),
         step("two", "print('what went wrong'); raise SystemExit(3)"),
         step("three", "print('hidden')"),
     ]
@@ -216,6 +216,7 @@ def test_one_failing_step_does_not_keep_the_others_from_running(
     said = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in said] == [
         ["one", "ok"],
+        ["SKIPPED", "one"],
         ["in", "short"],
         ["two", "FAILED"],
         ["what", "went"],
