@@ -1,6 +1,7 @@
 """Retries that never stampede: one policy for calls, simulations and deliveries."""
 
 from tarry.call.api import attempts, retry
+from tarry.call.block import Attempt
 from tarry.call.breaker import Breaker
 from tarry.call.budget import Quota, Ratio
 from tarry.call.policy import Policy
@@ -26,6 +27,7 @@ from tarry.errors import (
 
 __all__ = [
     "Again",
+    "Attempt",
     "AttemptTimedOut",
     "Breaker",
     "BudgetSpent",

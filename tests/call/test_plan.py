@@ -33,7 +33,7 @@ async def told_later(_: object) -> bool:
 def test_nothing_is_retried_unless_named() -> None:
     with pytest.raises(DecorationError) as caught:
         plan_of(POLICY)
-    assert str(caught.value) == ("nothing is retried unless named: give on= (exceptions) or until=")
+    assert str(caught.value) == ("nothing is retried unless named: give on= (exceptions), until= or on_result=")
 
 
 def test_a_plan_says_all_there_is_to_know() -> None:

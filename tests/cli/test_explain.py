@@ -43,7 +43,7 @@ def test_people_get_a_table_and_sentences(plain: Path) -> None:
     assert told.stderr == ""
     table, rest = told.stdout.split("└", maxsplit=1)
     lines = table.splitlines()
-    assert lines[0].strip() == "Wait before each attempt, and all waits up to it"
+    assert lines[0] == "Wait before each attempt, and all waits up to it:"
     assert cells(lines[2]) == ["", "Wait", "Wait", "Wait", "Total", "Total", "Total"]
     assert cells(lines[3]) == ["Attempt", *["least", "typical", "most"] * 2]
     assert [cells(line) for line in lines[5:]] == [

@@ -126,7 +126,7 @@ class Effort:
         if isinstance(decision, Again):
             self.delay, self.memory = decision.delay, decision.memory
             return True
-        if isinstance(decision, GiveUp) and (outcome is not NOT_NAMED or self.attempts > 1):
+        if isinstance(decision, GiveUp) and (self.attempts > 1 or self._meant_to_retry(outcome)):
             self._note(error, decision, now)
         return False
 
@@ -211,6 +211,10 @@ class Effort:
         own = isinstance(error, AttemptTimedOut) and error.plan is self._plan
         return CUT_OFF if own else NOT_NAMED
 
+    def _meant_to_retry(self, outcome: Failure) -> bool:
+        """Whether it takes a note to say why there was no retry."""
+        return outcome is not NOT_NAMED and self._plan.policy.attempts != 1
+
     def _judge_result(self, result: object) -> Outcome:
         plan = self._plan
         if plan.on_result is not None and (answer := plan.on_result(result)):
@@ -271,6 +275,8 @@ class Effort:
         tries = "attempt" if self.attempts == 1 else "attempts"
         elapsed = now - self.started_at
         note = f"{NOTE}gave up after {self.attempts} {tries} in {elapsed:.3g} s: {decision.why}"
+        if decision.retry_after is not None and decision.why is not Why.CIRCUIT:
+            note += f" (it asked for {decision.retry_after:.6g} s)"
         with suppress(Exception):  # a courtesy: an error that takes no note comes out all the same
             notes = getattr(error, "__notes__", None)
             if isinstance(notes, list):

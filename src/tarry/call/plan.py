@@ -95,7 +95,8 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
 ) -> Plan:
     """The plan for a call, or an error that says what is wrong with it."""
     if on is None and until is None and on_result is None:
-        raise DecorationError("nothing is retried unless named: give on= (exceptions) or until=")
+        wanted = "on= (exceptions), until= or on_result="
+        raise DecorationError(f"nothing is retried unless named: give {wanted}")
     if budget is not None and (isinstance(budget, type) or not hasattr(budget, "take")):
         raise PolicyError("budget", budget, "a Quota or a Ratio")
     if breaker is not None and (isinstance(breaker, type) or not hasattr(breaker, "enter")):

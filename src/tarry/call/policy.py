@@ -13,7 +13,7 @@ from tarry.call.world import world
 from tarry.call.wrap import wrap
 from tarry.core.policy import Policy as PurePolicy
 from tarry.core.policy import waits
-from tarry.errors import DecorationError
+from tarry.errors import DecorationError, PolicyFormatError
 from tarry.observe.stream import Listener
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Policy(PurePolicy, init=False):
             budget=budget,
             breaker=breaker,
             hooks=hooks,
-            name=name_of(function),
+            name=self.name or name_of(function),
         )
         return wrap(plan, function)(*args, **kwargs)
 
@@ -84,7 +84,7 @@ class Policy(PurePolicy, init=False):
             budget=budget,
             breaker=breaker,
             hooks=hooks,
-            name=name_of(function),
+            name=self.name or name_of(function),
         )
         return await aio.retry_call(plan, function)(*args, **kwargs)
 
@@ -116,6 +116,9 @@ class Policy(PurePolicy, init=False):
         """Read a policy file: `.toml`, or `.json`."""
         from tarry.core import text  # noqa: PLC0415  tomllib and json, which few programs need here
 
-        read = text.from_json if fspath(path).endswith(".json") else text.from_toml
+        name = fspath(path)
+        suffix = name[name.rfind(".") :].lower()
+        if suffix not in text.PARSERS:
+            raise PolicyFormatError("path", name, f"a file name in {' or '.join(text.PARSERS)}")
         with open(path, encoding="utf-8") as file:  # noqa: PTH123  pathlib is slow to import
-            return read(file.read(), cls)
+            return cls.from_dict(text.PARSERS[suffix](file.read()))

@@ -30,5 +30,5 @@ def wrap(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, R
     if limit is not None and shape not in CAN_BE_CUT_OFF:
         wanted = f"None for {shape.value}, which cannot be cut off (give what it calls a timeout)"
         raise PolicyError("attempt_timeout", limit, wanted)
-    named = plan if plan.name else plan.replace(name=name_of(function))
+    named = plan if plan.name else plan.replace(name=plan.policy.name or name_of(function))
     return DRIVERS[shape](named, function)  # type: ignore[no-any-return]  # fits the shape

@@ -35,6 +35,7 @@ def explain(policy_file: Path, *, as_json: bool, attempts: int | None) -> None:
         return
     console = Console(highlight=False)
     if rows:
+        console.print("Wait before each attempt, and all waits up to it:")
         console.print(_table(rows))
     if policy.attempts is None and attempts is None:
         console.print(f"Attempts are unlimited; the first {SHOWN_RETRIES} retries are shown.")
@@ -59,7 +60,7 @@ def _parts(span: Range) -> dict[str, float]:
 
 
 def _table(rows: tuple[Row, ...]) -> Table:
-    table = Table(title="Wait before each attempt, and all waits up to it")
+    table = Table()
     table.add_column("Attempt", justify="right")
     for what in ("wait", "total"):
         for which in _parts(NOTHING):

@@ -1,7 +1,8 @@
-"""How long a wait may grow: failed attempts in, longest wait out. All durations are seconds.
+"""How long a wait may grow: failed attempts in, seconds out.
 
-`curve(n)` is the longest wait after n failed attempts (n >= 1), `total(n)` the sum of the first
-n of them, `ceiling` the longest wait there can ever be. All are finite for any n.
+`curve(n)` is the backoff after n failed attempts (n >= 1), which the jitter draws below or around;
+`total(n)` is the sum of the first n of them, `ceiling` the most there can be. All are finite for
+any n.
 """
 
 import math
@@ -28,15 +29,15 @@ class Fixed(Value):
 
     @property
     def ceiling(self) -> float:
-        """The longest wait there can be."""
+        """The most the backoff can be."""
         return self.delay
 
     def curve(self, attempts: int) -> float:  # noqa: ARG002  every backoff has this signature
-        """The longest wait after this many failed attempts."""
+        """The backoff after this many failed attempts."""
         return self.delay
 
     def total(self, attempts: int) -> float:
-        """The sum of the first waits of the curve."""
+        """The sum of so many backoffs, from the first."""
         return self.delay * attempts
 
 
@@ -56,15 +57,15 @@ class Linear(Value):
 
     @property
     def ceiling(self) -> float:
-        """The longest wait there can be."""
+        """The most the backoff can be."""
         return self.cap
 
     def curve(self, attempts: int) -> float:
-        """The longest wait after this many failed attempts."""
+        """The backoff after this many failed attempts."""
         return min(self.cap, self.step * attempts)
 
     def total(self, attempts: int) -> float:
-        """The sum of the first waits of the curve."""
+        """The sum of so many backoffs, from the first."""
         fits = self.step * attempts <= self.cap
         rising = attempts if fits else int(self.cap / self.step)
         return self.step * rising * (rising + 1) / 2 + self.cap * (attempts - rising)
@@ -93,18 +94,18 @@ class Exponential(Value):
 
     @property
     def ceiling(self) -> float:
-        """The longest wait there can be."""
+        """The most the backoff can be."""
         return self.cap
 
     def curve(self, attempts: int) -> float:
-        """The longest wait after this many failed attempts."""
+        """The backoff after this many failed attempts."""
         try:
             return min(self.cap, self.base * self.factor ** (attempts - 1))
         except OverflowError:  # 2.0 ** 1024 is past the largest float: the cap, unless 0 x it
             return self.cap if self.base else 0.0
 
     def total(self, attempts: int) -> float:
-        """The sum of the first waits of the curve."""
+        """The sum of so many backoffs, from the first."""
         if self.base == 0 or self.factor == 1:
             return self.base * attempts
         growth = math.log(self.factor)
@@ -131,15 +132,15 @@ class Fibonacci(Value):
 
     @property
     def ceiling(self) -> float:
-        """The longest wait there can be."""
+        """The most the backoff can be."""
         return self.cap
 
     def curve(self, attempts: int) -> float:
-        """The longest wait after this many failed attempts."""
+        """The backoff after this many failed attempts."""
         return self._walk(attempts)[0]
 
     def total(self, attempts: int) -> float:
-        """The sum of the first waits of the curve."""
+        """The sum of so many backoffs, from the first."""
         return self._walk(attempts)[1]
 
     def _walk(self, attempts: int) -> tuple[float, float]:
@@ -177,15 +178,15 @@ class Schedule(Value):
 
     @property
     def ceiling(self) -> float:
-        """The longest wait there can be."""
+        """The most the backoff can be."""
         return max(self.delays)
 
     def curve(self, attempts: int) -> float:
-        """The longest wait after this many failed attempts."""
+        """The backoff after this many failed attempts."""
         return self.delays[min(attempts, len(self.delays)) - 1]
 
     def total(self, attempts: int) -> float:
-        """The sum of the first waits of the curve."""
+        """The sum of so many backoffs, from the first."""
         beyond = max(0, attempts - len(self.delays))
         return sum(self.delays[:attempts]) + self.delays[-1] * beyond
 

@@ -29,7 +29,7 @@ class NoJitter(Value):
 
 
 class Full(Value):
-    """Anything from 0 to the curve: the least load on the server at the least waiting."""
+    """Anything from 0 to the curve: simple, and short of waits."""
 
     def wait(
         self, backoff: Backoff, attempts: int, memory: Memory, draw: float
