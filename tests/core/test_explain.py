@@ -232,6 +232,10 @@ def test_a_policy_of_one_attempt_has_little_to_say() -> None:
             {"jitter": Decorrelated(), "backoff": Schedule([0, 5])},
             "A wait is drawn evenly between 0 and the backoff.",
         ),
+        (
+            {"jitter": Decorrelated(), "backoff": Linear(step=1, cap=2)},
+            "A wait is drawn evenly between 1 s and three times the wait before, up to 2 s.",
+        ),
         ({"within": None}, "There is no limit of time."),
         ({"attempt_timeout": 30}, "An attempt is cut off after 30 s."),
         (

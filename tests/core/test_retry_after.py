@@ -169,6 +169,13 @@ def test_dates_agree_with_the_standard_library(moment: datetime, now: float) -> 
     )
 
 
+@given(moment=dates, ahead=st.floats(-1e6, 1e6))
+def test_dates_of_every_century_are_exact(moment: datetime, ahead: float) -> None:
+    now = moment.timestamp() - ahead
+    exact = max(0.0, moment.timestamp() - now)
+    assert parse_retry_after(format_datetime(moment, usegmt=True), now=now) == exact
+
+
 @given(moment=near_dates)
 def test_the_oldest_form_agrees_with_the_standard_library(moment: datetime) -> None:
     text = moment.strftime("%A, %d-%b-%y %H:%M:%S GMT")

@@ -112,6 +112,7 @@ def test_a_file_s_suffix_says_how_it_is_read() -> None:
         ("a = 1\r\nb = ?\r\nc = 3", "line 2", "b = ?", "valid TOML: Invalid value (column 5)"),
         (f"a = 1\n{'b' * 59} c", "line 2", f"{'b' * 59} …", f"{NO_EQUALS} (column 61)"),
         (f"a = 1\n{'b' * 58} c", "line 2", f"{'b' * 58} c", f"{NO_EQUALS} (column 60)"),
+        ("b = ? \r\n", "line 1", "b = ? ", "valid TOML: Invalid value (column 5)"),
         ("a = [1", "document", "a = [1", "valid TOML: Unclosed array (at end of document)"),
     ],
     ids=map(str, count(1)),
