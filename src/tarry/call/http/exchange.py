@@ -1,0 +1,201 @@
+"""A request and its answer, whichever client sends it: what every adapter does alike.
+
+The adapters only say how their client sends, closes and fails. Whether a request is made again,
+when, and what the server is told about it, is settled here and in `core`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tarry.call.api import DEFAULT
+from tarry.call.http.body import Body
+from tarry.call.http.fault import Fault
+from tarry.call.plan import Discard, Plan, plan_of
+from tarry.call.scope import attempt_number, called_by, remaining
+from tarry.call.world import world
+from tarry.core.checks import flag
+from tarry.core.classify import IDEMPOTENCY_HEADER, failure_for_status, repeatable
+from tarry.core.outcome import FINAL, Failure, Kind
+from tarry.core.policy import Policy
+from tarry.core.retry_after import parse_rate_limit, parse_retry_after
+from tarry.core.value import Value
+from tarry.errors import AttemptTimedOut
+from tarry.observe.stream import Listener
+
+if TYPE_CHECKING:
+    from tarry.call.plan import Budget, Circuit
+
+ATTEMPT_HEADER = "tarry-attempt"
+"""Tells the server which attempt of a retried call a request is."""
+
+_NUMBER = re.compile(r"\s*([1-9][0-9]{0,8})\s*", re.ASCII)
+_FIRST_SERVER_FAILURE = 500
+_SHORTEST_LIMIT = 0.001
+"""A client takes a limit of 0 for none, or for not waiting at all."""
+
+
+class Headers(Protocol):
+    """Headers of whatever framework: all of them can be gone through."""
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Names and values."""
+
+
+class Client(Value):
+    """What tells one HTTP client from another.
+
+    `status_of` reads the status of a response, `fault_of` says what a failure of its own is,
+    `discard` closes a response. `takes_limit`: it can be told how long an attempt may take, and
+    then nothing is cut off from outside.
+    """
+
+    name: str
+    status_of: Callable[[Any], int]
+    fault_of: Callable[[Exception], Fault | None]
+    discard: Discard
+    takes_limit: bool
+
+
+class Terms:
+    """What an adapter was told when it was made."""
+
+    __slots__ = ("_attempt_timeout", "_rate_limit_headers", "client", "plan", "policy")
+
+    def __init__(  # noqa: PLR0913  what every adapter takes
+        self,
+        client: Client,
+        policy: Policy | None,
+        *,
+        budget: "Budget | None",
+        breaker: "Circuit | None",
+        hooks: Listener | Iterable[Listener],
+        name: str,
+        rate_limit_headers: bool,
+    ) -> None:
+        self.client = client
+        self.policy = DEFAULT if policy is None else policy
+        self.plan = plan_of(
+            self.policy,
+            on=_unjudged,
+            on_result=_unjudged,
+            budget=budget,
+            breaker=breaker,
+            hooks=hooks,
+            name=name or client.name,
+            discard=client.discard,
+            returns_last=True,
+        )
+        self._attempt_timeout = self.policy.attempt_timeout
+        if client.takes_limit:
+            self.plan = self.plan.replace(policy=self.policy.replace(attempt_timeout=None))
+        self._rate_limit_headers = flag("rate_limit_headers", rate_limit_headers)
+
+    def limit(self) -> float | None:
+        """How long the attempt at work may take, for the client to be told; None is no limit."""
+        longest, left = self._attempt_timeout, remaining()
+        if longest is None:
+            return None
+        return max(_SHORTEST_LIMIT, longest if left is None else min(longest, left))
+
+    def is_answer(self, status: int) -> bool:
+        """Whether the status is no failure: a "no" for good is an answer too."""
+        failure = failure_for_status(status, self.policy.statuses)
+        return failure is None or (failure.kind in FINAL and status < _FIRST_SERVER_FAILURE)
+
+    def wait_in(self, headers: Mapping[str, str]) -> float | None:
+        """How long the server asks to stay away."""
+        now = world.wall()
+        asked = parse_retry_after(headers.get("retry-after"), now=now)
+        if asked is None and self._rate_limit_headers:
+            return parse_rate_limit(headers, now=now)
+        return asked
+
+
+class Exchange:
+    """One request with all its attempts, and the judgement on each."""
+
+    __slots__ = ("_body", "_has_key", "_inside", "_method", "_terms")
+
+    def __init__(self, terms: Terms, method: str, headers: Mapping[str, str], body: Body) -> None:
+        self._terms = terms
+        self._method = method
+        self._has_key = bool(headers.get(IDEMPOTENCY_HEADER))
+        self._body = body
+        self._inside = attempt_number() > 0
+
+    def plan(self) -> Plan:
+        """The adapter's plan, with this request's word on what may be retried."""
+        return self._terms.plan.replace(
+            judge=self.failure_of_error, on_result=self.failure_of_response
+        )
+
+    def failure_of_response(self, response: Any) -> Failure | None:  # noqa: ANN401  the client's
+        """The failure a response is; None if it is an answer."""
+        terms = self._terms
+        status = terms.client.status_of(response)
+        if terms.is_answer(status):
+            return None
+        return failure_for_status(
+            status,
+            terms.policy.statuses,
+            retry_after=terms.wait_in(response.headers),
+            repeatable=self._repeatable(sent=True),
+        )
+
+    def failure_of_error(self, error: Exception) -> Failure | None:
+        """The failure an exception is; None if it is not the network's or the server's."""
+        if isinstance(error, AttemptTimedOut):  # nobody knows how far it had come
+            return Failure(Kind.TIMEOUT, repeatable=self._repeatable(sent=True))
+        fault = self._terms.client.fault_of(error)
+        if fault is None:
+            return None
+        return Failure(fault.kind, repeatable=self._repeatable(sent=fault.sent))
+
+    def begin(self) -> str | None:
+        """Make ready for an attempt; what to tell the server in the attempt header, if anything.
+
+        A request that nobody will repeat is not announced as an attempt: a server that took it
+        for one would leave the retrying to us, and nobody would retry.
+        """
+        self._body.rewind()
+        number = attempt_number()
+        told = number > 0 and (self._inside or self._repeatable(sent=True))
+        return str(number) if told else None
+
+    def _repeatable(self, *, sent: bool) -> bool:
+        replayable = self._body.replayable
+        return repeatable(self._method, has_key=self._has_key, sent=sent, replayable=replayable)
+
+
+def _unjudged(outcome: object) -> bool:  # noqa: ARG001  fits both questions of a plan
+    """Say nothing: every request brings its own judgement, see `Exchange.plan`."""
+    return False
+
+
+@contextmanager
+def incoming(headers: Headers) -> Iterator[None]:
+    """Answer a request as part of its caller's attempt: what is called inside does not retry.
+
+    For a service whose callers use tarry: they send the header `tarry-attempt`, and retry
+    themselves. Without the header, or with nonsense in it, nothing changes.
+
+    >>> with incoming({"Tarry-Attempt": "2"}):
+    ...     attempt_number()
+    2
+    """
+    number = _attempt_in(headers)
+    if number is None:
+        yield
+        return
+    with called_by(number):
+        yield
+
+
+def _attempt_in(headers: Headers) -> int | None:
+    for name, value in headers.items():
+        if name.lower() == ATTEMPT_HEADER:
+            found = _NUMBER.fullmatch(value)
+            return int(found[1]) if found else None
+    return None
