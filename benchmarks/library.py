@@ -51,7 +51,8 @@ All are told the same: 5 attempts, first wait 0.1 s, cap 20 s, 45 s in all; tarr
 Logging, hooks and listeners are off or unused: backoff with logger=None, stamina without hooks.
 
 Failing attempt: 10 attempts that raise, no wait between them, divided by 10. "Own": sleeping does
-nothing. "Shipped": what a library's sleep(0) costs is in it.
+nothing. "Shipped": what a library's sleep(0) costs is in it. tarry's default jitter takes more
+arithmetic when the waits are not zero, hence the row; the others draw much as its Full() does.
 
 Everything on: tenacity, backoff and circuitbreaker know no budget. pyresilience has no deadline
 but a timeout, which runs plain functions in a thread.

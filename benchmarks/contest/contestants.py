@@ -4,7 +4,7 @@ A contestant's library is imported when it is set up, so that one that is missin
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import wraps
 from importlib import import_module
@@ -42,6 +42,20 @@ def tarry_retry(setting: Setting, *, scoped: bool = True) -> Wrap:
 def tarry_unscoped(setting: Setting) -> Wrap:
     """Without the guard against retries inside retries."""
     return tarry_retry(setting, scoped=False)
+
+
+def tarry_full(setting: Setting) -> Wrap:
+    """With the jitter that all others have; its own default takes more arithmetic."""
+    tarry = import_module("tarry")
+    backoff = tarry.Exponential(base=setting.base, cap=CAP)
+    policy = tarry.Policy(backoff=backoff, jitter=tarry.Full(), attempts=setting.attempts)
+    wrap: Wrap = tarry.retry(policy, on=ERRORS)
+    return wrap
+
+
+def tarry_waiting(setting: Setting) -> Wrap:
+    """With waits as they usually are, where everything else is told to wait for nothing."""
+    return tarry_retry(replace(setting, base=USUAL.base))
 
 
 def tenacity_retry(setting: Setting, *, enabled: bool = True) -> Wrap:
@@ -285,11 +299,7 @@ WHILE_LOOP = Contestant("the same with while", by_hand.while_loop)
 TARRY = Contestant("tarry", tarry_retry)
 UNSCOPED = Contestant("tarry, scoped=False", tarry_unscoped)
 DISABLED = Contestant("tenacity, enabled=False", tenacity_disabled)
-RETRIES = (
-    LOOP,
-    WHILE_LOOP,
-    TARRY,
-    UNSCOPED,
+RIVALS = (
     Contestant("tenacity", tenacity_retry),
     Contestant("backoff", backoff_retry),
     Contestant("stamina", stamina_retry),
@@ -297,6 +307,11 @@ RETRIES = (
     Contestant("pyresilience", pyresilience_retry),
     Contestant("hyx", hyx_retry, only="async"),
 )
+RETRIES = (LOOP, WHILE_LOOP, TARRY, UNSCOPED, *RIVALS)
+
+FULL = Contestant("tarry, jitter=Full()", tarry_full)
+WAITING = Contestant("tarry, waits not zero", tarry_waiting)
+FAILING = (LOOP, WHILE_LOOP, TARRY, WAITING, FULL, UNSCOPED, *RIVALS)
 
 QUOTA = Contestant("tarry: Breaker(), Quota()", tarry_guarded)
 RATIO = Contestant("tarry: Breaker(rate=0.5), Ratio()", tarry_windowed)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from contest.contestants import Contestant
+from contest.contestants import WAITING, Contestant
+from contest.stopwatch import sleepless
 from contest.work import ERRORS, NO_WAIT, USUAL, Function, Wrap, afail, asucceed, fail, succeed
 
 Kind = Literal["sync", "async"]
@@ -34,6 +35,10 @@ class Gate:
     def failing(self, contestant: Contestant, kind: Kind) -> Entry:
         """A call whose attempts all fail, without a wait in between."""
         return self._admit(contestant, kind, self._failing)
+
+    def sleeping(self, contestant: Contestant, kind: Kind) -> Entry:
+        """The same where sleeping is not replaced."""
+        return "sleeps" if contestant is WAITING else self.failing(contestant, kind)
 
     def rejected(self, contestant: Contestant, kind: Kind) -> Entry:
         """A call that an open breaker does not let through."""
@@ -83,7 +88,8 @@ class Gate:
             made.append(value)
             raise ConnectionError
 
-        self._error(wrap(counted if kind == "sync" else acounted), kind)
+        with sleepless():
+            self._error(wrap(counted if kind == "sync" else acounted), kind)
         return len(made)
 
     def _error(self, function: Function, kind: Kind) -> Exception | None:

@@ -76,20 +76,21 @@ def add_succeeding(race: Race) -> Table:
 
 def add_failing(race: Race) -> Table:
     """An attempt that fails, with no wait after it."""
-    ways = (("own", stopwatch.sleepless), ("shipped", nullcontext))
+    gate = race.gate
+    ways = (("own", stopwatch.sleepless, gate.failing), ("shipped", nullcontext, gate.sleeping))
     disciplines = [
         Discipline(
             Column(f"{kind} {way}", f"{kind} {way}", times_row=LOOP),
             kind,
-            race.gate.failing,
+            admit,
             fails=True,
             attempts=FAILING_ATTEMPTS,
             around=around,
         )
         for kind in KINDS
-        for way, around in ways
+        for way, around, admit in ways
     ]
-    return race.add("Failing attempt, ns", disciplines, field_of.RETRIES)
+    return race.add("Failing attempt, ns", disciplines, field_of.FAILING)
 
 
 def add_guarded(race: Race) -> Table:

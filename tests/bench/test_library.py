@@ -20,7 +20,7 @@ QUESTIONS = (
     *("Succeeding call", "Failing attempt", "Everything on", "Breaker alone"),
     *("Import", "Memory", "Targets"),
 )
-NO_FIGURE = {"async only", "no asyncio"}
+NO_FIGURE = {"async only", "no asyncio", "sleeps"}
 
 
 def bench(python: Path | str, *arguments: str) -> str:
