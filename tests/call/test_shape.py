@@ -1,6 +1,4 @@
 import functools
-import inspect
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from types import MethodType
@@ -132,20 +130,12 @@ def test_a_decorator_in_the_wrong_place_is_told_the_right_one(
         shape_of(kind(plain))
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="there is no such mark before 3.12")
 def test_a_function_marked_as_a_coroutine_function_is_taken_for_one() -> None:
     def gives_a_coroutine() -> object:
         return awaited()
 
     assert shape_of(gives_a_coroutine) is Shape.FUNCTION
-    mark = inspect.markcoroutinefunction  # type: ignore[attr-defined,unused-ignore]
-    assert shape_of(mark(gives_a_coroutine)) is Shape.COROUTINE
-
-
-def test_a_mark_is_seen_in_any_version_of_python() -> None:
-    def gives_a_coroutine() -> object:
-        return awaited()
-
+    # What inspect.markcoroutinefunction sets, from Python 3.12 on.
     gives_a_coroutine._is_coroutine_mark = object()  # type: ignore[attr-defined]  # noqa: SLF001
     assert shape_of(gives_a_coroutine) is Shape.COROUTINE
 
