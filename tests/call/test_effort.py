@@ -256,9 +256,7 @@ def test_too_long_a_wait_is_not_waited_and_the_note_says_why(slept: list[float])
             failing(ConnectionError())
         )()
     assert slept == []
-    assert caught.value.__notes__[0].endswith(
-        "the server asked for a longer wait than the policy allows (asked to wait 61 s)"
-    )
+    assert "the server asked for a longer wait than the policy allows" in caught.value.__notes__[0]
     assert isinstance(heard[-1], GivenUp)
     assert (heard[-1].why, heard[-1].retry_after) == (Why.RETRY_AFTER, 61)
 
@@ -399,9 +397,8 @@ def test_a_retry_the_circuit_would_refuse_is_not_waited_for(slept: list[float]) 
         )(failing(ConnectionError(), error))()
     assert caught.value is error
     assert slept == [1]
-    assert error.__notes__ == [
-        "tarry: gave up after 2 attempts in 1 s: the circuit is open (asked to wait 30 s)"
-    ]
+    (note,) = error.__notes__
+    assert note.startswith("tarry: gave up after 2 attempts in 1 s: the circuit is open")
     assert heard[-1] == GivenUp(heard[0].name, 2, 1.0, Why.CIRCUIT, 30.0, error)
 
 
@@ -429,9 +426,8 @@ def test_a_circuit_that_opens_during_the_wait_ends_the_call_with_its_last_error(
         )()
     assert caught.value is error
     assert error.__context__ is None
-    assert error.__notes__ == [
-        "tarry: gave up after 1 attempt in 0 s: the circuit is open (asked to wait 30 s)"
-    ]
+    (note,) = error.__notes__
+    assert note.startswith("tarry: gave up after 1 attempt in 0 s: the circuit is open")
     assert heard[-1] == GivenUp("f", 1, 0.0, Why.CIRCUIT, 30.0, error)
 
 
