@@ -428,6 +428,25 @@ def test_a_lost_probe_is_given_up_when_its_lease_runs_out(now: float, ticket: in
     assert admit(ruled(), state, now)[1] == ticket
 
 
+def test_when_all_probes_have_reported_nobody_waits_for_a_lease() -> None:
+    state = BreakerState(phase=Phase.HALF_OPEN, ticket=0, open_until=30.0, passed=1)
+    assert retry_at(ruled(), state) == 30.0
+
+
+def test_what_belonged_to_one_phase_is_gone_in_the_next() -> None:
+    rules = ruled(failures=None, rate=0.5, minimum=2, probes=4)
+    state = told(rules, BreakerState(), PASSED, FAILED)
+    assert (state.phase, state.window) == (Phase.OPEN, Window())
+    tickets = []
+    for _ in range(4):
+        state, ticket = admit(rules, state, 30)
+        tickets.append(ticket or 0)
+    for ticket, verdict in zip(tickets, (PASSED, FAILED, FAILED), strict=False):
+        state = record(rules, state, ticket, verdict, took=0, now=31, draw=half)
+    assert state.phase is Phase.OPEN
+    assert (state.passed, state.failed, state.leases) == (0, 0, ())
+
+
 def test_a_probe_given_up_for_lost_is_not_heard_any_more() -> None:
     state, _ = admit(ruled(), half_open(ruled(), probes=1), 60)
     for verdict in Verdict:

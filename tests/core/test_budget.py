@@ -42,6 +42,7 @@ def test_a_quota_rule_refuses_nonsense(
     with pytest.raises(PolicyError) as caught:
         QuotaRule(*settings)
     assert (caught.value.field, caught.value.wanted) == (field, wanted)
+    assert caught.value.value in settings
 
 
 def test_a_quota_of_one_retry_that_is_never_paid_back_is_fine() -> None:
@@ -49,6 +50,7 @@ def test_a_quota_of_one_retry_that_is_never_paid_back_is_fine() -> None:
     assert rule.spend(5) == 0
     assert rule.spend(0) is None
     assert rule.succeed(0, retried=False) == 0
+    assert QuotaRule(0.5, 0.25, 0.1).spend(0.5) == 0.25
 
 
 @pytest.mark.parametrize(

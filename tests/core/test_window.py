@@ -69,6 +69,13 @@ def test_a_late_count_joins_the_newest_slice() -> None:
     assert window.slices[-1] == (11,)
 
 
+def test_counts_of_another_kind_are_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        Window().add(5, (1, 2)).add(5, (1,))
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        Window(5, ((1,), (1, 2))).sums(5, 2, 1)
+
+
 def test_a_gap_is_filled_with_empty_slices() -> None:
     window = Window().add(1, (1,)).add(4, (2,))
     assert window.slices == ((1,), (0,), (0,), (2,))
