@@ -156,7 +156,9 @@ class RequestsCaller:
     ) -> Reply:
         options["allow_redirects"] = options.pop("follow_redirects", False)
         with requests.Session() as session:
-            session.mount("http://", for_requests.RetryAdapter(**(settings or {})))
+            adapter = for_requests.RetryAdapter(**(settings or {}))
+            session.mount("http://", adapter)
+            session.mount("https://", adapter)
             response = session.request(method, url, **options)
             headers = {name.lower(): value for name, value in response.headers.items()}
             return Reply(response.status_code, headers, response.content)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+TLS_HELLO = b"\x16"
 PATIENCE = 5.0  # how long a test waits for what should happen at once
 
 
@@ -20,6 +21,7 @@ class Answer:
     body: bytes = b""
     delay: float = 0.0
     drop: bool = False
+    early: bool = False
     raw: bytes | None = None
 
     def written(self) -> bytes:
@@ -38,7 +40,7 @@ class Seen:
     method: str
     path: str
     headers: dict[str, str]
-    body: bytes
+    body: bytes = b""
 
 
 class Server:
@@ -46,6 +48,7 @@ class Server:
 
     def __init__(self) -> None:
         self.requests: list[Seen] = []
+        self.accepted = 0
         self._writers: set[asyncio.StreamWriter] = set()
         self._serving: set[asyncio.Task[None]] = set()
         self._scripts: dict[str, list[Answer]] = {}
@@ -82,6 +85,10 @@ class Server:
     def cut_short(self, status: int) -> Answer:
         """An answer with a body that is announced and never comes."""
         return Answer(raw=f"HTTP/1.1 {status} Scripted\r\ncontent-length: 9\r\n\r\n".encode())
+
+    def early(self, status: int) -> Answer:
+        """An answer to the head of the request; the body is read and thrown away."""
+        return Answer(status, early=True)
 
     def dropped(self) -> Answer:
         """The request is read, and the connection closed without an answer."""
@@ -150,6 +157,7 @@ class Server:
             await asyncio.sleep(0)
 
     def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
         self._writers.add(writer)
         task = self._loop.create_task(self._serve(reader, writer))
         self._serving.add(task)
@@ -163,10 +171,23 @@ class Server:
         self._writers.discard(writer)
 
     async def _serve_once(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        seen = await _read_request(reader)
+        first = await reader.readexactly(1)
+        if first == TLS_HELLO:
+            writer.write(b"HTTP/1.1 400 No TLS here\r\n\r\n")
+            await writer.drain()
+            return False
+        seen = await _read_head(first, reader)
         self.requests.append(seen)
         script = self._scripts[seen.path]
         answer = script.pop(0) if len(script) > 1 else script[0]
+        if answer.early:
+            writer.write(answer.written())
+            while await reader.read(100_000):
+                pass
+            return False
+        if "expect" in seen.headers:
+            writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        seen.body = await _read_body(reader, seen.headers)
         if answer.delay:
             await asyncio.wait([asyncio.ensure_future(reader.read(1))], timeout=answer.delay)
         if answer.drop:
@@ -176,18 +197,20 @@ class Server:
         return True
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Seen:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+async def _read_head(start: bytes, reader: asyncio.StreamReader) -> Seen:
+    head = (start + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
     first, *lines = head.strip().split("\r\n")
     method, path, _ = first.split(" ")
     pairs = (line.split(":", 1) for line in lines)
-    headers = {name.lower(): value.strip() for name, value in pairs}
-    if headers.get("transfer-encoding") == "chunked":
-        body = b""
-        while size := int(await reader.readline(), 16):
-            body += await reader.readexactly(size)
-            await reader.readexactly(2)
+    return Seen(method, path, {name.lower(): value.strip() for name, value in pairs})
+
+
+async def _read_body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
+    if headers.get("transfer-encoding") != "chunked":
+        return await reader.readexactly(int(headers.get("content-length", "0")))
+    body = b""
+    while size := int(await reader.readline(), 16):
+        body += await reader.readexactly(size)
         await reader.readexactly(2)
-    else:
-        body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Seen(method, path, headers, body)
+    await reader.readexactly(2)
+    return body

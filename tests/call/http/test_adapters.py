@@ -1,5 +1,6 @@
 """One suite for every adapter: they differ in their clients, not in what they do."""
 
+import socket
 from typing import BinaryIO
 
 import pytest
@@ -69,6 +70,33 @@ def test_the_last_exception_comes_out_itself_with_a_note(caller: Caller, server:
     assert "tarry: gave up after 3 attempts" in notes
     assert Why.ATTEMPTS in notes
     assert len(server.requests) == 3
+
+
+def outcomes(events: list[Event]) -> list[object]:
+    return [event.outcome for event in events if isinstance(event, Attempted)]
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_host_that_is_not_found_is_told_from_other_failures(
+    caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def not_found(*_: object, **__: object) -> object:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", not_found)
+    events: list[Event] = []
+    with pytest.raises(caller.refused):
+        caller("POST", "http://nowhere.test/", settings={**SETTINGS, "hooks": events.append})
+    assert outcomes(events) == [Failure(Kind.DNS)] * 3
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_failure_of_tls_is_told_from_other_failures(caller: Caller, server: Server) -> None:
+    events: list[Event] = []
+    url = server.url("/").replace("http:", "https:")
+    with pytest.raises(caller.refused):
+        caller("GET", url, settings={**SETTINGS, "hooks": events.append})
+    assert outcomes(events) == [Failure(Kind.TLS)] * 3
 
 
 @pytest.mark.usefixtures("clock")

@@ -78,7 +78,6 @@ class Terms:
         self.policy = DEFAULT if policy is None else policy
         self.plan = plan_of(
             self.policy,
-            on=_unjudged,
             on_result=_unjudged,
             budget=budget,
             breaker=breaker,
@@ -169,9 +168,8 @@ class Exchange:
         return repeatable(self._method, has_key=self._has_key, sent=sent, replayable=replayable)
 
 
-def _unjudged(outcome: object) -> bool:  # noqa: ARG001  fits both questions of a plan
+def _unjudged(response: object) -> None:
     """Say nothing: every request brings its own judgement, see `Exchange.plan`."""
-    return False
 
 
 @contextmanager
