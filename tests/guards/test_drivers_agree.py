@@ -8,7 +8,7 @@ import pytest
 import tarry
 
 CALL = Path(tarry.__file__).parent / "call"
-SHARED = ["_careful", "_light", "_bare", "persist"]
+SHARED = ["_careful", "_light", "_bare", "_guarded", "persist"]
 
 
 class WithoutAwait(ast.NodeTransformer):

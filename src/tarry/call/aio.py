@@ -6,9 +6,10 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from tarry.call.effort import Effort
-from tarry.call.plan import Plan
+from tarry.call.plan import Plan, guards_of
 from tarry.call.scope import ATTEMPT, ENDED, current, remaining
 from tarry.call.world import async_library, world
+from tarry.core.breaker import IGNORED, PASSED
 from tarry.errors import AttemptTimedOut
 from tarry.observe.stream import stream
 
@@ -27,7 +28,7 @@ def retry_call(
     if plan.policy.attempt_timeout is not None:
         function = _timed(plan, function)
     if not plan.light:
-        return _careful(plan, function)
+        return _guarded(plan, function) if plan.guarded else _careful(plan, function)
     return _light(plan, function) if plan.scoped else _bare(plan, function)
 
 
@@ -104,6 +105,50 @@ def _bare(
             if not effort.after_error(error):
                 raise
         return await persist(effort, function, args, kwargs)
+
+    return call
+
+
+def _guarded(
+    plan: Plan, function: Callable[Params, Awaitable[Returned]]
+) -> Callable[Params, Coroutine[Any, Any, Returned]]:
+    """As light, and the guards have their say and their report."""
+    get_scope, set_scope, reset_scope = current.get, current.set, current.reset
+    within, first, careful = plan.within, plan.first, _careful(plan, function)
+    breaker, budget = guards_of(plan)
+
+    @wraps(function)
+    async def call(*args: Params.args, **kwargs: Params.kwargs) -> Returned:
+        if get_scope() is not None or stream.listeners:
+            return await careful(*args, **kwargs)
+        started_at = world.clock()
+        ticket = breaker.enter()
+        budget.call(started_at)
+        scope = [started_at + within, first]
+        token, effort = set_scope(scope), None
+        try:
+            try:
+                result = await function(*args, **kwargs)
+            except Exception as error:
+                effort = Effort(plan, None, started_at, 1, scope, ticket)
+                if not effort.after_error(error):
+                    raise
+            except BaseException:
+                breaker.leave(ticket, IGNORED, started_at)
+                raise
+            else:
+                breaker.leave(ticket, PASSED, started_at)
+                budget.succeed(retried=False)
+                return result
+            return await persist(effort, function, args, kwargs)
+        finally:
+            scope[ATTEMPT] = ENDED
+            if effort is not None:
+                effort.close()
+            try:  # noqa: SIM105  suppress() takes its time
+                reset_scope(token)
+            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+                pass
 
     return call
 

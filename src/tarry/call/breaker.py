@@ -1,5 +1,6 @@
 """A circuit breaker to share between functions: the rule of `core.breaker` with a history."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
@@ -54,6 +55,7 @@ class Breaker(Guard):
         "_passed",
         "_slot",
         "_slot_ends_at",
+        "_slow",
         "_state",
         "rule",
     )
@@ -92,6 +94,7 @@ class Breaker(Guard):
             lease=lease,
         )
         self._in_a_row = not self.rule.windowed
+        self._slow = math.inf if self.rule.slow is None else self.rule.slow
         self._on = on
         self._judge = judge_of(on)
         self._state = BreakerState()
@@ -127,10 +130,12 @@ class Breaker(Guard):
 
     def enter(self, hooks: tuple[Listener, ...] = ()) -> int:
         """Ask to make a call: a ticket to report with, or CircuitOpen."""
-        ticket: int | None = self._state.ticket
-        if ticket:  # closed; the state is a frozen value, so one read without the lock is enough
-            return ticket
+        state = self._state  # a frozen value: one read without the lock is enough
+        if state.ticket:  # closed
+            return state.ticket
         now = world.clock()
+        if now < state.open_until:  # open: nothing can change before
+            raise CircuitOpen(self.name, state.open_until, state.open_until - now)
         with self._lock:
             before = self._state
             self._state, ticket = core.admit(self.rule, before, now)
@@ -145,19 +150,21 @@ class Breaker(Guard):
         self, ticket: int, verdict: Verdict, began_at: float, hooks: tuple[Listener, ...] = ()
     ) -> None:
         """Report how the call with this ticket went, and when it began."""
-        state = self._state
-        if verdict is PASSED and ticket == state.ticket and not state.streak and self._in_a_row:
+        passed, state = verdict is PASSED, self._state
+        if self._in_a_row and passed and ticket == state.ticket and not state.streak:
             return
         now = world.clock()
+        took = now - began_at
         with self._lock:
             before = self._state
-            if verdict is PASSED and self._passes_quietly(ticket, now - began_at):
-                self._pass(now)
+            if passed and ticket == before.ticket and not before.streak and took <= self._slow:
+                if now >= self._slot_ends_at:
+                    self._begin_slot(now)
+                self._passed += 1
                 return
             self._count()
-            took, draw = now - began_at, world.draw
             self._state = core.record(
-                self.rule, self._state, ticket, verdict, took=took, now=now, draw=draw
+                self.rule, self._state, ticket, verdict, took=took, now=now, draw=world.draw
             )
             after = self._state
         self._tell(before, after, hooks)
@@ -181,18 +188,11 @@ class Breaker(Guard):
             after = self._state
         self._tell(before, after, ())
 
-    def _passes_quietly(self, ticket: int, took: float) -> bool:
-        """Whether a call that passed just adds one to the calls that did."""
-        state, slow = self._state, self.rule.slow
-        return ticket == state.ticket and not state.streak and (slow is None or took <= slow)
-
-    def _pass(self, now: float) -> None:
-        """Count a call that passed while all is well, without a step of the state."""
-        if now >= self._slot_ends_at:
-            self._count()
-            self._slot = self.rule.slot(now)
-            self._slot_ends_at = slot_end(self._slot, self.rule.window)
-        self._passed += 1
+    def _begin_slot(self, now: float) -> None:
+        """The next slice of the window; what passed in the last one goes into the state."""
+        self._count()
+        self._slot = self.rule.slot(now)
+        self._slot_ends_at = slot_end(self._slot, self.rule.window)
 
     def _count(self) -> None:
         if self._passed:

@@ -66,18 +66,19 @@ class Effort:
         "started_at",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917  an attempt that was made without it is handed over
         self,
         plan: Plan,
         outer: Scope | None,
         started_at: float,
         attempts: int = 0,
         scope: Scope | None = None,
+        ticket: int = NO_TICKET,
     ) -> None:
         self._plan = plan
         self._outer = outer
         self._began_at = started_at
-        self._ticket = NO_TICKET
+        self._ticket = ticket
         self._paid = False
         self._error: Exception | None = None
         self._result: object = None

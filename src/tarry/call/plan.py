@@ -42,11 +42,11 @@ if TYPE_CHECKING:
         def retry_at(self) -> float | None:
             """When a call may be let through again; None is at once."""
 
-        def enter(self, hooks: tuple[Listener, ...]) -> int:
+        def enter(self, hooks: tuple[Listener, ...] = ()) -> int:
             """Ask to make a call: a ticket to report with, or CircuitOpen."""
 
         def leave(
-            self, ticket: int, verdict: Verdict, began_at: float, hooks: tuple[Listener, ...]
+            self, ticket: int, verdict: Verdict, began_at: float, hooks: tuple[Listener, ...] = ()
         ) -> None:
             """Report how the call with this ticket went, and when it began."""
 
@@ -55,8 +55,9 @@ class Plan(Value):
     """A policy, what it is to retry, and the guards that have a say.
 
     `within` is the policy's, as a number. `takes_any_result` and `light` say that a result needs no
-    judging, and that a first attempt that succeeds is nobody's business. `first` is the number of
-    the first attempt in the scope: who makes only one is no retrying scope for the calls inside.
+    judging, and that a first attempt that succeeds is nobody's business; `guarded`, that it is the
+    guards' only. `first` is the number of the first attempt in the scope: who makes only one is no
+    retrying scope for the calls inside.
 
     `discard` is given a result that is not taken, before the wait: it may hold something open (an
     async driver awaits it). `returns_last` hands out the last such result instead of `GaveUp`.
@@ -74,6 +75,7 @@ class Plan(Value):
     within: float
     takes_any_result: bool
     light: bool
+    guarded: bool
     first: int
     discard: Discard | None
     returns_last: bool
@@ -106,6 +108,7 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
         _plain_function(f"hooks[{place}]", hook)
     one_of("policy", policy, Policy)
     takes_any_result = until is None and on_result is None
+    quiet = takes_any_result and not listeners
     unguarded = budget is None and breaker is None
     return Plan(
         policy=policy,
@@ -119,11 +122,52 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
         scoped=flag("scoped", scoped),
         within=math.inf if policy.within is None else policy.within,
         takes_any_result=takes_any_result,
-        light=takes_any_result and unguarded and not listeners,
+        light=quiet and unguarded,
+        guarded=quiet and scoped and not unguarded,
         first=ONCE if policy.attempts == 1 else 1,
         discard=discard,
         returns_last=returns_last,
     )
+
+
+def guards_of(plan: Plan) -> "tuple[Circuit, Budget]":
+    """The breaker and the budget; where there is none, one that lets everything through."""
+    return plan.breaker or NO_BREAKER, plan.budget or NO_BUDGET
+
+
+class NoBreaker:
+    """A breaker that is always closed."""
+
+    __slots__ = ()
+    retry_at = None
+
+    def enter(self, hooks: tuple[Listener, ...] = ()) -> int:  # noqa: ARG002  as a breaker has it
+        """Every call may be made; there is nothing to report."""
+        return 0
+
+    def leave(
+        self, ticket: int, verdict: "Verdict", began_at: float, hooks: tuple[Listener, ...] = ()
+    ) -> None:
+        """Nobody wants to know."""
+
+
+class NoBudget:
+    """A budget without end."""
+
+    __slots__ = ()
+
+    def call(self, now: float) -> None:
+        """Nothing is counted."""
+
+    def take(self, now: float) -> bool:  # noqa: ARG002  as a budget has it
+        """Any number of retries may be made."""
+        return True
+
+    def succeed(self, *, retried: bool) -> None:
+        """Nothing is paid back."""
+
+
+NO_BREAKER, NO_BUDGET = NoBreaker(), NoBudget()
 
 
 def _plain_function(field: str, value: Predicate) -> Predicate:

@@ -5,9 +5,10 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from tarry.call.effort import Effort
-from tarry.call.plan import Plan
+from tarry.call.plan import Plan, guards_of
 from tarry.call.scope import ATTEMPT, ENDED, current
 from tarry.call.world import world
+from tarry.core.breaker import IGNORED, PASSED
 from tarry.observe.stream import stream
 
 Params = ParamSpec("Params")
@@ -21,7 +22,7 @@ Begun = tuple[Generator[Item, Sent, Returned] | None, Any]
 def retry_call(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
     """The function, tried again as planned."""
     if not plan.light:
-        return _careful(plan, function)
+        return _guarded(plan, function) if plan.guarded else _careful(plan, function)
     return _light(plan, function) if plan.scoped else _bare(plan, function)
 
 
@@ -92,6 +93,48 @@ def _bare(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, 
             if not effort.after_error(error):
                 raise
         return persist(effort, function, args, kwargs)
+
+    return call
+
+
+def _guarded(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
+    """As light, and the guards have their say and their report."""
+    get_scope, set_scope, reset_scope = current.get, current.set, current.reset
+    within, first, careful = plan.within, plan.first, _careful(plan, function)
+    breaker, budget = guards_of(plan)
+
+    @wraps(function)
+    def call(*args: Params.args, **kwargs: Params.kwargs) -> Returned:
+        if get_scope() is not None or stream.listeners:
+            return careful(*args, **kwargs)
+        started_at = world.clock()
+        ticket = breaker.enter()
+        budget.call(started_at)
+        scope = [started_at + within, first]
+        token, effort = set_scope(scope), None
+        try:
+            try:
+                result = function(*args, **kwargs)
+            except Exception as error:
+                effort = Effort(plan, None, started_at, 1, scope, ticket)
+                if not effort.after_error(error):
+                    raise
+            except BaseException:
+                breaker.leave(ticket, IGNORED, started_at)
+                raise
+            else:
+                breaker.leave(ticket, PASSED, started_at)
+                budget.succeed(retried=False)
+                return result
+            return persist(effort, function, args, kwargs)
+        finally:
+            scope[ATTEMPT] = ENDED
+            if effort is not None:
+                effort.close()
+            try:  # noqa: SIM105  suppress() takes its time
+                reset_scope(token)
+            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+                pass
 
     return call
 

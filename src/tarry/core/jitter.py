@@ -116,26 +116,29 @@ class Smooth(Value):
         self, backoff: Backoff, attempts: int, memory: Memory, draw: float
     ) -> tuple[float, Memory]:
         """The way from the last retry's point on the line to this one's."""
-        before, after = _level(backoff, attempts - 1), _level(backoff, attempts)
+        before, after = _levels(backoff, attempts)
+        if after == 0:  # no waits so far: nothing to spread
+            return 0.0, 0.0
         here = _between(before, after, draw) * _rise(attempts - 1 + draw)
         start, end = before * _rise(attempts - 1), after * _rise(attempts)
         last = _middle(backoff, attempts - 1) if memory is None else memory
         last = min(last, start)  # a rounding error, or another policy's memory, may lie beyond
-        longest = end - last
-        ceiling = backoff.ceiling
-        scale = ceiling / longest if longest > ceiling else 1.0
-        return min(ceiling, (here - last) * scale), here
+        longest, ceiling = end - last, backoff.ceiling
+        if longest <= ceiling:
+            return here - last, here
+        return min(ceiling, (here - last) * ceiling / longest), here
 
 
 Jitter = NoJitter | Full | Equal | Percent | Decorrelated | Smooth
 
 
-def _level(backoff: Backoff, attempts: int) -> float:
-    """A(n), the line's height without its soft start.
+def _levels(backoff: Backoff, attempts: int) -> tuple[float, float]:
+    """A(n - 1) and A(n), the line's height without its soft start where a window begins and ends.
 
     1.4 is Polly's figure: it puts the middle of the first window near the first wait.
     """
-    return (backoff.curve(1) + backoff.total(attempts)) / 1.4
+    before = backoff.curve(1) + backoff.total(attempts - 1)
+    return before / 1.4, (before + backoff.curve(attempts)) / 1.4
 
 
 def _between(before: float, after: float, part: float) -> float:
@@ -154,5 +157,5 @@ def _middle(backoff: Backoff, attempts: int) -> float:
     """Where the retry before stood, if nobody remembers: the middle of its window."""
     if attempts == 0:
         return 0.0
-    before, after = _level(backoff, attempts - 1), _level(backoff, attempts)
+    before, after = _levels(backoff, attempts)
     return _between(before, after, 0.5) * _rise(attempts - 0.5)
