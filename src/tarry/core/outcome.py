@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from tarry.core.value import Value, settle
+from tarry.core.value import Value, setters, settle
 
 
 class Kind(StrEnum):
@@ -81,8 +81,11 @@ class Again(Value):
     memory: float | None
 
     def __init__(self, delay: float, memory: float | None = None) -> None:
-        settle(self, "delay", delay)
-        settle(self, "memory", memory)
+        _set_delay(self, delay)
+        _set_memory(self, memory)
+
+
+_set_delay, _set_memory = setters(Again)
 
 
 class GiveUp(Value):
