@@ -20,8 +20,11 @@ from tarry import (
     NoJitter,
     Policy,
     Quota,
+    Ratio,
 )
+from tarry.call.aio import retry_call
 from tarry.call.matching import On
+from tarry.call.plan import plan_of
 from tarry.call.scope import current
 from tarry.call.world import world
 from tarry.observe import Attempted, Event
@@ -41,6 +44,10 @@ WAYS: dict[str, dict[str, Any]] = {
     "careful": {"hooks": ignore},
     "careful and bare": {"hooks": ignore, "scoped": False},
     "guarded": {"budget": Quota(1e9), "breaker": Breaker(failures=10**9)},
+    "guarded and bare": {"budget": Quota(1e9), "breaker": Breaker(10**9), "scoped": False},
+    "guarded and careful": {"budget": Quota(1e9), "breaker": Breaker(10**9), "hooks": ignore},
+    "guarded by a breaker": {"breaker": Breaker(failures=None, rate=1, minimum=10**9)},
+    "guarded by a budget": {"budget": Ratio(1.0, 10, 10**9)},
 }
 
 
@@ -108,6 +115,42 @@ async def test_an_error_that_is_not_named_comes_out_at_once_and_untouched(
     assert caught.value is error
     assert not hasattr(error, "__notes__")
     assert slept == []
+
+
+@pytest.mark.anyio
+async def test_inside_another_retry_it_makes_one_attempt(
+    retried: Decorate, slept: list[float]
+) -> None:
+    tries: list[int] = []
+
+    @tarry.retry(STEADY, on=ValueError)
+    @retried
+    async def fails() -> None:
+        tries.append(1)
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await fails()
+    assert (tries, slept) == ([1], [])
+
+
+@pytest.mark.anyio
+async def test_a_result_that_is_not_taken_is_discarded_before_the_wait(
+    slept: list[float],
+) -> None:
+    dropped: list[object] = []
+
+    async def discard(result: object) -> None:
+        await anyio.lowlevel.checkpoint()
+        dropped.append((result, len(slept)))
+
+    async def answer() -> int:
+        return answers.pop(0)
+
+    plan = plan_of(STEADY, until=lambda said: said == 3, discard=discard, name="f")
+    answers = [1, 2, 3]
+    assert await retry_call(plan, answer)() == 3
+    assert dropped == [(1, 0), (2, 1)]
 
 
 @pytest.mark.anyio

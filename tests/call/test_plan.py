@@ -15,8 +15,9 @@ from tarry import (
     Ratio,
 )
 from tarry.call.matching import never
-from tarry.call.plan import plan_of
+from tarry.call.plan import guards_of, plan_of
 from tarry.call.scope import ONCE
+from tarry.core.breaker import FAILED
 from tarry.core.policy import Policy as PurePolicy
 
 POLICY = Policy()
@@ -33,7 +34,9 @@ async def told_later(_: object) -> bool:
 def test_nothing_is_retried_unless_named() -> None:
     with pytest.raises(DecorationError) as caught:
         plan_of(POLICY)
-    assert str(caught.value) == ("nothing is retried unless named: give on= (exceptions), until= or on_result=")
+    assert str(caught.value) == (
+        "nothing is retried unless named: give on= (exceptions), until= or on_result="
+    )
 
 
 def test_a_plan_says_all_there_is_to_know() -> None:
@@ -123,6 +126,28 @@ def test_a_plan_refuses_what_cannot_work(wrong: dict[str, Any], field: str, want
 
 def test_a_policy_of_the_core_will_do() -> None:
     assert plan_of(PurePolicy(attempts=2), on=OSError).policy == Policy(attempts=2)
+
+
+class EmptyQuota(Quota):
+    """A budget that looks like a False when it is spent."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
+def test_who_has_no_guard_has_one_that_lets_everything_through() -> None:
+    breaker, budget = guards_of(plan_of(POLICY, on=OSError))
+    assert breaker.retry_at is None
+    ticket = breaker.enter()
+    breaker.leave(ticket, FAILED, 0.0)
+    budget.call(0.0)
+    assert all(budget.take(0.0) for _ in range(1_000))
+    budget.succeed(retried=True)
+
+
+def test_a_guard_is_a_guard_whatever_it_looks_like() -> None:
+    quota, breaker = EmptyQuota(), Breaker()
+    assert guards_of(plan_of(POLICY, on=OSError, budget=quota, breaker=breaker)) == (breaker, quota)
 
 
 def test_a_deep_copy_of_a_plan_has_guards_of_its_own() -> None:

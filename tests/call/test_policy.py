@@ -23,6 +23,7 @@ from tarry import (
     NoJitter,
     Policy,
     PolicyError,
+    PolicyFormatError,
     Quota,
     Schedule,
 )
@@ -251,6 +252,32 @@ def test_a_policy_can_be_loaded_from_toml_and_from_json(tmp_path: Path) -> None:
         loaded = Policy.load(path)
         assert loaded == wanted
         assert type(loaded) is Policy
+
+
+@pytest.mark.parametrize("name", ["policy.yaml", "policy", "policy.toml.bak"])
+def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text(WRITTEN, encoding="utf-8")
+    with pytest.raises(PolicyFormatError) as caught:
+        Policy.load(path)
+    assert (caught.value.field, caught.value.value) == ("path", str(path))
+    assert caught.value.wanted == "a file name in .toml or .json"
+
+
+def test_the_name_of_a_policy_is_what_events_call_its_calls() -> None:
+    heard: list[str] = []
+
+    def hear(event: Event) -> None:
+        heard.append(event.name)
+
+    named = QUICK.replace(name="billing")
+    named.call(len, "x", on=ConnectionError, hooks=hear)
+    asyncio.run(named.acall(fails_once_later, [0], on=ConnectionError, hooks=hear))
+    tarry.retry(named, on=ConnectionError, hooks=hear)(len)("x")
+    assert set(heard) == {"billing"}
+    heard.clear()
+    tarry.retry(named, on=ConnectionError, hooks=hear, name="mine")(len)("x")
+    assert set(heard) == {"mine"}
 
 
 def test_a_subclass_reads_itself(tmp_path: Path) -> None:

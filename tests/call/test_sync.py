@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tarry
-from tarry import Breaker, Exponential, Fixed, NoJitter, Policy, Quota
+from tarry import Breaker, Exponential, Fixed, NoJitter, Policy, Quota, Ratio
 from tarry.call.scope import current
 from tarry.call.world import world
 
@@ -25,6 +25,10 @@ WAYS: dict[str, dict[str, Any]] = {
     "careful": {"hooks": ignore},
     "careful and bare": {"hooks": ignore, "scoped": False},
     "guarded": {"budget": Quota(1e9), "breaker": Breaker(failures=10**9)},
+    "guarded and bare": {"budget": Quota(1e9), "breaker": Breaker(10**9), "scoped": False},
+    "guarded and careful": {"budget": Quota(1e9), "breaker": Breaker(10**9), "hooks": ignore},
+    "guarded by a breaker": {"breaker": Breaker(failures=None, rate=1, minimum=10**9)},
+    "guarded by a budget": {"budget": Ratio(1.0, 10, 10**9)},
 }
 
 
@@ -175,6 +179,20 @@ def test_the_scope_is_there_during_the_call_and_gone_after_it(retried: Decorate)
     looks()
     assert current.get() is None
     assert len(seen) == 3
+
+
+def test_inside_another_retry_it_makes_one_attempt(retried: Decorate, slept: list[float]) -> None:
+    tries: list[int] = []
+
+    @tarry.retry(STEADY, on=ValueError)
+    @retried
+    def fails() -> None:
+        tries.append(1)
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        fails()
+    assert (tries, slept) == ([1], [])
 
 
 def test_the_same_error_object_raised_again_and_again_has_one_note(

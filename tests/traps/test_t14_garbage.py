@@ -151,6 +151,11 @@ WAYS: dict[str, Callable[[], dict[str, Any]]] = {
         "breaker": Breaker(failures=None, rate=1.0, minimum=10**9),
         "budget": Ratio(1.0, 10, 10**9),
     },
+    "breaker, quota and hooks": lambda: {
+        "breaker": Breaker(failures=10**9),
+        "budget": Quota(1e9),
+        "hooks": ignore,
+    },
     "a breaker that opens": lambda: {"breaker": Breaker(failures=2)},
     "a budget that is spent": lambda: {"budget": Quota(5, 5, 0)},
 }

@@ -132,7 +132,8 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
 
 def guards_of(plan: Plan) -> "tuple[Circuit, Budget]":
     """The breaker and the budget; where there is none, one that lets everything through."""
-    return plan.breaker or NO_BREAKER, plan.budget or NO_BUDGET
+    breaker = NO_BREAKER if plan.breaker is None else plan.breaker  # one may look like a False
+    return breaker, NO_BUDGET if plan.budget is None else plan.budget
 
 
 class NoBreaker:
