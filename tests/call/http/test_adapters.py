@@ -441,10 +441,13 @@ def test_own_headers_stay_on_every_attempt(caller: Caller, server: Server) -> No
 def test_an_attempt_that_takes_too_long_is_cut_off_and_tried_again(
     caller: Caller, server: Server, clock: PushedClock
 ) -> None:
+    closed: list[bool] = []
+    clock.during = lambda: closed.append(server.has_no_connection())
     url = server.script("/", server.late(30), 200)
     settings = {"policy": POLICY.replace(attempt_timeout=LIMIT)}
     assert caller("GET", url, settings=settings).status == 200
     assert clock.waits == [1.0]
+    assert closed == [True]
 
 
 @pytest.mark.usefixtures("clock")
@@ -476,13 +479,13 @@ def test_the_client_s_own_timeout_counts_too(caller: Caller, server: Server) -> 
 def test_a_response_holds_no_connection_during_the_wait(
     caller: Caller, server: Server, clock: PushedClock
 ) -> None:
-    open_ones: list[bool] = []
-    clock.during = lambda: open_ones.append(server.has_no_connection())
+    closed: list[bool] = []
+    clock.during = lambda: closed.append(server.has_no_connection())
     answers = (server.answer(503, b"x" * size) for size in (0, 5, 100_000))
     url = server.script("/", *answers, server.cut_short(503), 200)
     settings = {"policy": POLICY.replace(attempts=5)}
     assert caller("GET", url, settings=settings).status == 200
-    assert open_ones == [True] * 4
+    assert closed == [True] * 4
 
 
 @pytest.mark.parametrize("setting", ["policy", "budget", "breaker", "hooks", "rate_limit_headers"])
