@@ -60,7 +60,7 @@ def show(event: Event) -> None:
 
 def main() -> None:
     """Send three requests that fail at first."""
-    transport = RetryTransport(policy=POLICY, budget=tarry.Quota(), hooks=show)
+    transport = RetryTransport(POLICY, budget=tarry.Quota(), hooks=show)
     with flaky_server() as address, httpx.Client(transport=transport, base_url=address) as client:
         print("A GET is tried again:")
         print(f"  result: {client.get('/orders').status_code}")

@@ -41,7 +41,7 @@ class Library:
 
     def client(self, *statuses: int, **settings: Any) -> Any:  # noqa: ANN401
         given = {"policy": POLICY, **settings}
-        transport = self.adapters.RetryTransport(self.answering(*statuses), **given)
+        transport = self.adapters.RetryTransport(transport=self.answering(*statuses), **given)
         return self.module.Client(transport=transport)
 
 
@@ -81,14 +81,14 @@ def test_without_a_limit_the_client_s_timeout_stays(library: Library) -> None:
 
 def test_a_request_of_its_own_without_a_timeout_is_limited(library: Library) -> None:
     policy = POLICY.replace(attempt_timeout=3)
-    transport = library.adapters.RetryTransport(library.answering(200), policy=policy)
+    transport = library.adapters.RetryTransport(transport=library.answering(200), policy=policy)
     transport.handle_request(library.module.Request("GET", "http://mock/"))
     assert library.seen[0].extensions["timeout"]["read"] == 3
 
 
 def test_options_are_for_a_transport_that_is_yet_to_be_made(library: Library) -> None:
     with pytest.raises(TypeError, match="http2, verify"):
-        library.adapters.RetryTransport(library.answering(), verify=CONTEXT, http2=False)
+        library.adapters.RetryTransport(transport=library.answering(), verify=CONTEXT, http2=False)
 
 
 @pytest.mark.parametrize("kind", ["list", "text"])
@@ -136,7 +136,9 @@ def test_a_stream_of_somebody_s_own_is_sent_once(library: Library) -> None:
         def __iter__(self) -> Iterator[bytes]:
             yield b"ab"
 
-    transport = library.adapters.RetryTransport(library.answering(503, 200), policy=POLICY)
+    transport = library.adapters.RetryTransport(
+        transport=library.answering(503, 200), policy=POLICY
+    )
     request = library.module.Request("PUT", "http://mock/", stream=Own())
     assert transport.handle_request(request).status_code == 503
 
@@ -162,9 +164,9 @@ def test_the_wrapped_transport_is_entered_and_closed_once(library: Library) -> N
         def close(self) -> None:
             told.append("close")
 
-    with library.module.Client(transport=library.adapters.RetryTransport(Inner())):
+    with library.module.Client(transport=library.adapters.RetryTransport(transport=Inner())):
         assert told == ["enter"]
-    library.adapters.RetryTransport(Inner()).close()
+    library.adapters.RetryTransport(transport=Inner()).close()
     assert told == ["enter", "exit", "close"]
 
 
@@ -183,9 +185,11 @@ async def test_the_wrapped_async_transport_is_entered_and_closed_once(library: L
         async def aclose(self) -> None:
             told.append("close")
 
-    async with library.module.AsyncClient(transport=library.adapters.AsyncRetryTransport(Inner())):
+    async with library.module.AsyncClient(
+        transport=library.adapters.AsyncRetryTransport(transport=Inner())
+    ):
         assert told == ["enter"]
-    await library.adapters.AsyncRetryTransport(Inner()).aclose()
+    await library.adapters.AsyncRetryTransport(transport=Inner()).aclose()
     assert told == ["enter", "exit", "close"]
 
 
@@ -193,7 +197,7 @@ def test_a_subclass_of_a_transport_is_bound_to_the_same_module(library: Library)
     class Own(library.adapters.RetryTransport):  # type: ignore[name-defined,misc]  # either one
         pass
 
-    transport = Own(library.answering(503, 200), policy=POLICY)
+    transport = Own(transport=library.answering(503, 200), policy=POLICY)
     request = library.module.Request("GET", "http://mock/")
     assert transport.handle_request(request).status_code == 200
 

@@ -14,10 +14,10 @@ class RetryTransport(
 ):
     """A transport for `httpx.Client` that sends a request again when it fails.
 
+    policy, budget, breaker, hooks, name: as for `tarry.retry`; `name` is "httpx" if not given.
     transport: what does the sending; if none is given, a new `httpx.HTTPTransport`, to which
         further options go (`verify`, `http2`, `proxy`, `limits` and so on: a client that is given
         a transport does not use its own).
-    policy, budget, breaker, hooks, name: as for `tarry.retry`; `name` is "httpx" if not given.
     rate_limit_headers: wait as the RateLimit headers say when there is no Retry-After.
 
     Tried again are the policy's statuses and failures of the network; POST and PATCH only with an

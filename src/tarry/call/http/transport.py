@@ -133,9 +133,9 @@ class Retrying(Generic[Wrapped]):
 
     def __init__(  # noqa: PLR0913  the settings of a retry, and the client's own
         self,
-        transport: Wrapped | None = None,
-        *,
         policy: Policy | None = None,
+        *,
+        transport: Wrapped | None = None,
         budget: "Budget | None" = None,
         breaker: "Circuit | None" = None,
         hooks: Listener | Iterable[Listener] = (),
