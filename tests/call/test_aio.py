@@ -176,7 +176,7 @@ async def test_a_wait_of_nothing_does_not_sleep_at_all(slept: list[float]) -> No
 @pytest.mark.anyio
 async def test_a_real_wait_leaves_the_event_loop_to_others() -> None:
     ticks: list[int] = []
-    policy = Policy(backoff=Fixed(0.05), jitter=NoJitter(), attempts=2)
+    policy = Policy(backoff=Fixed(0.2), jitter=NoJitter(), attempts=2)
 
     async def tick() -> None:
         while len(ticks) < 5:
@@ -501,13 +501,13 @@ def test_a_cancellation_at_the_same_moment_as_the_cut_wins() -> None:
 
 @pytest.mark.anyio
 async def test_an_attempt_in_time_is_not_disturbed_by_the_limit() -> None:
-    @tarry.retry(QUICK.replace(attempt_timeout=0.05), on=ConnectionError)
+    @tarry.retry(QUICK.replace(attempt_timeout=0.2), on=ConnectionError)
     async def quick() -> str:
         await anyio.lowlevel.checkpoint()
         return "done"
 
     assert await quick() == "done"
-    await anyio.sleep(0.06)  # the limit passes, and nobody is cut off
+    await anyio.sleep(0.21)  # the limit passes, and nobody is cut off
     assert await quick() == "done"
 
 
@@ -656,13 +656,13 @@ async def test_a_cancelled_generator_is_not_begun_again(retried: Decorate) -> No
 async def test_only_the_way_to_the_first_item_is_cut_off() -> None:
     tries: list[int] = []
 
-    @tarry.retry(QUICK.replace(attempt_timeout=0.03), on=ConnectionError)
+    @tarry.retry(QUICK.replace(attempt_timeout=0.1), on=ConnectionError)
     async def slow_start() -> AsyncIterator[int]:
         tries.append(1)
         if len(tries) == 1:
             await anyio.sleep_forever()
         yield 1
-        await anyio.sleep(0.05)
+        await anyio.sleep(0.12)
         yield 2
 
     assert [item async for item in slow_start()] == [1, 2]
