@@ -30,7 +30,7 @@ def test_the_kinds_are_words_that_can_be_stored() -> None:
 def test_every_reason_to_stop_reads_as_a_clause() -> None:
     assert {why.name: str(why) for why in Why} == {
         "NOT_RETRIED": "not an error that is retried",
-        "NOT_REPEATABLE": "the request may have been processed and is not safe to repeat",
+        "NOT_REPEATABLE": "the request may have been sent and cannot safely be sent again",
         "ATTEMPTS": "all attempts are used up",
         "WITHIN": "no time is left for another attempt",
         "RETRY_AFTER": "the server asked for a longer wait than the policy allows",

@@ -3,8 +3,8 @@
 from tarry.core.outcome import Failure, Kind
 from tarry.core.policy import Statuses
 
-IDEMPOTENT_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PUT", "TRACE"})
-"""Doing these twice is as good as doing them once (RFC 9110, 9.2.2)."""
+IDEMPOTENT_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PUT", "QUERY", "TRACE"})
+"""Doing these twice is as good as doing them once (RFC 9110, 9.2.2, and the QUERY method)."""
 
 IDEMPOTENCY_HEADER = "idempotency-key"
 """With this header the server sees to it that twice is once."""

@@ -60,7 +60,7 @@ class Why(StrEnum):
     """Why retrying ended."""
 
     NOT_RETRIED = "not an error that is retried"
-    NOT_REPEATABLE = "the request may have been processed and is not safe to repeat"
+    NOT_REPEATABLE = "the request may have been sent and cannot safely be sent again"
     ATTEMPTS = "all attempts are used up"
     WITHIN = "no time is left for another attempt"
     RETRY_AFTER = "the server asked for a longer wait than the policy allows"
