@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import ContextVar
+from threading import Lock
 
 from tarry.observe.events import Event
 
@@ -12,7 +13,7 @@ Listener = Callable[[Event], object]
 
 
 class Stream:
-    """Who listens to everything. A tuple, swapped whole: reading it needs no lock."""
+    """Who listens to everything. A tuple, swapped whole: only changing it needs a lock."""
 
     __slots__ = ("listeners",)
 
@@ -21,18 +22,21 @@ class Stream:
 
 
 stream = Stream()
+_changing = Lock()
 _telling: ContextVar[bool] = ContextVar("tarry_telling", default=False)
 
 
 def listen(listener: Listener) -> Callable[[], None]:
     """Tell `listener` of every event from now on; call what comes back to stop."""
-    stream.listeners = (*stream.listeners, listener)
+    with _changing:
+        stream.listeners = (*stream.listeners, listener)
 
     def stop() -> None:
-        known = list(stream.listeners)
-        if listener in known:
-            known.remove(listener)
-        stream.listeners = tuple(known)
+        with _changing:
+            known = list(stream.listeners)
+            if listener in known:
+                known.remove(listener)
+            stream.listeners = tuple(known)
 
     return stop
 
