@@ -133,7 +133,7 @@ def _row(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _short(row: str) -> str:
     """The last word of a row's name, or of 'bare call' the first."""
-    return row.removesuffix(" call").rpartition(" ")[2].removeprefix("hand-written ")
+    return row.removesuffix(" call").rpartition(" ")[2]
 
 
 def _found(target: Target) -> str:

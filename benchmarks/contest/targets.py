@@ -53,7 +53,7 @@ def _over(table: Table, row: str) -> list[Target]:
 def _import(table: Table, row: str) -> list[Target]:
     cpu, _, _, brings = table.columns
     heavy = table.rows[row].get(brings.key)
-    count = None if heavy is None else float(len(HEAVY) if heavy else 0)
+    count = None if heavy is None else float(len(str(heavy).split(", ")) if heavy else 0)
     return [
         *_judged(table, row, {"CPU": table.ratio(row, cpu)}, IMPORTING, "x tenacity"),
         *_judged(table, row, {"modules": count}, 0.0, f"of {', '.join(HEAVY)}"),

@@ -5,8 +5,7 @@ from tarry.call.block import Attempt
 from tarry.call.breaker import Breaker
 from tarry.call.budget import Quota, Ratio
 from tarry.call.policy import Policy
-from tarry.call.scope import remaining
-from tarry.call.scope import switch as disabled
+from tarry.call.scope import disabled, remaining
 from tarry.core.backoff import Exponential, Fibonacci, Fixed, Linear, Schedule
 from tarry.core.decide import decide
 from tarry.core.jitter import Decorrelated, Equal, Full, NoJitter, Percent, Smooth

@@ -537,3 +537,47 @@ def test_a_block_that_is_thrown_away_elsewhere_takes_no_scope_away() -> None:
     cleans_up()
     assert scopes[0] is not None
     assert scopes[0][ATTEMPT] == ENDED
+
+
+def test_a_loop_that_is_left_before_its_block_gives_the_probe_back(
+    push: Callable[[float], None],
+) -> None:
+    breaker = Breaker(open_for=10, lease=1_000)
+    breaker.trip()
+    push(10)
+    for _ in tarry.attempts(on=OSError, breaker=breaker):
+        break
+    with breaker.calling():
+        pass
+    assert breaker.phase == "closed"
+
+
+def test_a_plain_block_that_cannot_be_cut_off_gives_the_probe_back(
+    push: Callable[[float], None],
+) -> None:
+    breaker = Breaker(open_for=10, lease=1_000)
+    breaker.trip()
+    push(10)
+    loop = iter(tarry.attempts(Policy(attempt_timeout=1), on=OSError, breaker=breaker))
+    with pytest.raises(PolicyError), next(loop):
+        pass
+    with breaker.calling():
+        pass
+    assert breaker.phase == "closed"
+
+
+@pytest.mark.anyio
+async def test_an_error_on_the_way_out_of_a_cut_leaves_no_scope_behind() -> None:
+    async def stubborn() -> None:
+        try:
+            await anyio.sleep(60)
+        finally:
+            raise ValueError("not so fast")
+
+    policy = Policy(attempt_timeout=0.01, attempts=1)
+    with pytest.raises(BaseExceptionGroup):  # noqa: PT012  the loop is part of it
+        async for attempt in tarry.attempts(policy, on=OSError):
+            async with attempt, anyio.create_task_group() as group:
+                group.start_soon(stubborn)
+    assert current.get() is None
+    assert attempt.over

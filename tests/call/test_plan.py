@@ -15,9 +15,8 @@ from tarry import (
     Ratio,
 )
 from tarry.call.matching import never
-from tarry.call.plan import guards_of, plan_of
+from tarry.call.plan import plan_of
 from tarry.call.scope import ONCE
-from tarry.core.breaker import FAILED
 from tarry.core.policy import Policy as PurePolicy
 
 POLICY = Policy()
@@ -128,30 +127,35 @@ def test_a_policy_of_the_core_will_do() -> None:
     assert plan_of(PurePolicy(attempts=2), on=OSError).policy == Policy(attempts=2)
 
 
-class EmptyQuota(Quota):
-    """A budget that looks like a False when it is spent."""
-
-    def __bool__(self) -> bool:
-        return False
-
-
-def test_who_has_no_guard_has_one_that_lets_everything_through() -> None:
-    breaker, budget = guards_of(plan_of(POLICY, on=OSError))
-    assert breaker.retry_at is None
-    ticket = breaker.enter()
-    breaker.leave(ticket, FAILED, 0.0)
-    budget.call(0.0)
-    assert all(budget.take(0.0) for _ in range(1_000))
-    budget.succeed(retried=True)
-
-
-def test_a_guard_is_a_guard_whatever_it_looks_like() -> None:
-    quota, breaker = EmptyQuota(), Breaker()
-    assert guards_of(plan_of(POLICY, on=OSError, budget=quota, breaker=breaker)) == (breaker, quota)
-
-
 def test_a_deep_copy_of_a_plan_has_guards_of_its_own() -> None:
     plan = plan_of(POLICY, on=OSError, breaker=Breaker(name="db"))
     other = copy.deepcopy(plan)
     assert other.policy == plan.policy
     assert other.breaker is not plan.breaker
+
+
+def test_a_cut_off_needs_the_scope() -> None:
+    with pytest.raises(PolicyError, match="'scoped' is False; it must be true with an attempt_tim"):
+        plan_of(Policy(attempt_timeout=1), on=OSError, scoped=False)
+
+
+def test_a_call_goes_by_its_name_or_the_policys_or_what_it_is_called_otherwise() -> None:
+    named = Policy(name="orders")
+    assert plan_of(named, on=OSError, name="billing", otherwise="block").name == "billing"
+    assert plan_of(named, on=OSError, otherwise="block").name == "orders"
+    assert plan_of(POLICY, on=OSError, otherwise="block").name == "block"
+
+
+class FalseCheck:
+    """A predicate that looks like a False, and would have to be awaited."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    async def __call__(self, _: object) -> bool:
+        return True
+
+
+def test_a_predicate_is_checked_whatever_it_looks_like() -> None:
+    with pytest.raises(PolicyError, match=r"'until' is .* it must be a plain function"):
+        plan_of(POLICY, until=FalseCheck())  # type: ignore[arg-type]

@@ -260,8 +260,8 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, name: str) -> None:
     path.write_text(WRITTEN, encoding="utf-8")
     with pytest.raises(PolicyFormatError) as caught:
         Policy.load(path)
-    assert (caught.value.field, caught.value.value) == ("path", str(path))
-    assert caught.value.wanted == "a file name in .toml or .json"
+    assert (caught.value.field, caught.value.value) == ("file name", str(path))
+    assert caught.value.wanted == "a name that ends in .toml or .json"
 
 
 def test_the_name_of_a_policy_is_what_events_call_its_calls() -> None:
@@ -288,3 +288,10 @@ def test_a_subclass_reads_itself(tmp_path: Path) -> None:
     path.write_text(WRITTEN, encoding="utf-8")
     assert type(Ours.load(path)) is Ours
     assert type(Ours.from_dict(Policy().to_dict())) is Ours
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(PolicyFormatError, match="it must be text in UTF-8"):
+        Policy.load(path)

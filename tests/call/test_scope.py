@@ -20,10 +20,10 @@ from tarry.call.scope import (
     attempt_number,
     called_by,
     current,
+    disabled,
     hindrance,
     inherited_deadline,
     inside,
-    switch,
 )
 from tarry.call.world import world
 
@@ -473,7 +473,7 @@ def test_turning_retrying_off_keeps_the_time_limit_around() -> None:
 
 
 def test_the_switch_is_one_and_has_no_other_settings() -> None:
-    assert tarry.disabled is switch
+    assert tarry.disabled is disabled
     with pytest.raises(AttributeError):
         tarry.disabled.every_where = True  # type: ignore[attr-defined]
 
@@ -558,3 +558,15 @@ def test_a_forgotten_coroutine_ends_quietly_and_takes_no_scope_away() -> None:
             return before
 
         assert cleans_up() is not None
+
+
+def test_a_task_that_outlives_a_disabled_block_has_no_deadline_of_a_call_that_is_over() -> None:
+    scopes: list[object] = []
+
+    @tarry.retry(tarry.Policy(within=5), on=OSError)
+    def call() -> None:
+        with tarry.disabled():
+            scopes.append(current.get())
+
+    call()
+    assert scopes == [[math.inf, DISABLED]]

@@ -23,9 +23,9 @@ def test_a_policy_is_read_by_its_suffix(tmp_path: Path, name: str) -> None:
         ("p.json", b"[]", "'policy' is []; it must be a table of keys and values"),
         ("p.json", b'{"version": 2}', "'version' is 2; it must be 1, the newest version"),
         ("p.toml", b"within = -1", "'within' is -1; it must be a number of seconds"),
-        ("p.yaml", b"", "the name must end in .toml or .json"),
-        ("policy", b"", "the name must end in .toml or .json"),
-        ("p.toml", b"\xff\xfe", "the file must be text in UTF-8"),
+        ("p.yaml", b"", "'file name' is '"),
+        ("policy", b"", "'file name' is '"),
+        ("p.toml", b"\xff\xfe", "'file' is '"),
     ],
     ids=repr,
 )
@@ -38,6 +38,23 @@ def test_a_file_that_is_wrong_is_named_with_what_would_do(
         read_policy(path)
     assert caught.value.exit_code == 2
     assert caught.value.message.startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("p.yaml", "it must be a name that ends in .toml or .json"),
+        ("p.toml", "it must be text in UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_read_at_all_says_what_would_do(
+    tmp_path: Path, name: str, wanted: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(BadFile) as caught:
+        read_policy(path)
+    assert caught.value.message.endswith(wanted)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import contextvars
 import sys
 
 import pytest
@@ -139,3 +140,12 @@ def test_what_ends_the_program_passes_through_a_listener() -> None:
 
 def test_nobody_listens_at_first() -> None:
     assert stream.listeners == ()
+
+
+def test_a_task_that_a_listener_starts_is_heard() -> None:
+    inherited: list[contextvars.Context] = []
+    emit(EVENT, [lambda _: inherited.append(contextvars.copy_context())])
+    heard: list[Event] = []
+    listen(heard.append)
+    inherited[0].run(emit, EVENT)
+    assert heard == [EVENT]

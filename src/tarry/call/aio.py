@@ -6,8 +6,9 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from tarry.call.effort import Effort
-from tarry.call.plan import Plan, guards_of
+from tarry.call.plan import Plan
 from tarry.call.scope import ATTEMPT, ENDED, current, remaining
+from tarry.call.unguarded import guards_of
 from tarry.call.world import async_library, world
 from tarry.core.breaker import IGNORED, PASSED
 from tarry.errors import AttemptTimedOut
@@ -35,7 +36,7 @@ def retry_call(
 def _careful(
     plan: Plan, function: Callable[Params, Awaitable[Returned]]
 ) -> Callable[Params, Coroutine[Any, Any, Returned]]:
-    """With an effort from the start: guards, hooks or judges want to know of every attempt."""
+    """With an effort from the start: somebody wants to know of every attempt."""
     get_scope, set_scope, reset_scope, scoped = current.get, current.set, current.reset, plan.scoped
 
     @wraps(function)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 Params = ParamSpec("Params")
 Returned = TypeVar("Returned")
-Decorator = Callable[[Callable[Params, Returned]], Callable[Params, Returned]]
 
 DEFAULT = Policy()
 
@@ -86,7 +85,7 @@ def attempts(  # noqa: PLR0913  what `retry` takes
     budget: "Budget | None" = None,
     breaker: "Circuit | None" = None,
     hooks: Listener | Iterable[Listener] = (),
-    name: str = "block",
+    name: str = "",
     scoped: bool = True,
 ) -> Attempts:
     """Try a block again when it fails: loop over it with `for` or `async for`.
@@ -110,6 +109,7 @@ def attempts(  # noqa: PLR0913  what `retry` takes
             breaker=breaker,
             hooks=hooks,
             name=name,
+            otherwise="block",
             scoped=scoped,
         )
     )

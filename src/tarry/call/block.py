@@ -9,7 +9,7 @@ from tarry.call.effort import Effort
 from tarry.call.plan import Plan
 from tarry.call.scope import current
 from tarry.call.world import world
-from tarry.errors import AttemptTimedOut, PolicyError, TarryError
+from tarry.errors import PolicyError, TarryError
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
@@ -39,6 +39,11 @@ class Loop:
 
     def __init__(self, attempt: "Attempt") -> None:
         self._attempt = attempt
+
+    def __del__(self) -> None:
+        # Left by `break`: a probe goes back to its breaker, and the last error is let go.
+        if not self._attempt.over:
+            self._attempt.end()
 
     def __iter__(self) -> Self:
         return self
@@ -133,6 +138,7 @@ class Attempt:
 
     def __enter__(self) -> Self:
         if (limit := self._plan.policy.attempt_timeout) is not None:
+            self.end()
             wanted = "None for a plain `with`, which cannot be cut off; use `async with`"
             raise PolicyError("attempt_timeout", limit, wanted)
         self._enter()
@@ -167,7 +173,7 @@ class Attempt:
         try:
             if self._cut is not None:
                 await self._cut.__aexit__(kind, error, trace)
-        except AttemptTimedOut as cut:
+        except BaseException as cut:  # the cut-off may change what comes out of the block
             handled = self._exit(cut)
             if not handled:
                 raise

@@ -13,11 +13,11 @@ from tarry.call.scope import (
     ATTEMPT,
     ENDED,
     Scope,
+    disabled,
     hindrance,
     inherited_deadline,
     inside,
     left_of,
-    switch,
 )
 from tarry.call.world import world
 from tarry.core.breaker import IGNORED, PASSED, Verdict, verdict_on
@@ -122,7 +122,7 @@ class Effort:
         if self._ticket:
             self._report(verdict_on(outcome))
         decision = decide(plan.policy, self, outcome, now=now, draw=world.draw)
-        if not plan.light or self._outer is not None or stream.listeners or switch.everywhere:
+        if not plan.light or self._outer is not None or stream.listeners or disabled.everywhere:
             decision = self._reviewed(decision, outcome, error, now)
         if isinstance(decision, Again):
             self.delay, self.memory = decision.delay, decision.memory
@@ -138,9 +138,8 @@ class Effort:
             outcome = self._judge_result(result)
             if outcome is not SUCCESS:
                 return self._after_unwanted(result, outcome)
-        if plan.breaker is not None:
-            ticket, self._ticket = self._ticket, NO_TICKET
-            plan.breaker.leave(ticket, PASSED, self._began_at, plan.hooks)
+        if self._ticket:
+            self._report(PASSED)
         if plan.budget is not None:
             plan.budget.succeed(retried=self._paid)
         if stream.listeners or plan.hooks:

@@ -1,13 +1,14 @@
 """Which exceptions are retried: `on=` turned into one question."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from tarry.call.shape import is_coroutine_function
 from tarry.core.outcome import Failure
 from tarry.errors import PolicyError, Refused
 
 Predicate = Callable[[Exception], bool | Failure]
-On = type[Exception] | Predicate | Iterable[type[Exception] | Predicate]
+Named = type[Exception] | Predicate
+On = Named | tuple[Named, ...] | list[Named] | set[Named] | frozenset[Named]
 Judge = Callable[[Exception], Failure | None]
 
 FAILED = Failure()
@@ -44,7 +45,9 @@ def never(error: Exception) -> Failure | None:  # noqa: ARG001  a Judge like any
 
 def _sorted(on: On) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]:
     """What is named, sorted into types and predicates."""
-    named = tuple(on) if isinstance(on, (tuple, list, set, frozenset)) else (on,)
+    named: tuple[object, ...] = (on,)
+    if isinstance(on, (tuple, list, set, frozenset)):
+        named = tuple(on)
     if not named:
         raise PolicyError("on", on, _WANTED)
     types: tuple[type[Exception], ...] = ()

@@ -91,34 +91,41 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
     breaker: "Circuit | None" = None,
     hooks: Listener | Iterable[Listener] = (),
     name: str = "",
+    otherwise: str = "",
     scoped: bool = True,
     discard: Discard | None = None,
     returns_last: bool = False,
 ) -> Plan:
-    """The plan for a call, or an error that says what is wrong with it."""
+    """The plan for a call, or an error that says what is wrong with it.
+
+    It is called by `name`, or else the policy's name, or else what it is called `otherwise`.
+    """
     if on is None and until is None and on_result is None:
         wanted = "on= (exceptions), until= or on_result="
         raise DecorationError(f"nothing is retried unless named: give {wanted}")
+    one_of("policy", policy, Policy)
     if budget is not None and (isinstance(budget, type) or not hasattr(budget, "take")):
         raise PolicyError("budget", budget, "a Quota or a Ratio")
     if breaker is not None and (isinstance(breaker, type) or not hasattr(breaker, "enter")):
         raise PolicyError("breaker", breaker, "a Breaker")
+    if not scoped and policy.attempt_timeout is not None:
+        wanted = "true with an attempt_timeout, because the scope has the time left"
+        raise PolicyError("scoped", scoped, wanted)
     listeners = (hooks,) if callable(hooks) else tuple(hooks)
     for place, hook in enumerate(listeners):
         _plain_function(f"hooks[{place}]", hook)
-    one_of("policy", policy, Policy)
     takes_any_result = until is None and on_result is None
     quiet = takes_any_result and not listeners
     unguarded = budget is None and breaker is None
     return Plan(
         policy=policy,
         judge=never if on is None else judge_of(on),
-        until=until and _plain_function("until", until),
-        on_result=on_result and _plain_function("on_result", on_result),
+        until=None if until is None else _plain_function("until", until),
+        on_result=None if on_result is None else _plain_function("on_result", on_result),
         budget=budget,
         breaker=breaker,
         hooks=listeners,
-        name=word("name", name),
+        name=word("name", name) or policy.name or otherwise,
         scoped=flag("scoped", scoped),
         within=math.inf if policy.within is None else policy.within,
         takes_any_result=takes_any_result,
@@ -128,47 +135,6 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
         discard=discard,
         returns_last=returns_last,
     )
-
-
-def guards_of(plan: Plan) -> "tuple[Circuit, Budget]":
-    """The breaker and the budget; where there is none, one that lets everything through."""
-    breaker = NO_BREAKER if plan.breaker is None else plan.breaker  # one may look like a False
-    return breaker, NO_BUDGET if plan.budget is None else plan.budget
-
-
-class NoBreaker:
-    """A breaker that is always closed."""
-
-    __slots__ = ()
-    retry_at = None
-
-    def enter(self, hooks: tuple[Listener, ...] = ()) -> int:  # noqa: ARG002  as a breaker has it
-        """Every call may be made; there is nothing to report."""
-        return 0
-
-    def leave(
-        self, ticket: int, verdict: "Verdict", began_at: float, hooks: tuple[Listener, ...] = ()
-    ) -> None:
-        """Nobody wants to know."""
-
-
-class NoBudget:
-    """A budget without end."""
-
-    __slots__ = ()
-
-    def call(self, now: float) -> None:
-        """Nothing is counted."""
-
-    def take(self, now: float) -> bool:  # noqa: ARG002  as a budget has it
-        """Any number of retries may be made."""
-        return True
-
-    def succeed(self, *, retried: bool) -> None:
-        """Nothing is paid back."""
-
-
-NO_BREAKER, NO_BUDGET = NoBreaker(), NoBudget()
 
 
 def _plain_function(field: str, value: Predicate) -> Predicate:

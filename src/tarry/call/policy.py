@@ -58,7 +58,7 @@ class Policy(PurePolicy, init=False):
             budget=budget,
             breaker=breaker,
             hooks=hooks,
-            name=self.name or name_of(function),
+            otherwise=name_of(function),
         )
         return wrap(plan, function)(*args, **kwargs)
 
@@ -84,7 +84,7 @@ class Policy(PurePolicy, init=False):
             budget=budget,
             breaker=breaker,
             hooks=hooks,
-            name=self.name or name_of(function),
+            otherwise=name_of(function),
         )
         return await aio.retry_call(plan, function)(*args, **kwargs)
 
@@ -119,6 +119,11 @@ class Policy(PurePolicy, init=False):
         name = fspath(path)
         suffix = name[name.rfind(".") :].lower()
         if suffix not in text.PARSERS:
-            raise PolicyFormatError("path", name, f"a file name in {' or '.join(text.PARSERS)}")
+            wanted = f"a name that ends in {' or '.join(text.PARSERS)}"
+            raise PolicyFormatError("file name", name, wanted)
         with open(path, encoding="utf-8") as file:  # noqa: PTH123  pathlib is slow to import
-            return cls.from_dict(text.PARSERS[suffix](file.read()))
+            try:
+                written = file.read()
+            except UnicodeDecodeError as error:
+                raise PolicyFormatError("file", name, "text in UTF-8") from error
+        return cls.from_dict(text.PARSERS[suffix](written))

@@ -24,7 +24,7 @@ current: ContextVar[Scope | None] = ContextVar("tarry_scope", default=None)
 def hindrance(outer: Scope | None, *, nested: bool) -> Why | None:
     """Why a call inside `outer` may not retry, if so."""
     attempt = ENDED if outer is None else outer[ATTEMPT]
-    if switch.everywhere or attempt == DISABLED:
+    if disabled.everywhere or attempt == DISABLED:
         return Why.DISABLED
     return Why.NESTED if attempt > 0 and not nested else None
 
@@ -99,8 +99,12 @@ class Disabled:
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Turn retrying off inside the block, and in the tasks it starts."""
-        with _opened([inherited_deadline(current.get()), DISABLED]):
-            yield
+        scope: Scope = [inherited_deadline(current.get()), DISABLED]
+        try:
+            with _opened(scope):
+                yield
+        finally:
+            scope[DEADLINE] = math.inf  # the call around may end before the tasks started here
 
 
-switch = Disabled()
+disabled = Disabled()

@@ -5,8 +5,9 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from tarry.call.effort import Effort
-from tarry.call.plan import Plan, guards_of
+from tarry.call.plan import Plan
 from tarry.call.scope import ATTEMPT, ENDED, current
+from tarry.call.unguarded import guards_of
 from tarry.call.world import world
 from tarry.core.breaker import IGNORED, PASSED
 from tarry.observe.stream import stream
@@ -27,7 +28,7 @@ def retry_call(plan: Plan, function: Callable[Params, Returned]) -> Callable[Par
 
 
 def _careful(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
-    """With an effort from the start: guards, hooks or judges want to know of every attempt."""
+    """With an effort from the start: somebody wants to know of every attempt."""
     get_scope, set_scope, reset_scope, scoped = current.get, current.set, current.reset, plan.scoped
 
     @wraps(function)

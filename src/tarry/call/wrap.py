@@ -24,11 +24,11 @@ CAN_BE_CUT_OFF = frozenset({Shape.COROUTINE, Shape.ASYNC_GENERATOR})
 def wrap(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
     """The function, retried as planned; its signature stays."""
     shape = shape_of(function)
-    if shape in GIVES_ITEMS and (plan.until or plan.on_result):
+    if shape in GIVES_ITEMS and not plan.takes_any_result:
         raise DecorationError(f"{function!r} is {shape.value}: it has no result to judge")
     limit = plan.policy.attempt_timeout
     if limit is not None and shape not in CAN_BE_CUT_OFF:
         wanted = f"None for {shape.value}, which cannot be cut off (give what it calls a timeout)"
         raise PolicyError("attempt_timeout", limit, wanted)
-    named = plan if plan.name else plan.replace(name=plan.policy.name or name_of(function))
+    named = plan if plan.name else plan.replace(name=name_of(function))
     return DRIVERS[shape](named, function)  # type: ignore[no-any-return]  # fits the shape

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import click
 
-from tarry.core.codec import from_dict
-from tarry.core.policy import Policy
-from tarry.core.text import PARSERS
+from tarry.call.policy import Policy
 from tarry.errors import PolicyFormatError
 
 
@@ -18,14 +16,9 @@ class BadFile(click.ClickException):
 
 def read_policy(path: Path) -> Policy:
     """Read a policy from a .toml or .json file."""
-    parse = PARSERS.get(path.suffix.lower())
-    if parse is None:
-        raise BadFile(f"{path}: the name must end in {' or '.join(PARSERS)}")
     try:
-        return from_dict(parse(path.read_text(encoding="utf-8")))
+        return Policy.load(path)
     except PolicyFormatError as error:
         raise BadFile(f"{path}: {error}") from None
-    except UnicodeDecodeError:
-        raise BadFile(f"{path}: the file must be text in UTF-8") from None
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}; name a policy file that can be read") from None

@@ -1,6 +1,6 @@
 """What there is to tell of an event: how grave it is, and its facts as plain data.
 
-Every listener builds on this, so that a log line, a span and a counter name the same thing alike.
+Every listener builds on this, so that a log line and a span say the same of the same thing.
 """
 
 from typing import Literal, assert_never
@@ -109,7 +109,8 @@ def _move_of(event: BreakerMoved) -> Facts:
         "before": event.before.value,
         "after": event.after.value,
     }
-    return {**facts, "retry_at": event.retry_at} if event.after is Phase.OPEN else facts
+    retry_at = event.retry_at if event.after is Phase.OPEN else None
+    return facts if retry_at is None else {**facts, "retry_at": retry_at}
 
 
 def _error_facts(error: BaseException, errors: Errors) -> Facts:

@@ -30,7 +30,7 @@ WELL_KNOWN = {"error": "exception.type", "error_message": "exception.message"}
 class Metrics:
     """A listener that counts: ``tarry.observe.listen(Metrics())``.
 
-    The instruments are those of `prometheus.Metrics`, with a dot for an underscore. Without a
+    The instruments are those of `prometheus.Metrics`, named as is the custom here. Without a
     provider the global one is used, also if it is set later.
     """
 

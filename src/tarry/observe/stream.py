@@ -3,13 +3,18 @@
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from contextvars import ContextVar
-from threading import Lock
+from threading import Lock, local
 
 from tarry.observe.events import Event
 
 Listener = Callable[[Event], object]
 """Is told of an event. It runs inside the call it hears of, so it must be quick."""
+
+
+class Telling(local):
+    """Whether a listener is at work in this thread; listeners cannot wait, so no task can be."""
+
+    at_work = False
 
 
 class Stream:
@@ -23,7 +28,7 @@ class Stream:
 
 stream = Stream()
 _changing = Lock()
-_telling: ContextVar[bool] = ContextVar("tarry_telling", default=False)
+_telling = Telling()
 
 
 def listen(listener: Listener) -> Callable[[], None]:
@@ -50,14 +55,14 @@ def emit(event: Event, hooks: Iterable[Listener] = ()) -> None:
     Nobody is told of the retries a listener makes itself: telling the listener of them would not
     end, not even with a RecursionError, of which each event would raise one.
     """
-    if _telling.get():
+    if _telling.at_work:
         return
-    token = _telling.set(True)
+    _telling.at_work = True
     try:
         for listener in (*hooks, *stream.listeners):
             _tell(listener, event)
     finally:
-        _telling.reset(token)
+        _telling.at_work = False
 
 
 def _tell(listener: Listener, event: Event) -> None:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pytest
 
-from tarry.call.scope import switch
+from tarry.call.scope import disabled
 from tarry.core.decide import Draw
 from tarry.errors import TarryError
 from tarry.observe.events import Event
@@ -38,11 +38,11 @@ def _tarry_as_before(request: pytest.FixtureRequest) -> Iterator[None]:
 
     It comes after the fixtures of sessions and modules, so what those have set up stays.
     """
-    listeners, everywhere = stream.listeners, switch.everywhere
+    listeners, everywhere = stream.listeners, disabled.everywhere
     if request.config.getini(NO_SLEEP):
         request.getfixturevalue("tarry_clock")
     yield
-    stream.listeners, switch.everywhere = listeners, everywhere
+    stream.listeners, disabled.everywhere = listeners, everywhere
 
 
 @pytest.fixture

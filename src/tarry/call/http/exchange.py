@@ -13,7 +13,7 @@ from tarry.call.api import DEFAULT
 from tarry.call.http.body import Body
 from tarry.call.http.fault import Fault
 from tarry.call.plan import Discard, Plan, plan_of
-from tarry.call.scope import attempt_number, called_by, remaining
+from tarry.call.scope import attempt_number, called_by, disabled, remaining
 from tarry.call.world import world
 from tarry.core.checks import flag
 from tarry.core.classify import IDEMPOTENCY_HEADER, failure_for_status, repeatable
@@ -61,7 +61,7 @@ class Client(Value):
 class Terms:
     """What an adapter was told when it was made."""
 
-    __slots__ = ("_attempt_timeout", "_rate_limit_headers", "client", "plan", "policy")
+    __slots__ = ("_rate_limit_headers", "client", "plan", "policy")
 
     def __init__(  # noqa: PLR0913  what every adapter takes
         self,
@@ -82,18 +82,18 @@ class Terms:
             budget=budget,
             breaker=breaker,
             hooks=hooks,
-            name=name or client.name,
+            name=name,
+            otherwise=client.name,
             discard=client.discard,
             returns_last=True,
         )
-        self._attempt_timeout = self.policy.attempt_timeout
         if client.takes_limit:
             self.plan = self.plan.replace(policy=self.policy.replace(attempt_timeout=None))
         self._rate_limit_headers = flag("rate_limit_headers", rate_limit_headers)
 
     def limit(self) -> float | None:
         """How long the attempt at work may take, for the client to be told; None is no limit."""
-        longest, left = self._attempt_timeout, remaining()
+        longest, left = self.policy.attempt_timeout, remaining()
         if longest is None:
             return None
         return max(_SHORTEST_LIMIT, longest if left is None else min(longest, left))
@@ -160,7 +160,8 @@ class Exchange:
         """
         self._body.rewind()
         number = attempt_number()
-        told = number > 0 and (self._inside or self._repeatable(sent=True))
+        own = self._repeatable(sent=True) and not disabled.everywhere
+        told = number > 0 and (self._inside or own)
         return str(number) if told else None
 
     def _repeatable(self, *, sent: bool) -> bool:
