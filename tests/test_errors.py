@@ -1,3 +1,4 @@
+import copy
 import pickle
 
 import pytest
@@ -64,10 +65,19 @@ def test_an_error_says_what_happened(error: TarryError, message: str) -> None:
 
 @pytest.mark.parametrize("error", EXAMPLES, ids=repr)
 def test_an_error_survives_pickling_with_its_facts(error: TarryError) -> None:
-    copy = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
-    assert type(copy) is type(error)
-    assert str(copy) == str(error)
-    assert vars(copy) == vars(error)
+    restored = pickle.loads(pickle.dumps(error))  # noqa: S301  our own bytes
+    assert type(restored) is type(error)
+    assert str(restored) == str(error)
+    assert vars(restored) == vars(error)
+
+
+@pytest.mark.parametrize("error", EXAMPLES, ids=repr)
+def test_an_error_keeps_its_notes_in_a_pickle(error: TarryError) -> None:
+    noted = copy.copy(error)
+    noted.add_note("tarry: 3 attempts")
+    restored = pickle.loads(pickle.dumps(noted))  # noqa: S301  our own bytes
+    assert restored.__notes__ == ["tarry: 3 attempts"]
+    assert not hasattr(error, "__notes__")
 
 
 def test_the_facts_are_attributes() -> None:

@@ -13,6 +13,9 @@ TarryError
 An exception of the wrapped function is never in this tree: it comes out itself, with a note.
 """
 
+from functools import partial
+from typing import Any
+
 
 class TarryError(Exception):
     """The root of everything tarry raises itself."""
@@ -112,17 +115,10 @@ class GaveUp(TarryError):  # noqa: N818  named for what happened, as the glossar
         return f"gave up after {self.attempts} {tries} in {self.elapsed:.3g} s: {self.why}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        facts = (self.attempts, self.elapsed, self.last, self.retry_after)
-        return _gave_up, (type(self), self.why, *facts), self.__dict__
-
-
-def _gave_up(  # noqa: PLR0913, PLR0917  a pickle hands over positional arguments
-    kind: type[GaveUp],
-    why: str,
-    attempts: int,
-    elapsed: float,
-    last: object,
-    retry_after: float | None,
-) -> GaveUp:
-    """Rebuild a pickled GaveUp: keyword-only facts do not survive the default route."""
-    return kind(why, attempts=attempts, elapsed=elapsed, last=last, retry_after=retry_after)
+        facts: dict[str, Any] = {
+            "attempts": self.attempts,
+            "elapsed": self.elapsed,
+            "last": self.last,
+            "retry_after": self.retry_after,
+        }
+        return partial(type(self), self.why, **facts), (), self.__dict__
