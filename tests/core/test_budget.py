@@ -116,6 +116,12 @@ def test_a_ratio_grants_its_share_of_the_calls() -> None:
     assert spends(RATIO, RATIO.call(Window(), 210, slot=7), slot=7) == 21
 
 
+@pytest.mark.parametrize("percent", range(1, 101))
+def test_the_share_is_exact_where_a_product_of_floats_is_not(percent: int) -> None:
+    rule = RatioRule(percent / 100, 10, 0)  # 0.29 * 100 is 28.999...
+    assert spends(rule, rule.call(Window(), 100, slot=7), slot=7) == percent
+
+
 def test_while_calls_are_few_the_bootstrap_is_granted() -> None:
     assert spends(RATIO, Window(), slot=7) == 10
     assert spends(RATIO, RATIO.call(Window(), 99, slot=7), slot=7) == 10

@@ -74,9 +74,9 @@ class RatioRule(Value):
         """
         calls, _ = counted.sums(slot, SLICES, 2)
         _, retries = counted.sums(slot, SLICES + 1, 2)
-        if retries + 1 > max(self.bootstrap, self.ratio * calls):
-            return None
-        return counted.add(slot, (0, 1))
+        # Divided, because 0.29 * 100 is a little less than 29, but 29 / 100 is 0.29.
+        fair = calls and (retries + 1) / calls <= self.ratio
+        return counted.add(slot, (0, 1)) if fair or retries < self.bootstrap else None
 
 
 def _above_zero(found: float) -> bool:
