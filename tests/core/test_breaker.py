@@ -484,7 +484,8 @@ def test_opening_by_hand_counts_as_an_opening() -> None:
 
 
 def test_closing_gives_a_new_ticket_from_wherever() -> None:
-    for state in (BreakerState(), opened(ruled(), BreakerState(), now=0, draw=0)):
+    used = opened(ruled(), BreakerState(streak=2), now=0, draw=0)
+    for state in (BreakerState(), BreakerState(streak=2), used, half_open(ruled(), probes=1)):
         fresh = closed(state)
         assert fresh == BreakerState(serial=state.serial + 1, ticket=state.serial + 1)
 
@@ -497,8 +498,8 @@ def test_a_move_that_is_not_in_the_table_is_refused() -> None:
 
 def test_the_table_of_moves_is_the_life_of_a_breaker() -> None:
     assert {phase.value: {to.value for to in moves} for phase, moves in MOVES.items()} == {
-        "closed": {"open"},
-        "open": {"half-open"},
+        "closed": {"open", "closed"},
+        "open": {"half-open", "closed"},
         "half-open": {"closed", "open"},
     }
 
@@ -640,6 +641,7 @@ class Life(RuleBasedStateMachine):
     @rule()
     def somebody_resets_it(self) -> None:
         before, self.state = self.state, closed(self.state)
+        self._moved(before)
         self.calls, self.streak, self.openings = [], 0, 0
         assert self.state.ticket == before.serial + 1
 

@@ -4,6 +4,8 @@
                                    ▲                              │
                                    └────────probes fail───────────┘
 
+By hand it can be closed from anywhere, and opened unless it is open.
+
 Half-open lets a leased number of calls through as probes. A lease runs out, so a probe that
 never reports back cannot keep the circuit shut.
 """
@@ -28,8 +30,8 @@ class Phase(StrEnum):
 
 
 MOVES: Mapping[Phase, frozenset[Phase]] = {
-    Phase.CLOSED: frozenset({Phase.OPEN}),
-    Phase.OPEN: frozenset({Phase.HALF_OPEN}),
+    Phase.CLOSED: frozenset({Phase.OPEN, Phase.CLOSED}),  # closed by hand, it starts anew
+    Phase.OPEN: frozenset({Phase.HALF_OPEN, Phase.CLOSED}),
     Phase.HALF_OPEN: frozenset({Phase.CLOSED, Phase.OPEN}),
 }
 
@@ -217,8 +219,8 @@ def opened(rule: BreakerRule, state: BreakerState, *, now: float, draw: float) -
 
 def closed(state: BreakerState) -> BreakerState:
     """The state, closed and with all history forgotten."""
-    serial = state.serial + 1
-    return BreakerState(serial=serial, ticket=serial)
+    fresh = _move(state, Phase.CLOSED)
+    return fresh.replace(ticket=fresh.serial, openings=0, open_until=0.0)
 
 
 def _all_out(rule: BreakerRule, state: BreakerState) -> bool:
