@@ -225,8 +225,8 @@ def test_a_circuit_can_be_opened_and_closed_by_hand(events: list[Event]) -> None
     passed(breaker)
     retry_at = events[0].retry_at if isinstance(events[0], BreakerMoved) else None
     assert events == [
-        BreakerMoved("db", Phase.CLOSED, Phase.OPEN, retry_at),  # type: ignore[arg-type]
-        BreakerMoved("db", Phase.OPEN, Phase.CLOSED, 0.0),
+        BreakerMoved("db", Phase.CLOSED, Phase.OPEN, retry_at),
+        BreakerMoved("db", Phase.OPEN, Phase.CLOSED, None),
     ]
 
 
@@ -308,7 +308,7 @@ def test_moves_are_told_to_listeners_and_to_the_hooks_of_the_call(
         BreakerMoved("db", Phase.OPEN, Phase.HALF_OPEN, 1_020.0),
         BreakerMoved("db", Phase.HALF_OPEN, Phase.OPEN, 1_020.0),
         BreakerMoved("db", Phase.OPEN, Phase.HALF_OPEN, 1_030.0),
-        BreakerMoved("db", Phase.HALF_OPEN, Phase.CLOSED, 0.0),
+        BreakerMoved("db", Phase.HALF_OPEN, Phase.CLOSED, None),
     ]
     assert [event for event in heard if isinstance(event, BreakerMoved)] == moves
     assert [event for event in events if isinstance(event, BreakerMoved)] == moves

@@ -125,8 +125,7 @@ class Breaker(Guard):
     @property
     def retry_at(self) -> float | None:
         """When a call may be let through again (monotonic clock); None while it is closed."""
-        state = self._state
-        return None if state.phase is Phase.CLOSED else core.retry_at(self.rule, state)
+        return self._retry_at(self._state)
 
     def enter(self, hooks: tuple[Listener, ...] = ()) -> int:
         """Ask to make a call: a ticket to report with, or CircuitOpen."""
@@ -201,8 +200,11 @@ class Breaker(Guard):
 
     def _tell(self, before: BreakerState, after: BreakerState, hooks: tuple[Listener, ...]) -> None:
         if before.phase is not after.phase:
-            retry_at = core.retry_at(self.rule, after)
+            retry_at = self._retry_at(after)
             emit(BreakerMoved(self.name, before.phase, after.phase, retry_at), hooks)
+
+    def _retry_at(self, state: BreakerState) -> float | None:
+        return None if state.phase is Phase.CLOSED else core.retry_at(self.rule, state)
 
 
 class Calling:

@@ -45,12 +45,12 @@ class Succeeded(Value):
 
 
 class BreakerMoved(Value):
-    """A breaker went from one phase to another; refused until `retry_at` if it is open."""
+    """A breaker went from one phase to another; refused until `retry_at`, None if closed."""
 
     name: str
     before: Phase
     after: Phase
-    retry_at: float
+    retry_at: float | None
 
 
 Event = Attempted | Retrying | GivenUp | Succeeded | BreakerMoved
