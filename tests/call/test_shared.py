@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,10 @@ import tarry
 from tarry import Breaker, Fixed, Policy, Quota, Ratio
 from tarry.call.shared import Guard
 from tarry.call.world import world
+from tarry.core import breaker as core
+from tarry.core.breaker import FAILED, PASSED
+from tarry.core.budget import QuotaRule, RatioRule
+from tarry.observe import BreakerMoved, Event
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:This process .* is multi-threaded:DeprecationWarning"
@@ -48,7 +53,7 @@ def in_child(work: Callable[[], object]) -> object:
 class Held:
     """A guard's lock, held by another thread for as long as the block."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard[Any]) -> None:
         self._guard = guard
         self._go, self._has = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._hold)
@@ -112,7 +117,7 @@ def test_guards_that_are_gone_are_no_trouble_at_a_fork() -> None:
 @pytest.mark.parametrize(
     "guard", [Quota(name="mine"), Ratio(name="mine"), Breaker(name="mine")], ids=repr
 )
-def test_a_guard_can_be_referred_to_weakly_and_goes_when_it_is_dropped(guard: Guard) -> None:
+def test_a_guard_can_be_referred_to_weakly_and_goes_when_it_is_dropped(guard: Guard[Any]) -> None:
     other = copy.copy(guard)
     reference = weakref.ref(other)
     assert reference() is other
@@ -121,7 +126,7 @@ def test_a_guard_can_be_referred_to_weakly_and_goes_when_it_is_dropped(guard: Gu
     assert reference() is None
 
 
-def copies(guard: Guard) -> Iterator[Guard]:
+def copies(guard: Guard[Any]) -> Iterator[Guard[Any]]:
     yield copy.copy(guard)
     yield copy.deepcopy(guard)
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
@@ -170,6 +175,28 @@ def test_a_copy_of_a_breaker_has_the_rule_and_no_history() -> None:
             with pytest.raises(OSError, match="no"), other.calling():
                 raise OSError("no")  # not what its `on` names
         assert other.phase == "closed"
+
+
+class MyQuota(Quota):
+    """A quota of one's own."""
+
+
+class MyRatio(Ratio):
+    """A ratio of one's own."""
+
+
+class MyBreaker(Breaker):
+    """A breaker of one's own."""
+
+
+@pytest.mark.parametrize("kind", [MyQuota, MyRatio, MyBreaker])
+def test_a_copy_is_of_the_same_kind(kind: Callable[..., Guard[Any]]) -> None:
+    for other in copies(kind(name="mine")):
+        assert type(other) is kind
+        assert other.name == "mine"
+
+
+# In the midst of a step
 
 
 def forgotten(breaker: Breaker, quota: Quota) -> None:
@@ -227,7 +254,8 @@ def test_a_signal_handler_may_make_a_guarded_call_in_the_midst_of_a_step(
             raise ConnectionError
 
     def draw() -> float:
-        os.kill(os.getpid(), signal.SIGUSR1)
+        if not let_through:
+            os.kill(os.getpid(), signal.SIGUSR1)
         return 0.0
 
     monkeypatch.setattr(world, "draw", draw)
@@ -238,3 +266,125 @@ def test_a_signal_handler_may_make_a_guarded_call_in_the_midst_of_a_step(
         signal.signal(signal.SIGUSR1, before)
     assert let_through == [1]
     assert breaker.phase == "open"
+
+
+@pytest.fixture
+def amid(monkeypatch: pytest.MonkeyPatch) -> Callable[[object, str, Callable[[], object]], None]:
+    """Have something done once inside a step, when its answer is known and not yet in place."""
+
+    def arrange(owner: object, name: str, meanwhile: Callable[[], object]) -> None:
+        step, to_do = getattr(owner, name), [meanwhile]
+
+        def interrupted(*args: object, **named: object) -> object:
+            answer = step(*args, **named)
+            if to_do:
+                to_do.pop()()
+            return answer
+
+        monkeypatch.setattr(owner, name, interrupted)
+
+    return arrange
+
+
+Amid = Callable[[object, str, Callable[[], object]], None]
+
+
+def test_two_probes_get_two_tickets_though_one_asks_amid_the_other(
+    amid: Amid, push: Callable[[float], None]
+) -> None:
+    breaker, tickets = Breaker(open_for=10, jitter=0, probes=3), list[int]()
+    breaker.trip()
+    push(10)
+    amid(core, "admit", lambda: tickets.append(breaker.enter()))
+    tickets.append(breaker.enter())
+    assert len(set(tickets)) == 2
+    for ticket in tickets:
+        breaker.leave(ticket, PASSED, 0)
+    assert breaker.phase == "closed"
+
+
+def test_a_failure_reported_amid_another_is_not_lost(amid: Amid) -> None:
+    breaker = Breaker(failures=3)
+    ticket = breaker.enter()
+    amid(core, "record", lambda: breaker.leave(ticket, FAILED, 0))
+    breaker.leave(ticket, FAILED, 0)
+    assert breaker.phase == "closed"
+    breaker.leave(ticket, FAILED, 0)
+    assert breaker.phase == "open"
+
+
+@pytest.mark.usefixtures("still_time")
+@pytest.mark.parametrize("verdict", [PASSED, FAILED])
+def test_what_is_reported_while_the_passed_calls_are_counted_is_not_lost(
+    amid: Amid, verdict: core.Verdict
+) -> None:
+    breaker = Breaker(failures=None, rate=0.01, minimum=6)
+    ticket, now = breaker.enter(), world.clock()
+    for _ in range(3):
+        breaker.leave(ticket, PASSED, now)
+    amid(core, "succeed", lambda: breaker.leave(ticket, verdict, now))
+    breaker.leave(ticket, FAILED, now)
+    assert breaker.phase == "closed"
+    breaker.leave(ticket, FAILED, now)
+    assert breaker.phase == "open"  # at the sixth call, not one more or less
+
+
+def test_a_breaker_opened_while_a_slice_begins_does_not_count_the_call_that_began_it(
+    amid: Amid, push: Callable[[float], None]
+) -> None:
+    breaker = Breaker(failures=None, rate=0.9, minimum=2)
+    ticket = breaker.enter()
+    breaker.leave(ticket, PASSED, world.clock())
+    push(5)
+
+    def restart() -> None:
+        breaker.trip()
+        breaker.reset()
+
+    amid(core, "succeed", restart)
+    breaker.leave(ticket, PASSED, world.clock())
+    fresh = breaker.enter()
+    breaker.leave(fresh, FAILED, world.clock())
+    breaker.leave(fresh, FAILED, world.clock())
+    assert breaker.phase == "open"  # 2 of 2
+
+
+def test_moves_made_amid_another_are_all_told_in_order(amid: Amid, events: list[Event]) -> None:
+    breaker = Breaker()
+    amid(core, "closed", breaker.trip)
+    breaker.reset()
+    assert breaker.phase == "closed"
+    amid(core, "opened", breaker.trip)
+    breaker.trip()
+    moves = [(move.before, move.after) for move in events if isinstance(move, BreakerMoved)]
+    assert moves == [("closed", "open"), ("open", "closed"), ("closed", "open")]
+
+
+def test_tokens_taken_or_paid_back_amid_a_step_are_not_lost(amid: Amid) -> None:
+    quota = Quota(10, 5, 1)
+    amid(QuotaRule, "spend", quota.spend)
+    quota.spend()
+    assert quota.tokens == 0
+    amid(QuotaRule, "succeed", lambda: quota.succeed(retried=False))
+    quota.succeed(retried=True)
+    assert quota.tokens == 6
+
+
+def test_the_last_retry_goes_to_one_of_two_that_ask_amid_each_other(amid: Amid) -> None:
+    quota, ratio, granted = Quota(5, 5), Ratio(0, 10, 1), list[bool]()
+    amid(QuotaRule, "spend", lambda: granted.append(quota.take(0)))
+    assert not quota.take(0)
+    amid(RatioRule, "spend", lambda: granted.append(ratio.take(0)))
+    assert not ratio.take(0)
+    assert granted == [True, True]
+
+
+@pytest.mark.parametrize("later", [0.0, 1.0])
+def test_calls_counted_amid_a_count_are_not_lost(amid: Amid, later: float) -> None:
+    ratio = Ratio(1, 10, 0)
+    for _ in range(3):
+        ratio.call(1)
+    amid(RatioRule, "call", lambda: ratio.call(1 + later))
+    ratio.call(1 + later) if later else ratio.take(1)
+    granted = sum(ratio.take(1 + later) for _ in range(9))
+    assert granted == (5 if later else 3)  # four calls, one of their retries made above

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from tarry.call.matching import Judge, On, judge_of
 from tarry.call.plan import plan_of
@@ -34,7 +34,7 @@ Returned = TypeVar("Returned")
 ONCE = Policy(attempts=1, within=None)
 
 
-class Breaker(Guard):
+class Breaker(Guard[BreakerState]):
     """Stops calling what keeps failing, and finds out with few calls when it works again.
 
     Opens on `failures` in a row; with `rate`, when that share of at least `minimum` calls in the
@@ -52,13 +52,13 @@ class Breaker(Guard):
         "_in_a_row",
         "_judge",
         "_on",
-        "_passed",
         "_slot",
         "_slot_ends_at",
         "_slow",
-        "_state",
         "rule",
     )
+
+    rule: BreakerRule
 
     def __init__(  # noqa: PLR0913  one argument a setting
         self,
@@ -78,7 +78,7 @@ class Breaker(Guard):
         on: On = Exception,
         name: str = "breaker",
     ) -> None:
-        super().__init__(name)
+        super().__init__(name, BreakerState())
         self.rule = BreakerRule(
             failures=failures,
             open_for=open_for,
@@ -97,17 +97,14 @@ class Breaker(Guard):
         self._slow = math.inf if self.rule.slow is None else self.rule.slow
         self._on = on
         self._judge = judge_of(on)
-        self._state = BreakerState()
-        self._passed = 0  # of the slice `_slot`, not in the state yet: most calls just add one here
-        self._slot = 0
+        self._slot = 0  # of the calls counted aside: those that passed
         self._slot_ends_at = 0.0
 
     def __repr__(self) -> str:
         return f"<Breaker {self.name!r}: {self.phase}>"
 
-    def __reduce__(self) -> tuple[object, ...]:
-        settings = {field: getattr(self.rule, field) for field in BreakerRule.__fields__}
-        return partial(Breaker, **settings, on=self._on, name=self.name), ()
+    def _settings(self) -> dict[str, Any]:
+        return {**super()._settings(), "on": self._on}
 
     def __call__(self, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
         """Guard a function, coroutine or generator: a decorator, without any retrying."""
@@ -135,15 +132,7 @@ class Breaker(Guard):
         now = world.clock()
         if now < state.open_until:  # open: nothing can change before
             raise CircuitOpen(self.name, state.open_until, state.open_until - now)
-        with self._lock:
-            before = self._state
-            self._state, ticket = core.admit(self.rule, before, now)
-            after = self._state
-        self._tell(before, after, hooks)
-        if ticket is None:
-            retry_at = core.retry_at(self.rule, after)
-            raise CircuitOpen(self.name, retry_at, max(0.0, retry_at - now))
-        return ticket
+        return self._admit(now, hooks)
 
     def leave(
         self, ticket: int, verdict: Verdict, began_at: float, hooks: tuple[Listener, ...] = ()
@@ -155,53 +144,64 @@ class Breaker(Guard):
         now = world.clock()
         took = now - began_at
         with self._lock:
-            before = self._state
-            if passed and ticket == before.ticket and not before.streak and took <= self._slow:
-                if now >= self._slot_ends_at:
-                    self._begin_slot(now)
-                self._passed += 1
+            if now >= self._slot_ends_at:
+                self._begin_slot(now)
+            state = self._state
+            if passed and ticket == state.ticket and not state.streak and took <= self._slow:
+                self._aside += 1
                 return
-            self._count()
-            self._state = core.record(
-                self.rule, self._state, ticket, verdict, took=took, now=now, draw=world.draw
-            )
-            after = self._state
-        self._tell(before, after, hooks)
+        report = partial(core.record, self.rule, ticket=ticket, verdict=verdict)
+        self._move(partial(report, took=took, now=now, draw=world.draw), hooks)
 
     def trip(self) -> None:
         """Open it by hand."""
-        with self._lock:
-            before = self._state
-            if before.phase is not Phase.OPEN:
-                now = world.clock()
-                self._state = core.opened(self.rule, before, now=now, draw=world.draw())
-            after = self._state
-        self._tell(before, after, ())
+
+        def opened(state: BreakerState) -> BreakerState | None:
+            if state.phase is Phase.OPEN:
+                return None
+            return core.opened(self.rule, state, now=world.clock(), draw=world.draw())
+
+        self._move(opened)
 
     def reset(self) -> None:
         """Close it by hand and forget what happened."""
-        with self._lock:
-            before = self._state
-            self._passed = 0
-            self._state = core.closed(before)
-            after = self._state
-        self._tell(before, after, ())
+        self._move(core.closed)
+
+    def _admit(self, now: float, hooks: tuple[Listener, ...]) -> int:
+        ticket: int | None = None
+
+        def admit(state: BreakerState) -> BreakerState:
+            nonlocal ticket
+            state, ticket = core.admit(self.rule, state, now)
+            return state
+
+        after = self._move(admit, hooks)
+        if ticket is None:
+            retry_at = core.retry_at(self.rule, after)
+            raise CircuitOpen(self.name, retry_at, max(0.0, retry_at - now))
+        return ticket
 
     def _begin_slot(self, now: float) -> None:
         """The next slice of the window; what passed in the last one goes into the state."""
-        self._count()
-        self._slot = self.rule.slot(now)
-        self._slot_ends_at = slot_end(self._slot, self.rule.window)
+        slot = self.rule.slot(now)
+        ends_at = slot_end(slot, self.rule.window)
+        self._swap(lambda _: None)
+        self._slot, self._slot_ends_at = slot, ends_at
 
-    def _count(self) -> None:
-        if self._passed:
-            self._state = core.succeed(self._state, self._passed, self._slot)
-            self._passed = 0
+    def _whole(self, state: BreakerState, aside: int) -> BreakerState:
+        return core.succeed(state, aside, self._slot) if aside else state
 
-    def _tell(self, before: BreakerState, after: BreakerState, hooks: tuple[Listener, ...]) -> None:
+    def _move(
+        self,
+        step: Callable[[BreakerState], BreakerState | None],
+        hooks: tuple[Listener, ...] = (),
+    ) -> BreakerState:
+        """Take one step, and tell if it led to another phase: after it, outside the lock."""
+        before, after = self._swap(step)
         if before.phase is not after.phase:
             retry_at = self._retry_at(after)
             emit(BreakerMoved(self.name, before.phase, after.phase, retry_at), hooks)
+        return after
 
     def _retry_at(self, state: BreakerState) -> float | None:
         return None if state.phase is Phase.CLOSED else core.retry_at(self.rule, state)
