@@ -45,8 +45,10 @@ def test_without_brackets_it_is_not_a_decorator_and_says_so() -> None:
     def function() -> None: ...
 
     decorate: Any = tarry.retry
-    with pytest.raises(DecorationError, match="nothing is retried unless named"):
+    with pytest.raises(DecorationError, match=r"unless named: write @tarry\.retry\(on"):
         decorate(function)
+    with pytest.raises(DecorationError, match=r"exceptions go in on=: write retry\(on=OSError\)"):
+        decorate(OSError)
     with pytest.raises(DecorationError, match="nothing is retried unless named"):
         tarry.retry(Policy())
     with pytest.raises(DecorationError, match="nothing is retried unless named"):

@@ -208,3 +208,25 @@ def test_a_generator_based_on_a_wrapped_one_can_be_delegated_to() -> None:
     with pytest.raises(StopIteration) as stop:
         running.send("hello")
     assert stop.value.value == 2.5
+
+
+async def later() -> int:
+    return 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"scoped": False}, {"budget": tarry.Quota()}, {"on_result": bool}],
+    ids=["light", "bare", "guarded", "careful"],
+)
+def test_a_plain_function_that_gives_a_coroutine_is_refused_at_the_call(
+    settings: dict[str, Any],
+) -> None:
+    def gives_a_coroutine() -> object:
+        return later()
+
+    call = tarry.retry(on=OSError, **settings)(gives_a_coroutine)
+    with pytest.raises(
+        tarry.DecorationError, match=r"gives_a_coroutine returned a coroutine: it is"
+    ):
+        call()

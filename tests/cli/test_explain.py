@@ -82,7 +82,7 @@ def test_programs_get_json(plain: Path) -> None:
 
 def test_a_policy_without_a_limit_shows_ten_retries_and_says_so(tmp_path: Path) -> None:
     path = written(tmp_path, Policy(attempts=None, backoff=Fixed(1), jitter=NoJitter()))
-    note = "Attempts are unlimited; the first 10 retries are shown."
+    note = "The first 10 retries are shown."
     told = run(path)
     assert note in told.stdout.splitlines()
     assert [cells(line)[0] for line in told.stdout.splitlines() if line.startswith("│")] == [
@@ -137,3 +137,13 @@ def test_the_help_names_the_options_and_the_exit_codes() -> None:
     assert told.exit_code == 0
     for word in ("--json", "--attempts N", "POLICY", "Exit codes: 0,", "2, the file"):
         assert word in told.stdout
+
+
+def test_a_policy_with_very_many_attempts_shows_a_hundred_retries(tmp_path: Path) -> None:
+    path = written(tmp_path, Policy(attempts=1_000_000_000, backoff=Fixed(1), jitter=NoJitter()))
+    assert "The first 100 retries are shown." in run(path).stdout.splitlines()
+    assert len(json.loads(run(path, "--json").stdout)["attempts"]) == 100
+    assert len(json.loads(run(path, "--json", "--attempts", "200").stdout)["attempts"]) == 199
+    told = run(path, "--attempts", "20000")
+    assert told.exit_code == 2
+    assert "10000" in told.stderr

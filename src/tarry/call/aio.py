@@ -3,11 +3,13 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import wraps
+from types import CoroutineType
 from typing import Any, ParamSpec, TypeVar
 
 from tarry.call.effort import Effort
 from tarry.call.plan import Plan
 from tarry.call.scope import ATTEMPT, ENDED, current, remaining
+from tarry.call.shape import refuse_coroutine
 from tarry.call.unguarded import guards_of
 from tarry.call.world import async_library, world
 from tarry.core.breaker import IGNORED, PASSED
@@ -72,11 +74,15 @@ def _light(
         token = set_scope(scope)
         try:
             try:
-                return await function(*args, **kwargs)
+                result = await function(*args, **kwargs)
             except Exception as error:
                 effort = Effort(plan, None, started_at, 1, scope)
                 if not effort.after_error(error):
                     raise
+            else:
+                if result.__class__ is CoroutineType:
+                    refuse_coroutine(plan.name, result)
+                return result
             return await persist(effort, function, args, kwargs)
         finally:
             scope[ATTEMPT] = ENDED
@@ -100,11 +106,15 @@ def _bare(
             return await careful(*args, **kwargs)
         started_at = world.clock()
         try:
-            return await function(*args, **kwargs)
+            result = await function(*args, **kwargs)
         except Exception as error:
             effort = Effort(plan, None, started_at, 1)
             if not effort.after_error(error):
                 raise
+        else:
+            if result.__class__ is CoroutineType:
+                refuse_coroutine(plan.name, result)
+            return result
         return await persist(effort, function, args, kwargs)
 
     return call
@@ -140,6 +150,8 @@ def _guarded(
             else:
                 breaker.leave(ticket, PASSED, started_at)
                 budget.succeed(retried=False)
+                if result.__class__ is CoroutineType:
+                    refuse_coroutine(plan.name, result)
                 return result
             return await persist(effort, function, args, kwargs)
         finally:

@@ -9,6 +9,7 @@ from tarry.call.plan import OnResult, Until, plan_of
 from tarry.call.policy import Policy
 from tarry.call.wrap import wrap
 from tarry.core.policy import Policy as PurePolicy
+from tarry.errors import DecorationError
 from tarry.observe.stream import Listener
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def retry(  # noqa: PLR0913  the front door: each argument is a feature
     >>> fetch()
     'hello'
     """
+    _check_place(policy)
     plan = plan_of(
         DEFAULT if policy is None else policy,
         on=on,
@@ -113,3 +115,11 @@ def attempts(  # noqa: PLR0913  what `retry` takes
             scoped=scoped,
         )
     )
+
+
+def _check_place(policy: object) -> None:
+    """The two first mistakes: a decorator without brackets, and an exception for a policy."""
+    if isinstance(policy, type) and issubclass(policy, BaseException):
+        raise DecorationError(f"exceptions go in on=: write retry(on={policy.__name__})")
+    if callable(policy):
+        raise DecorationError("nothing is retried unless named: write @tarry.retry(on=...)")

@@ -6,6 +6,7 @@ each attempt what comes next. All of its state is its own, so calls cannot distu
 
 import math
 from contextlib import suppress
+from types import CoroutineType
 from typing import TYPE_CHECKING
 
 from tarry.call.plan import Plan
@@ -19,6 +20,7 @@ from tarry.call.scope import (
     inside,
     left_of,
 )
+from tarry.call.shape import refuse_coroutine
 from tarry.call.world import world
 from tarry.core.breaker import IGNORED, PASSED, Verdict, verdict_on
 from tarry.core.decide import decide
@@ -134,6 +136,8 @@ class Effort:
     def after_result(self, result: object) -> bool:
         """Whether the result is taken; if not, another attempt follows, after `delay`."""
         plan = self._plan
+        if result.__class__ is CoroutineType:
+            refuse_coroutine(plan.name, result)
         if not plan.takes_any_result:
             outcome = self._judge_result(result)
             if outcome is not SUCCESS:

@@ -5,12 +5,14 @@ from functools import partial
 from types import (
     BuiltinFunctionType,
     BuiltinMethodType,
+    CoroutineType,
     FunctionType,
     MethodDescriptorType,
     MethodType,
     MethodWrapperType,
     WrapperDescriptorType,
 )
+from typing import NoReturn
 
 from tarry.errors import DecorationError
 
@@ -60,6 +62,14 @@ def is_coroutine_function(value: object) -> bool:
     if not isinstance(inner, FunctionType):
         inner = type(inner).__call__
     return isinstance(inner, FunctionType) and shape_of(inner) is Shape.COROUTINE
+
+
+def refuse_coroutine(name: str, result: object) -> NoReturn:
+    """A plain function gave a coroutine: it would be awaited when all retrying is over."""
+    if isinstance(result, CoroutineType):
+        result.close()
+    told = "it is not retried; decorate an async function, or use Policy.acall"
+    raise DecorationError(f"{name} returned a coroutine: {told}")
 
 
 def name_of(function: object) -> str:

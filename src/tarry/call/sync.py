@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Generator
 from functools import wraps
+from types import CoroutineType
 from typing import Any, ParamSpec, TypeVar
 
 from tarry.call.effort import Effort
 from tarry.call.plan import Plan
 from tarry.call.scope import ATTEMPT, ENDED, current
+from tarry.call.shape import refuse_coroutine
 from tarry.call.unguarded import guards_of
 from tarry.call.world import world
 from tarry.core.breaker import IGNORED, PASSED
@@ -62,11 +64,15 @@ def _light(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params,
         token = set_scope(scope)
         try:
             try:
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
             except Exception as error:
                 effort = Effort(plan, None, started_at, 1, scope)
                 if not effort.after_error(error):
                     raise
+            else:
+                if result.__class__ is CoroutineType:
+                    refuse_coroutine(plan.name, result)
+                return result
             return persist(effort, function, args, kwargs)
         finally:
             scope[ATTEMPT] = ENDED
@@ -88,11 +94,15 @@ def _bare(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, 
             return careful(*args, **kwargs)
         started_at = world.clock()
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
         except Exception as error:
             effort = Effort(plan, None, started_at, 1)
             if not effort.after_error(error):
                 raise
+        else:
+            if result.__class__ is CoroutineType:
+                refuse_coroutine(plan.name, result)
+            return result
         return persist(effort, function, args, kwargs)
 
     return call
@@ -126,6 +136,8 @@ def _guarded(plan: Plan, function: Callable[Params, Returned]) -> Callable[Param
             else:
                 breaker.leave(ticket, PASSED, started_at)
                 budget.succeed(retried=False)
+                if result.__class__ is CoroutineType:
+                    refuse_coroutine(plan.name, result)
                 return result
             return persist(effort, function, args, kwargs)
         finally:

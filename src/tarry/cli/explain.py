@@ -1,6 +1,7 @@
 """`tarry explain`: what a policy does, as a table with sentences or as JSON."""
 
 import json
+import math
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from rich.table import Table
 from tarry.cli.policy_file import read_policy
 from tarry.core.codec import to_dict
 from tarry.core.duration import spoken
-from tarry.core.explain import SHOWN_RETRIES, Range, Row, schedule, sentences
+from tarry.core.explain import COUNTED_ATTEMPTS, Range, Row, schedule, sentences
 from tarry.core.policy import Policy
 
 NOTHING = Range(0.0, 0.0, 0.0)
@@ -20,7 +21,10 @@ NOTHING = Range(0.0, 0.0, 0.0)
 @click.argument("policy_file", metavar="POLICY", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @click.option(
-    "--attempts", type=click.IntRange(min=1), metavar="N", help="Show no more than N attempts."
+    "--attempts",
+    type=click.IntRange(min=1, max=COUNTED_ATTEMPTS),
+    metavar="N",
+    help="Show up to N attempts (10,000 at most).",
 )
 def explain(policy_file: Path, *, as_json: bool, attempts: int | None) -> None:
     """Show the waits of POLICY, a .toml or .json file.
@@ -37,10 +41,14 @@ def explain(policy_file: Path, *, as_json: bool, attempts: int | None) -> None:
     if rows:
         console.print("Wait before each attempt, and all waits up to it:")
         console.print(_table(rows))
-    if policy.attempts is None and attempts is None:
-        console.print(f"Attempts are unlimited; the first {SHOWN_RETRIES} retries are shown.")
+    if attempts is None and len(rows) < _retries(policy):
+        console.print(f"The first {len(rows)} retries are shown.")
     for sentence in sentences(policy):
         console.print(sentence, markup=False, soft_wrap=True)
+
+
+def _retries(policy: Policy) -> float:
+    return math.inf if policy.attempts is None else policy.attempts - 1
 
 
 def _document(policy: Policy, rows: tuple[Row, ...]) -> dict[str, object]:

@@ -16,7 +16,7 @@ DEFAULT_CAP = 60.0
 
 
 class Fixed(Value):
-    """The same wait every time.
+    """The same backoff every time; with `NoJitter()` it is the wait itself.
 
     >>> Fixed(2).curve(9)
     2.0

@@ -25,6 +25,9 @@ from tarry.core.value import Value
 SHOWN_RETRIES = 10
 """How many retries stand for all of a policy without a limit of attempts."""
 
+MOST_RETRIES = 100
+"""How many retries are shown of a policy with more, unless more are asked for."""
+
 COUNTED_ATTEMPTS = 10_000
 """How far is counted to find the attempt that `within` lets be the last."""
 
@@ -48,8 +51,9 @@ class Row(Value):
 def schedule(policy: Policy, attempts: int | None = None) -> tuple[Row, ...]:
     """List the waits before the second attempt and each after it; attempts take no time here.
 
-    The list ends with the policy's last attempt, or earlier if fewer `attempts` are asked for;
-    without any limit it has ten rows. `within` does not shorten it: see `sentences`.
+    The list ends with the policy's last attempt, or earlier if fewer `attempts` are asked for; it
+    has a hundred rows at most if nothing is asked for, and ten if the policy has no limit. `within`
+    does not shorten it: see `sentences`.
 
     A typical wait is the one with this and all earlier draws in the middle, and a typical total
     their sum. The least and the most are bounds, of each wait on its own and of all together. All
@@ -128,8 +132,10 @@ def _bounds(policy: Policy) -> Iterator[tuple[tuple[float, float], tuple[float, 
 
 
 def _last_attempt(policy: Policy, asked: int | None) -> int:
-    limits = [limit for limit in (policy.attempts, asked) if limit is not None]
-    return min(limits, default=SHOWN_RETRIES + 1)
+    made, shown = policy.attempts, asked
+    if shown is None:
+        shown = (SHOWN_RETRIES if made is None else MOST_RETRIES) + 1
+    return shown if made is None else min(made, shown)
 
 
 def _attempts(attempts: int | None) -> str:

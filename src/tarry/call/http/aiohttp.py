@@ -9,6 +9,12 @@ from contextvars import ContextVar
 from operator import attrgetter
 from typing import TYPE_CHECKING, ClassVar, Self
 
+try:
+    import aiohttp as _  # noqa: F401  is it there at all?
+except ModuleNotFoundError:
+    message = "tarry.call.http.aiohttp needs aiohttp: pip install 'tarry[aiohttp]'"
+    raise ModuleNotFoundError(message, name="aiohttp") from None
+
 from aiohttp import (
     AsyncIterablePayload,
     ClientConnectionError,

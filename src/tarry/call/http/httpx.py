@@ -4,9 +4,13 @@
 >>> client = httpx.Client(transport=RetryTransport())
 """
 
-import httpx
-
 from tarry.call.http.transport import RetryingAsync, RetryingSync
+
+try:
+    import httpx
+except ModuleNotFoundError:
+    message = "tarry.call.http.httpx needs httpx: pip install 'tarry[httpx]'"
+    raise ModuleNotFoundError(message, name="httpx") from None
 
 
 class RetryTransport(

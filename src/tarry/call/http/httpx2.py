@@ -4,9 +4,13 @@
 >>> client = httpx2.Client(transport=RetryTransport())
 """
 
-import httpx2
-
 from tarry.call.http.transport import RetryingAsync, RetryingSync
+
+try:
+    import httpx2
+except ModuleNotFoundError:
+    message = "tarry.call.http.httpx2 needs httpx2: pip install 'tarry[httpx2]'"
+    raise ModuleNotFoundError(message, name="httpx2") from None
 
 
 class RetryTransport(

@@ -10,6 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter, methodcaller
 from typing import TYPE_CHECKING, Any
 
+try:
+    import requests as _  # noqa: F401  is it there at all?
+except ModuleNotFoundError:
+    message = "tarry.call.http.requests needs requests: pip install 'tarry[requests]'"
+    raise ModuleNotFoundError(message, name="requests") from None
+
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 from requests.exceptions import ConnectionError as RequestsConnectionError
