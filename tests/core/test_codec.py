@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.backoff import Exponential, Fibonacci, Fixed, Linear, Schedule
-from tarry.core.codec import MISSING, from_dict, to_dict
+from tarry.core.codec import MISSING, OR_UNLIMITED, from_dict, to_dict
 from tarry.core.jitter import Decorrelated, Equal, Full, NoJitter, Percent, Smooth
 from tarry.core.policy import Policy, RetryAfter, Statuses
 from tarry.errors import PolicyError, PolicyFormatError
@@ -230,11 +230,11 @@ def test_what_was_written_reads_back_the_same(policy: Policy) -> None:
         ({"statuses": {"retry": 500}}, "statuses.retry", f"a list of {STATUSES}"),
         ({"statuses": {"never": ["500"]}}, "statuses.never[0]", STATUSES),
         # out of range
-        ({"attempts": 0}, "attempts", COUNT),
-        ({"within": -1}, "within", SECONDS),
-        ({"within": math.inf}, "within", SECONDS),
-        ({"within": 1e9 + 1}, "within", SECONDS),
-        ({"attempt_timeout": 0}, "attempt_timeout", SOME_SECONDS),
+        ({"attempts": 0}, "attempts", COUNT + OR_UNLIMITED),
+        ({"within": -1}, "within", SECONDS + OR_UNLIMITED),
+        ({"within": math.inf}, "within", SECONDS + OR_UNLIMITED),
+        ({"within": 1e9 + 1}, "within", SECONDS + OR_UNLIMITED),
+        ({"attempt_timeout": 0}, "attempt_timeout", SOME_SECONDS + OR_UNLIMITED),
         ({"name": "\ud800"}, "name", WORD),
         ({"backoff": {"kind": "exponential", "base": 5, "cap": 2}}, "backoff.base", BELOW_CAP),
         ({"backoff": {"kind": "linear", "step": 5, "cap": 2}}, "backoff.step", BELOW_CAP),

@@ -22,6 +22,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
+OR_UNLIMITED = f", or {UNLIMITED!r}"
 
 
 def to_dict(policy: Policy) -> dict[str, object]:
@@ -58,7 +59,9 @@ def from_dict(document: Mapping[str, object], cls: type[Policy] = Policy) -> Pol
     except PolicyFormatError:
         raise
     except PolicyError as error:  # the parts name their fields as the document does
-        raise PolicyFormatError(error.field, error.value, error.wanted) from None
+        setting = SETTINGS.get(error.field)
+        wanted = error.wanted + (OR_UNLIMITED if setting is not None and setting.unlimited else "")
+        raise PolicyFormatError(error.field, error.value, wanted) from None
 
 
 def _written_kind(part: object, forms: Mapping[str, Form]) -> dict[str, object]:
@@ -136,7 +139,7 @@ def _value(path: str, value: object, key: Key) -> object:
         return _shaped(path, value, key.shape)
     if value == UNLIMITED:
         return None
-    return _shaped(path, value, key.shape, or_else=f", or {UNLIMITED!r}")
+    return _shaped(path, value, key.shape, or_else=OR_UNLIMITED)
 
 
 def _shaped(path: str, value: object, shape: Shape, or_else: str = "") -> object:
