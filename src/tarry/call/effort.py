@@ -5,7 +5,6 @@ each attempt what comes next. All of its state is its own, so calls cannot distu
 """
 
 import math
-from contextlib import suppress
 from types import CoroutineType
 from typing import TYPE_CHECKING
 
@@ -104,7 +103,8 @@ class Effort:
                 self._return_to(plan.breaker)
             self.attempts += 1
             self.scope[ATTEMPT] = self.attempts
-            self._began_at = world.clock()
+            if not plan.light or stream.listeners:
+                self._began_at = world.clock()
             return
         if plan.breaker is not None:
             try:
@@ -281,11 +281,12 @@ class Effort:
         note = f"{NOTE}gave up after {self.attempts} {tries} in {elapsed:.3g} s: {decision.why}"
         if decision.retry_after is not None and decision.why is not Why.CIRCUIT:
             note += f" (it asked for {decision.retry_after:.6g} s)"
-        with suppress(Exception):  # a courtesy: an error that takes no note comes out all the same
-            notes = getattr(error, "__notes__", None)
-            if isinstance(notes, list):
-                notes[:] = [other for other in notes if not str(other).startswith(NOTE)]
+        try:
+            if hasattr(error, "__notes__"):
+                error.__notes__[:] = [told for told in error.__notes__ if not _is_ours(told)]
             error.add_note(note)
+        except Exception:  # noqa: BLE001, S110  a courtesy: an error that takes no note comes out as it is
+            pass
 
     def _tell_success(self) -> None:
         name, now = self._plan.name, world.clock()
@@ -308,3 +309,7 @@ class Effort:
 
     def _tell(self, event: Event) -> None:
         emit(event, self._plan.hooks)
+
+
+def _is_ours(note: object) -> bool:
+    return str(note).startswith(NOTE)

@@ -100,9 +100,10 @@ class Exponential(Value):
     def curve(self, attempts: int) -> float:
         """The backoff after this many failed attempts."""
         try:
-            return min(self.cap, self.base * self.factor ** (attempts - 1))
+            grown = self.base * self.factor ** (attempts - 1)
         except OverflowError:  # 2.0 ** 1024 is past the largest float: the cap, unless 0 x it
             return self.cap if self.base else 0.0
+        return grown if grown < self.cap else self.cap  # noqa: FURB136  min() takes longer
 
     def total(self, attempts: int) -> float:
         """The sum of so many backoffs, from the first."""

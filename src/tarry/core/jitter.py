@@ -116,9 +116,9 @@ class Smooth(Value):
         self, backoff: Backoff, attempts: int, memory: Memory, draw: float
     ) -> tuple[float, Memory]:
         """The way from the last retry's point on the line to this one's."""
-        before, after = _levels(backoff, attempts)
-        if after == 0:  # no waits so far: nothing to spread
+        if backoff.curve(attempts) == 0 and backoff.total(attempts) == 0:  # nothing to spread
             return 0.0, 0.0
+        before, after = _levels(backoff, attempts)
         here = _between(before, after, draw) * _rise(attempts - 1 + draw)
         start, end = before * _rise(attempts - 1), after * _rise(attempts)
         last = _middle(backoff, attempts - 1) if memory is None else memory
