@@ -3,6 +3,7 @@
 TarryError
 ├─ PolicyError (ValueError)          field, value, wanted
 │  └─ PolicyFormatError              path in the document
+├─ ScenarioError (ValueError)        field, value, wanted
 ├─ DecorationError (TypeError)       what was decorated cannot be retried
 ├─ AttemptTimedOut (TimeoutError)    seconds
 ├─ Refused                           the call was not made
@@ -41,6 +42,19 @@ class PolicyFormatError(PolicyError):
     def path(self) -> str:
         """Where in the document, e.g. ``backoff.cap``."""
         return self.field
+
+
+class ScenarioError(TarryError, ValueError):
+    """A scenario of the simulator cannot be read or cannot be played."""
+
+    def __init__(self, field: str, value: object, wanted: str) -> None:
+        super().__init__(field, value, wanted)
+        self.field = field
+        self.value = value
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        return f"{self.field!r} is {self.value!r}; it must be {self.wanted}"
 
 
 class DecorationError(TarryError, TypeError):
