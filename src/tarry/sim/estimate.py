@@ -1,0 +1,70 @@
+"""What several runs say about a number: its mean, and how far the mean can be trusted."""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+CONFIDENCE = 0.95
+
+
+class Estimate(NamedTuple):
+    """The mean over runs and its 95 % confidence interval; `missing` runs gave no number.
+
+    With runs missing there is no mean: leaving out the runs that never recovered would make a bad
+    policy look good. From a single run there is no interval.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    runs: int
+    missing: int = 0
+
+
+def estimate(values: Sequence[float | None]) -> Estimate:
+    """Sum up one number of all runs.
+
+    >>> estimate([2.0, 4.0, None])
+    Estimate(mean=None, low=None, high=None, runs=3, missing=1)
+    """
+    known = [value for value in values if value is not None]
+    missing = len(values) - len(known)
+    if missing or not known:
+        return Estimate(None, None, None, len(values), missing)
+    mean = fmean(known)
+    if len(known) == 1:
+        return Estimate(mean, None, None, 1)
+    half = student(len(known) - 1) * stdev(known) / math.sqrt(len(known))
+    return Estimate(mean, mean - half, mean + half, len(known))
+
+
+@lru_cache
+def student(freedom: int) -> float:
+    """How many standard errors lie on each side of a mean, by Student's t distribution.
+
+    >>> round(student(19), 3)
+    2.093
+    """
+    low, high = 0.0, math.pi / 2
+    while low < (angle := (low + high) / 2) < high:
+        low, high = (angle, high) if _within(angle, freedom) < CONFIDENCE else (low, angle)
+    return math.tan(angle) * math.sqrt(freedom)
+
+
+def _within(angle: float, freedom: int) -> float:
+    """The chance that |t| is at most tan(angle) · √freedom: a finite sum for whole freedom.
+
+    The sum runs over the even powers of the cosine for an even freedom, over the odd ones otherwise
+    (Abramowitz and Stegun 26.7.3 and 26.7.4).
+    """
+    odd = freedom % 2
+    term = math.cos(angle) if odd else 1.0
+    total = 0.0
+    for step in range(1 + odd, freedom, 2):
+        total += term
+        term *= math.cos(angle) ** 2 * step / (step + 1)
+    if odd:
+        return 2 / math.pi * (angle + math.sin(angle) * total)
+    return math.sin(angle) * total

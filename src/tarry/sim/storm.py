@@ -1,0 +1,31 @@
+"""A scenario that has been read: what is to be simulated, and who is put through it."""
+
+from collections.abc import Mapping
+
+from tarry.core.breaker import BreakerRule
+from tarry.core.budget import QuotaRule, RatioRule
+from tarry.core.policy import Policy
+from tarry.core.value import Value
+from tarry.sim.run import Contestant, Scenario
+
+
+class Storm(Value):
+    """A scenario with its name, the words about it, and the contestants it brings along.
+
+    `settings` are all there are, defaults included, as plain values under the keys of the file;
+    `text` is the file itself. `budget` and `breaker` guard every contestant without its own.
+    """
+
+    name: str
+    about: str
+    model: str
+    settings: Mapping[str, object]
+    text: str
+    scenario: Scenario
+    contestants: tuple[Contestant, ...] = ()
+    budget: QuotaRule | RatioRule | None = None
+    breaker: BreakerRule | None = None
+
+    def contestant(self, name: str, policy: Policy) -> Contestant:
+        """A policy from elsewhere, with the guards of this storm."""
+        return Contestant(name, policy, self.budget, self.breaker)
