@@ -77,6 +77,10 @@ def test_the_settings_are_the_rules() -> None:
         Breaker(on=KeyboardInterrupt)  # type: ignore[arg-type]
 
 
+def test_the_defaults_are_those_of_the_rule() -> None:
+    assert Breaker().rule == core.BreakerRule()
+
+
 def test_a_block_that_fails_too_often_opens_the_circuit(push: Callable[[float], None]) -> None:
     breaker = failed(Breaker(failures=3, open_for=10, jitter=0, name="db"), 2)
     assert (breaker.phase, breaker.retry_at) == (Phase.CLOSED, None)

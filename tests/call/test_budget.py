@@ -283,3 +283,8 @@ async def test_1000_tasks_on_one_policy_breaker_and_budget_count_exactly() -> No
     retries = sum(made[500:]) - 500
     assert retries + granted(ratio) == 500
     assert breaker.phase == "closed"
+
+
+@pytest.mark.parametrize("budget", [Quota(), Ratio()])
+def test_the_defaults_are_those_of_the_rule(budget: Quota | Ratio) -> None:
+    assert budget.rule == type(budget.rule)()

@@ -22,7 +22,7 @@ class QuotaRule(Value):
     cost: float
     pay_back: float
 
-    def __init__(self, capacity: float, cost: float, pay_back: float) -> None:
+    def __init__(self, capacity: float = 500, cost: float = 5, pay_back: float = 1) -> None:
         wanted = "a finite number above 0"
         settle(self, "capacity", checks.number("quota.capacity", capacity, wanted, _above_zero))
         settle(self, "cost", checks.number("quota.cost", cost, wanted, _above_zero))
@@ -53,7 +53,9 @@ class RatioRule(Value):
     window: float
     bootstrap: int
 
-    def __init__(self, ratio: float, window: checks.Seconds, bootstrap: int) -> None:
+    def __init__(
+        self, ratio: float = 0.1, window: checks.Seconds = 10.0, bootstrap: int = 10
+    ) -> None:
         settle(self, "ratio", checks.share("ratio.ratio", ratio))
         settle(self, "window", span("ratio.window", window))
         settle(self, "bootstrap", checks.count("ratio.bootstrap", bootstrap, least=0))

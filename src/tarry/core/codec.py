@@ -50,9 +50,9 @@ def from_dict(document: Mapping[str, object], cls: type[Policy] = Policy) -> Pol
     >>> from_dict({"attempts": 3, "backoff": {"kind": "fixed", "delay": 2}}).backoff
     Fixed(delay=2.0)
     """
-    table = _table("policy", document)
+    table = table_of("policy", document)
     _check_version(table.get("version", VERSION))
-    _refuse_unknown("", table, ("version", *SETTINGS, *UNIONS, *TABLES))
+    refuse_unknown("", table, ("version", *SETTINGS, *UNIONS, *TABLES))
     try:
         settings = {key: _read(key, table[key]) for key in table if key != "version"}
         return cls(**cast("dict[str, Any]", settings))  # the policy checks what it is given
@@ -94,41 +94,48 @@ def _read(name: str, value: object) -> object:
     """Read one key of the document: a setting, or a table and all that is in it."""
     if name in SETTINGS:
         return _value(name, value, SETTINGS[name])
-    table = dict(_table(name, value))
     if name in TABLES:
-        return _part(name, table, TABLES[name])
-    forms = UNIONS[name]
+        return read_part(f"{name}.", table_of(name, value), TABLES[name])
+    return read_kind(name, value, UNIONS[name])
+
+
+def read_kind(name: str, value: object, forms: Mapping[str, Form]) -> object:
+    """Read a table whose `kind` says what it stands for."""
+    table = dict(table_of(name, value))
     kind = table.pop("kind", MISSING)
     if not isinstance(kind, str) or kind not in forms:
-        wanted = f"one of {', '.join(forms)}{_hint(kind, forms)}"
+        wanted = f"one of {', '.join(forms)}{hint(kind, forms)}"
         raise PolicyFormatError(f"{name}.kind", kind, wanted)
-    return _part(name, table, forms[kind], also=("kind",))
+    return read_part(f"{name}.", table, forms[kind], also=("kind",))
 
 
-def _part(
-    name: str, table: Mapping[str, object], form: Form, *, also: tuple[str, ...] = ()
+def read_part(
+    where: str, table: Mapping[str, object], form: Form, *, also: tuple[str, ...] = ()
 ) -> object:
-    """Read a table into the class it stands for."""
-    _refuse_unknown(f"{name}.", table, (*also, *form.keys))
+    """Read a table into the class it stands for; `where` is put before the names of its keys."""
+    refuse_unknown(where, table, (*also, *form.keys))
     for key, rule in form.keys.items():
         if rule.required and key not in table:
-            raise PolicyFormatError(f"{name}.{key}", MISSING, rule.shape.wanted)
-    return form.made(**{key: _value(f"{name}.{key}", table[key], form.keys[key]) for key in table})
+            raise PolicyFormatError(f"{where}{key}", MISSING, rule.shape.wanted)
+    return form.made(**{key: _value(f"{where}{key}", table[key], form.keys[key]) for key in table})
 
 
-def _refuse_unknown(where: str, table: Mapping[str, object], known: tuple[str, ...]) -> None:
+def refuse_unknown(where: str, table: Mapping[str, object], known: tuple[str, ...]) -> None:
+    """Let no key through that is not known."""
     for key, value in table.items():
         if key not in known:
-            wanted = f"one of the keys {', '.join(known)}{_hint(key, known)}"
+            wanted = f"one of the keys {', '.join(known)}{hint(key, known)}"
             raise PolicyFormatError(f"{where}{key}", value, wanted)
 
 
-def _hint(found: object, known: Iterable[str]) -> str:
+def hint(found: object, known: Iterable[str]) -> str:
+    """The known word that was probably meant, as the end of a message."""
     close = nearest(found, known) if isinstance(found, str) else None
     return "" if close is None else f" (did you mean {close}?)"
 
 
-def _table(path: str, value: object) -> Mapping[str, object]:
+def table_of(path: str, value: object) -> Mapping[str, object]:
+    """Pass on a table, and nothing else."""
     if not isinstance(value, Mapping):
         raise PolicyFormatError(path, value, "a table of keys and values")
     return cast("Mapping[str, object]", value)
