@@ -16,6 +16,9 @@ from tarry.errors import PolicyError
 
 Memory = float | None
 
+NOTHING = 1e-300
+"""A level so small beside the next, on a curve that starts with next to nothing, is none."""
+
 
 class NoJitter(Value):
     """The curve itself: every client waits the same. Only for tests and single clients."""
@@ -118,10 +121,10 @@ class Smooth(Value):
         """The way from the last retry's point on the line to this one's."""
         if backoff.curve(attempts) == 0 and backoff.total(attempts) == 0:  # nothing to spread
             return 0.0, 0.0
-        before, after = _levels(backoff, attempts)
-        here = _between(before, after, draw) * _rise(attempts - 1 + draw)
-        start, end = before * _rise(attempts - 1), after * _rise(attempts)
-        last = _middle(backoff, attempts - 1) if memory is None else memory
+        before, after = levels(backoff, attempts)
+        here = _between(before, after, draw) * rise(attempts - 1 + draw)
+        start, end = before * rise(attempts - 1), after * rise(attempts)
+        last = middle(backoff, attempts - 1) if memory is None else memory
         last = min(last, start)  # a rounding error, or another policy's memory, may lie beyond
         longest, ceiling = end - last, backoff.ceiling
         if longest <= ceiling:
@@ -132,7 +135,7 @@ class Smooth(Value):
 Jitter = NoJitter | Full | Equal | Percent | Decorrelated | Smooth
 
 
-def _levels(backoff: Backoff, attempts: int) -> tuple[float, float]:
+def levels(backoff: Backoff, attempts: int) -> tuple[float, float]:
     """A(n - 1) and A(n), the line's height without its soft start where a window begins and ends.
 
     1.4 is Polly's figure: it puts the middle of the first window near the first wait.
@@ -143,19 +146,19 @@ def _levels(backoff: Backoff, attempts: int) -> tuple[float, float]:
 
 def _between(before: float, after: float, part: float) -> float:
     """The geometric way from one level to the next."""
-    if before <= after * 1e-300:  # a curve that starts with next to nothing: no ratio to follow
+    if before <= after * NOTHING:  # no ratio to follow
         return before + (after - before) * part
     return before * float((after / before) ** part)
 
 
-def _rise(reach: float) -> float:
+def rise(reach: float) -> float:
     """The soft start: steep at 0, so that arrivals begin from nothing, then level at 1."""
     return math.tanh(2 * math.sqrt(reach))
 
 
-def _middle(backoff: Backoff, attempts: int) -> float:
+def middle(backoff: Backoff, attempts: int) -> float:
     """Where the retry before stood, if nobody remembers: the middle of its window."""
     if attempts == 0:
         return 0.0
-    before, after = _levels(backoff, attempts)
-    return _between(before, after, 0.5) * _rise(attempts - 0.5)
+    before, after = levels(backoff, attempts)
+    return _between(before, after, 0.5) * rise(attempts - 0.5)

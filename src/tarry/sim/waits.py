@@ -1,0 +1,150 @@
+"""The waits of many clients at once: what `Policy.wait` gives one by one, for whole arrays.
+
+Whatever depends on the number of failed attempts alone is asked of the core once for each number
+and kept in a table. What is left is a draw for each client; a property test holds it to the core.
+"""
+
+from typing import assert_never
+
+import numpy as np
+import numpy.typing as npt
+
+from tarry.core.backoff import Backoff
+from tarry.core.jitter import (
+    NOTHING,
+    Decorrelated,
+    Equal,
+    Full,
+    Jitter,
+    NoJitter,
+    Percent,
+    Smooth,
+    levels,
+    middle,
+    rise,
+)
+from tarry.core.policy import Policy
+from tarry.sim.run import Floats
+
+Counts = npt.NDArray[np.int64]
+
+
+class Waits:
+    """The waits of a policy, for one-dimensional arrays of clients.
+
+    >>> from tarry.core.backoff import Exponential
+    >>> waits = Waits(Policy(backoff=Exponential(base=1), jitter=Full()))
+    >>> waits.draw(3, no_memory(2), np.array([0.25, 0.5]))[0].tolist()
+    [1.0, 2.0]
+    """
+
+    def __init__(self, policy: Policy) -> None:
+        self._backoff = policy.backoff
+        self._jitter = _without_room(policy.backoff, policy.jitter)
+        self._table = np.zeros((len(self._column(1)), 1))  # nobody waits after no attempt
+        self._forgetful = no_memory(0)
+
+    def draw(self, attempts: int | Counts, memory: Floats, draws: Floats) -> tuple[Floats, Floats]:
+        """The wait after so many failed attempts, all the same or one number for each client.
+
+        The second array is the jitter's memory for the next time; NaN is none, as in `memory`.
+        Neither array is the caller's to write to: they may be one.
+        """
+        column = self._columns(attempts)
+        match self._jitter:
+            case Smooth():
+                return _smooth(column, self._backoff.ceiling, memory, draws)
+            case Decorrelated() as jitter:
+                return _decorrelated(jitter, self._backoff, memory, draws)
+            case jitter:
+                return _around(jitter, column[0], draws), self._nothing(len(draws))
+
+    def _columns(self, attempts: int | Counts) -> Floats:
+        """What is known of these numbers of attempts: a row for each thing."""
+        try:
+            return self._table.take(attempts, axis=1)
+        except IndexError:  # cheaper than looking for the largest number every time
+            self._learn(int(np.max(attempts)))
+            return self._table.take(attempts, axis=1)
+
+    def _learn(self, attempts: int) -> None:
+        known = self._table.shape[1]
+        new = range(known, max(attempts + 1, 2 * known))
+        self._table = np.column_stack([self._table, *(self._column(number) for number in new)])
+
+    def _column(self, attempts: int) -> tuple[float, ...]:
+        smooth = isinstance(self._jitter, Smooth)
+        return _window(self._backoff, attempts) if smooth else (self._backoff.curve(attempts),)
+
+    def _nothing(self, size: int) -> Floats:
+        """No memory for so many clients: one array that is never written, made once."""
+        if len(self._forgetful) < size:
+            self._forgetful = no_memory(size)
+            self._forgetful.setflags(write=False)
+        return self._forgetful[:size]
+
+
+def no_memory(clients: int) -> Floats:
+    """What the jitter remembers of clients that have not waited yet."""
+    return np.full(clients, np.nan)
+
+
+def _without_room(backoff: Backoff, jitter: Jitter) -> Jitter:
+    """Decorrelated jitter without room above its base draws below the curve, as `Full` does."""
+    if isinstance(jitter, Decorrelated) and not 0 < backoff.curve(1) < backoff.ceiling:
+        return Full()
+    return jitter
+
+
+def _around(jitter: NoJitter | Full | Equal | Percent, curve: Floats, draws: Floats) -> Floats:
+    match jitter:
+        case NoJitter():
+            return np.full(len(draws), curve)
+        case Full():
+            return draws * curve
+        case Equal():
+            half = curve / 2
+            return half + draws * half
+        case Percent():
+            return curve * (1 + jitter.share * (2 * draws - 1))
+        case _:
+            assert_never(jitter)
+
+
+def _decorrelated(
+    jitter: Decorrelated, backoff: Backoff, memory: Floats, draws: Floats
+) -> tuple[Floats, Floats]:
+    base, cap = backoff.curve(1), backoff.ceiling
+    high = 3 * np.where(np.isnan(memory), base, memory)
+    if jitter.clamp == "inside":
+        np.minimum(cap, high, out=high)
+    high -= base
+    high *= draws
+    high += base
+    drawn = np.minimum(cap, high, out=high)
+    return drawn, drawn
+
+
+def _window(backoff: Backoff, attempts: int) -> tuple[float, ...]:
+    """What `Smooth` knows of a window before the draw.
+
+    The level where it begins, how that grows by ratio and (from nothing) by addition, where on
+    the line the window begins and ends, where a client stood that nobody remembers, and how many
+    windows have passed.
+    """
+    before, after = levels(backoff, attempts)
+    ratio, step = (1.0, after - before) if before <= after * NOTHING else (after / before, 0.0)
+    start, end = before * rise(attempts - 1), after * rise(attempts)
+    return before, ratio, step, start, end, middle(backoff, attempts - 1), attempts - 1
+
+
+def _smooth(window: Floats, ceiling: float, memory: Floats, draws: Floats) -> tuple[Floats, Floats]:
+    before, ratio, step, start, end, unremembered, passed = window
+    here = before * ratio**draws + step * draws
+    here *= np.tanh(2 * np.sqrt(passed + draws))
+    last = np.minimum(np.where(np.isnan(memory), unremembered, memory), start)
+    way, longest = here - last, end - last
+    far = longest > ceiling
+    if far.any():
+        way[far] = np.minimum(ceiling, way[far] * ceiling / longest[far])
+    return way, here
