@@ -10,6 +10,7 @@ from tarry.core.breaker import BreakerRule
 from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.policy import Policy
 from tarry.core.value import Value
+from tarry.errors import ScenarioError
 from tarry.sim.chance import Chance
 
 Floats = npt.NDArray[np.float64]
@@ -62,3 +63,17 @@ class Scenario(Protocol):
 
     def simulate(self, contestant: Contestant, chance: Chance) -> Run:
         """One run."""
+
+
+def lone_policy(contestant: Contestant, model: str) -> Policy:
+    """The policy of a contestant in a model that knows nothing else: guards and pacers are refused.
+
+    Such a model has no server behind it that a guard could learn from.
+    """
+    for guard in ("budget", "breaker"):
+        if (rule := getattr(contestant, guard)) is not None:
+            raise ScenarioError(guard, rule, f"left out: {model} has no guards, model 'server' has")
+    if contestant.policy is None:
+        wanted = f"a policy: {model} has no backlog to pace, model 'backlog' has"
+        raise ScenarioError("policy", contestant.name, wanted)
+    return contestant.policy
