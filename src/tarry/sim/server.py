@@ -1,0 +1,260 @@
+"""A server with a queue that gets into trouble, and the clients that retry.
+
+Requests come as a Poisson stream and pass through `layers` hops, each of which retries. The last
+hop's attempts go to a server with `workers`, exponential service times and a line of waiting
+attempts. After a warm-up comes the trouble: an outage (every new attempt is refused at once; what
+the server has begun it goes on with) or a slowdown. Then the trouble is over, and what is watched
+is whether the service comes back.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import get_args
+
+import numpy as np
+
+from tarry.core import checks
+from tarry.core.policy import Policy
+from tarry.core.value import Value, settle
+from tarry.errors import PolicyError, ScenarioError
+from tarry.sim.chance import Chance
+from tarry.sim.hops import Hop
+from tarry.sim.queueing import Discipline
+from tarry.sim.run import Contestant, Measure, Run
+from tarry.sim.serving import Desk, Serving
+from tarry.sim.tally import MEASURES, Seconds, Times, Trace, curves, metrics
+
+MOST_REQUESTS = 5_000_000
+MOST_ATTEMPTS = 30_000_000
+"""What a run may come to: some minutes of computing."""
+
+MOST_WORKERS = 100_000
+MOST_LAYERS = 10
+
+
+class Server(Value):
+    """The settings. All durations are seconds; None is "none" or "no limit".
+
+    `load` is the rate of first tries as a share of the capacity, workers / service_time.
+    `timeout` is how long the last hop waits for an attempt (a policy's `attempt_timeout` may be
+    shorter); the hops before it wait for their call of the next hop, however long it takes.
+    `queue` is how many attempts may wait, `discipline` in which order they are taken up, and
+    `cancels` whether work is dropped once its client has gone. `outage` or `slowdown` is how long
+    the trouble lasts; `slowdown_speed` is the workers' speed in a slowdown. With `guarded`, hops
+    tell each other that they retry, and only the first one does. `error_rate` is the share of
+    answers that are errors.
+    """
+
+    load: float
+    workers: int
+    service_time: float
+    timeout: float | None
+    queue: int | None
+    discipline: Discipline
+    cancels: bool
+    outage: float | None
+    slowdown: float | None
+    slowdown_speed: float
+    layers: int
+    guarded: bool
+    error_rate: float
+    warmup: float
+    watch: float
+
+    def __init__(  # noqa: PLR0913  one argument a setting
+        self,
+        *,
+        load: float,
+        workers: int = 10,
+        service_time: checks.Seconds = 0.1,
+        timeout: checks.Seconds | None = None,
+        queue: int | None = None,
+        discipline: Discipline = "fifo",
+        cancels: bool = False,
+        outage: checks.Seconds | None = None,
+        slowdown: checks.Seconds | None = None,
+        slowdown_speed: float = 0.1,
+        layers: int = 1,
+        guarded: bool = False,
+        error_rate: float = 0.0,
+        warmup: checks.Seconds = 20.0,
+        watch: checks.Seconds = 360.0,
+    ) -> None:
+        settle(self, "load", checks.number("load", load, "a finite number above 0", _above_zero))
+        settle(self, "workers", _count("workers", workers, MOST_WORKERS))
+        settle(self, "service_time", checks.positive_seconds("service_time", service_time))
+        settle(self, "timeout", _some_seconds("timeout", timeout))
+        settle(self, "queue", None if queue is None else checks.count("queue", queue, least=0))
+        settle(self, "discipline", _discipline(discipline))
+        settle(self, "cancels", checks.flag("cancels", cancels))
+        settle(self, "outage", _some_seconds("outage", outage))
+        settle(self, "slowdown", _some_seconds("slowdown", slowdown))
+        settle(self, "slowdown_speed", _speed(slowdown_speed))
+        settle(self, "layers", _count("layers", layers, MOST_LAYERS))
+        settle(self, "guarded", checks.flag("guarded", guarded))
+        settle(self, "error_rate", checks.share("error_rate", error_rate))
+        settle(self, "warmup", checks.seconds("warmup", warmup))
+        settle(self, "watch", checks.seconds("watch", watch))
+        self._check_together()
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """The metrics, in the order in which they are shown."""
+        return MEASURES
+
+    @property
+    def capacity(self) -> float:
+        """Attempts the server can serve in a second."""
+        return self.workers / self.service_time
+
+    @property
+    def times(self) -> Times:
+        """When the trouble starts and stops, and when the run ends."""
+        trouble = self.outage or self.slowdown or 0.0
+        return Times(self.warmup, self.warmup + trouble, self.warmup + trouble + self.watch)
+
+    def refuse(self, contestant: Contestant) -> None:
+        """Raise ScenarioError for the pacer, and for what would take too long to simulate."""
+        policy = _policy_of(contestant)
+        most = _most_attempts(policy, self.times.end)
+        if contestant.budget is not None:
+            most = min(most, 2)  # a budget lets each hop double the load at the very most
+        hops = 1 if self.guarded else self.layers
+        if self._requests * most**hops > MOST_ATTEMPTS:
+            wanted = (
+                f"less: {self._requests:,.0f} requests with up to {most:,} attempts on "
+                f"{hops} layers are more than {MOST_ATTEMPTS:,} attempts ({contestant.name})"
+            )
+            raise ScenarioError("load", self.load, wanted)
+
+    def simulate(self, contestant: Contestant, chance: Chance) -> Run:
+        """One run."""
+        trace, times = self.play(contestant, chance), self.times
+        speed = 0.0 if self.outage else self.slowdown_speed
+        lines = curves(trace.seconds, times, self.capacity, speed)
+        return Run(metrics(trace, times), lines)
+
+    def play(self, contestant: Contestant, chance: Chance) -> Trace:
+        """One run, with what happened to each request."""
+        policy, times = _policy_of(contestant), self.times
+        hops = [
+            Hop(contestant, policy, chance, place, retries=place == 0 or not self.guarded)
+            for place in range(self.layers)
+        ]
+        serving = Serving(self._desk(policy), hops, chance)
+        rows: list[tuple[int, int, int, int]] = []
+        busy, wasted = 0.0, 0.0
+        for moment in sorted({*range(1, int(times.end) + 1), *times}):
+            serving.advance(moment)
+            if moment == times.start:
+                self._begin_trouble(serving)
+                busy, wasted = serving.busy, serving.wasted
+            if moment == times.stop:
+                serving.refusing = False
+                serving.work_at(1.0, moment)
+            if moment and moment == int(moment):
+                rows.append((len(serving.began), serving.sent, serving.answered, len(serving.line)))
+        return _trace(serving, rows, serving.busy - busy, serving.wasted - wasted)
+
+    @property
+    def _requests(self) -> float:
+        return self.load * self.capacity * self.times.end
+
+    def _desk(self, policy: Policy) -> Desk:
+        limits = [limit for limit in (self.timeout, policy.attempt_timeout) if limit is not None]
+        return Desk(
+            rate=self.load * self.capacity,
+            workers=self.workers,
+            service_time=self.service_time,
+            timeout=min(limits, default=math.inf),
+            room=math.inf if self.queue is None else self.queue,
+            discipline=self.discipline,
+            cancels=self.cancels,
+            error_rate=self.error_rate,
+        )
+
+    def _begin_trouble(self, serving: Serving) -> None:
+        if self.outage:
+            serving.refusing = True
+        elif self.slowdown:
+            serving.work_at(self.slowdown_speed, self.warmup)
+
+    def _check_together(self) -> None:
+        if self.outage is not None and self.slowdown is not None:
+            raise ScenarioError("slowdown", self.slowdown, "left out: there is an outage already")
+        if self.discipline in ("deadline", "feasible") and self.timeout is None:
+            raise ScenarioError("discipline", self.discipline, "another one, or timeout be given")
+        if self.times.end == 0:
+            raise ScenarioError("watch", self.watch, "above 0: nothing would happen")
+        if self._requests > MOST_REQUESTS:
+            wanted = (
+                f"less: {self._requests:,.0f} requests in {self.times.end:g} s "
+                f"are more than {MOST_REQUESTS:,}"
+            )
+            raise ScenarioError("load", self.load, wanted)
+
+
+def _trace(
+    serving: Serving, rows: list[tuple[int, int, int, int]], busy: float, wasted: float
+) -> Trace:
+    began = np.array(serving.began)
+    ended = np.full(len(began), np.nan)
+    tries = np.zeros(len(began))
+    succeeded = np.zeros(len(began), dtype=bool)
+    over = np.array(serving.over)
+    ended[over] = serving.ended
+    tries[over] = serving.tries
+    succeeded[over] = serving.succeeded
+    columns = np.array(rows, dtype=float).reshape(-1, 4).T
+    return Trace(began, ended, tries, succeeded, Seconds(*columns), busy, wasted, serving.events)
+
+
+def _policy_of(contestant: Contestant) -> Policy:
+    if contestant.policy is None:
+        wanted = "a policy: only the backlog model knows the pacer"
+        raise ScenarioError("policy", contestant.name, wanted)
+    return contestant.policy
+
+
+def _most_attempts(policy: Policy, horizon: float) -> int:
+    """How many attempts a call can be expected to make at most if all of them fail at once.
+
+    Jitter halves the waits at most, on average.
+    """
+    most = MOST_ATTEMPTS if policy.attempts is None else min(policy.attempts, MOST_ATTEMPTS)
+    left = horizon if policy.within is None else min(policy.within, horizon)
+    low, high = 1, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if policy.backoff.total(middle - 1) / 2 <= left:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _count(field: str, value: object, most: int) -> int:
+    found = checks.count(field, value)
+    if found > most:
+        raise PolicyError(field, value, f"a whole number from 1 to {most:,}")
+    return found
+
+
+def _some_seconds(field: str, value: object) -> float | None:
+    return None if value is None else checks.positive_seconds(field, value)
+
+
+def _discipline(value: Discipline) -> Discipline:
+    known = get_args(Discipline)
+    if value not in known:
+        raise PolicyError("discipline", value, f"one of {', '.join(known)}")
+    return value
+
+
+def _speed(value: object) -> float:
+    wanted = "a number above 0, up to 1"
+    return checks.number("slowdown_speed", value, wanted, lambda speed: 0 < speed <= 1)
+
+
+def _above_zero(found: float) -> bool:
+    return found > 0

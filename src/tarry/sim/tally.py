@@ -1,0 +1,131 @@
+"""What a run of the server model gave: from what happened to each request to numbers and lines."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tarry.sim.run import Curve, Floats, Measure
+
+ENOUGH = 0.8
+"""The share of requests answered in time from which a service counts as back."""
+
+WINDOW = 5.0
+"""Over how many seconds of requests that share is taken."""
+
+STEPS = 10
+"""How finely the moment of recovery is looked for: so many looks a second."""
+
+WORST = 10
+"""Over how many seconds the worst amplification is taken."""
+
+MEASURES: Mapping[str, Measure] = {
+    "goodput": Measure("share of the requests begun after the trouble that were answered in time"),
+    "amplification": Measure("attempts at the server for each request begun in the trouble"),
+    "recovery": Measure("from the end of the trouble until 80 % are answered in time again", "s"),
+    "p99": Measure("99 of 100 answered requests took no longer", "s"),
+    "wasted": Measure("share of the workers' time spent on answers nobody waited for"),
+    "worst_amplification": Measure("attempts for each new request in the worst 10 s"),
+}
+
+
+class Times(NamedTuple):
+    """When the trouble starts and stops, and when the run ends."""
+
+    start: float
+    stop: float
+    end: float
+
+
+class Seconds(NamedTuple):
+    """Counts at the end of each whole second: all so far, but for what is waiting."""
+
+    requests: Floats
+    sent: Floats
+    answered: Floats
+    waiting: Floats
+
+
+class Trace(NamedTuple):
+    """What happened to each request, in the order in which they began.
+
+    `ended` is NaN for those that were not over when the run was. `busy` and `wasted` are the
+    workers' seconds from the start of the trouble on.
+    """
+
+    began: Floats
+    ended: Floats
+    tries: Floats
+    succeeded: npt.NDArray[np.bool_]
+    seconds: Seconds
+    busy: float
+    wasted: float
+    events: int
+
+
+def metrics(trace: Trace, times: Times) -> Mapping[str, float | None]:
+    """The numbers, under the names of `MEASURES`."""
+    watched = trace.began >= times.start
+    after = trace.began >= times.stop
+    troubled = watched if times.start == times.stop else watched & ~after
+    over = ~np.isnan(trace.ended)
+    took = (trace.ended - trace.began)[watched & trace.succeeded]
+    return {
+        "goodput": _mean(trace.succeeded[after]),
+        "amplification": _mean(trace.tries[troubled & over]),
+        "recovery": _recovery(trace, times),
+        "p99": float(np.quantile(took, 0.99)) if took.size else None,
+        "wasted": trace.wasted / trace.busy if trace.busy else 0.0,
+        "worst_amplification": _worst_amplification(trace.seconds, times),
+    }
+
+
+def curves(seconds: Seconds, times: Times, capacity: float, speed: float) -> Mapping[str, Curve]:
+    """The lines, one point for each whole second; `speed` is the server's in the trouble."""
+    starts = np.arange(len(seconds.sent), dtype=float)
+    overlap = np.minimum(starts + 1, times.stop) - np.maximum(starts, times.start)
+    slow = np.clip(overlap, 0, 1) * (1 - speed)
+    middle = starts + 0.5
+    return {
+        "offered": Curve("attempts at the server", "1/s", middle, _each(seconds.sent)),
+        "goodput": Curve("requests answered in time", "1/s", middle, _each(seconds.answered)),
+        "queue": Curve("attempts waiting", "", starts + 1, seconds.waiting),
+        "capacity": Curve("capacity", "1/s", middle, capacity * (1 - slow)),
+    }
+
+
+def _recovery(trace: Trace, times: Times) -> float | None:
+    """How long after the trouble a window begins in which enough requests were answered."""
+    answered = np.concatenate(([0.0], np.cumsum(trace.succeeded)))
+    looks = math.floor((times.end - times.stop - WINDOW) * STEPS) + 1
+    after = np.arange(max(0, looks)) / STEPS
+    first = np.searchsorted(trace.began, times.stop + after)
+    last = np.searchsorted(trace.began, times.stop + after + WINDOW)
+    back = answered[last] - answered[first] >= ENOUGH * (last - first)
+    found = np.flatnonzero(back & (last > first))
+    return float(after[found[0]]) if found.size else None
+
+
+def _worst_amplification(seconds: Seconds, times: Times) -> float | None:
+    """The most attempts per new request in `WORST` seconds that end after the trouble began."""
+    sent, requests = _sliding(seconds.sent), _sliding(seconds.requests)
+    ends = np.arange(len(sent)) + min(WORST, len(seconds.sent))
+    counted = (ends > times.start) & (requests > 0)
+    return float(np.max(sent[counted] / requests[counted])) if counted.any() else None
+
+
+def _sliding(total: Floats) -> Floats:
+    """Sums over `WORST` seconds, or over all there are, of what is counted up."""
+    counted = np.concatenate(([0.0], total))
+    width = min(WORST, len(total))
+    return counted[width:] - counted[: len(counted) - width]
+
+
+def _each(total: Floats) -> Floats:
+    return np.diff(total, prepend=0.0)
+
+
+def _mean(values: npt.NDArray[np.bool_] | Floats) -> float | None:
+    return float(values.mean()) if values.size else None
