@@ -1,0 +1,74 @@
+"""What a study says, in a sentence or two.
+
+Contestants of a run met the same chance, so they are compared run by run: the difference between
+two is known far better than either number.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tarry.sim.estimate import Estimate, estimate
+from tarry.sim.study import Result, Study
+
+
+class Race(NamedTuple):
+    """What the winner has, how its lead is said, and whether more is better."""
+
+    title: str
+    lead: str
+    more: bool = False
+
+
+RACES: Mapping[str, Race] = {
+    "recovery": Race("First to recover", "s before"),
+    "time": Race("First to be done", "s before"),
+    "peak": Race("Lowest peak", "below"),
+    "goodput": Race("Highest goodput", "above", more=True),
+}
+"""What contestants are compared by: the first in which not all of them are alike."""
+
+
+def headline(study: Study) -> str:
+    """Who leads, as far as the runs are clear about it; empty if there is nothing to compare."""
+    if study.runs < 2 or len(study.results) < 2:  # noqa: PLR2004  a comparison takes two
+        return ""
+    races = [metric for metric in RACES if metric in study.measures]
+    said = (_leaders(study.results, metric) for metric in races)
+    alike = f"In {' and '.join(races)} these runs show no difference between them."
+    return next(filter(None, said), alike)
+
+
+def _leaders(results: tuple[Result, ...], metric: str) -> str:
+    """Who leads in one metric, and by how much; empty if everyone does."""
+    race = RACES[metric]
+    sign = -1 if race.more else 1
+    known = [(mean, result) for result in results if (mean := _mean(result, metric)) is not None]
+    lost = [result for result in results if _mean(result, metric) is None]
+    ranked = [result for _, result in sorted(known, key=lambda one: sign * one[0])]
+    if not ranked:
+        return f"{race.title}: nobody in every run."
+    leads = [(_lead(ranked[0], result, metric, sign), result) for result in ranked]
+    behind = [(lead.mean, result) for lead, result in leads if _clear(lead)]
+    if not behind and not lost:
+        return ""
+    said = f"{race.title}: {_names(result for lead, result in leads if not _clear(lead))}"
+    if behind:
+        said += f", {behind[0][0]:.3g} {race.lead} {behind[0][1].policy}"
+    return f"{said}. Not every run ends well with {_names(lost)}." if lost else f"{said}."
+
+
+def _mean(result: Result, metric: str) -> float | None:
+    return result.metrics[metric].mean
+
+
+def _lead(first: Result, other: Result, metric: str, sign: int) -> Estimate:
+    pairs = zip(first.values[metric], other.values[metric], strict=True)
+    return estimate([sign * (b - a) for a, b in pairs if a is not None and b is not None])
+
+
+def _clear(lead: Estimate) -> bool:
+    return lead.low is not None and lead.low > 0
+
+
+def _names(results: Iterable[Result]) -> str:
+    return ", ".join(result.policy for result in results)
