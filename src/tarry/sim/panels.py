@@ -1,0 +1,276 @@
+"""Curves in panels: one panel for each policy on shared axes, or all policies in one.
+
+Nothing here knows a model: it draws the curves it is given, under the names it is given.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from textwrap import fill
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import FigureBase
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from tarry.core.value import Value
+from tarry.sim.canvas import short
+from tarry.sim.palette import FAINT, INK, SHADE, Stroke, stroke
+from tarry.sim.run import Curve, Floats
+from tarry.sim.scale import amount, set_scale
+
+PANEL = 1.35
+"""The height of a panel, in inches."""
+
+AROUND = 1.15
+"""The height of title, legend and time axis together, in inches."""
+
+LONGEST = {1: 50, 2: 26, 3: 16}
+"""How long a name may be over a panel, by the number of columns."""
+
+POINTS = 1500
+"""How many points of a curve are drawn: more than a sheet has dots across."""
+
+LOG_FROM = 40.0
+"""How many times the smallest peak the largest must be for a scale in powers of ten."""
+
+DECADES = 5
+"""How far down a scale in powers of ten goes at most."""
+
+
+BESIDE = Stroke(FAINT, (4.0, 1.5), "")
+AGAINST = Stroke(INK, (1.0, 1.2), "")
+
+
+class Trace(NamedTuple):
+    """One policy's curves under their names; its number gives it its stroke."""
+
+    name: str
+    number: int
+    curves: Mapping[str, Curve]
+
+
+class Frame(Value):
+    """What panels share: the stretch of time, what is said under it, where the service is down."""
+
+    start: float
+    end: float
+    time: str = "Time (seconds)"
+    shades: tuple[tuple[float, float], ...] = ()
+    shaded: str = "down"
+
+
+class Lines(Value):
+    """Which curve is drawn for each policy, which thinner one beside it, and what it is held to.
+
+    `peak` names the curve whose highest point is told in words, from second 0 on.
+    """
+
+    main: str
+    beside: str = ""
+    against: str = ""
+    peak: str = ""
+
+
+def height(count: int) -> float:
+    """How high panels for so many policies are, in inches."""
+    rows = -(-count // _columns(count))
+    return PANEL * (1.5 if rows == 1 else rows) + AROUND
+
+
+def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: FigureBase) -> None:
+    """Draw one panel for each policy, all on the same axes."""
+    columns = _columns(len(traces))
+    rows = -(-len(traces) // columns)
+    grid = sheet.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    panels: list[Axes] = list(grid.flat)
+    for empty, above in zip(panels[len(traces) :], panels[len(traces) - columns :], strict=False):
+        empty.set_visible(False)
+        above.tick_params(labelbottom=True)
+    floor, top, log = _scale(traces, lines, frame)
+    for axes, trace in zip(panels, traces, strict=False):
+        _rule(axes, frame, floor, top, log=log)
+        _panel(axes, trace, lines, frame, floor)
+        axes.set_title(short(trace.name, LONGEST[columns]), loc="left")
+    sheet.supxlabel(frame.time, fontsize=9)
+    several = _first(traces, lines.beside) is not None
+    said = _scaled(_first(traces, lines.main), log=log, several=several)
+    sheet.supylabel(fill(said, 28 if rows == 1 else 60), fontsize=9)
+    keys = _keys(traces, lines, frame)
+    if len(keys) > 1:
+        sheet.legend(handles=keys, loc="outside upper right", ncols=len(keys))
+
+
+def together(
+    traces: Sequence[Trace], main: str, limit: Curve | None, frame: Frame, sheet: FigureBase
+) -> None:
+    """Draw one line for each policy in one panel, with the legend beside it."""
+    axes = sheet.subplots()
+    top = max([*(_peak(trace, main, frame) for trace in traces), 0.0]) or 1.0
+    _rule(axes, frame, 0.0, top * 1.06, log=False)
+    _thin(axes, limit, frame, AGAINST)
+    for trace in traces:
+        colour, dashes, marker = stroke(trace.number)
+        seconds, values = cut(trace.curves.get(main), frame)
+        axes.plot(
+            *(seconds, values),
+            color=colour,
+            linewidth=1.8,
+            dashes=dashes or (None, None),
+            marker=marker,
+            markersize=5,
+            markevery=(0.03 + 0.013 * trace.number, 0.14),
+            label=short(trace.name, 28),
+        )
+    axes.set_xlabel(frame.time)
+    axes.set_ylabel(_scaled(_first(traces, main), log=False, several=False))
+    handles = [*axes.get_legend_handles_labels()[0], *_shade_key(frame)]
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), handlelength=4)
+    if not any(_has(trace, main, frame) for trace in traces):
+        _nothing(axes)
+
+
+def cut(curve: Curve | None, frame: Frame) -> tuple[Floats, Floats]:
+    """The part of a curve in the frame, with few points but every rise and fall of it."""
+    if curve is None:
+        return np.empty(0), np.empty(0)
+    seconds, values = curve.seconds, curve.values
+    kept = np.isfinite(values) & (seconds >= frame.start) & (seconds <= frame.end)
+    seconds, values = seconds[kept], values[kept]
+    if len(seconds) <= POINTS:
+        return seconds, values
+    return _thinned(seconds, values)
+
+
+def _thinned(seconds: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Keep the first, the least and the most of every stretch: no spike is lost."""
+    edges = np.linspace(0, len(seconds), POINTS // 3 + 1).astype(int)
+    kept: list[int] = []
+    for start, end in pairwise(edges):
+        part = values[start:end]
+        kept += sorted({int(start), int(start + part.argmin()), int(start + part.argmax())})
+    kept.append(len(seconds) - 1)
+    chosen = np.unique(kept)
+    return seconds[chosen], values[chosen]
+
+
+def _columns(count: int) -> int:
+    return 1 if count <= 3 else 2 if count <= 10 else 3  # noqa: PLR2004  what fits a sheet
+
+
+def _has(trace: Trace, name: str, frame: Frame) -> bool:
+    return len(cut(trace.curves.get(name), frame)[0]) > 0
+
+
+def _peak(trace: Trace, name: str, frame: Frame) -> float:
+    values = cut(trace.curves.get(name), frame)[1]
+    return float(values.max()) if len(values) else 0.0
+
+
+def _scale(traces: Sequence[Trace], lines: Lines, frame: Frame) -> tuple[float, float, bool]:
+    """Where the axis begins and ends, and whether it needs powers of ten to show everything."""
+    peaks = [_peak(trace, lines.main, frame) for trace in traces]
+    names = (lines.main, lines.beside, lines.against)
+    top = max((_peak(trace, name, frame) for trace in traces for name in names), default=0.0)
+    if top <= 0:
+        return 0.0, 1.0, False
+    least = min((peak for peak in peaks if peak > 0), default=top)
+    if max(peaks) <= LOG_FROM * least:
+        return 0.0, top * 1.12, False
+    return max(least / 50, top / 10**DECADES), top * 2, True
+
+
+def _rule(axes: Axes, frame: Frame, floor: float, top: float, *, log: bool) -> None:
+    """Set the axes and shade what needs it."""
+    for start, end in frame.shades:
+        if end > frame.start and start < frame.end:
+            axes.axvspan(
+                max(start, frame.start), min(end, frame.end), color=SHADE, linewidth=0, zorder=0
+            )
+    axes.set_xlim(frame.start, frame.end)
+    set_scale(axes, floor, top, log=log)
+
+
+def _panel(axes: Axes, trace: Trace, lines: Lines, frame: Frame, floor: float) -> None:
+    if not _has(trace, lines.main, frame):
+        _nothing(axes)
+        return
+    colour = stroke(trace.number).colour
+    _thin(axes, trace.curves.get(lines.beside), frame, BESIDE)
+    seconds, values = cut(trace.curves[lines.main], frame)
+    axes.fill_between(seconds, floor, np.maximum(values, floor), color=colour, alpha=0.22, lw=0)
+    axes.plot(seconds, values, color=colour, linewidth=1.3)
+    _thin(axes, trace.curves.get(lines.against), frame, AGAINST)
+    if lines.peak:
+        said = _told_peak(trace, lines, frame)
+        axes.set_title(said, loc="right", fontsize=8.5, color=FAINT)
+
+
+def _told_peak(trace: Trace, lines: Lines, frame: Frame) -> str:
+    curve = trace.curves.get(lines.peak)
+    _, values = cut(curve, frame.replace(start=max(0.0, frame.start)))
+    if curve is None or not len(values):
+        return ""
+    what = "" if lines.peak == lines.main else f"{lines.peak}: "
+    unit = _unit(curve).removeprefix(curve.label)
+    return f"{what}peak {amount(values.max())} {unit.strip()}".rstrip()
+
+
+def _thin(axes: Axes, curve: Curve | None, frame: Frame, look: Stroke) -> None:
+    if curve is not None:
+        axes.plot(
+            *cut(curve, frame),
+            color=look.colour,
+            linewidth=1.2,
+            dashes=look.dashes,
+            label=_sentence(curve.label),
+        )
+
+
+def _nothing(axes: Axes) -> None:
+    axes.text(
+        *(0.5, 0.5, "nothing to show"),
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        color=FAINT,
+    )
+
+
+def _keys(traces: Sequence[Trace], lines: Lines, frame: Frame) -> list[Line2D | Patch]:
+    """What the legend over all panels explains: the lines by their labels, and the shade."""
+    looks = {lines.main: Stroke(INK, (), ""), lines.beside: BESIDE, lines.against: AGAINST}
+    found = [(_first(traces, name), look) for name, look in looks.items()]
+    drawn = [
+        Line2D([], [], color=look.colour, linestyle=(0, look.dashes), label=_sentence(curve.label))
+        for curve, look in found
+        if curve
+    ]
+    return [*drawn, *_shade_key(frame)]
+
+
+def _shade_key(frame: Frame) -> list[Patch]:
+    return [Patch(color=SHADE, label=_sentence(frame.shaded))] if frame.shades else []
+
+
+def _first(traces: Sequence[Trace], name: str) -> Curve | None:
+    return next((trace.curves[name] for trace in traces if name in trace.curves), None)
+
+
+def _scaled(curve: Curve | None, *, log: bool, several: bool) -> str:
+    """What an axis says: what (if it is one thing), in which unit, and on which scale."""
+    if curve is None:
+        return ""
+    unit = _unit(curve)
+    parts = [unit] if several or unit.startswith(curve.label) else [curve.label, unit]
+    scale = " (log scale)" if log else ""
+    return _sentence(", ".join(filter(None, parts))) + scale
+
+
+def _unit(curve: Curve) -> str:
+    return "per second" if curve.unit == "1/s" else curve.unit
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
