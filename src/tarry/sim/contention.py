@@ -1,0 +1,168 @@
+"""Contention: many clients want to write one row, and only who read its latest version may.
+
+The model of the study of backoff and jitter that AWS published. A row has a version. A client
+reads it, then writes with the version it read; a write with an older one is refused, and the
+client waits as its policy says before it reads again. Each of the four messages (read, its answer,
+write, its answer) takes its own time. All start at 0, and each needs one write that is taken.
+
+A policy's first ceiling is its base; in the simulator of that study the first ceiling is twice the
+base. Its base of 5 ms and cap of 2 s are therefore, here:
+
+    exponential, full, equal    Exponential(base=0.010, cap=2) with NoJitter, Full, Equal
+    decorrelated                Exponential(base=0.005, cap=2) with Decorrelated(clamp="outside")
+    none                        Fixed(0) with NoJitter
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from heapq import heapify, heappop, heapreplace
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from tarry.core import checks
+from tarry.core.decide import decide
+from tarry.core.outcome import Again, Failure
+from tarry.core.policy import Policy
+from tarry.core.value import Value, settle
+from tarry.sim.chance import BLOCK, Chance
+from tarry.sim.run import Contestant, Curve, Measure, Run, lone_policy
+
+REFUSED = Failure()
+LATENCIES_A_BUCKET = 10
+MOST_BUCKETS = 2_000
+
+
+class Contention(Value):
+    """So many `clients` write one row; a message takes |Normal(latency_mean, latency_sd)| seconds.
+
+    Everyone goes on until its write is taken. With `give_up` the limits of the policy (`attempts`,
+    `within`) are kept, and a client may leave without.
+    """
+
+    clients: int
+    latency_mean: float
+    latency_sd: float
+    give_up: bool
+
+    def __init__(
+        self,
+        *,
+        clients: int,
+        latency_mean: checks.Seconds = 0.010,
+        latency_sd: checks.Seconds = 0.002,
+        give_up: bool = False,
+    ) -> None:
+        settle(self, "clients", checks.count("clients", clients))
+        settle(self, "latency_mean", checks.seconds("latency_mean", latency_mean))
+        settle(self, "latency_sd", checks.seconds("latency_sd", latency_sd))
+        settle(self, "give_up", checks.flag("give_up", give_up))
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """The metrics, in the order in which they are shown."""
+        measures = {
+            "time": Measure("when the last client had its last answer", "s"),
+            "calls": Measure("writes that were tried", "writes"),
+        }
+        if self.give_up:
+            measures["gave_up"] = Measure("share of the clients that left without a write")
+        return measures
+
+    def refuse(self, contestant: Contestant) -> None:
+        """Raise ScenarioError for guards and for the pacer."""
+        lone_policy(contestant, "contention")
+
+    def simulate(self, contestant: Contestant, chance: Chance) -> Run:
+        """One run."""
+        policy = lone_policy(contestant, "contention")
+        if not self.give_up:
+            policy = policy.replace(attempts=None, within=None)
+        story = self._play(policy, chance)
+        time = max(story.taken_at + story.left_at)
+        metrics = {"time": time, "calls": float(len(story.written_at))}
+        if self.give_up:
+            metrics["gave_up"] = len(story.left_at) / self.clients
+        curves = {"done": self._done(story, time), "writes": self._writes(story, time)}
+        return Run(metrics, curves)
+
+    def _play(self, policy: Policy, chance: Chance) -> "_Story":
+        """Let all clients read and write until nobody is left.
+
+        It ends: of all that read a version, the first to write is taken. An entry in the queue is
+        a message on its way to the row, in order of arrival; those of one instant queue up.
+        """
+        latency = _latencies(chance.stream("latency"), self.latency_mean, self.latency_sd).__next__
+        draw, order = chance.draws("policy"), count().__next__
+        queue = [(latency(), order(), _Client()) for _ in range(self.clients)]
+        heapify(queue)
+        latest, story = 0, _Story([], [], [])
+        while queue:
+            now, _, client = queue[0]
+            if client.version is None:  # it is here to read
+                client.version = latest
+                heapreplace(queue, (now + latency() + latency(), order(), client))
+                continue
+            story.written_at.append(now)
+            answered = now + latency()
+            if client.version == latest:
+                latest += 1
+                story.taken_at.append(answered)
+                heappop(queue)
+                continue
+            decision = decide(policy, client, REFUSED, now=answered, draw=draw)
+            if isinstance(decision, Again):
+                client.go_on(decision)
+                heapreplace(queue, (answered + decision.delay + latency(), order(), client))
+            else:
+                story.left_at.append(answered)
+                heappop(queue)
+        return story
+
+    def _done(self, story: "_Story", time: float) -> Curve:
+        """The share of the clients whose write was taken, rising from 0 at 0."""
+        done = np.arange(len(story.taken_at) + 1, dtype=np.float64)
+        seconds = np.array([0.0, *sorted(story.taken_at), time])
+        share = np.append(done, done[-1]) / self.clients
+        return Curve("clients done", "share of all", seconds, share)
+
+    def _writes(self, story: "_Story", time: float) -> Curve:
+        """Writes in each bucket of some latencies, or wider if that were too many."""
+        width = max(LATENCIES_A_BUCKET * self.latency_mean, time / MOST_BUCKETS) or 1.0
+        counts = np.bincount((np.array(story.written_at) / width).astype(np.int64))
+        starts = np.arange(len(counts), dtype=np.float64) * width
+        return Curve("writes", f"writes per {width:.3g} s", starts, counts.astype(np.float64))
+
+
+class _Story(NamedTuple):
+    """What happened: when writes arrived, when clients heard of success, when others gave up."""
+
+    written_at: list[float]
+    taken_at: list[float]
+    left_at: list[float]
+
+
+class _Client:
+    """One that wants its write taken: `decide` asks it for its past."""
+
+    __slots__ = ("attempts", "memory", "version")
+
+    started_at = 0.0
+    deadline_at = math.inf
+
+    def __init__(self) -> None:
+        self.attempts = 1
+        self.memory: float | None = None
+        self.version: int | None = None  # what it has read since its last write
+
+    def go_on(self, again: Again) -> None:
+        """Begin another attempt."""
+        self.attempts += 1
+        self.memory = again.memory
+        self.version = None
+
+
+def _latencies(chance: np.random.Generator, mean: float, deviation: float) -> Iterator[float]:
+    while True:
+        yield from np.abs(chance.normal(mean, deviation, BLOCK)).tolist()
