@@ -1,0 +1,125 @@
+"""The server model as a flow: no chance, no single requests, but thousands of settings at once.
+
+Work is measured in seconds of the whole server's time, so the capacity is 1 and a load is a rate.
+A line that is served in order, oldest first and to the last, gets a slowdown; attempts that were
+not done after `timeout` seconds come back `wait` seconds later, if they may. The event model tells
+how one service fares; this one draws the map of where a service can get stuck.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tarry.sim.run import Floats
+from tarry.sim.tally import ENOUGH
+
+STEPS = 10
+"""In how many steps a timeout is cut."""
+
+TINY = 1e-9
+"""Below this, a flow or a line is nothing but rounding."""
+
+
+class Sweep(NamedTuple):
+    """For each setting, in seconds from the end of the slowdown; infinite: not while watched.
+
+    `drained` is when the line is empty again, `recovery` when enough first tries are in time.
+    """
+
+    drained: Floats
+    recovery: Floats
+
+
+def drain_time(
+    load: npt.ArrayLike, retries: npt.ArrayLike, *, slowdown: float = 20.0, speed: float = 0.1
+) -> Floats:
+    """How long a slowdown's backlog takes to drain if every request is tried 1 + `retries` times.
+
+    >>> drain_time([0.5, 0.9, 0.5], [0, 0, 3]).round(3).tolist()
+    [16.0, 160.0, inf]
+    """
+    offered = np.asarray(load, dtype=float) * (1 + np.asarray(retries, dtype=float))
+    spare = np.maximum(0.0, 1 - offered)
+    backlog = slowdown * np.maximum(0.0, offered - speed)
+    drains = np.full(backlog.shape, math.inf)
+    np.divide(backlog, spare, out=drains, where=spare > 0)
+    return np.where(backlog > 0, drains, 0.0)
+
+
+def sweep(  # noqa: PLR0913  one argument a setting
+    loads: npt.ArrayLike,
+    retries: npt.ArrayLike,
+    *,
+    allowed: npt.ArrayLike = math.inf,
+    slowdown: npt.ArrayLike = 20.0,
+    speed: npt.ArrayLike = 0.1,
+    timeout: float = 1.0,
+    wait: float = 0.3,
+    watch: float = 360.0,
+) -> Sweep:
+    """What becomes of each setting: arrays of one shape, or numbers for all of them.
+
+    `retries` is how many a request may have, `allowed` how many all may have together, as a share
+    of the requests (a budget).
+    """
+    given = np.broadcast_arrays(loads, retries, allowed, slowdown, speed)
+    load, limit, share, lasts, slow = (np.ravel(part).astype(float) for part in given)
+    flow = _Flow(load, limit, share, late=STEPS, back=max(1, round(wait / timeout * STEPS)))
+    drained, recovery = (np.full(load.shape, math.inf) for _ in range(2))
+    step = timeout / STEPS
+    for place in range(math.ceil((lasts.max() + watch) / step)):
+        now = place * step
+        after = now - lasts
+        in_time = flow.advance(np.where(after < 0, slow, 1.0) * step, step)
+        _note(drained, after + step, flow.came - flow.done < TINY)
+        _note(recovery, after + step - timeout, in_time >= ENOUGH)
+    shape = given[0].shape
+    return Sweep(drained.reshape(shape), recovery.reshape(shape))
+
+
+def _note(moments: Floats, after: Floats, holds: npt.NDArray[np.bool_]) -> None:
+    """Keep the first moment after the slowdown at which it holds."""
+    first = holds & (after >= 0) & (moments == math.inf)
+    moments[first] = after[first]
+
+
+class _Flow:
+    """The line and the attempts on their way back, in steps of equal length."""
+
+    def __init__(self, load: Floats, retries: Floats, share: Floats, late: int, back: int) -> None:
+        kinds = int(retries.max()) + 1  # first tries, first retries, second retries, ...
+        self.came = np.zeros(load.shape)
+        self.done = np.zeros(load.shape)
+        self._load = load
+        self._most = share * load  # of retries
+        self._may = (np.arange(1, kinds)[:, None] <= retries).astype(float)
+        self._place = 0
+        # Rings: what came in each of the last steps, and what comes back in each of the next.
+        self._kinds = np.zeros((late, kinds, len(load)))
+        self._before = np.zeros((late, len(load)))
+        self._back = np.zeros((back, kinds - 1, len(load)))
+
+    def advance(self, capacity: Floats, step: float) -> Floats:
+        """One step; the share of those whose time is over now that were done in time."""
+        now, then = self._place % len(self._kinds), self._place % len(self._back)
+        self._place += 1
+        came_then, before = self._kinds[now].copy(), self._before[now].copy()
+        total = came_then.sum(axis=0)
+        self._before[now] = self.came
+        self._kinds[now, 0] = self._load * step
+        self._kinds[now, 1:] = self._granted(self._back[then], step)
+        self.came = self.came + self._kinds[now].sum(axis=0)
+        in_time: Floats = np.clip((self.done - before) / np.maximum(total, TINY), 0.0, 1.0)
+        in_time[total == 0] = 1.0  # nobody was late
+        self._back[then] = came_then[:-1] * (1 - in_time) * self._may
+        self.done = np.minimum(self.came, self.done + capacity)
+        return in_time
+
+    def _granted(self, wanted: Floats, step: float) -> Floats:
+        """The retries that a budget lets through."""
+        total = wanted.sum(axis=0)
+        most = self._most * step
+        granted: Floats = wanted * np.minimum(1.0, most / np.maximum(total, TINY))
+        return granted
