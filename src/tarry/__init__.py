@@ -21,6 +21,7 @@ from tarry.errors import (
     PolicyError,
     PolicyFormatError,
     Refused,
+    ScenarioError,
     TarryError,
 )
 
@@ -55,6 +56,7 @@ __all__ = [
     "Ratio",
     "Refused",
     "RetryAfter",
+    "ScenarioError",
     "Schedule",
     "Smooth",
     "Statuses",
