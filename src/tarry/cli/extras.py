@@ -1,0 +1,27 @@
+"""Say what to install when a command needs what an extra brings."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import click
+
+PACKAGES: Mapping[str, str] = {"numpy": "sim", "matplotlib": "plots"}
+"""Which extra brings which package."""
+
+
+class NotInstalled(click.ClickException):
+    """An extra is missing."""
+
+    exit_code = 2
+
+
+@contextmanager
+def needed_for(what: str) -> Iterator[None]:
+    """Import in here what may be missing; `what` is how the message begins."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        extra = PACKAGES.get((missing.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        raise NotInstalled(f"{what} needs: pip install 'tarry[{extra}]'") from None
