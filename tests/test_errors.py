@@ -12,6 +12,7 @@ from tarry.errors import (
     PolicyError,
     PolicyFormatError,
     Refused,
+    ScenarioError,
     TarryError,
 )
 
@@ -23,6 +24,7 @@ EXAMPLES = [
     CircuitOpen("orders", 120.0, 12.5),
     BudgetSpent("orders"),
     GaveUp("all attempts are used up", attempts=3, elapsed=1.25, last=[1], retry_after=9.0),
+    ScenarioError("clients", 0, "a whole number, 1 or more"),
 ]
 
 
@@ -31,6 +33,7 @@ EXAMPLES = [
     [
         (PolicyError, (TarryError, ValueError)),
         (PolicyFormatError, (PolicyError,)),
+        (ScenarioError, (TarryError, ValueError)),
         (DecorationError, (TarryError, TypeError)),
         (AttemptTimedOut, (TarryError, TimeoutError)),
         (Refused, (TarryError,)),
@@ -54,6 +57,7 @@ def test_the_errors_are_one_tree(kind: type, parents: tuple[type, ...]) -> None:
         (EXAMPLES[4], "circuit 'orders' is open; try again in 12.5 s"),
         (EXAMPLES[5], "retry budget 'orders' is spent"),
         (EXAMPLES[6], "gave up after 3 attempts in 1.25 s: all attempts are used up"),
+        (EXAMPLES[7], "'clients' is 0; it must be a whole number, 1 or more"),
         (GaveUp("why", attempts=1, elapsed=0.5), "gave up after 1 attempt in 0.5 s: why"),
         (GaveUp("why", attempts=2, elapsed=1234.6), "gave up after 2 attempts in 1.23e+03 s: why"),
     ],

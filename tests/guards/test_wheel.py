@@ -27,7 +27,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     packed = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert "tarry/py.typed" in packed
+    assert {"tarry/py.typed", "tarry/scenarios/brief-blip.toml"} <= packed
     assert packed == sources
 
 

@@ -60,9 +60,14 @@ def test_nobody_may_make_it() -> None:
 
 def test_who_are_alike_in_one_thing_are_compared_by_the_next() -> None:
     found = study(
-        low={"recovery": [0.0, 0.0], "goodput": [0.7, 0.8]},
-        high={"recovery": [0.0, 0.0], "goodput": [0.8, 0.9]},
+        late={"recovery": [3.0, 4.0], "goodput": [0.7, 0.8]},
+        soon={"recovery": [1.0, 2.0], "goodput": [0.7, 0.8]},
     )
+    assert headline(found) == "First to recover: soon, 2 s before late."
+
+
+def test_where_more_is_better_the_largest_leads() -> None:
+    found = study(low={"goodput": [0.7, 0.8]}, high={"goodput": [0.8, 0.9]})
     assert headline(found) == "Highest goodput: high, 0.1 above low."
 
 
@@ -71,7 +76,7 @@ def test_who_are_alike_in_everything_are_said_to_be() -> None:
         one={"recovery": [0.0, 0.0], "goodput": [0.7, 0.8]},
         two={"recovery": [0.0, 0.0], "goodput": [0.8, 0.7]},
     )
-    assert headline(found) == "In recovery and goodput these runs show no difference between them."
+    assert headline(found) == "In goodput and recovery these runs show no difference between them."
 
 
 @pytest.mark.parametrize(

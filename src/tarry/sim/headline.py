@@ -20,10 +20,10 @@ class Race(NamedTuple):
 
 
 RACES: Mapping[str, Race] = {
+    "goodput": Race("Highest goodput", "above", more=True),
     "recovery": Race("First to recover", "s before"),
     "time": Race("First to be done", "s before"),
     "peak": Race("Lowest peak", "below"),
-    "goodput": Race("Highest goodput", "above", more=True),
 }
 """What contestants are compared by: the first in which not all of them are alike."""
 

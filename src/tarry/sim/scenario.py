@@ -1,0 +1,134 @@
+"""Read a scenario file: a model, its settings, and policies to put through it.
+
+Nothing unknown is let through, and every error names the key, its value and what would do.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+from tarry.core.breaker import BreakerRule
+from tarry.core.budget import QuotaRule, RatioRule
+from tarry.core.codec import (
+    MISSING,
+    from_dict,
+    hint,
+    read_kind,
+    read_part,
+    refuse_unknown,
+    table_of,
+)
+from tarry.core.format import UNLIMITED, WORD, Key
+from tarry.core.text import parse_toml
+from tarry.errors import PolicyError, ScenarioError
+from tarry.sim.format import BREAKER, BUDGETS, FILE, MODELS
+from tarry.sim.run import Contestant, Scenario
+from tarry.sim.storm import Storm
+
+PACED = "paced"
+"""The policy that stands for the lane's pacer."""
+
+GUARDED = "server"
+"""The model that knows budgets and breakers."""
+
+COMMON = (*FILE, "policies")
+GUARDS = ("budget", "breaker")
+RULES = {"quota": "budget", "ratio": "budget"}
+"""Rules that put their own name before their fields, and the table in which they are written."""
+
+
+def load(path: str | Path) -> Storm:
+    """Read a scenario from a TOML file; it is named after the file."""
+    found = Path(path)
+    try:
+        text = found.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ScenarioError("file", str(path), "text in UTF-8") from None
+    return from_toml(text, found.stem)
+
+
+def from_toml(text: str, name: str) -> Storm:
+    """Read a scenario from the text of a file."""
+    with _as_scenario():
+        return _storm(parse_toml(text), text, name)
+
+
+@contextmanager
+def _as_scenario(where: str = "") -> Iterator[None]:
+    """Say of a wrong value where in the scenario it is."""
+    try:
+        yield
+    except PolicyError as error:
+        head, dot, rest = error.field.partition(".")
+        field = f"{RULES[head]}.{rest}" if dot and head in RULES else error.field
+        raise ScenarioError(f"{where}{field}", error.value, error.wanted) from None
+
+
+def _storm(document: Mapping[str, object], text: str, name: str) -> Storm:
+    model = document.get("model", MISSING)
+    if not isinstance(model, str) or model not in MODELS:
+        raise ScenarioError("model", model, f"one of {', '.join(MODELS)}{hint(model, MODELS)}")
+    form = MODELS[model]
+    guards = GUARDS if model == GUARDED else ()
+    refuse_unknown("", document, (*COMMON, *form.keys, *guards))
+    about = document.get("about", "")
+    if not isinstance(about, str):
+        raise ScenarioError("about", about, WORD.wanted)
+    settings = {key: value for key, value in document.items() if key in form.keys}
+    scenario = cast("Scenario", read_part("", settings, form))
+    storm = Storm(
+        name=name,
+        about=about,
+        model=model,
+        settings={key: _plain(getattr(scenario, key), rule) for key, rule in form.keys.items()},
+        text=text,
+        scenario=scenario,
+        budget=_budget(document),
+        breaker=_breaker(document),
+    )
+    return storm.replace(contestants=tuple(_contestants(storm, document, guards)))
+
+
+def _contestants(
+    storm: Storm, document: Mapping[str, object], guards: tuple[str, ...]
+) -> Iterator[Contestant]:
+    for name, value in table_of("policies", document.get("policies", {})).items():
+        table = table_of(f"policies.{name}", value)
+        with _as_scenario(f"policies.{name}."):
+            contestant = _contestant(storm, name, table, guards)
+        storm.scenario.refuse(contestant)
+        yield contestant
+
+
+def _contestant(
+    storm: Storm, name: str, table: Mapping[str, object], guards: tuple[str, ...]
+) -> Contestant:
+    if name == PACED:
+        if table:
+            wanted = "an empty table: it stands for the lane's pacer, which has no settings"
+            raise ScenarioError(f"policies.{PACED}", table, wanted)
+        return Contestant(PACED, None)
+    policy = from_dict({key: value for key, value in table.items() if key not in guards})
+    own = {key: value for key, value in table.items() if key in guards}
+    return Contestant(name, policy, _budget(own) or storm.budget, _breaker(own) or storm.breaker)
+
+
+def _budget(table: Mapping[str, object]) -> QuotaRule | RatioRule | None:
+    if "budget" not in table:
+        return None
+    return cast("QuotaRule | RatioRule", read_kind("budget", table["budget"], BUDGETS))
+
+
+def _breaker(table: Mapping[str, object]) -> BreakerRule | None:
+    if "breaker" not in table:
+        return None
+    part = table_of("breaker", table["breaker"])
+    return cast("BreakerRule", read_part("breaker.", part, BREAKER))
+
+
+def _plain(value: object, key: Key) -> object:
+    """A setting as the file would have it; what is not set and has no word for it is None."""
+    if value is None and key.unlimited:
+        return UNLIMITED
+    return [_plain(item, key) for item in value] if isinstance(value, tuple) else value

@@ -1,0 +1,20 @@
+"""The scenarios that come with tarry, by name."""
+
+from importlib.resources import files
+
+from tarry.sim.scenario import from_toml
+from tarry.sim.storm import Storm
+
+FOLDER = files("tarry") / "scenarios"
+SUFFIX = ".toml"
+
+
+def names() -> list[str]:
+    """The names of all of them, in alphabetical order."""
+    found = (path.name for path in FOLDER.iterdir())
+    return sorted(name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX))
+
+
+def shipped(name: str) -> Storm:
+    """The scenario of that name."""
+    return from_toml((FOLDER / f"{name}{SUFFIX}").read_text(encoding="utf-8"), name)
