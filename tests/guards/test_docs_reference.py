@@ -11,6 +11,8 @@ from tarry.core.codec import to_dict
 from tarry.core.format import SETTINGS, TABLES, UNIONS, UNLIMITED, Form, Key
 from tarry.core.value import ValueType
 from tarry.observe import events
+from tarry.sim.format import BREAKER, BUDGETS, MODELS
+from tarry.sim.shipped import names, shipped
 
 EVENTS = events.Event.__args__
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -39,14 +41,17 @@ def table(keys: Mapping[str, tuple[Key, object]]) -> str:
     rows = ["| key | what it is | holds | if left out |", "|---|---|---|---|"]
     for name, (key, default) in keys.items():
         holds = key.shape.wanted + (f', or `"{UNLIMITED}"`' if key.unlimited else "")
-        rows.append(f"| `{name}` | {key.about} | {holds} | {written(default)} |")
+        shown = written(default, unlimited=key.unlimited)
+        rows.append(f"| `{name}` | {key.about} | {holds} | {shown} |")
     return "\n".join(rows)
 
 
-def written(default: object) -> str:
+def written(default: object, *, unlimited: bool = False) -> str:
     """Write a default as TOML has it."""
     if default is Parameter.empty:
         return "must be given"
+    if default is None:
+        return f'`"{UNLIMITED}"`' if unlimited else "none"
     if isinstance(default, bool):
         return f"`{str(default).lower()}`"
     if isinstance(default, frozenset):
@@ -58,6 +63,36 @@ def written(default: object) -> str:
 def test_the_policy_file_page_has_every_key(part: str) -> None:
     text = dict(tables())[part]
     assert text in (REFERENCE / "policy-file.md").read_text(), f"the page should have\n{text}"
+
+
+SCENARIO_FORMS = {**MODELS, **BUDGETS, "breaker": BREAKER}
+
+
+@pytest.mark.parametrize("form", SCENARIO_FORMS.values(), ids=SCENARIO_FORMS)
+def test_the_scenario_file_page_has_every_key(form: Form) -> None:
+    text = table(with_defaults(form))
+    assert text in (REFERENCE / "scenario-file.md").read_text(), f"the page should have\n{text}"
+
+
+@pytest.mark.parametrize("forms", [MODELS, BUDGETS], ids=["models", "budgets"])
+def test_the_scenario_file_page_has_every_kind(forms: Mapping[str, Form]) -> None:
+    page = (REFERENCE / "scenario-file.md").read_text()
+    word = "model" if forms is MODELS else "kind"
+    for kind, form in forms.items():
+        assert f'`{word} = "{kind}"`: {form.about}' in page
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_scenario_file_page_has_every_metric_and_every_scenario(name: str) -> None:
+    page = (REFERENCE / "scenario-file.md").read_text()
+    storm = shipped(name)
+    assert f"| `{name}` | {storm.model} | {storm.about} |" in page
+    rows = (
+        f"| `{metric}` | {measure.about} | {measure.unit} |"
+        for metric, measure in storm.scenario.measures.items()
+    )
+    text = "\n".join(rows)
+    assert text in page, f"the page should have\n{text}"
 
 
 @pytest.mark.parametrize("union", UNIONS)

@@ -3,6 +3,7 @@
 import click
 
 from tarry.cli.explain import explain
+from tarry.cli.storm import storm
 from tarry.core.schema import schema_text
 
 
@@ -22,3 +23,4 @@ def schema() -> None:
 
 
 tarry.add_command(explain)
+tarry.add_command(storm)

@@ -1,0 +1,46 @@
+import subprocess
+import sys
+
+import pytest
+
+from tarry.cli.extras import NotInstalled, needed_for
+
+
+@pytest.mark.parametrize(
+    ("missing", "extra"),
+    [("numpy", "sim"), ("numpy.random", "sim"), ("matplotlib.figure", "plots")],
+)
+def test_what_is_missing_is_told_with_the_extra_that_brings_it(missing: str, extra: str) -> None:
+    with pytest.raises(NotInstalled) as caught, needed_for("the simulator"):
+        raise ModuleNotFoundError(name=missing)
+    assert caught.value.message == f"the simulator needs: pip install 'tarry[{extra}]'"
+    assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize("missing", ["tarry.sim.study", None])
+def test_a_hole_in_tarry_itself_is_not_blamed_on_an_extra(missing: str | None) -> None:
+    with pytest.raises(ModuleNotFoundError), needed_for("the simulator"):
+        raise ModuleNotFoundError(name=missing)
+
+
+@pytest.mark.parametrize(
+    "typed", [["run", "brief-blip"], ["compare", "brief-blip", "full"], ["list"], ["show", "x"]]
+)
+def test_a_storm_without_numpy_says_what_to_install(typed: list[str]) -> None:
+    program = "import sys; sys.modules['numpy'] = None\nfrom tarry.cli.main import main\nmain()\n"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "storm", *typed],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "Error: the simulator needs: pip install 'tarry[sim]'\n"
+
+
+def test_the_other_commands_do_without_numpy() -> None:
+    program = "import sys; sys.modules['numpy'] = None\nfrom tarry.cli.main import main\nmain()\n"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "schema"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
