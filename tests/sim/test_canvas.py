@@ -7,16 +7,28 @@ import matplotlib as mpl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import FigureBase
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from tarry.sim.canvas import DOTS, GAP, WIDTH, Picture, inline_svg, rendered, save, short
+from tarry.sim.canvas import (
+    DOTS,
+    GAP,
+    MARGIN,
+    WIDTH,
+    Picture,
+    Sheet,
+    inline_svg,
+    rendered,
+    save,
+    short,
+)
 
 
-def line(sheet: FigureBase) -> None:
-    axes = sheet.subplots()
+def line(sheet: Sheet) -> None:
+    (axes,) = sheet.panels()
     axes.plot([0, 1, 2], [0, 1, 0], marker="o", label="costs $5 and $6 漢")
     axes.legend()
+    sheet.fit([axes])
 
 
 PLAIN = Picture("A line", "It goes up and down.", 2.0, line)
@@ -70,6 +82,25 @@ def test_two_pictures_in_one_page_share_no_id_and_find_their_own_parts() -> None
         used = re.findall(r'(?:url\(|href=")#([^)"]+)', page)
         assert used
         assert set(used) <= known
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (3, 1), (4, 2), (3, 3)])
+def test_panels_fill_their_sheet_and_nothing_lies_over_anything(rows: int, columns: int) -> None:
+    figure = Figure(figsize=(WIDTH, 8), dpi=100)
+    sheet = Sheet(figure, 2.0, 7.0)
+    panels = sheet.panels(rows, columns)
+    for number, axes in enumerate(panels):
+        axes.plot([0, 1_000_000 * number])
+        axes.set_title(f"panel {number}")
+    sheet.fit(panels, columns, left=0.5, foot=0.3, head=0.2)
+    boxes = [box for axes in panels if (box := axes.get_tightbbox())]
+    assert len(boxes) == rows * columns
+    for number, box in enumerate(boxes):
+        assert not [other for other in boxes[number + 1 :] if box.overlaps(other)]
+    assert min(box.x0 for box in boxes) / 100 == pytest.approx(MARGIN + 0.5, abs=0.02)
+    assert max(box.x1 for box in boxes) / 100 == pytest.approx(WIDTH - MARGIN, abs=0.02)
+    assert min(box.y0 for box in boxes) / 100 >= 2.0 + 0.3
+    assert max(box.y1 for box in boxes) / 100 == pytest.approx(7.0 - 0.2 - MARGIN, abs=0.02)
 
 
 @given(st.text(max_size=80), st.integers(2, 60))

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure, FigureBase
+from matplotlib.figure import Figure
 
-from tarry.sim.canvas import Picture, rendered
+from tarry.sim.canvas import Picture, Sheet, rendered
 from tarry.sim.panels import POINTS, Frame, Lines, Trace, cut, each, height, together
 from tarry.sim.run import Curve
 
@@ -21,10 +20,16 @@ def trace(number: int, *values: float, **others: Curve) -> Trace:
 
 
 def drawn(*traces: Trace, lines: Lines | None = None, frame: Frame = FRAME) -> Figure:
-    figure = Figure(figsize=(9, height(len(traces))), layout="constrained")
-    each(traces, lines or Lines("load", peak="load"), frame, figure)
+    figure = Figure(figsize=(9, height(len(traces))))
+    sheet = Sheet(figure, 0.0, height(len(traces)))
+    each(traces, lines or Lines("load", peak="load"), frame, sheet)
     figure.draw_without_rendering()
     return figure
+
+
+def labels(figure: Figure) -> tuple[str, ...]:
+    """What stands under all panels and beside them."""
+    return tuple(text.get_text() for text in figure.texts)
 
 
 def legend(figure: Figure) -> list[str]:
@@ -35,8 +40,7 @@ def test_all_panels_have_the_same_axes() -> None:
     figure = drawn(trace(0, 1, 5), trace(1, 2, 20))
     assert len({(axes.get_xlim(), axes.get_ylim()) for axes in figure.axes}) == 1
     assert figure.axes[0].get_ylim()[1] > 20
-    assert figure.get_supylabel() == "Attempts, per second"
-    assert figure.get_supxlabel() == "Time (seconds)"
+    assert labels(figure) == ("Time (seconds)", "Attempts, per second")
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8, 11])
@@ -50,6 +54,15 @@ def test_every_policy_has_its_panel_and_every_column_its_times(count: int) -> No
         assert axes.xaxis.get_tick_params()["labelbottom"]
 
 
+def test_a_long_label_is_wrapped_beside_a_single_panel() -> None:
+    long = Curve("attempts that wait for a worker", "1/s", np.arange(5.0), np.arange(5.0))
+    figure = drawn(Trace("one", 0, {"load": long}))
+    assert labels(figure)[1] == "Attempts that wait for a\nworker, per second"
+    panel = figure.axes[0].get_tightbbox()
+    assert panel is not None
+    assert figure.texts[1].get_window_extent().x1 < panel.x0
+
+
 @pytest.mark.parametrize("count", [1, 3, 8])
 def test_no_words_lie_over_each_other(count: int) -> None:
     names = (f"a policy with a long name, number {n}, that goes on and on" for n in range(count))
@@ -57,15 +70,15 @@ def test_no_words_lie_over_each_other(count: int) -> None:
         Trace(name, n, {"load": curve(0, 12_345.0), "capacity": curve(200, 200)})
         for n, name in enumerate(names)
     ]
-    panels: list[Axes] = []
+    figures: list[Figure] = []
 
-    def draw(sheet: FigureBase) -> None:
+    def draw(sheet: Sheet) -> None:
         each(traces, Lines("load", against="capacity", peak="load"), FRAME, sheet)
-        panels.extend(sheet.findobj(Axes))
+        figures.append(sheet.figure)
 
     rendered([Picture("Panels", "", height(count), draw)], "png")
-    assert len(panels) == count
-    for axes in panels:
+    assert len(figures[0].axes) == count
+    for axes in figures[0].axes:
         # matplotlib has no public way to the three titles of a panel.
         left, right = (getattr(axes, f"_{side}_title") for side in ("left", "right"))
         assert left.get_window_extent().x1 < right.get_window_extent().x0
@@ -74,7 +87,7 @@ def test_no_words_lie_over_each_other(count: int) -> None:
 def test_very_different_peaks_get_a_log_scale_and_it_is_said() -> None:
     figure = drawn(trace(0, 0, 10_000, 0), trace(1, 3, 3, 3))
     assert figure.axes[0].get_yscale() == "log"
-    assert figure.get_supylabel() == "Attempts, per second (log scale)"
+    assert labels(figure)[1] == "Attempts, per second (log scale)"
     assert drawn(trace(0, 100), trace(1, 3)).axes[0].get_yscale() == "linear"
 
 
@@ -91,7 +104,7 @@ def test_the_peak_of_another_line_says_which() -> None:
     told = [axes.get_title(loc="right") for axes in figure.axes]
     assert told == ["offered: peak 60 per second", ""]
     assert figure.axes[0].get_ylim()[1] > 60
-    assert figure.get_supylabel() == "Per second"
+    assert labels(figure)[1] == "Per second"
 
 
 def test_the_legend_explains_each_kind_of_line_and_the_shade() -> None:
@@ -117,9 +130,9 @@ def test_a_policy_without_the_curve_has_an_empty_panel() -> None:
 
 
 def test_all_lines_in_one_panel_have_their_names_beside_it() -> None:
-    figure = Figure(layout="constrained")
+    figure = Figure(figsize=(9, 4))
     limit = curve(0, 9, label="the limit")
-    together([trace(0, 0, 5), trace(1, 0, 8)], "load", limit, FRAME, figure)
+    together([trace(0, 0, 5), trace(1, 0, 8)], "load", limit, FRAME, Sheet(figure, 0.0, 4.0))
     figure.draw_without_rendering()
     (axes,) = figure.axes
     told = axes.get_legend()
@@ -130,8 +143,8 @@ def test_all_lines_in_one_panel_have_their_names_beside_it() -> None:
 
 
 def test_no_line_at_all_in_one_panel_says_so() -> None:
-    figure = Figure(layout="constrained")
-    together([Trace("none", 0, {})], "load", None, FRAME, figure)
+    figure = Figure(figsize=(9, 4))
+    together([Trace("none", 0, {})], "load", None, FRAME, Sheet(figure, 0.0, 4.0))
     assert [text.get_text() for text in figure.axes[0].texts] == ["nothing to show"]
 
 

@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import matplotlib.style
-from matplotlib.figure import Figure, FigureBase
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tarry.sim.palette import FAINT, GRID, INK
 
@@ -24,8 +27,14 @@ WIDTH = 9.0
 GAP = 0.2
 """Between two pictures on a sheet, in inches."""
 
-MARGIN = 0.08
-"""Around every part of a sheet, in inches."""
+TITLE = 0.35
+"""The height of the title over a picture, in inches."""
+
+MARGIN = 0.1
+"""At the edges of a sheet, in inches."""
+
+BETWEEN = 0.1
+"""Between a row of panels and the next, in inches."""
 
 DOTS = 150
 """Of a PNG, per inch."""
@@ -41,8 +50,6 @@ STYLE = {
     "axes.titlecolor": INK,
     "axes.titlelocation": "left",
     "axes.titlesize": 9.5,
-    "figure.titlesize": 12.0,
-    "figure.titleweight": "bold",
     "grid.color": GRID,
     "grid.linewidth": 0.8,
     "legend.fontsize": 8.5,
@@ -66,7 +73,81 @@ KINDS: dict[str, Kind] = {".svg": "svg", ".png": "png"}
 UNWRITABLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 """Kinds of signs that a font has no shape for, or that XML forbids."""
 
+_XML_ONLY = re.compile(r'<metadata>.*?</metadata>\s*| xmlns(?::\w+)?="[^"]*"', re.DOTALL)
 _NAMED = re.compile(r'(\bid="|\burl\(#|\bhref="#)')
+
+
+class Sheet:
+    """The part of a figure that one picture gets, from `bottom` to `top` in inches.
+
+    Places are worked out from the sizes of the words. matplotlib's own solver of layouts is not
+    used: its answers differ in the last digit from call to call.
+    """
+
+    def __init__(self, figure: Figure, bottom: float, top: float) -> None:
+        self.figure = figure
+        self._bottom, self._top = bottom, top
+
+    def panels(self, rows: int = 1, columns: int = 1) -> list[Axes]:
+        """Panels on shared axes, row by row."""
+        grid = self.figure.add_gridspec(rows, columns)
+        return list(grid.subplots(sharex=True, sharey=True, squeeze=False).flat)
+
+    def fit(
+        self,
+        panels: Sequence[Axes],
+        columns: int = 1,
+        *,
+        left: float = 0.0,
+        foot: float = 0.0,
+        head: float = 0.0,
+    ) -> None:
+        """Let panels with all their words fill the sheet, but for what is kept free, in inches."""
+        rows = len(panels) // columns
+        for _ in range(2):  # other sizes may mean other numbers beside the axes: look again
+            around = np.array([_overhang(axes) for axes in panels]).reshape(rows, columns, 4)
+            before, after = around[..., 0].max(axis=0), around[..., 1].max(axis=0)
+            under, over = around[..., 2].max(axis=1), around[..., 3].max(axis=1)
+            wide = self.width - left - 2 * MARGIN - before.sum() - after.sum() - GAP * (columns - 1)
+            high = self.height - foot - head - MARGIN - under.sum() - over.sum()
+            size = wide / columns / self.width, high / rows / self.figure.get_figheight()
+            for place, axes in enumerate(panels):
+                row, column = divmod(place, columns)
+                x = (
+                    before[: column + 1].sum()
+                    + after[:column].sum()
+                    + column * (wide / columns + GAP)
+                )
+                y = under[row:].sum() + over[row + 1 :].sum() + (rows - 1 - row) * high / rows
+                axes.set_position((*self._at(MARGIN + left + x, foot + y), *size))
+
+    def write(self, x: float, y: float, words: str, **look: Any) -> None:  # noqa: ANN401  matplotlib's
+        """Write at a place of the sheet, in inches from its lower left corner."""
+        self.figure.text(*self._at(x, y), words, **look)
+
+    def explain(self, handles: Sequence[Artist]) -> None:
+        """Put a legend on top of the sheet."""
+        self.figure.legend(
+            handles=handles,
+            loc="upper left",
+            bbox_to_anchor=self._at(MARGIN, self.height),
+            ncols=len(handles),
+            borderaxespad=0,
+            borderpad=0.2,
+        )
+
+    @property
+    def height(self) -> float:
+        """In inches."""
+        return self._top - self._bottom
+
+    @property
+    def width(self) -> float:
+        """In inches."""
+        return self.figure.get_figwidth()
+
+    def _at(self, x: float, y: float) -> tuple[float, float]:
+        return x / self.width, (self._bottom + y) / self.figure.get_figheight()
 
 
 class Picture(NamedTuple):
@@ -75,7 +156,7 @@ class Picture(NamedTuple):
     title: str
     caption: str
     height: float
-    draw: Callable[[FigureBase], None]
+    draw: Callable[[Sheet], None]
 
 
 def save(path: Path, pictures: Sequence[Picture]) -> None:
@@ -94,20 +175,22 @@ def kind_of(path: Path) -> Kind:
 def inline_svg(picture: Picture, prefix: str) -> str:
     """A picture as an element of an HTML page; `prefix` keeps its ids apart from all others."""
     text = rendered([picture], "svg").decode()
-    element = text[text.index("<svg") :]
+    element = _XML_ONLY.sub("", text[text.index("<svg") :]).replace("xlink:href", "href")
     return _NAMED.sub(rf"\g<1>{prefix}-", element).strip()
 
 
 def rendered(pictures: Sequence[Picture], kind: Kind) -> bytes:
     """The bytes of a file with these pictures under each other."""
-    heights = [picture.height for picture in pictures]
+    whole = sum(picture.height for picture in pictures) + GAP * (len(pictures) - 1)
     with _style():
-        figure = Figure(figsize=(WIDTH, sum(heights) + GAP * (len(heights) - 1)), dpi=DOTS)
-        figure.set_layout_engine("constrained", w_pad=MARGIN, h_pad=MARGIN)
-        parts = figure.subfigures(len(pictures), squeeze=False, height_ratios=heights)
-        for part, picture in zip(parts[:, 0], pictures, strict=True):
-            part.suptitle(picture.title, x=0.01, ha="left")
-            picture.draw(part)
+        figure = Figure(figsize=(WIDTH, whole), dpi=DOTS)
+        top = whole
+        for picture in pictures:
+            bottom = top - picture.height
+            title = Sheet(figure, top - TITLE, top)
+            title.write(MARGIN, TITLE / 2, picture.title, va="center", size=12, weight="bold")
+            picture.draw(Sheet(figure, bottom, top - TITLE))
+            top = bottom - GAP
         file = BytesIO()
         figure.savefig(file, format=kind, metadata=_undated(kind))
     return file.getvalue()
@@ -117,6 +200,16 @@ def short(name: str, longest: int = 40) -> str:
     """A name that fits over a panel, with no sign in it that cannot be written."""
     told = " ".join("".join(map(_writable, name)).split())
     return told if len(told) <= longest else f"{told[: longest - 1].rstrip()}…"
+
+
+def _overhang(axes: Axes) -> tuple[float, float, float, float]:
+    """How far the words of a panel reach to its left, right, bottom and top, in inches."""
+    words, frame = axes.get_tightbbox(), axes.get_window_extent()
+    if words is None:  # it is not shown
+        return 0.0, 0.0, 0.0, 0.0
+    found = frame.x0 - words.x0, words.x1 - frame.x1, frame.y0 - words.y0, words.y1 - frame.y1
+    left, right, under, over = (max(0.0, dots) / axes.figure.dpi for dots in found)
+    return left, right, under + BETWEEN, over
 
 
 def _writable(sign: str) -> str:

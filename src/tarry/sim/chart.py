@@ -6,10 +6,9 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import FigureBase
 
 from tarry.core.value import Value
-from tarry.sim.canvas import Picture, inline_svg, save
+from tarry.sim.canvas import Picture, Sheet, inline_svg, save
 from tarry.sim.palette import FAINT
 from tarry.sim.panels import Frame, Lines, Trace, each, height, together
 from tarry.sim.run import Curve
@@ -46,7 +45,7 @@ VIEWS = (
     View(
         Lines("queue", peak="queue"),
         "The queue at the server",
-        "Requests waiting at the server.",
+        "Attempts that wait for a worker, some of them for a client that has gone.",
     ),
     View(
         Lines("arrivals", beside="rate", against="capacity", peak="arrivals"),
@@ -117,7 +116,7 @@ def _frame(study: Study, traces: Sequence[Trace]) -> Frame:
     last = max((float(some[-1]) for some in times if len(some)), default=0.0)
     if first >= 0:
         shades, shaded = _trouble(study)
-        return Frame(0.0, last if last > 0 else 1.0, shades=shades, shaded=shaded)
+        return Frame(0.0, last * 1.01 if last > 0 else 1.0, shades=shades, shaded=shaded)
     end = min(last, _story(study)) if last > 0 else -first
     return Frame(
         max(first, -end / 2),
@@ -169,5 +168,6 @@ def _empty(study: Study) -> Picture:
     return Picture(study.storm.name, "No run was completed.", ONE, _say_nothing)
 
 
-def _say_nothing(sheet: FigureBase) -> None:
-    sheet.text(0.5, 0.5, "no run was completed: nothing to show", ha="center", color=FAINT)
+def _say_nothing(sheet: Sheet) -> None:
+    said = "no run was completed: nothing to show"
+    sheet.write(sheet.width / 2, sheet.height / 2, said, ha="center", color=FAINT)

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 
 from matplotlib.axes import Axes
-from matplotlib.figure import FigureBase
 from matplotlib.ticker import MaxNLocator
 
 from tarry.core.explain import Row, schedule
 from tarry.core.policy import Policy
-from tarry.sim.canvas import Picture, short
+from tarry.sim.canvas import Picture, Sheet, short
 from tarry.sim.palette import COLOURS, FAINT, INK
 from tarry.sim.scale import set_scale
 
@@ -30,16 +29,18 @@ def envelope(policy: Policy, name: str, attempts: int | None = None) -> Picture:
         f"Wait before each attempt: {short(name)}",
         "The least, the typical and the most wait before each attempt after the first."
         " Typical is with every draw in the middle; attempts take no time here.",
-        HEIGHT,
+        HEIGHT if rows else HEIGHT / 3,
         partial(_draw, rows),
     )
 
 
-def _draw(rows: Sequence[Row], sheet: FigureBase) -> None:
+def _draw(rows: Sequence[Row], sheet: Sheet) -> None:
     if not rows:
-        sheet.text(0.5, 0.5, "one attempt, no wait", ha="center", color=FAINT)
+        sheet.write(
+            sheet.width / 2, sheet.height / 2, "one attempt, no wait", ha="center", color=FAINT
+        )
         return
-    axes = sheet.subplots()
+    (axes,) = sheet.panels()
     axes.set_xlabel("Attempt (number, the first is 1)")
     floor, top, log = _scale(rows)
     set_scale(axes, floor, top, log=log)
@@ -53,6 +54,7 @@ def _draw(rows: Sequence[Row], sheet: FigureBase) -> None:
     axes.legend(
         handles=[handle for _, handle in top_first], loc="upper left", bbox_to_anchor=(1.01, 1.02)
     )
+    sheet.fit([axes])
 
 
 def _scale(rows: Sequence[Row]) -> tuple[float, float, bool]:

@@ -5,17 +5,16 @@ Nothing here knows a model: it draws the curves it is given, under the names it 
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from textwrap import fill
+from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import FigureBase
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from tarry.core.value import Value
-from tarry.sim.canvas import short
+from tarry.sim.canvas import MARGIN, Sheet, short
 from tarry.sim.palette import FAINT, INK, SHADE, Stroke, stroke
 from tarry.sim.run import Curve, Floats
 from tarry.sim.scale import amount, set_scale
@@ -23,7 +22,7 @@ from tarry.sim.scale import amount, set_scale
 PANEL = 1.35
 """The height of a panel, in inches."""
 
-AROUND = 1.15
+AROUND = 1.35
 """The height of title, legend and time axis together, in inches."""
 
 LONGEST = {1: 50, 2: 26, 3: 16}
@@ -79,12 +78,11 @@ def height(count: int) -> float:
     return PANEL * (1.5 if rows == 1 else rows) + AROUND
 
 
-def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: FigureBase) -> None:
+def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: Sheet) -> None:
     """Draw one panel for each policy, all on the same axes."""
     columns = _columns(len(traces))
     rows = -(-len(traces) // columns)
-    grid = sheet.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    panels: list[Axes] = list(grid.flat)
+    panels = sheet.panels(rows, columns)
     for empty, above in zip(panels[len(traces) :], panels[len(traces) - columns :], strict=False):
         empty.set_visible(False)
         above.tick_params(labelbottom=True)
@@ -93,28 +91,32 @@ def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: FigureBase)
         _rule(axes, frame, floor, top, log=log)
         _panel(axes, trace, lines, frame, floor)
         axes.set_title(short(trace.name, LONGEST[columns]), loc="left")
-    sheet.supxlabel(frame.time, fontsize=9)
     several = _first(traces, lines.beside) is not None
-    said = _scaled(_first(traces, lines.main), log=log, several=several)
-    sheet.supylabel(fill(said, 28 if rows == 1 else 60), fontsize=9)
+    said = wrap(_scaled(_first(traces, lines.main), log=log, several=several), 26 * rows)
     keys = _keys(traces, lines, frame)
     if len(keys) > 1:
-        sheet.legend(handles=keys, loc="outside upper right", ncols=len(keys))
+        sheet.explain(keys)
+    foot, left, head = 0.24, 0.08 + 0.15 * len(said), 0.25 if len(keys) > 1 else 0.0
+    sheet.fit(panels, columns, left=left, foot=foot, head=head)
+    sheet.write(sheet.width / 2, 0.1, frame.time, ha="center", va="bottom", size=9)
+    middle = (sheet.height - head + foot) / 2
+    sheet.write(
+        *(MARGIN, middle, "\n".join(said)), rotation=90, ha="left", va="center", ma="center", size=9
+    )
 
 
 def together(
-    traces: Sequence[Trace], main: str, limit: Curve | None, frame: Frame, sheet: FigureBase
+    traces: Sequence[Trace], main: str, limit: Curve | None, frame: Frame, sheet: Sheet
 ) -> None:
     """Draw one line for each policy in one panel, with the legend beside it."""
-    axes = sheet.subplots()
+    (axes,) = sheet.panels()
     top = max([*(_peak(trace, main, frame) for trace in traces), 0.0]) or 1.0
     _rule(axes, frame, 0.0, top * 1.06, log=False)
     _thin(axes, limit, frame, AGAINST)
     for trace in traces:
         colour, dashes, marker = stroke(trace.number)
-        seconds, values = cut(trace.curves.get(main), frame)
         axes.plot(
-            *(seconds, values),
+            *cut(trace.curves.get(main), frame),
             color=colour,
             linewidth=1.8,
             dashes=dashes or (None, None),
@@ -129,6 +131,7 @@ def together(
     axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), handlelength=4)
     if not any(_has(trace, main, frame) for trace in traces):
         _nothing(axes)
+    sheet.fit([axes])
 
 
 def cut(curve: Curve | None, frame: Frame) -> tuple[Floats, Floats]:
