@@ -12,6 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tarry.core import checks
+from tarry.errors import ScenarioError
 from tarry.sim.run import Floats
 from tarry.sim.tally import ENOUGH
 
@@ -64,8 +66,16 @@ def sweep(  # noqa: PLR0913  one argument a setting
     `retries` is how many a request may have, `allowed` how many all may have together, as a share
     of the requests (a budget).
     """
-    given = np.broadcast_arrays(loads, retries, allowed, slowdown, speed)
-    load, limit, share, lasts, slow = (np.ravel(part).astype(float) for part in given)
+    timeout = checks.positive_seconds("timeout", timeout)
+    watch = checks.seconds("watch", watch)
+    given = np.broadcast_arrays(
+        _settings("loads", loads, above=0.0),
+        _settings("retries", retries),
+        _settings("allowed", allowed),
+        _settings("slowdown", slowdown),
+        _settings("speed", speed, above=0.0),
+    )
+    load, limit, share, lasts, slow = (np.ravel(part) for part in given)
     flow = _Flow(load, limit, share, late=STEPS, back=max(1, round(wait / timeout * STEPS)))
     drained, recovery = (np.full(load.shape, math.inf) for _ in range(2))
     step = timeout / STEPS
@@ -75,8 +85,18 @@ def sweep(  # noqa: PLR0913  one argument a setting
         in_time = flow.advance(np.where(after < 0, slow, 1.0) * step, step)
         _note(drained, after + step, flow.came - flow.done < TINY)
         _note(recovery, after + step - timeout, in_time >= ENOUGH)
+        if np.isfinite(drained).all() and np.isfinite(recovery).all():
+            break
     shape = given[0].shape
-    return Sweep(drained.reshape(shape), recovery.reshape(shape))
+    return Sweep(drained.round(9).reshape(shape), recovery.round(9).reshape(shape))
+
+
+def _settings(name: str, value: npt.ArrayLike, *, above: float | None = None) -> Floats:
+    """One setting of all points, as an array of numbers that make sense."""
+    found = np.asarray(value, dtype=float)
+    if not (found >= 0).all() or (above is not None and (found <= above).any()):
+        raise ScenarioError(name, value, "0 or more" if above is None else f"above {above:g}")
+    return found
 
 
 def _note(moments: Floats, after: Floats, holds: npt.NDArray[np.bool_]) -> None:
