@@ -135,7 +135,7 @@ def test_a_number_of_attempts_is_one_or_more(plain: Path, attempts: str) -> None
 def test_the_help_names_the_options_and_the_exit_codes() -> None:
     told = run("--help")
     assert told.exit_code == 0
-    for word in ("--json", "--attempts N", "POLICY", "Exit codes: 0,", "2, the file"):
+    for word in ("--json", "--plot", "--attempts N", "POLICY", "Exit codes: 0,", "2, the file"):
         assert word in told.stdout
 
 
@@ -147,3 +147,33 @@ def test_a_policy_with_very_many_attempts_shows_a_hundred_retries(tmp_path: Path
     told = run(path, "--attempts", "20000")
     assert told.exit_code == 2
     assert "10000" in told.stderr
+
+
+def test_a_picture_of_the_waits_is_written_beside_what_is_printed(
+    plain: Path, tmp_path: Path
+) -> None:
+    told = run(plain, "--plot", tmp_path / "waits.svg", "--attempts", "3")
+    assert told.exit_code == 0
+    assert told.stdout == run(plain, "--attempts", "3").stdout
+    words = [text for text in (tmp_path / "waits.svg").read_text().split("</text>") if text]
+    shown = [text.rpartition(">")[2] for text in words]
+    assert "Wait before each attempt: orders" in shown
+    assert {"2", "3"} <= set(shown)
+    assert "4" not in shown
+
+
+def test_a_picture_of_a_policy_without_a_name_has_the_name_of_its_file(tmp_path: Path) -> None:
+    path = written(tmp_path, Policy(attempts=3))
+    assert run(path, "--plot", tmp_path / "waits.svg", "--json").exit_code == 0
+    assert "Wait before each attempt: policy<" in (tmp_path / "waits.svg").read_text()
+    assert run(path, "--plot", tmp_path / "waits.png").exit_code == 0
+    assert (tmp_path / "waits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_that_cannot_be_written_is_said_before_anything_is_printed(
+    plain: Path, tmp_path: Path
+) -> None:
+    told = run(plain, "--plot", tmp_path / "waits.pdf")
+    assert told.exit_code == 2
+    assert told.stdout == ""
+    assert told.stderr.endswith("it must be a name that ends in .png or .svg\n")

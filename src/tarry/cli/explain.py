@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tarry.cli.extras import needed_for
 from tarry.cli.policy_file import read_policy
 from tarry.core.codec import to_dict
 from tarry.core.duration import spoken
@@ -26,7 +27,13 @@ NOTHING = Range(0.0, 0.0, 0.0)
     metavar="N",
     help="Show up to N attempts (10,000 at most).",
 )
-def explain(policy_file: Path, *, as_json: bool, attempts: int | None) -> None:
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE.png|svg",
+    help="Write a picture of the waits.",
+)
+def explain(policy_file: Path, *, as_json: bool, attempts: int | None, plot: Path | None) -> None:
     """Show the waits of POLICY, a .toml or .json file.
 
     For each attempt after the first: the least, typical and most wait before it, and the same of
@@ -34,6 +41,10 @@ def explain(policy_file: Path, *, as_json: bool, attempts: int | None) -> None:
     """
     policy = read_policy(policy_file)
     rows = schedule(policy, attempts)
+    if plot:
+        with needed_for("--plot"):
+            from tarry.cli.pictures import waits_to  # noqa: PLC0415  it needs the extra
+        waits_to(plot)(policy, policy.name or policy_file.stem, attempts)
     if as_json:
         click.echo(json.dumps(_document(policy, rows), indent=2, ensure_ascii=False))
         return

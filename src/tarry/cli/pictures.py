@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tarry.cli.extras import needed_for
 from tarry.cli.policy_file import BadFile
+from tarry.core.policy import Policy
 from tarry.sim.study import Study
 
 Write = Callable[[Study], None]
@@ -17,7 +18,7 @@ def report_to(path: Path, command: str) -> Write:
     _check("--report", path, (".html", ".htm"))
     with needed_for("--report"):
         from tarry.sim.report import write_report  # noqa: PLC0415  it needs the extra
-    return partial(_written, path, lambda study: write_report(path, study, command))
+    return lambda study: _written(path, partial(write_report, path, study, command))
 
 
 def plot_to(path: Path) -> Write:
@@ -25,7 +26,16 @@ def plot_to(path: Path) -> Write:
     _check("--plot", path, (".png", ".svg"))
     with needed_for("--plot"):
         from tarry.sim.chart import write_plot  # noqa: PLC0415  it needs the extra
-    return partial(_written, path, lambda study: write_plot(path, study))
+    return lambda study: _written(path, partial(write_plot, path, study))
+
+
+def waits_to(path: Path) -> Callable[[Policy, str, int | None], None]:
+    """Write the waits of a policy, under a name and up to an attempt, as a picture to the path."""
+    _check("--plot", path, (".png", ".svg"))
+    with needed_for("--plot"):
+        from tarry.sim.canvas import save  # noqa: PLC0415  it needs the extra
+        from tarry.sim.envelope import envelope  # noqa: PLC0415  likewise
+    return lambda *waits: _written(path, partial(save, path, [envelope(*waits)]))
 
 
 def _check(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
@@ -40,8 +50,8 @@ def _check(option: str, path: Path, suffixes: tuple[str, ...]) -> None:
     raise BadFile(f"{option!r} is {str(path)!r}; it must be {wanted}")
 
 
-def _written(path: Path, write: Write, study: Study) -> None:
+def _written(path: Path, write: Callable[[], None]) -> None:
     try:
-        write(study)
+        write()
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}; it could not be written") from None
