@@ -88,8 +88,8 @@ def test_a_setting_that_cannot_be_is_refused(key: str, value: object, wanted: st
     ("changes", "field", "wanted"),
     [
         ({"outage": 5, "slowdown": 5}, "slowdown", "left out: there is an outage already"),
-        ({"discipline": "deadline"}, "discipline", "another one, or timeout be given"),
-        ({"discipline": "feasible"}, "discipline", "another one, or timeout be given"),
+        ({"discipline": "deadline"}, "discipline", "another one, unless timeout is given"),
+        ({"discipline": "feasible"}, "discipline", "another one, unless timeout is given"),
         ({"warmup": 0, "watch": 0}, "watch", "above 0: nothing would happen"),
         ({"watch": 1e6}, "load", "less: 50,001,000 requests in 1.00002e+06 s are more than "),
     ],

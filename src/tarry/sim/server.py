@@ -9,7 +9,6 @@ is whether the service comes back.
 
 import math
 from collections.abc import Mapping
-from typing import get_args
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from tarry.core.value import Value, settle
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.chance import Chance
 from tarry.sim.hops import Hop
-from tarry.sim.queueing import Discipline
+from tarry.sim.queueing import DISCIPLINES, Discipline
 from tarry.sim.run import Contestant, Measure, Run
 from tarry.sim.serving import Desk, Serving
 from tarry.sim.tally import MEASURES, Seconds, Times, Trace, curves, metrics
@@ -183,7 +182,9 @@ class Server(Value):
         if self.outage is not None and self.slowdown is not None:
             raise ScenarioError("slowdown", self.slowdown, "left out: there is an outage already")
         if self.discipline in ("deadline", "feasible") and self.timeout is None:
-            raise ScenarioError("discipline", self.discipline, "another one, or timeout be given")
+            raise ScenarioError(
+                "discipline", self.discipline, "another one, unless timeout is given"
+            )
         if self.times.end == 0:
             raise ScenarioError("watch", self.watch, "above 0: nothing would happen")
         if self._requests > MOST_REQUESTS:
@@ -245,9 +246,8 @@ def _some_seconds(field: str, value: object) -> float | None:
 
 
 def _discipline(value: Discipline) -> Discipline:
-    known = get_args(Discipline)
-    if value not in known:
-        raise PolicyError("discipline", value, f"one of {', '.join(known)}")
+    if value not in DISCIPLINES:
+        raise PolicyError("discipline", value, f"one of {', '.join(DISCIPLINES)}")
     return value
 
 
