@@ -151,3 +151,16 @@ def test_empty_curves_can_be_drawn(tmp_path: Path) -> None:
     empty = {name: Curve(name, "1/s", none, none) for name in BACKLOG}
     write_plot(tmp_path / "empty.svg", held(result("one", empty, None), waiting=10))
     assert words((tmp_path / "empty.svg").read_bytes()).count("nothing to show") == 2
+
+
+def test_a_long_thin_tail_of_arrivals_is_cut_off_and_that_is_said() -> None:
+    tail = np.concatenate([np.full(100, 50.0), np.full(900, 0.01)])
+    curves = {"arrivals": Curve("arrivals", "arrivals per 1 s", np.arange(1000.0), tail)}
+    ((_, svg),) = figures(held(result("one", curves, None)))
+    told = words(svg)
+    assert "Time (seconds); the last 1% of arrivals may come later" in told
+    assert "80" in told
+    assert "200" not in told
+    nothing = {"arrivals": Curve("arrivals", "", np.arange(1000.0), np.zeros(1000))}
+    ((_, svg),) = figures(held(result("one", curves, None), result("none", nothing, None)))
+    assert "200" not in words(svg)

@@ -89,6 +89,9 @@ def test_very_different_peaks_get_a_log_scale_and_it_is_said() -> None:
     assert figure.axes[0].get_yscale() == "log"
     assert labels(figure)[1] == "Attempts, per second (log scale)"
     assert drawn(trace(0, 100), trace(1, 3)).axes[0].get_yscale() == "linear"
+    beside = Lines("load", beside="offered")
+    many = curve(5_000, 6_000, label="offered")
+    assert drawn(trace(0, 50, 60, offered=many), lines=beside).axes[0].get_yscale() == "log"
 
 
 def test_a_panel_tells_its_peak_from_second_0_on() -> None:

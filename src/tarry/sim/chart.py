@@ -26,6 +26,16 @@ LONG_AFTERWARDS = 3.0
 """The same when some never do: long enough to see it."""
 
 
+BEYOND = 1.01
+"""How far beyond its last point a curve's time goes on, so that a spike there is seen."""
+
+BULK = 0.99
+"""The share of the arrivals that is shown when the rest is long in coming."""
+
+CUT_FROM = 1.25
+"""How many times longer all arrivals must take than most of them for the tail to be cut off."""
+
+
 class View(Value):
     """A picture that can be made wherever the main curve is there."""
 
@@ -116,7 +126,11 @@ def _frame(study: Study, traces: Sequence[Trace]) -> Frame:
     last = max((float(some[-1]) for some in times if len(some)), default=0.0)
     if first >= 0:
         shades, shaded = _trouble(study)
-        return Frame(0.0, last * 1.01 if last > 0 else 1.0, shades=shades, shaded=shaded)
+        bulk = max((_bulk(trace) for trace in traces if "arrivals" in trace.curves), default=last)
+        if bulk < last / CUT_FROM:
+            time = f"Time (seconds); the last {1 - BULK:.0%} of arrivals may come later"
+            return Frame(0.0, bulk * BEYOND, time)
+        return Frame(0.0, last * BEYOND if last > 0 else 1.0, shades=shades, shaded=shaded)
     end = min(last, _story(study)) if last > 0 else -first
     return Frame(
         max(first, -end / 2),
@@ -125,6 +139,15 @@ def _frame(study: Study, traces: Sequence[Trace]) -> Frame:
         ((first, 0.0),),
         f"endpoint down (for {amount(-first)} s)",
     )
+
+
+def _bulk(trace: Trace) -> float:
+    """When nearly all of a policy's arrivals are over: a long tail would squeeze all the rest."""
+    _, _, seconds, values = trace.curves["arrivals"]
+    arrived = np.cumsum(values)
+    if not len(arrived) or not arrived[-1]:
+        return 0.0
+    return float(seconds[np.searchsorted(arrived, BULK * arrived[-1])])
 
 
 def _trouble(study: Study) -> tuple[tuple[tuple[float, float], ...], str]:

@@ -32,7 +32,7 @@ POINTS = 1500
 """How many points of a curve are drawn: more than a sheet has dots across."""
 
 LOG_FROM = 40.0
-"""How many times the smallest peak the largest must be for a scale in powers of ten."""
+"""How many times the lowest peak of a main line the highest of all lines is on a log scale."""
 
 DECADES = 5
 """How far down a scale in powers of ten goes at most."""
@@ -119,6 +119,7 @@ def together(
             *cut(trace.curves.get(main), frame),
             color=colour,
             linewidth=1.8,
+            drawstyle="steps-post",
             dashes=dashes or (None, None),
             marker=marker,
             markersize=5,
@@ -173,13 +174,13 @@ def _peak(trace: Trace, name: str, frame: Frame) -> float:
 
 def _scale(traces: Sequence[Trace], lines: Lines, frame: Frame) -> tuple[float, float, bool]:
     """Where the axis begins and ends, and whether it needs powers of ten to show everything."""
-    peaks = [_peak(trace, lines.main, frame) for trace in traces]
+    peaks = (_peak(trace, lines.main, frame) for trace in traces)
     names = (lines.main, lines.beside, lines.against)
     top = max((_peak(trace, name, frame) for trace in traces for name in names), default=0.0)
     if top <= 0:
         return 0.0, 1.0, False
     least = min((peak for peak in peaks if peak > 0), default=top)
-    if max(peaks) <= LOG_FROM * least:
+    if top <= LOG_FROM * least:
         return 0.0, top * 1.12, False
     return max(least / 50, top / 10**DECADES), top * 2, True
 
