@@ -1,7 +1,6 @@
 import json
 import math
 from collections.abc import Mapping
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -9,14 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarry.core.backoff import Exponential, Fixed
+from tarry.core.backoff import Fixed
 from tarry.core.breaker import BreakerRule
-from tarry.core.budget import QuotaRule, RatioRule
-from tarry.core.jitter import Full, NoJitter
+from tarry.core.budget import QuotaRule
 from tarry.core.policy import Policy
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.chance import Chance
-from tarry.sim.fluid import drain_time
 from tarry.sim.queueing import DISCIPLINES, Discipline
 from tarry.sim.run import Contestant
 from tarry.sim.server import Server
@@ -33,16 +30,6 @@ def metrics(server: Server, contestant: Contestant, seed: int = 1) -> Mapping[st
 def slowed(load: float, **changes: Any) -> Server:  # noqa: ANN401  any setting
     """A hundred attempts a second, of which a tenth for 20 s; clients wait for a second."""
     return Server(load=load, timeout=1, slowdown=20, **changes)
-
-
-def recoveries(server: Server, contestant: Contestant, seeds: range) -> list[float | None]:
-    return [metrics(server, contestant, seed)["recovery"] for seed in seeds]
-
-
-def mean_recovery(server: Server, contestant: Contestant, seeds: range) -> float:
-    return fmean(
-        math.inf if found is None else found for found in recoveries(server, contestant, seeds)
-    )
 
 
 # Settings
@@ -227,243 +214,3 @@ def test_every_run_adds_up(  # noqa: PLR0913  one argument a setting
     if trace.seconds.sent.size:
         assert trace.tries.sum() <= trace.seconds.sent[-1]
         assert trace.seconds.waiting.max() <= (math.inf if queue is None else queue)
-
-
-# Agreement with queueing theory
-
-
-def erlang_tail(load: float, seconds: float, workers: int = 10, rate: float = 10.0) -> float:
-    """P(T > t) of an M/M/c queue: a wait, which Erlang's C has some wait, and a service."""
-    offered = load * workers
-    full = offered**workers / math.factorial(workers) / (1 - load)
-    others = sum(offered**busy / math.factorial(busy) for busy in range(workers))
-    waits = full / (others + full)
-    spare = rate * workers * (1 - load)
-    served, waited = math.exp(-rate * seconds), math.exp(-spare * seconds)
-    if math.isclose(spare, rate):
-        both = (1 + rate * seconds) * served
-    else:
-        both = (spare * served - rate * waited) / (spare - rate)
-    return (1 - waits) * served + waits * both
-
-
-def erlang_quantile(load: float, share: float) -> float:
-    """How long all but this share take at most, by halving."""
-    low, high = 0.0, 60.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if erlang_tail(load, middle) > share else (low, middle)
-    return low
-
-
-def test_the_closed_form_is_the_published_one() -> None:
-    assert erlang_tail(0.5, 0.3) == pytest.approx(0.0502, abs=5e-5)
-    assert erlang_tail(0.7, 0.3) == pytest.approx(0.0553, abs=5e-5)
-    assert erlang_tail(0.9, 0.3) == pytest.approx(0.1497, abs=5e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("load", "watch"), [(0.5, 1_000), (0.7, 2_000), (0.9, 5_000)])
-def test_ten_workers_make_a_queue_as_erlang_has_it(load: float, watch: float) -> None:
-    tails, p99s = [], []
-    server = Server(load=load, watch=watch)
-    for seed in (5, 6, 7):
-        trace = server.play(ONCE, Chance(seed))
-        took = (trace.ended - trace.began)[trace.succeeded & (trace.began >= 20)]
-        tails.append(float((took > 0.3).mean()))
-        p99s.append(float(np.quantile(took, 0.99)))
-    assert fmean(tails) == pytest.approx(erlang_tail(load, 0.3), rel=0.05)
-    assert fmean(p99s) == pytest.approx(erlang_quantile(load, 0.01), rel=0.05)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("load", "seconds"), [(0.5, 16.0), (0.7, 40.0), (0.85, 100.0), (0.9, 160.0)]
-)
-def test_a_backlog_drains_as_the_fluid_law_says(load: float, seconds: float) -> None:
-    """Drained is when the line is empty, seen each second; back is a little before."""
-    assert drain_time(load, 0) == pytest.approx(seconds)
-    drained, recovered = [], []
-    for seed in range(1, 9):
-        run = slowed(load).simulate(ONCE, Chance(seed))
-        line = run.curves["queue"]
-        after = (line.seconds > 40) & (line.values == 0)
-        drained.append(float(line.seconds[after][0] - 40))
-        recovered.append(run.metrics["recovery"])
-    assert fmean(drained) == pytest.approx(seconds, rel=0.2)
-    assert fmean(found for found in recovered if found is not None) == pytest.approx(
-        seconds, rel=0.2
-    )
-
-
-# Metastable failure: FIFO, 1 s of patience, service at a tenth for 20 s
-
-
-SLOW = Exponential(1, cap=20)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "policy",
-    [
-        FOUR,
-        FOUR.replace(jitter=NoJitter()),
-        FOUR.replace(jitter=Full()),
-        FOUR.replace(backoff=SLOW),
-    ],
-    ids=["smooth", "none", "full", "slow"],
-)
-@pytest.mark.parametrize(("load", "watch"), [(0.3, 360), (0.5, 200), (0.7, 200), (0.85, 200)])
-def test_three_retries_keep_a_server_down_whatever_the_jitter(
-    policy: Policy, load: float, watch: float
-) -> None:
-    found = metrics(slowed(load, watch=watch), Contestant("", policy), seed=int(10 * load))
-    assert found["recovery"] is None
-    assert found["goodput"] == pytest.approx(0, abs=0.001)
-    assert found["amplification"] == pytest.approx(4, abs=0.15)
-    assert found["wasted"] == pytest.approx(1, abs=0.02)
-
-
-@pytest.mark.slow
-def test_below_a_quarter_of_the_capacity_three_retries_do_no_lasting_harm() -> None:
-    assert 40 < mean_recovery(slowed(0.2), RETRIES, range(1, 5)) < 70
-    assert mean_recovery(slowed(0.2), ONCE, range(1, 5)) < 2.5
-
-
-@pytest.mark.slow
-def test_with_a_quota_a_server_is_back_nearly_as_soon_as_without_retries() -> None:
-    seeds = range(1, 11)
-    quota = Contestant("quota", FOUR, QuotaRule())
-    assert mean_recovery(slowed(0.85), quota, seeds) <= 1.25 * mean_recovery(
-        slowed(0.85), ONCE, seeds
-    )
-
-
-@pytest.mark.slow
-def test_a_ratio_lets_a_server_come_back_late_or_at_high_load_not_at_all() -> None:
-    tenth, fifth = (Contestant("", FOUR, RatioRule(share)) for share in (0.1, 0.2))
-    seeds = range(1, 3)
-    assert 14 < mean_recovery(slowed(0.5), tenth, seeds) < 22
-    assert 18 < mean_recovery(slowed(0.5), fifth, seeds) < 28
-    assert 40 < mean_recovery(slowed(0.7), tenth, seeds) < 80
-    assert recoveries(slowed(0.85), fifth, seeds) == [None, None]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("cure", "latest"),
-    [
-        ({"discipline": "lifo"}, 2.0),
-        ({"queue": 50}, 0.5),  # half a second of work
-        ({"discipline": "feasible"}, 0.5),
-        ({"discipline": "codel"}, 2.0),
-        ({"cancels": True}, 2.0),
-    ],
-    ids=["lifo", "short queue", "feasible", "codel", "cancels"],
-)
-@pytest.mark.parametrize("load", [0.5, 0.85])
-def test_a_server_that_does_no_work_in_vain_is_back_at_once(
-    cure: dict[str, Any], latest: float, load: float
-) -> None:
-    found = metrics(slowed(load, watch=60, **cure), RETRIES)
-    assert found["recovery"] is not None
-    assert found["recovery"] <= latest
-    assert (found["goodput"] or 0) > 0.95
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [{"queue": 500}, {"discipline": "deadline"}])
-def test_a_long_queue_or_a_check_that_comes_too_late_is_no_cure(fault: dict[str, Any]) -> None:
-    found = metrics(slowed(0.7, watch=200, **fault), RETRIES)
-    assert found["recovery"] is None
-    assert found["wasted"] == pytest.approx(1, abs=0.02)
-
-
-# Layers, budgets, breakers in a total outage
-
-
-def dead(rate: float, outage: float = 60.0, **changes: Any) -> Server:  # noqa: ANN401  any setting
-    """So many requests a second, far below the capacity, until the server is gone for good."""
-    return Server(load=rate / 1_000, workers=100, outage=outage, watch=0, **changes)
-
-
-@pytest.mark.parametrize(("attempts", "layers", "product"), [(4, 1, 4), (4, 2, 16), (3, 2, 9)])
-def test_attempts_multiply_from_layer_to_layer(attempts: int, layers: int, product: int) -> None:
-    contestant = Contestant("", FOUR.replace(attempts=attempts))
-    found = metrics(dead(10, outage=30, layers=layers), contestant)
-    assert found["amplification"] == product
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("jitter", [NoJitter(), Full()])
-def test_three_layers_of_four_attempts_make_sixty_four_of_one(jitter: NoJitter | Full) -> None:
-    contestant = Contestant("", FOUR.replace(jitter=jitter))
-    assert metrics(dead(20, layers=3), contestant)["amplification"] == 64
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", [QuotaRule(), RatioRule()], ids=["quota", "ratio"])
-def test_with_budgets_three_layers_make_a_third_more_at_most(rule: QuotaRule | RatioRule) -> None:
-    contestant = Contestant("", FOUR, rule)
-    for seed in (1, 2, 3):
-        found = metrics(dead(100, layers=3), contestant, seed)["amplification"]
-        assert found is not None
-        assert 1 < found <= 1.35
-
-
-def test_if_layers_tell_each_other_only_the_first_one_retries() -> None:
-    assert metrics(dead(20, layers=3, guarded=True), RETRIES)["amplification"] == 4
-
-
-@pytest.mark.parametrize(
-    ("error_rate", "attempts", "layers"), [(0.5, 4, 3), (0.5, 2, 3), (0.8, 3, 2)]
-)
-def test_with_partial_failure_the_product_is_of_what_each_layer_sees(
-    error_rate: float, attempts: int, layers: int
-) -> None:
-    product, failing = 1.0, error_rate
-    for _ in range(layers):
-        product *= (1 - failing**attempts) / (1 - failing)
-        failing **= attempts
-    contestant = Contestant("", FOUR.replace(attempts=attempts))
-    server = Server(load=0.1, layers=layers, error_rate=error_rate, watch=400)
-    found = metrics(server, contestant)
-    assert found["amplification"] == pytest.approx(product, rel=0.05)
-    assert found["goodput"] == pytest.approx(1 - failing, abs=0.03)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("rule", "expected"),
-    [
-        (None, (4.0, 4.0, 4.0)),
-        (QuotaRule(500, 5), (2.67, 1.17, 1.02)),
-        (QuotaRule(500, 14), (1.58, 1.06, 1.006)),
-    ],
-    ids=["none", "500/5", "500/14"],
-)
-def test_a_quota_is_a_fixed_number_of_retries_for_an_outage(
-    rule: QuotaRule | None, expected: tuple[float, float, float]
-) -> None:
-    """Sixty seconds at 1, 10 and 100 requests a second, as published."""
-    contestant = Contestant("", FOUR, rule)
-    for rate, wanted in zip((1, 10, 100), expected, strict=True):
-        found = [metrics(dead(rate), contestant, seed)["amplification"] or 0 for seed in range(6)]
-        assert fmean(found) == pytest.approx(wanted, rel=0.1 if rate == 1 else 0.02)
-
-
-@pytest.mark.parametrize(
-    ("rule", "tripped_after"),
-    [(BreakerRule(), 1), (BreakerRule(failures=None, rate=0.5), 10)],
-    ids=["in a row", "rate"],
-)
-def test_behind_a_breaker_a_dead_server_is_left_alone(
-    rule: BreakerRule, tripped_after: int
-) -> None:
-    guarded = Contestant("", FOUR, None, rule)
-    server = Server(load=0.5, timeout=1, outage=60, watch=60)
-    found, sent = metrics(server, guarded), server.play(guarded, Chance(1)).seconds.sent
-    assert (found["amplification"] or 0) < 0.2
-    assert sent[79] - sent[19 + tripped_after] <= 3  # probes, of three thousand requests
-    assert found["recovery"] is not None
-    assert found["recovery"] <= 31  # found out by the next probe
