@@ -158,9 +158,21 @@ def test_a_long_thin_tail_of_arrivals_is_cut_off_and_that_is_said() -> None:
     curves = {"arrivals": Curve("arrivals", "arrivals per 1 s", np.arange(1000.0), tail)}
     ((_, svg),) = figures(held(result("one", curves, None)))
     told = words(svg)
-    assert "Time (seconds); the last 1% of arrivals may come later" in told
+    assert "Time (seconds); the last curve ends at 999 s" in told
     assert "80" in told
     assert "200" not in told
-    nothing = {"arrivals": Curve("arrivals", "", np.arange(1000.0), np.zeros(1000))}
-    ((_, svg),) = figures(held(result("one", curves, None), result("none", nothing, None)))
-    assert "200" not in words(svg)
+
+
+def test_a_policy_that_goes_on_and_on_leaves_room_for_the_others() -> None:
+    def lasting(seconds: float) -> Mapping[str, Curve]:
+        share = np.linspace(0, 1, 50)
+        return {"done": Curve("clients done", "share", share * seconds, share)}
+
+    results = (result(f"{end} s", lasting(end), None) for end in (5.0, 6.0, 500.0))
+    ((_, svg),) = figures(held(*results))
+    told = words(svg)
+    assert "Time (seconds); the last curve ends at 500 s" in told
+    assert "20" in told
+    assert "50" not in told
+    ((_, svg),) = figures(held(result("a", lasting(5.0), None), result("b", lasting(6.0), None)))
+    assert "Time (seconds)" in words(svg)

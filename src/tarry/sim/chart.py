@@ -29,11 +29,14 @@ LONG_AFTERWARDS = 3.0
 BEYOND = 1.01
 """How far beyond its last point a curve's time goes on, so that a spike there is seen."""
 
-BULK = 0.99
-"""The share of the arrivals that is shown when the rest is long in coming."""
+BULK = 0.97
+"""The share of a policy's arrivals that must be in the picture."""
 
-CUT_FROM = 1.25
-"""How many times longer all arrivals must take than most of them for the tail to be cut off."""
+FAR = 4.0
+"""How many times longer than a policy in the middle the longest is followed."""
+
+SLACK = 1.25
+"""How much more there is than what is shown before it is said."""
 
 
 class View(Value):
@@ -126,11 +129,11 @@ def _frame(study: Study, traces: Sequence[Trace]) -> Frame:
     last = max((float(some[-1]) for some in times if len(some)), default=0.0)
     if first >= 0:
         shades, shaded = _trouble(study)
-        bulk = max((_bulk(trace) for trace in traces if "arrivals" in trace.curves), default=last)
-        if bulk < last / CUT_FROM:
-            time = f"Time (seconds); the last {1 - BULK:.0%} of arrivals may come later"
-            return Frame(0.0, bulk * BEYOND, time)
-        return Frame(0.0, last * BEYOND if last > 0 else 1.0, shades=shades, shaded=shaded)
+        end = _end(traces)
+        time = "Time (seconds)"
+        if end < last / SLACK:
+            time += f"; the last curve ends at {amount(last)} s"
+        return Frame(0.0, end * BEYOND or 1.0, time, shades, shaded)
     end = min(last, _story(study)) if last > 0 else -first
     return Frame(
         max(first, -end / 2),
@@ -141,13 +144,21 @@ def _frame(study: Study, traces: Sequence[Trace]) -> Frame:
     )
 
 
+def _end(traces: Sequence[Trace]) -> float:
+    """When nearly all is over for most policies: one that goes on and on would squeeze the rest."""
+    ends = sorted(_bulk(trace) for trace in traces) or [0.0]
+    return min(ends[-1], FAR * ends[len(ends) // 2])
+
+
 def _bulk(trace: Trace) -> float:
-    """When nearly all of a policy's arrivals are over: a long tail would squeeze all the rest."""
-    _, _, seconds, values = trace.curves["arrivals"]
-    arrived = np.cumsum(values)
-    if not len(arrived) or not arrived[-1]:
-        return 0.0
-    return float(seconds[np.searchsorted(arrived, BULK * arrived[-1])])
+    """When nearly all arrivals are over, or when the last curve ends where none are counted."""
+    curve = trace.curves.get("arrivals")
+    if curve is None or not curve.values.any():
+        return max(
+            (float(one.seconds[-1]) for one in trace.curves.values() if len(one[2])), default=0.0
+        )
+    arrived = np.cumsum(curve.values)
+    return float(curve.seconds[np.searchsorted(arrived, BULK * arrived[-1])])
 
 
 def _trouble(study: Study) -> tuple[tuple[tuple[float, float], ...], str]:

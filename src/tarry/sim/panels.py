@@ -203,7 +203,8 @@ def _panel(axes: Axes, trace: Trace, lines: Lines, frame: Frame, floor: float) -
     colour = stroke(trace.number).colour
     _thin(axes, trace.curves.get(lines.beside), frame, BESIDE)
     seconds, values = cut(trace.curves[lines.main], frame)
-    axes.fill_between(seconds, floor, np.maximum(values, floor), color=colour, alpha=0.22, lw=0)
+    values = np.maximum(values, floor)  # a log scale has no 0: what is nothing lies on the floor
+    axes.fill_between(seconds, floor, values, color=colour, alpha=0.22, lw=0)
     axes.plot(seconds, values, color=colour, linewidth=1.3)
     _thin(axes, trace.curves.get(lines.against), frame, AGAINST)
     if lines.peak:
