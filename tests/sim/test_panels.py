@@ -165,7 +165,9 @@ def test_a_long_curve_is_drawn_with_few_points_but_all_its_height(
     assert np.all(np.diff(some) > 0)
 
 
-def test_only_what_is_in_the_frame_is_drawn() -> None:
+def test_only_what_is_in_the_frame_is_drawn_and_one_point_to_reach_its_edge() -> None:
     seconds, values = cut(curve(*range(11)), Frame(2.0, 4.0))
-    assert list(seconds) == [2, 3, 4]
-    assert list(values) == [2, 3, 4]
+    assert list(seconds) == [2, 3, 4, 5]
+    assert list(values) == [2, 3, 4, 5]
+    assert list(cut(curve(*range(11)), Frame(8.0, 20.0))[0]) == [8, 9, 10]
+    assert not len(cut(curve(*range(11)), Frame(11.0, 20.0))[0])

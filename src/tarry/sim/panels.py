@@ -136,12 +136,16 @@ def together(
 
 
 def cut(curve: Curve | None, frame: Frame) -> tuple[Floats, Floats]:
-    """The part of a curve in the frame, with few points but every rise and fall of it."""
+    """The part of a curve in the frame, with few points but every rise and fall of it.
+
+    One point beyond the end belongs to it, so that the line goes on to the edge.
+    """
     if curve is None:
         return np.empty(0), np.empty(0)
-    seconds, values = curve.seconds, curve.values
-    kept = np.isfinite(values) & (seconds >= frame.start) & (seconds <= frame.end)
-    seconds, values = seconds[kept], values[kept]
+    known = np.isfinite(curve.values) & (curve.seconds >= frame.start)
+    seconds, values = curve.seconds[known], curve.values[known]
+    beyond = int(np.searchsorted(seconds, frame.end, side="right")) + 1
+    seconds, values = seconds[:beyond], values[:beyond]
     if len(seconds) <= POINTS:
         return seconds, values
     return _thinned(seconds, values)
