@@ -176,3 +176,12 @@ def test_a_policy_that_goes_on_and_on_leaves_room_for_the_others() -> None:
     assert "50" not in told
     ((_, svg),) = figures(held(result("a", lasting(5.0), None), result("b", lasting(6.0), None)))
     assert "Time (seconds)" in words(svg)
+
+
+def test_a_picture_grows_with_its_legend() -> None:
+    def height(count: int) -> float:
+        results = (result(f"policy {n}", CONTENTION, None) for n in range(count))
+        return pictures(held(*results))[0].height
+
+    assert height(1) == height(8)
+    assert height(40) > 8

@@ -110,6 +110,14 @@ def test_the_peak_of_another_line_says_which() -> None:
     assert labels(figure)[1] == "Per second"
 
 
+def test_among_many_panels_there_is_no_room_for_the_peak_of_another_line() -> None:
+    traces = [trace(n, 1, 2, offered=curve(50, 60)) for n in range(11)]
+    told = drawn(*traces, lines=Lines("load", beside="offered", peak="offered"))
+    assert {axes.get_title(loc="right") for axes in told.axes} == {""}
+    told = drawn(*traces, lines=Lines("load", peak="load"))
+    assert told.axes[0].get_title(loc="right") == "peak 2 per second"
+
+
 def test_the_legend_explains_each_kind_of_line_and_the_shade() -> None:
     frame = Frame(-5.0, 10.0, shades=((-5.0, 0.0),), shaded="endpoint down")
     lines = Lines("load", beside="pace", against="capacity")

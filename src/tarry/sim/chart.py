@@ -18,6 +18,9 @@ from tarry.sim.study import RECOVERY, Study
 ONE = 3.8
 """The height of a picture with all policies in one panel, in inches."""
 
+KEY = 0.2
+"""The height of a line of its legend, in inches."""
+
 
 AFTERWARDS = 1.25
 """How many times the longest recovery is shown when every policy recovers."""
@@ -119,7 +122,8 @@ def _picture(view: View, study: Study, traces: Sequence[Trace], frame: Frame) ->
         return Picture(title, view.caption, height(len(traces)), draw)
     limit = _limit(study, traces) if main == "delivered" else None
     since = frame.replace(start=max(0.0, frame.start), shades=())
-    return Picture(view.title, view.caption, ONE, partial(together, traces, main, limit, since))
+    high = max(ONE, KEY * (len(traces) + 4))
+    return Picture(view.title, view.caption, high, partial(together, traces, main, limit, since))
 
 
 def _frame(study: Study, traces: Sequence[Trace]) -> Frame:

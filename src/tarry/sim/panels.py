@@ -87,6 +87,8 @@ def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: Sheet) -> N
         empty.set_visible(False)
         above.tick_params(labelbottom=True)
     floor, top, log = _scale(traces, lines, frame)
+    if columns == max(LONGEST) and lines.peak != lines.main:
+        lines = lines.replace(peak="")  # there is no room to say of what
     for axes, trace in zip(panels, traces, strict=False):
         _rule(axes, frame, floor, top, log=log)
         _panel(axes, trace, lines, frame, floor)
