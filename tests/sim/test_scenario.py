@@ -96,7 +96,8 @@ def test_guards_of_the_scenario_stand_before_every_policy_without_its_own() -> N
         ("model = 'servr'", "model", "servr", "(did you mean server?)"),
         (ROW + "cleints = 3", "cleints", 3, "(did you mean clients?)"),
         (ROW + "waiting = 3", "waiting", 3, "one of the keys model, about, policies, clients,"),
-        (ROW + "budget = {kind = 'quota'}", "budget", {"kind": "quota"}, "one of the keys"),
+        (ROW + "budget = {kind = 'quota'}", "budget", {"kind": "quota"}, "left out: contention"),
+        ("mode = 'server'", "mode", "server", "named model"),
         ("model = 'contention'", "clients", None, "a whole number, 1 or more"),
         ("model = 'contention'\nclients = 0", "clients", 0, "a whole number, 1 or more"),
         ("model = 'contention'\nclients = 1.5", "clients", 1.5, "a whole number, 1 or more"),
@@ -156,7 +157,7 @@ def test_what_is_wrong_in_a_policy_is_named_by_its_path(
 def test_a_guard_of_a_policy_needs_a_server_to_learn_from() -> None:
     error = refused(CROWD + "policies.a = {budget = {kind = 'quota'}}")
     assert error.field == "policies.a.budget"
-    assert error.wanted.startswith("one of the keys version, name, attempts")
+    assert error.wanted == "left out: timeline has no guards, model 'server' has"
 
 
 def test_broken_toml_is_named_by_its_line() -> None:

@@ -20,6 +20,7 @@ from tarry.core.codec import (
     table_of,
 )
 from tarry.core.format import UNLIMITED, WORD, Key
+from tarry.core.nearest import nearest
 from tarry.core.text import parse_toml
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.format import BREAKER, BUDGETS, FILE, MODELS
@@ -66,11 +67,10 @@ def _as_scenario(where: str = "") -> Iterator[None]:
 
 
 def _storm(document: Mapping[str, object], text: str, name: str) -> Storm:
-    model = document.get("model", MISSING)
-    if not isinstance(model, str) or model not in MODELS:
-        raise ScenarioError("model", model, f"one of {', '.join(MODELS)}{hint(model, MODELS)}")
+    model = _model(document)
     form = MODELS[model]
     guards = GUARDS if model == GUARDED else ()
+    _refuse_guards("", document, model)
     refuse_unknown("", document, (*COMMON, *form.keys, *guards))
     about = document.get("about", "")
     if not isinstance(about, str):
@@ -87,30 +87,44 @@ def _storm(document: Mapping[str, object], text: str, name: str) -> Storm:
         budget=_budget(document),
         breaker=_breaker(document),
     )
-    return storm.replace(contestants=tuple(_contestants(storm, document, guards)))
+    return storm.replace(contestants=tuple(_contestants(storm, document)))
 
 
-def _contestants(
-    storm: Storm, document: Mapping[str, object], guards: tuple[str, ...]
-) -> Iterator[Contestant]:
+def _model(document: Mapping[str, object]) -> str:
+    model = document.get("model", MISSING)
+    if isinstance(model, str) and model in MODELS:
+        return model
+    if model is MISSING and document and (meant := nearest("model", document)) is not None:
+        raise ScenarioError(meant, document[meant], "named model")
+    raise ScenarioError("model", model, f"one of {', '.join(MODELS)}{hint(model, MODELS)}")
+
+
+def _refuse_guards(where: str, table: Mapping[str, object], model: str) -> None:
+    """Say of a guard that it needs another model: it is no unknown key."""
+    for guard in GUARDS:
+        if guard in table and model != GUARDED:
+            wanted = f"left out: {model} has no guards, model {GUARDED!r} has"
+            raise ScenarioError(f"{where}{guard}", table[guard], wanted)
+
+
+def _contestants(storm: Storm, document: Mapping[str, object]) -> Iterator[Contestant]:
     for name, value in table_of("policies", document.get("policies", {})).items():
         table = table_of(f"policies.{name}", value)
+        _refuse_guards(f"policies.{name}.", table, storm.model)
         with _as_scenario(f"policies.{name}."):
-            contestant = _contestant(storm, name, table, guards)
+            contestant = _contestant(storm, name, table)
         storm.scenario.refuse(contestant)
         yield contestant
 
 
-def _contestant(
-    storm: Storm, name: str, table: Mapping[str, object], guards: tuple[str, ...]
-) -> Contestant:
+def _contestant(storm: Storm, name: str, table: Mapping[str, object]) -> Contestant:
     if name == PACED:
         if table:
             wanted = "an empty table: it stands for the lane's pacer, which has no settings"
             raise ScenarioError(f"policies.{PACED}", table, wanted)
         return Contestant(PACED, None)
-    policy = from_dict({key: value for key, value in table.items() if key not in guards})
-    own = {key: value for key, value in table.items() if key in guards}
+    policy = from_dict({key: value for key, value in table.items() if key not in GUARDS})
+    own = {key: value for key, value in table.items() if key in GUARDS}
     return Contestant(name, policy, _budget(own) or storm.budget, _breaker(own) or storm.breaker)
 
 
