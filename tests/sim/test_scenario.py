@@ -1,6 +1,11 @@
+import json
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tarry.core.backoff import Exponential
 from tarry.core.breaker import BreakerRule
@@ -9,9 +14,11 @@ from tarry.core.jitter import Full
 from tarry.core.policy import Policy
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.contention import Contention
+from tarry.sim.format import MODELS
 from tarry.sim.run import Contestant
 from tarry.sim.scenario import from_toml, load
 from tarry.sim.server import Server
+from tarry.sim.shipped import names, shipped
 from tarry.sim.storm import Storm
 from tarry.sim.timeline import Timeline
 
@@ -22,6 +29,15 @@ SERVICE = "model = 'server'\nload = 0.5\n"
 
 def read(text: str) -> Storm:
     return from_toml(text, "mine")
+
+
+def toml(document: Mapping[str, object]) -> str:
+    """Write keys and values; what JSON writes is TOML too, but for odd floats."""
+    written = {
+        key: repr(value) if isinstance(value, float) else json.dumps(value)
+        for key, value in document.items()
+    }
+    return "".join(f"{key} = {value}\n" for key, value in written.items())
 
 
 def refused(text: str) -> ScenarioError:
@@ -158,6 +174,31 @@ def test_a_guard_of_a_policy_needs_a_server_to_learn_from() -> None:
     error = refused(CROWD + "policies.a = {budget = {kind = 'quota'}}")
     assert error.field == "policies.a.budget"
     assert error.wanted == "left out: timeline has no guards, model 'server' has"
+
+
+@pytest.mark.parametrize("name", names())
+def test_settings_read_back_are_the_same_scenario(name: str) -> None:
+    storm = shipped(name)
+    settings = {key: value for key, value in storm.settings.items() if value is not None}
+    assert read(toml({"model": storm.model, **settings})).scenario == storm.scenario
+
+
+KEYS = ("model", "about", "budget", "breaker", *chain(*(form.keys for form in MODELS.values())))
+plain = st.sampled_from([*MODELS, "fifo", "shed", "unlimited", "quota", ""]) | st.text(max_size=3)
+value = plain | st.booleans() | st.integers(-3, 10**20) | st.floats() | st.just([[0, 1], [2, 3]])
+
+
+@given(
+    model=st.sampled_from([*MODELS]),
+    settings=st.dictionaries(st.sampled_from(KEYS) | st.text("abc", min_size=1), value, max_size=9),
+)
+def test_whatever_is_in_a_file_it_is_read_or_refused(
+    model: str, settings: dict[str, object]
+) -> None:
+    try:
+        read(toml({"model": model, **settings}))
+    except ScenarioError as error:
+        assert error.wanted  # noqa: PT017  it may also be fine
 
 
 def test_broken_toml_is_named_by_its_line() -> None:
