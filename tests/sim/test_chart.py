@@ -119,6 +119,22 @@ def test_time_goes_on_far_enough_to_see_who_never_recovers() -> None:
     assert last(60.0, 40.0) <= 75
     assert 150 <= last(60.0, None) <= 180
     assert last(None, None) >= 350
+    assert last(300.0, 20.0) <= 80
+
+
+def test_a_recovery_that_is_not_shown_is_told() -> None:
+    results = (result("slow", BACKLOG, 300.0), result("quick", BACKLOG, 20.0))
+    (_, svg), _ = figures(held(*results, waiting=9_900))
+    label = "Time since the endpoint came back (seconds); the last recovers after 300 s"
+    assert label in words(svg)
+
+
+def test_an_outage_that_no_curve_shows_leaves_no_shade() -> None:
+    seen = {name: line._replace(seconds=line.seconds + 600) for name, line in BACKLOG.items()}
+    (_, svg), _ = figures(held(result("one", seen, 60.0), waiting=9_900))
+    told = words(svg)
+    assert "Time since the endpoint came back (seconds)" in told
+    assert not [text for text in told if "down" in text]
 
 
 def test_deliveries_are_held_to_the_soonest_that_anyone_could_do() -> None:

@@ -1,6 +1,5 @@
 """The pictures of a study: which ones it has, by the curves its model gives."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -131,27 +130,38 @@ def _frame(study: Study, traces: Sequence[Trace]) -> Frame:
     times = [curve.seconds for trace in traces for curve in trace.curves.values()]
     first = min((float(some[0]) for some in times if len(some)), default=0.0)
     last = max((float(some[-1]) for some in times if len(some)), default=0.0)
-    if first >= 0:
-        shades, shaded = _trouble(study)
-        end = _end(traces)
-        time = "Time (seconds)"
-        if end < last / SLACK:
-            time += f"; the last curve ends at {amount(last)} s"
-        return Frame(0.0, end * BEYOND or 1.0, time, shades, shaded)
-    end = min(last, _story(study)) if last > 0 else -first
+    if any("delivered" in trace.curves for trace in traces):
+        return _since_it_came_back(study, min(first, 0.0), last)
+    end = min(last, _end(traces) * BEYOND) or 1.0
+    more = f"; the last curve ends at {amount(last)} s" if last > SLACK * end else ""
+    return Frame(0.0, end, f"Time (seconds){more}", *_trouble(study))
+
+
+def _since_it_came_back(study: Study, first: float, last: float) -> Frame:
+    """From part of the outage until the last has recovered; longer, to see who does not."""
+    first_runs = [result.values.get(RECOVERY, (None,))[0] for result in study.results]
+    known = [recovery for recovery in first_runs if recovery is not None]
+    slack = AFTERWARDS if len(known) == len(first_runs) else LONG_AFTERWARDS
+    end = (min(last, _shortened(known, slack)) if known else last) or 1.0
+    slowest = max(known, default=0.0)
+    more = f"; the last recovers after {amount(slowest)} s" if slowest > end else ""
     return Frame(
         max(first, -end / 2),
         end,
-        "Time since the endpoint came back (seconds)",
-        ((first, 0.0),),
+        f"Time since the endpoint came back (seconds){more}",
+        ((first, 0.0),) if first < 0 else (),
         f"endpoint down (for {amount(-first)} s)",
     )
 
 
 def _end(traces: Sequence[Trace]) -> float:
     """When nearly all is over for most policies: one that goes on and on would squeeze the rest."""
-    ends = sorted(_bulk(trace) for trace in traces) or [0.0]
-    return min(ends[-1], FAR * ends[len(ends) // 2])
+    return _shortened([_bulk(trace) for trace in traces], 1.0)
+
+
+def _shortened(ends: Sequence[float], slack: float) -> float:
+    known = sorted(ends) or [0.0]
+    return min(known[-1] * slack, FAR * known[(len(known) - 1) // 2])
 
 
 def _bulk(trace: Trace) -> float:
@@ -176,30 +186,19 @@ def _trouble(study: Study) -> tuple[tuple[tuple[float, float], ...], str]:
     return (), ""
 
 
-def _story(study: Study) -> float:
-    """When the last policy that recovers has done so, and long enough to see who does not."""
-    first_runs = [result.values.get(RECOVERY, (None,))[0] for result in study.results]
-    known = [recovery for recovery in first_runs if recovery is not None]
-    if not known:
-        return math.inf
-    return max(known) * (AFTERWARDS if len(known) == len(first_runs) else LONG_AFTERWARDS)
-
-
 def _limit(study: Study, traces: Sequence[Trace]) -> Curve | None:
-    """The soonest that anyone could deliver: the whole capacity, while there is work."""
-    capacity = next(
-        (trace.curves["capacity"] for trace in traces if "capacity" in trace.curves), None
-    )
+    """The soonest that anyone could be through: all the capacity that new messages leave."""
     waiting, arrivals = (study.storm.settings.get(key) for key in ("waiting", "arrivals"))
-    if capacity is None or not isinstance(waiting, int | float):
+    known = [trace.curves["capacity"] for trace in traces if "capacity" in trace.curves]
+    longest = max(known, key=lambda curve: len(curve.seconds), default=None)
+    if longest is None or not isinstance(waiting, int | float):
         return None
-    back = capacity.seconds >= 0
-    seconds = np.concatenate(([0.0], capacity.seconds[back]))
-    drained = np.concatenate(([0.0], np.cumsum(np.diff(seconds) * capacity.values[back])))
-    coming = arrivals if isinstance(arrivals, int | float) else 0.0
-    return Curve(
-        "the limit: all capacity used", "", seconds, np.minimum(drained, waiting + coming * seconds)
-    )
+    back = longest.seconds >= 0
+    seconds, capacity = longest.seconds[back], longest.values[back]
+    taken = arrivals if isinstance(arrivals, int | float) else 0.0
+    drained = np.cumsum(np.diff(seconds) * np.maximum(capacity[:-1] - taken, 0.0))
+    made = np.minimum(np.concatenate((np.zeros(min(1, len(seconds))), drained)), waiting)
+    return Curve("the limit: all capacity used", "", seconds, made)
 
 
 def _empty(study: Study) -> Picture:

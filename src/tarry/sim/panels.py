@@ -34,6 +34,9 @@ POINTS = 1500
 LOG_FROM = 40.0
 """How many times the lowest peak of a main line the highest of all lines is on a log scale."""
 
+ALIKE = 6
+"""How many letters a unit and a label share when they say the same."""
+
 DECADES = 5
 """How far down a scale in powers of ten goes at most."""
 
@@ -274,7 +277,8 @@ def _scaled(curve: Curve | None, *, log: bool, several: bool) -> str:
     if curve is None:
         return ""
     unit = _unit(curve)
-    parts = [unit] if several or unit.startswith(curve.label) else [curve.label, unit]
+    twice = unit[:ALIKE] == curve.label[:ALIKE]
+    parts = [unit] if several or twice else [curve.label, unit]
     scale = " (log scale)" if log else ""
     return _sentence(", ".join(filter(None, parts))) + scale
 
