@@ -1,0 +1,22 @@
+"""The pictures of the docs are what the simulator draws today."""
+
+import runpy
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def words(path: Path) -> list[str]:
+    tree = ET.parse(path)  # noqa: S314  our own file
+    return [element.text or "" for element in tree.iter() if element.tag.endswith("}text")]
+
+
+@pytest.mark.slow
+def test_every_picture_of_the_docs_is_drawn_by_the_script_and_up_to_date(tmp_path: Path) -> None:
+    drawn: list[Path] = runpy.run_path(str(DOCS / "draw.py"))["draw"](tmp_path)
+    assert {path.name for path in drawn} == {path.name for path in (DOCS / "pictures").iterdir()}
+    for path in drawn:
+        assert words(path) == words(DOCS / "pictures" / path.name), path.name
