@@ -1,0 +1,171 @@
+"""What a lane knows of its endpoint: how fast it may send, and what the answers have told.
+
+A lane is *closed* while all is well: everything goes at once. It is *open* while the endpoint is
+down: one probe at a time. It is *paced* while a backlog drains: sends are spaced by `rate`.
+The steps from one state to the next are in `pacer` and `search`, the times of probes in `probe`.
+"""
+
+import math
+from collections.abc import Mapping
+from enum import StrEnum
+
+from tarry.core.value import Value
+from tarry.core.window import SLICES, Window, slot_of
+
+SECOND = 1.0
+"""Over how long rates are measured."""
+MOMENT = SLICES // 4
+"""How many slices of a second make the moment just past."""
+
+FADING = 3.0
+"""How many seconds it takes until the most that passed counts for little more than a third."""
+
+
+class Phase(StrEnum):
+    """Where a lane stands."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    PACED = "paced"
+
+
+MOVES: Mapping[Phase, frozenset[Phase]] = {
+    Phase.CLOSED: frozenset({Phase.OPEN, Phase.PACED}),  # it is down, or it is overloaded
+    Phase.OPEN: frozenset({Phase.PACED}),  # a probe passed
+    Phase.PACED: frozenset({Phase.CLOSED, Phase.OPEN}),  # nothing waits any more, or down again
+}
+
+
+class Mode(StrEnum):
+    """What a paced lane is about."""
+
+    CLIMB = "climb"  # going up, or holding
+    LOOK = "look"  # failures were noticed: a chance, or the endpoint's limit?
+    TEST = "test"  # a little slower: do they go away?
+    SETTLE = "settle"  # nearly all failed: half as fast until it answers again
+
+
+class PacerRule(Value):
+    """How a lane is opened, probed, ramped up and held. The defaults suit any endpoint.
+
+    Opens on `failures` in a row with no success for `silence` seconds. Probes are at most the share
+    `allowance` of what waits, or `least_probes`, in `span` seconds. The ramp starts at `first` a
+    second, or at the share `head_start` of a capacity that is remembered. A pace that holds is
+    tried higher by the share `creep` after `hold` seconds, or up to `longest_hold` where that
+    keeps failing.
+    """
+
+    failures: int = 5
+    silence: float = 0.3
+    allowance: float = 0.03
+    least_probes: int = 20
+    span: float = 600.0
+    first: float = 10.0
+    head_start: float = 0.5
+    growth: float = 1.5
+    hold: float = 4.0
+    longest_hold: float = 10.0
+    creep: float = 0.03
+    tick: float = 0.05
+
+
+class Seen(Value):
+    """What was answered since the last step.
+
+    `passed` and `failed` are of attempts made at the present pace (`Pace.epoch`); `late` passed
+    too, but were sent at an earlier one. `took` is how long answers took on average.
+    `retry_after` is the longest wait the endpoint asked for.
+    """
+
+    passed: int = 0
+    failed: int = 0
+    late: int = 0
+    took: float = 0.0
+    retry_after: float | None = None
+
+    @property
+    def judged(self) -> int:
+        """How many answers speak for or against the present pace."""
+        return self.passed + self.failed
+
+
+class Pace(Value):
+    """All a lane knows, as one frozen value.
+
+    `rate` is sends a second. `goal` is where the endpoint's limit is thought to be (None: no idea)
+    and `capacity` the same, kept for the next outage. `baseline` is the share of failures that has
+    nothing to do with the pace. `epoch` numbers the paces: an answer speaks for the one it was
+    sent under. `failed_at` is the pace that last proved too much.
+    """
+
+    phase: Phase = Phase.CLOSED
+    mode: Mode = Mode.CLIMB
+    rate: float = math.inf
+    goal: float | None = None
+    capacity: float | None = None
+    baseline: float = 0.0
+    judged: int = 0
+    epoch: int = 0
+    since: float = 0.0
+    begun: float = 0.0
+    climb: float = 0.0
+    hold: float = 0.0
+    failed_at: float = math.inf
+    tried: float = math.inf
+    found: float = 0.0
+    suspect: float = 0.0
+    tests: int = 0
+    answered: Window = Window()
+    flow: Window = Window()
+    top: float = 0.0
+    topped_at: float = 0.0
+    run: int = 0
+    streak: int = 0
+    passed_at: float = -math.inf
+    latency: float = 0.0
+    quickest: float = math.inf
+    down_since: float = 0.0
+    probes: int = 0
+    probe_at: float = 0.0
+
+    def recent(self, now: float, slices: int = SLICES) -> tuple[int, int]:
+        """How many passed and failed at this pace, in the last second or a part of it."""
+        passed, failed = self.answered.sums(slot_of(now, SECOND), slices, 2)
+        return passed, failed
+
+    def accepted(self, now: float) -> float:
+        """How many a second passed in the moment just past."""
+        return self.flow.sums(slot_of(now, SECOND), MOMENT, 2)[0] * SLICES / MOMENT
+
+    def offered(self, now: float) -> float:
+        """How many a second were answered, one way or the other, in the last second."""
+        answered = self.flow.sums(slot_of(now, SECOND), SLICES, 2)[1]
+        return answered / max(0.1, min(SECOND, now - self.begun - self.latency))
+
+    def best(self, now: float) -> float:
+        """The most that passed in a second, the less the longer ago."""
+        return self.top * math.exp(-max(0.0, now - self.topped_at) / FADING)
+
+    def room(self) -> int:
+        """How many attempts may be in the air: a slow endpoint must not pile them up."""
+        return max(4, math.ceil(2 * self.rate * max(self.latency, 0.05)))
+
+
+def counted(pace: Pace, seen: Seen, now: float) -> Pace:
+    """The state with these answers added up."""
+    passed = seen.passed + seen.late
+    if not (passed or seen.failed):
+        return pace
+    slot = slot_of(now, SECOND)
+    flow = pace.flow.add(slot, (passed, passed + seen.failed))
+    return pace.replace(
+        answered=pace.answered.add(slot, (seen.passed, seen.failed)),
+        flow=flow,
+        top=max(flow.sums(slot, SLICES, 2)[0], pace.best(now)),
+        topped_at=now,
+        run=0 if seen.failed else pace.run + seen.passed,
+        streak=0 if passed else pace.streak + seen.failed,
+        passed_at=now if passed else pace.passed_at,
+        latency=max(seen.took, 0.9 * pace.latency),
+        quickest=min(pace.quickest, seen.took),
+    )

@@ -1,0 +1,97 @@
+"""A lane's pacer: open, probe, ramp, hold and search, remember. Each step is pure.
+
+Whoever drives it sends, collects the answers, and every `tick` seconds (at once while it is open)
+hands them to `step`. In between, the state says what may be sent: nothing before `probe_at` while
+it is open, one every 1 / `rate` seconds while it is paced, never more than `room()` at a time.
+"""
+
+import math
+from collections.abc import Callable
+
+from tarry.core.pace import MOVES, Mode, Pace, PacerRule, Phase, Seen, counted
+from tarry.core.probe import put_off, scheduled
+from tarry.core.search import overloaded, search
+from tarry.core.window import Window
+
+DEAD = 2.0
+"""How many seconds without a success make a paced lane think that the endpoint is down again."""
+
+
+def step(  # noqa: PLR0913  a state, a report, and time and chance as arguments
+    rule: PacerRule,
+    pace: Pace,
+    seen: Seen,
+    *,
+    now: float,
+    waiting: int,
+    draw: Callable[[], float],
+) -> Pace:
+    """The state after these answers, with so many deliveries still to be made."""
+    pace = counted(pace, seen, now)
+    if pace.phase is Phase.OPEN:
+        if seen.passed or seen.late:
+            return ramped(rule, pace, now=now)
+        return put_off(pace, seen.retry_after, now=now, draw=draw())
+    silence = rule.silence if pace.phase is Phase.CLOSED else DEAD + 3 / pace.rate
+    if pace.streak >= rule.failures and now - pace.passed_at >= silence:
+        return opened(rule, pace, now=now, waiting=waiting, draw=draw())
+    if pace.phase is Phase.CLOSED:
+        return overloaded(rule, pace, now=now)
+    return search(rule, pace, seen, now=now) if waiting else _closed(pace)
+
+
+def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
+    """The state, open from now on. One that was paced a moment ago goes on with the old outage."""
+    fresh = pace.phase is Phase.CLOSED
+    moved = _moved(pace, Phase.OPEN).replace(
+        rate=0.0,
+        down_since=now if fresh else pace.down_since,
+        probes=0 if fresh else pace.probes,
+    )
+    return scheduled(rule, moved, now=now, waiting=waiting, draw=draw)
+
+
+def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
+    """The state after a probe that passed: it starts low, or near what it remembers."""
+    goal = pace.capacity
+    rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
+    return _moved(pace, Phase.PACED).replace(
+        rate=rate,
+        goal=goal,
+        since=now,
+        begun=now,
+        judged=0,
+        climb=rule.creep,
+        hold=rule.hold,
+        failed_at=math.inf,
+        flow=Window(),
+        quickest=math.inf,
+    )
+
+
+def handed_over(pace: Pace, *, now: float) -> Pace:
+    """The state as a new owner takes it up: what is in the air is no longer its to judge."""
+    return pace.replace(
+        mode=Mode.CLIMB,
+        rate=pace.rate if pace.mode is Mode.CLIMB else min(pace.rate, pace.goal or pace.rate),
+        epoch=pace.epoch + 1,
+        since=now,
+        begun=now,
+        passed_at=now,
+        streak=0,
+        answered=Window(),
+        flow=Window(),
+    )
+
+
+def _closed(pace: Pace) -> Pace:
+    return _moved(pace, Phase.CLOSED).replace(rate=math.inf)
+
+
+def _moved(pace: Pace, phase: Phase) -> Pace:
+    """The state in another phase, what belongs to the old one cleared."""
+    if phase not in MOVES[pace.phase]:
+        raise ValueError(f"a lane does not move from {pace.phase} to {phase}")
+    return pace.replace(
+        phase=phase, mode=Mode.CLIMB, epoch=pace.epoch + 1, streak=0, answered=Window()
+    )

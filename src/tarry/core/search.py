@@ -1,0 +1,297 @@
+"""How a paced lane finds what its endpoint can take, and stays just below.
+
+It climbs until failures tell of the limit, and cuts back. Two things make that hard. An endpoint
+may fail by chance, whatever the pace: so failures are weighed against its baseline, looked at
+twice, and tested by going slower, which heals an overload but not a baseline. And an endpoint may
+feel the last second for another one: so a new pace is judged by what was sent under it alone.
+"""
+
+import math
+
+from tarry.core.pace import MOMENT, Mode, Pace, PacerRule, Phase, Seen
+from tarry.core.window import SLICES, Window
+
+CLEAN = 0.03
+"""With a baseline below this, any failure is news."""
+RARE = 0.005
+"""What the baseline is taken for at least: once in a while anything fails."""
+CEILING = 0.15
+"""Most of a baseline that is learned in passing; more takes a test."""
+BELIEVABLE = 0.2
+"""Larger shares of failures are never put down to chance: the worst mistake is to go on."""
+NEARLY_ALL = 0.6
+"""From this share on there is nothing to weigh."""
+BELOW = 0.98
+"""How far under a limit that was found it stays."""
+UNDERSTOOD = 1000
+"""After so many answers a baseline is known, and changes slowly."""
+STEP, CREEP_STEP = 0.25, 0.5
+"""Seconds between steps up: towards a goal, and beyond it."""
+SETTLED = 1.0
+"""For how many seconds an endpoint may feel what it was offered before."""
+FAST = 1.6
+STEEPEST = 0.4
+LEAST = 1.0
+"""The slowest pace: one a second."""
+
+
+def search(rule: PacerRule, pace: Pace, seen: Seen, *, now: float) -> Pace:
+    """The paced state after a tick."""
+    if pace.mode is Mode.SETTLE:
+        return _settle(rule, pace, now)
+    if pace.mode is Mode.TEST:
+        return _test(rule, pace, now)
+    if pace.mode is Mode.LOOK:
+        return _look(rule, pace, now)
+    if _failing(pace, now) or _slow(pace):
+        return _alarmed(pace, now)
+    learned = _learned(pace, seen)
+    return _climb(rule, learned, now) if _calm(learned, now) else learned
+
+
+def overloaded(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
+    """The closed state, or a paced one if more than half of what it sends comes to nothing."""
+    passed, failed = pace.recent(now)
+    if failed < 20 or failed < passed or not _significant(passed + failed, failed, pace.baseline):  # noqa: PLR2004  a handful says nothing
+        return pace
+    paced = pace.replace(
+        phase=Phase.PACED, begun=now - SETTLED, tried=pace.offered(now), hold=rule.hold
+    )
+    return _cut(rule, paced, now)
+
+
+# --- Climb --------------------------------------------------------------------------------------
+
+
+def _climb(rule: PacerRule, pace: Pace, now: float) -> Pace:
+    """One step up, if this pace has been held long enough to be sure of it."""
+    answers = sum(pace.recent(now))
+    waited = now - pace.since
+    if answers < 3 or waited < max(STEP, 1.5 * pace.latency):  # noqa: PLR2004  or two may be luck
+        return pace
+    if pace.goal is None:
+        # By as much as the answers can vouch for, and less where some fail anyway.
+        growth = min(rule.growth, 1.3 + answers / 400) if pace.baseline < CLEAN else 1.25
+        return pace.replace(rate=pace.rate * growth, since=now)
+    if pace.rate < pace.goal:
+        return pace.replace(rate=min(pace.goal, FAST * pace.rate), since=now)
+    return _creep(pace, pace.goal, now)
+
+
+def _creep(pace: Pace, goal: float, now: float) -> Pace:
+    """A small step beyond the goal; the further it holds, the bolder the next.
+
+    Before the pace that failed is tried again, it waits.
+    """
+    waited = now - pace.since
+    if pace.rate > goal and waited >= 2 * SETTLED:
+        goal = pace.rate
+    known = pace.failed_at < math.inf
+    bold = known and 1.2 * pace.rate < 0.9 * pace.failed_at
+    higher = pace.rate * (1.2 if bold else 1 + pace.climb)
+    again = pace.rate <= BELOW * pace.failed_at < higher if known else pace.rate <= goal
+    if waited < max(pace.hold if again else CREEP_STEP, 1.5 * pace.latency):
+        return pace.replace(goal=goal)
+    beyond = pace.rate > 1.05 * max(goal, pace.failed_at if known else goal)
+    return pace.replace(
+        rate=higher,
+        goal=goal,
+        climb=min(1.5 * pace.climb, STEEPEST) if beyond else pace.climb,
+        since=now,
+        answered=Window(),
+    )
+
+
+def _learned(pace: Pace, seen: Seen) -> Pace:
+    """The state with the baseline moved towards what was seen, where the pace is not in doubt."""
+    if not seen.judged:
+        return pace
+    weight = seen.judged / (seen.judged + min(pace.judged + 20, UNDERSTOOD))
+    share = (1 - weight) * pace.baseline + weight * seen.failed / seen.judged
+    proven = pace.goal is None or pace.rate <= 1.02 * pace.goal
+    return pace.replace(
+        judged=pace.judged + seen.judged,
+        baseline=min(share, max(CEILING, pace.baseline)) if proven else pace.baseline,
+    )
+
+
+# --- Look and test ------------------------------------------------------------------------------
+
+
+def _alarmed(pace: Pace, now: float) -> Pace:
+    """The state that looks twice: no faster than the last second, and counting anew."""
+    return pace.replace(
+        mode=Mode.LOOK,
+        tried=pace.rate,
+        found=pace.accepted(now),
+        rate=max(LEAST, min(pace.rate, pace.offered(now))),
+        since=now,
+        answered=Window(),
+    )
+
+
+def _look(rule: PacerRule, pace: Pace, now: float) -> Pace:
+    """Nearly all fail: cut. More fail than chance explains: test. Otherwise it was a chance."""
+    passed, failed = pace.recent(now)
+    answers, waited = passed + failed, now - pace.since
+    if _hopeless(passed, failed):
+        return _cut(rule, pace, now)
+    enough = 40 if pace.baseline < CLEAN else 100
+    patience = max(0.4 * pace.latency, max(enough / 80, 8 / pace.rate) if answers < enough else 0)
+    if waited < patience:
+        return pace
+    if _slow(pace):
+        return _cut(rule, pace.replace(top=pace.accepted(now), topped_at=now), now)
+    error = max(pace.baseline, RARE)
+    doubt = 2.0 if pace.baseline < CLEAN else 2.5
+    if failed <= answers * error + doubt * _deviation(answers, error):
+        return pace.replace(mode=Mode.CLIMB, rate=min(pace.tried, 1.25 * pace.rate), since=now)
+    return _doubted(pace, failed / answers, now)
+
+
+def _doubted(pace: Pace, share: float, now: float) -> Pace:
+    """More fail than chance explains, though not nearly all."""
+    below_memory = (
+        pace.goal is not None and pace.tried < 0.85 * pace.goal and pace.failed_at == math.inf
+    )
+    if share < CEILING and below_memory:  # far from what it took before: then it is the baseline
+        return pace.replace(mode=Mode.CLIMB, rate=pace.tried, since=now, baseline=share)
+    excess = (share - pace.baseline) / (1 - pace.baseline)
+    offered = min(pace.tried, pace.offered(now))
+    # An endpoint that sheds takes offered x (1 - excess), one that degrades the root of it more.
+    limit = max(offered * (1 - excess) ** 0.75, pace.found)
+    return pace.replace(
+        mode=Mode.TEST,
+        tests=0,
+        suspect=share,
+        found=max(LEAST, BELOW * min(pace.tried, limit)),
+        rate=max(LEAST, 0.9 * offered * (1 - excess)),
+        epoch=pace.epoch + 1,
+        since=now,
+        answered=Window(),
+    )
+
+
+def _test(rule: PacerRule, pace: Pace, now: float) -> Pace:
+    """If failures stay though it goes slower, they are the baseline; if not, it was the limit."""
+    if _hopeless(*pace.recent(now)):
+        return _cut(rule, pace, now)
+    counting = now - pace.since - SETTLED - pace.latency
+    if counting < 0:
+        return pace
+    passed, failed = pace.recent(now, max(1, min(SLICES, int(counting * SLICES))))
+    answers = passed + failed
+    if answers < 80 and counting < 2:  # noqa: PLR2004  enough to tell one in ten from none
+        return pace
+    share = failed / answers if answers else 0.0
+    stayed = share - pace.baseline >= 0.5 * (pace.suspect - pace.baseline)
+    again = pace.replace(
+        mode=Mode.CLIMB,
+        epoch=pace.epoch + 1,
+        since=now,
+        climb=rule.creep,
+        answered=Window(),
+    )
+    if not stayed or share >= BELIEVABLE:
+        weight = answers / (answers + 100)
+        return again.replace(
+            rate=pace.found,
+            goal=pace.found,
+            capacity=pace.found,
+            baseline=min((1 - weight) * pace.baseline + weight * share, BELIEVABLE),
+            failed_at=min(pace.tried, 1.25 * pace.found),
+            hold=_held(rule, pace),
+        )
+    if share > 0.12 and not pace.tests:  # noqa: PLR2004  too much to believe at once
+        slower = max(LEAST, 0.9 * pace.rate * (1 - share))
+        return again.replace(
+            mode=Mode.TEST,
+            tests=1,
+            suspect=share,
+            rate=slower,
+            found=min(pace.found, 1.1 * slower),
+        )
+    return again.replace(baseline=share, rate=pace.tried)
+
+
+# --- Cut and settle -----------------------------------------------------------------------------
+
+
+def _cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
+    """Half of what has passed lately, until it answers again."""
+    passed = pace.best(now) / (1 - pace.baseline)
+    goal = max(LEAST, BELOW * min(passed, pace.tried))
+    return pace.replace(
+        mode=Mode.SETTLE,
+        rate=goal / 2,
+        goal=goal,
+        failed_at=min(pace.tried, max(goal, pace.offered(now))),
+        hold=_held(rule, pace),
+        climb=rule.creep,
+        epoch=pace.epoch + 1,
+        since=now,
+        run=0,
+        answered=Window(),
+    )
+
+
+def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
+    """Three in a row have passed: on with it. Nothing after a while: the limit is lower still."""
+    goal = pace.goal or LEAST
+    settled = pace.replace(epoch=pace.epoch + 1, since=now, answered=Window())
+    if pace.run >= 3 and not _slow(pace):  # noqa: PLR2004  one may be luck
+        return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
+    if now - pace.since >= max(SETTLED, 2 * pace.latency, 3 / pace.rate):
+        lower = max(LEAST, 0.6 * goal)
+        return settled.replace(goal=lower, rate=lower / 2)
+    return pace
+
+
+def _held(rule: PacerRule, pace: Pace) -> float:
+    """How long to hold before the next try: longer where it keeps failing at the same place."""
+    same = abs(pace.tried / pace.failed_at - 1) < 0.1  # noqa: PLR2004  one pace, give or take
+    return min(rule.longest_hold, 2 * pace.hold) if same else rule.hold
+
+
+# --- Judgement ----------------------------------------------------------------------------------
+
+
+def _failing(pace: Pace, now: float) -> bool:
+    """Whether more fail than the baseline explains, in the last moment or the last second."""
+    for slices in (MOMENT, SLICES):
+        passed, failed = pace.recent(now, slices)
+        if _significant(passed + failed, failed, pace.baseline):
+            return True
+    return False
+
+
+def _calm(pace: Pace, now: float) -> bool:
+    """Whether the answers of the last second give no reason to wait and see."""
+    passed, failed = pace.recent(now)
+    error = max(pace.baseline, RARE)
+    few = failed <= (passed + failed) * error + _deviation(passed + failed, error) + 0.5
+    return few and pace.latency <= 2 * pace.quickest + 0.1
+
+
+def _slow(pace: Pace) -> bool:
+    """Whether answers take so much longer than they can that work must be piling up there."""
+    return pace.latency > 4 * pace.quickest + 0.25
+
+
+def _hopeless(passed: int, failed: int) -> bool:
+    answers = passed + failed
+    return failed >= 4 and (not passed or (answers >= 8 and failed / answers >= NEARLY_ALL))  # noqa: PLR2004  fewer may be a chance
+
+
+def _significant(answers: int, failed: int, baseline: float) -> bool:
+    """Whether so many failures are beyond chance; one alone never is.
+
+    Stricter where a part fails anyway: over a thousand looks, three deviations do happen.
+    """
+    error = max(baseline, RARE)
+    deviations = 3.0 if baseline < CLEAN else 4.0
+    return failed >= 2 and failed > answers * error + deviations * _deviation(answers, error) + 1  # noqa: PLR2004  see above
+
+
+def _deviation(answers: int, error: float) -> float:
+    return math.sqrt(answers * error * (1 - error))

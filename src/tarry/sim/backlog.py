@@ -1,0 +1,80 @@
+"""The backlog model: a webhook endpoint comes back and finds its deliveries waiting.
+
+Contestants are policies, under which each delivery retries for itself, and the pacer, under which
+one lane sends for all of them.
+"""
+
+from collections.abc import Mapping
+
+from tarry.core.pace import PacerRule
+from tarry.core.policy import Policy
+from tarry.errors import ScenarioError
+from tarry.sim import alone, lane
+from tarry.sim.chance import Chance
+from tarry.sim.ledger import Ledger
+from tarry.sim.run import Contestant, Measure, Run
+from tarry.sim.world import World
+
+MOST_ATTEMPTS = 300_000_000
+"""More attempts than this during an outage would take minutes to count."""
+
+
+class Backlog(World):
+    """The backlog model."""
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """The metrics, in the order in which they are shown."""
+        return {
+            "recovery": Measure("when the last waiting delivery was made", "s"),
+            "recovery_ratio": Measure("the same, to the least that capacity and arrivals allow"),
+            "peak_ratio": Measure("most attempts in any second, to the capacity in it"),
+            "peak_10ms": Measure("most attempts in any hundredth of a second"),
+            "attempts_during_outage": Measure("attempts while it was down"),
+            "attempts_per_delivery_after": Measure("attempts per delivery once it was back"),
+            "fresh_p99": Measure("how long new messages waited, 99 in 100", "s"),
+            "lost": Measure("share of the deliveries that gave up"),
+        }
+
+    def refuse(self, contestant: Contestant) -> None:
+        """Raise ScenarioError for guards, and for waits too short to count the attempts."""
+        for guard in ("budget", "breaker"):
+            if (rule := getattr(contestant, guard)) is not None:
+                wanted = "left out: backlog has no guards but the pacer, model 'server' has"
+                raise ScenarioError(guard, rule, wanted)
+        if contestant.policy is not None:
+            self._must_end(contestant.policy)
+
+    def simulate(self, contestant: Contestant, chance: Chance) -> Run:
+        """One run."""
+        self.refuse(contestant)
+        if contestant.policy is None:
+            ledger = lane.play(self, PacerRule(), chance)
+        else:
+            ledger = alone.play(self, contestant.policy, chance)
+        return Run(self._metrics(ledger), ledger.curves(self.capacity))
+
+    def _metrics(self, ledger: Ledger) -> dict[str, float | None]:
+        recovery, limit = ledger.recovery, self.limit
+        ratio = None if recovery is None or limit is None else recovery / limit
+        return {
+            "recovery": recovery,
+            "recovery_ratio": ratio,
+            "peak_ratio": ledger.peak_ratio(self.capacity),
+            "peak_10ms": ledger.peak_10ms(),
+            "attempts_during_outage": float(ledger.spent),
+            "attempts_per_delivery_after": len(ledger.attempts) / ledger.done
+            if ledger.done
+            else None,
+            "fresh_p99": ledger.fresh_p99(),
+            "lost": ledger.lost / (self.waiting + len(ledger.fresh_at)),
+        }
+
+    def _must_end(self, policy: Policy) -> None:
+        """Count roughly how many attempts the outage takes: half the longest wait between two."""
+        between = policy.backoff.ceiling / 2 + self.latency
+        tries = self.outage / between
+        limited = tries if policy.attempts is None else min(tries, policy.attempts)
+        if self.waiting * limited > MOST_ATTEMPTS:
+            wanted = f"shorter, or the waits longer: about {self.waiting * limited:,.0f} attempts"
+            raise ScenarioError("outage", self.outage, f"{wanted} are more than can be counted")

@@ -1,0 +1,135 @@
+"""A webhook endpoint that comes back at 0 and has only so much capacity.
+
+What it does above its capacity C is one of three caricatures; a real endpoint lies somewhere
+between the first and the last:
+
+    shed       serves C a second and refuses the rest at once
+    brittle    in any second with more than C attempts, all fail
+    degrade    of an offer above C, C x C / offer get through
+
+Attempts come one at a time, or many at once where a whole tick is simulated as one.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Literal, get_args
+
+from tarry.core.value import Value
+
+Manner = Literal["shed", "brittle", "degrade"]
+MANNERS: tuple[Manner, ...] = get_args(Manner)
+MEMORY = 1.0
+"""Over how many seconds an endpoint feels what it was offered."""
+BURST = 0.02
+"""How many seconds' worth of attempts a shedding endpoint takes in one go."""
+COLD = 0.1
+"""The share of its capacity with which a cold endpoint starts."""
+ROUNDING = 1e-9
+
+
+class Capacity(Value):
+    """How much an endpoint can do a second: steps since it came back, after a cold start."""
+
+    steps: tuple[tuple[float, float], ...]
+    cold_start: float = 0.0
+
+    def given(self, now: float) -> float:
+        """The capacity as it was set, a cold start left aside."""
+        level = self.steps[0][1]
+        for since, capacity in self.steps:
+            if since <= now:
+                level = capacity
+        return level
+
+    def at(self, now: float) -> float:
+        """The capacity there is."""
+        if now >= self.cold_start:
+            return self.given(now)
+        return self.given(now) * (COLD + (1 - COLD) * max(now, 0.0) / self.cold_start)
+
+    def drained_at(self, waiting: float, arrivals: float) -> float | None:
+        """When at the earliest so many, and all that arrive meanwhile, can be done.
+
+        None: more arrives than it can do.
+        """
+        now, left = 0.0, float(waiting)
+        for bend in self._bends():
+            spare = self.at(now) - arrivals
+            # Between bends the capacity is a straight line.
+            slope = (self.at(bend * (1 - ROUNDING)) - self.at(now)) / (bend - now)
+            done = _area(spare, slope, bend - now)
+            if done >= left and (took := _until(left, spare, slope)) <= bend - now:
+                return now + took
+            now, left = bend, left - done
+        spare = self.at(now) - arrivals
+        return now + left / spare if spare > 0 else None
+
+    def _bends(self) -> list[float]:
+        steps = {since for since, _ in self.steps if since > 0}
+        return sorted(steps | {self.cold_start} - {0.0})
+
+
+def _area(spare: float, slope: float, span: float) -> float:
+    return spare * span + slope * span * span / 2
+
+
+def _until(left: float, spare: float, slope: float) -> float:
+    """How long a line takes to add up to so much."""
+    if abs(slope) < ROUNDING:
+        return left / spare if spare > 0 else math.inf
+    root = spare * spare + 2 * slope * left
+    return (math.sqrt(root) - spare) / slope if root >= 0 else math.inf
+
+
+class Endpoint:
+    """One endpoint at work: it remembers what it was offered in the last second.
+
+    With a `queue` a shedding endpoint lets so many seconds of work wait before it refuses, and
+    answers the later the more waits.
+    """
+
+    def __init__(
+        self, manner: Manner, capacity: Capacity, draw: Callable[[], float], queue: float = 0.0
+    ) -> None:
+        self._manner = manner
+        self._capacity = capacity
+        self._draw = draw
+        self._queue = queue
+        self._recent: deque[tuple[float, int]] = deque()
+        self._offered = 0
+        self._waiting = 0.0
+        self._worked_at = 0.0
+
+    def accepts(self, now: float, count: int, span: float = 0.0) -> int:
+        """How many of so many attempts, made in the `span` seconds before now, get through."""
+        capacity = self._capacity.at(now)
+        if self._manner == "shed":
+            return self._served(now, count, capacity, span)
+        self._remember(now, count)
+        if self._offered <= max(capacity, 1.0):
+            return count
+        if self._manner == "brittle":
+            return 0
+        share = (capacity / self._offered) ** 2
+        return sum(self._draw() < share for _ in range(count))
+
+    def delay(self, now: float) -> float:
+        """How long what was just taken waits for its turn."""
+        return self._waiting / self._capacity.at(now) if self._queue else 0.0
+
+    def _served(self, now: float, count: int, capacity: float, span: float) -> int:
+        """Work flows off at the capacity; what finds no room is refused."""
+        self._waiting = max(0.0, self._waiting - (now - self._worked_at) * capacity)
+        self._worked_at = now
+        room = 1.0 + max(1.0, capacity * max(BURST, self._queue)) + capacity * span
+        taken = min(count, max(0, int(room - self._waiting + ROUNDING)))
+        self._waiting += taken
+        return taken
+
+    def _remember(self, now: float, count: int) -> None:
+        recent = self._recent
+        recent.append((now, count))
+        self._offered += count
+        while recent[0][0] <= now - MEMORY:
+            self._offered -= recent.popleft()[1]

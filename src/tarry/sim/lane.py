@@ -1,0 +1,219 @@
+"""A webhook lane at work in virtual time: the pacer of `core` sends what waits for one endpoint.
+
+The lane found the endpoint down when the outage began, and has been open since. A delivery that
+fails while others pass goes to the end of the line; one that fails with the lane is simply sent
+again when the lane is well. Fresh messages go first, but every second send is the backlog's.
+"""
+
+import heapq
+import math
+from collections import deque
+from itertools import count
+
+import numpy as np
+
+from tarry.core.backoff import Exponential
+from tarry.core.jitter import Equal
+from tarry.core.pace import Pace, PacerRule, Phase, Seen
+from tarry.core.pacer import handed_over, step
+from tarry.core.policy import Policy
+from tarry.core.probe import probed
+from tarry.sim.chance import Chance
+from tarry.sim.ledger import Ledger
+from tarry.sim.world import World
+
+AGAIN = Policy(backoff=Exponential(base=0.5, cap=2), jitter=Equal(), attempts=None, within=None)
+"""When a delivery goes again that failed while others passed."""
+MOST_IN_FLIGHT = 256
+SCATTER = 0.2
+"""Answers take their latency, give or take this share."""
+
+
+def play(world: World, rule: PacerRule, chance: Chance) -> Ledger:
+    """One run, from the beginning of the outage until all waiting deliveries are made."""
+    lane = _Lane(world, rule, chance)
+    lane.run()
+    return lane.ledger()
+
+
+class _Lane:
+    def __init__(self, world: World, rule: PacerRule, chance: Chance) -> None:
+        self._world, self._rule = world, rule
+        self._endpoint = world.opened(chance)
+        self._error, self._scatter = chance.draws("errors"), chance.draws("latency")
+        self._jitter, self._again = chance.draws("pacer"), chance.draws("jitter")
+        self._fresh_at = world.fresh(chance)
+        self._arrived = 0
+        self._backlog = deque(range(world.waiting))
+        self._fresh: deque[int] = deque()
+        self._retries: list[tuple[float, int]] = []
+        self._failures: dict[int, int] = {}
+        self._left = world.waiting
+        self._delivered = np.full(world.waiting + len(self._fresh_at), np.inf)
+        self._sent: list[float] = []
+        self._spent = rule.failures  # those that opened the lane
+        self._air: list[tuple[float, int, int, bool, int, float]] = []
+        self._serial = count()
+        self._turn = False
+        self._now = -world.outage
+        self._free_at = self._now
+        self._owned_until = self._now + (world.handover or math.inf)
+        self._stepped_at = self._now
+        self._tally = _Tally()
+        down = Pace(capacity=world.remembered)
+        self._pace = self._step(down, Seen(failed=rule.failures))
+
+    # --- The clock ------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Go from event to event; the earliest is next, and answers come before sends."""
+        while self._left and self._now < self._world.watch:
+            answer = self._air[0][0] if self._air else math.inf
+            arrival = (
+                self._fresh_at[self._arrived] if self._arrived < len(self._fresh_at) else math.inf
+            )
+            tick, send = self._tick_at(), self._send_at()
+            soonest = min(answer, arrival, tick, send, self._owned_until)
+            if soonest == math.inf:
+                return
+            self._now = max(self._now, float(soonest))
+            if soonest == self._owned_until:
+                self._hand_over()
+            elif soonest == answer:
+                self._answer()
+            elif soonest == arrival:
+                self._fresh.append(self._world.waiting + self._arrived)
+                self._arrived += 1
+            elif soonest == tick:
+                self._report()
+            else:
+                self._send()
+
+    def _tick_at(self) -> float:
+        if self._pace.phase is not Phase.PACED and not self._tally.answers:
+            return math.inf
+        return self._stepped_at + self._rule.tick
+
+    def _send_at(self) -> float:
+        if not (self._backlog or self._fresh):
+            if not self._retries:
+                return math.inf
+            ready = self._retries[0][0]
+        else:
+            ready = self._now
+        if self._pace.phase is Phase.OPEN:
+            return math.inf if self._air else max(ready, self._pace.probe_at)
+        room = MOST_IN_FLIGHT if math.isinf(self._pace.rate) else self._pace.room()
+        return math.inf if len(self._air) >= room else max(ready, self._free_at)
+
+    # --- What happens ---------------------------------------------------------------------------
+
+    def _send(self) -> None:
+        now, pace = self._now, self._pace
+        delivery = self._next()
+        passes = self._passes()
+        took = self._world.latency * (1 + SCATTER * (2 * self._scatter() - 1))
+        took += self._endpoint.delay(now) if passes else 0.0
+        if took > self._world.timeout:
+            took, passes = self._world.timeout, False
+        if pace.phase is Phase.OPEN:
+            self._pace = pace = probed(
+                self._rule, pace, now=now, waiting=self._waiting(), draw=self._jitter()
+            )
+        answer = (now + took, next(self._serial), delivery, passes, pace.epoch, now)
+        heapq.heappush(self._air, answer)
+        if now < 0:
+            self._spent += 1
+        else:
+            self._sent.append(now)
+        # Spaced from this send, not from when it could have gone: no catching up after a stall.
+        self._free_at = now + (1 / pace.rate if pace.rate else 0.0)
+
+    def _next(self) -> int:
+        while self._retries and self._retries[0][0] <= self._now:
+            self._backlog.appendleft(heapq.heappop(self._retries)[1])
+        self._turn = not self._turn
+        if self._fresh and (self._turn or not self._backlog):
+            return self._fresh.popleft()
+        return self._backlog.popleft()
+
+    def _passes(self) -> bool:
+        if self._now < 0 or not self._endpoint.accepts(self._now, 1):
+            return False
+        return self._world.error_rate == 0 or self._error() >= self._world.error_rate
+
+    def _answer(self) -> None:
+        _, _, delivery, passed, epoch, sent_at = heapq.heappop(self._air)
+        self._tally.add(passed=passed, late=epoch != self._pace.epoch, took=self._now - sent_at)
+        if passed:
+            self._delivered[delivery] = self._now
+            self._left -= delivery < self._world.waiting
+        elif self._pace.phase is Phase.PACED:
+            failures = self._failures[delivery] = self._failures.get(delivery, 0) + 1
+            wait, _ = AGAIN.wait(failures, None, self._again())
+            heapq.heappush(self._retries, (self._now + wait, delivery))
+        else:
+            self._backlog.append(delivery)
+        if self._pace.phase is Phase.OPEN:
+            self._report()
+
+    def _report(self) -> None:
+        asked = self._world.retry_after if self._now < 0 else None
+        self._pace = self._step(self._pace, self._tally.seen(asked))
+        self._tally = _Tally()
+
+    def _step(self, pace: Pace, seen: Seen) -> Pace:
+        self._stepped_at = self._now
+        return step(
+            self._rule, pace, seen, now=self._now, waiting=self._waiting(), draw=self._jitter
+        )
+
+    def _hand_over(self) -> None:
+        """What is in the air is lost to the new owner, who sends it again."""
+        self._backlog.extendleft(delivery for _, _, delivery, passed, *_ in self._air if not passed)
+        for _, _, delivery, passed, *_ in self._air:
+            if passed:
+                self._backlog.appendleft(delivery)
+        self._air.clear()
+        self._tally = _Tally()
+        self._pace = handed_over(self._pace, now=self._now)
+        self._owned_until = self._now + (self._world.handover or math.inf)
+
+    def _waiting(self) -> int:
+        return len(self._backlog) + len(self._fresh) + len(self._retries) + len(self._air)
+
+    def ledger(self) -> Ledger:
+        """What happened."""
+        waiting = self._world.waiting
+        return Ledger(
+            attempts=np.array(self._sent),
+            spent=self._spent,
+            delivered=self._delivered[:waiting],
+            fresh_at=self._fresh_at[: self._arrived],
+            fresh_delivered=self._delivered[waiting:][: self._arrived],
+            lost=0,
+            ended=min(self._now, self._world.watch),
+        )
+
+
+class _Tally:
+    """The answers since the last step."""
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self._passed = self._failed = self._late = 0
+        self._took = 0.0
+
+    def add(self, *, passed: bool, late: bool, took: float) -> None:
+        self.answers += 1
+        self._took += took
+        if late:
+            self._late += passed
+        elif passed:
+            self._passed += 1
+        else:
+            self._failed += 1
+
+    def seen(self, retry_after: float | None) -> Seen:
+        took = self._took / self.answers if self.answers else 0.0
+        return Seen(self._passed, self._failed, self._late, took, retry_after)

@@ -1,0 +1,83 @@
+"""What happened to the deliveries of an endpoint that came back at 0, and what it amounts to."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tarry.sim.endpoint import Capacity
+from tarry.sim.run import Curve, Floats
+
+SECOND = 1.0
+INSTANT = 0.01
+"""The bucket in which a flat pace still looks flat."""
+
+
+class Ledger(NamedTuple):
+    """The times of one run; a delivery that was not made has inf.
+
+    `attempts` are those since it came back, in order; `spent` is how many there were before.
+    """
+
+    attempts: Floats
+    spent: int
+    delivered: Floats
+    fresh_at: Floats
+    fresh_delivered: Floats
+    lost: int
+    ended: float
+
+    @property
+    def recovery(self) -> float | None:
+        """When the last of the waiting deliveries was made."""
+        last = float(self.delivered.max())
+        return last if np.isfinite(last) else None
+
+    @property
+    def done(self) -> int:
+        """How many deliveries were made, of the waiting and of the fresh."""
+        return int(np.isfinite(self.delivered).sum() + np.isfinite(self.fresh_delivered).sum())
+
+    def peak_ratio(self, capacity: Capacity) -> float:
+        """Most attempts in any second, to the most capacity there was in it."""
+        if not len(self.attempts):
+            return 0.0
+        counts = _sliding(self.attempts)
+        steps = [since for since, _ in capacity.steps]
+        levels = np.array([level for _, level in capacity.steps])
+        ends = np.maximum(np.searchsorted(steps, self.attempts, side="right") - 1, 0)
+        starts = np.maximum(np.searchsorted(steps, self.attempts - SECOND, side="right") - 1, 0)
+        return float((counts / np.maximum(levels[ends], levels[starts])).max())
+
+    def peak_10ms(self) -> float:
+        """Most attempts in one hundredth of a second."""
+        if not len(self.attempts):
+            return 0.0
+        return float(np.bincount((self.attempts / INSTANT).astype(np.int64)).max())
+
+    def fresh_p99(self) -> float | None:
+        """How long fresh messages waited, all but one in a hundred; those left wait to the end."""
+        if not len(self.fresh_at):
+            return None
+        until = np.where(np.isfinite(self.fresh_delivered), self.fresh_delivered, self.ended)
+        return float(np.quantile(until - self.fresh_at, 0.99))
+
+    def curves(self, capacity: Capacity) -> dict[str, Curve]:
+        """Lines to draw, by the second."""
+        edges = np.arange(0.0, max(1.0, np.ceil(self.ended)) + SECOND)
+        seconds = edges[:-1]
+        arrivals = np.histogram(self.attempts, edges)[0].astype(np.float64)
+        made = np.sort(self.delivered[np.isfinite(self.delivered)])
+        level = np.array([capacity.at(second) for second in seconds])
+        return {
+            "arrivals": Curve("attempts", "per second", seconds, arrivals),
+            "capacity": Curve("capacity", "per second", seconds, level),
+            "delivered": Curve(
+                "delivered", "deliveries", edges, np.searchsorted(made, edges).astype(np.float64)
+            ),
+        }
+
+
+def _sliding(times: Floats) -> Floats:
+    """How many of them lie in the second that ends with each, it included."""
+    first = np.searchsorted(times, times - SECOND, side="right")
+    return (np.arange(1, len(times) + 1) - first).astype(np.float64)
