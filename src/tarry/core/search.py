@@ -15,7 +15,7 @@ CLEAN = 0.03
 """With a baseline below this, any failure is news."""
 RARE = 0.005
 """What the baseline is taken for at least: once in a while anything fails."""
-CEILING = 0.15
+CEILING = 0.12
 """Most of a baseline that is learned in passing; more takes a test."""
 BELIEVABLE = 0.2
 """Larger shares of failures are never put down to chance: the worst mistake is to go on."""
@@ -71,7 +71,7 @@ def _climb(rule: PacerRule, pace: Pace, now: float) -> Pace:
         return pace
     if pace.goal is None:
         # By as much as the answers can vouch for, and less where some fail anyway.
-        growth = min(rule.growth, 1.3 + answers / 400) if pace.baseline < CLEAN else 1.25
+        growth = min(rule.growth, 1.2 + answers / 400) if pace.baseline < CLEAN else 1.3
         return pace.replace(rate=pace.rate * growth, since=now)
     if pace.rate < pace.goal:
         return pace.replace(rate=min(pace.goal, FAST * pace.rate), since=now)
@@ -106,7 +106,7 @@ def _learned(pace: Pace, seen: Seen) -> Pace:
     """The state with the baseline moved towards what was seen, where the pace is not in doubt."""
     if not seen.judged:
         return pace
-    weight = seen.judged / (seen.judged + min(pace.judged + 20, UNDERSTOOD))
+    weight = seen.judged / (seen.judged + min(pace.judged + 50, UNDERSTOOD))
     share = (1 - weight) * pace.baseline + weight * seen.failed / seen.judged
     proven = pace.goal is None or pace.rate <= 1.02 * pace.goal
     return pace.replace(

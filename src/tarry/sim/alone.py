@@ -78,9 +78,12 @@ class _Run:
             return
         times = crowd.due[hits]
         self.attempts.append(times)
+        answered = times + self._world.latency
         taken = self._endpoint.accepts(now, len(hits), 1 / TICKS)
+        if not taken:
+            crowd.fail(hits, answered)
+            return
         passed = self._chosen(hits, times, taken)
-        answered = crowd.due[hits] + self._world.latency
         good = hits[passed]
         self.delivered[good] = answered[passed]
         crowd.due[good] = np.inf

@@ -22,7 +22,7 @@ from tarry.sim.chance import Chance
 from tarry.sim.ledger import Ledger
 from tarry.sim.world import World
 
-AGAIN = Policy(backoff=Exponential(base=0.5, cap=2), jitter=Equal(), attempts=None, within=None)
+AGAIN = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
 """When a delivery goes again that failed while others passed."""
 MOST_IN_FLIGHT = 256
 SCATTER = 0.2
