@@ -32,6 +32,7 @@ PARTS = {
     "metastable-slowdown": Part(
         "metastable-slowdown", ("no-retries", "three-retries", "with-quota"), 1
     ),
+    "webhook-outage": Part("webhook-outage", ("full-60", "paced")),
 }
 
 

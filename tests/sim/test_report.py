@@ -199,8 +199,8 @@ def test_runs_that_never_recovered_are_counted_and_the_pacer_is_explained() -> N
     page = report(Study(STORM, 1, 20, 2, measures, (paced,)), COMMAND)
     assert Reader(page).tables[0][1] == [
         "paced",
-        "never none in 2 of 2 runs",
-        "not always none in 1 of 2 runs",
+        "never in 2 of 2 runs",
+        "none in 1 of 2 runs",
         "2 one run",
     ]
     assert "The lane&#x27;s pacer" in page

@@ -24,6 +24,9 @@ KEY = 0.2
 AFTERWARDS = 1.25
 """How many times the longest recovery is shown when every policy recovers."""
 
+ROOM = 1.05
+"""How many times the longest curve is shown at most: beyond it there is nothing to see."""
+
 LONG_AFTERWARDS = 3.0
 """The same when some never do: long enough to see it."""
 
@@ -142,7 +145,7 @@ def _since_it_came_back(study: Study, first: float, last: float) -> Frame:
     first_runs = [result.values.get(RECOVERY, (None,))[0] for result in study.results]
     known = [recovery for recovery in first_runs if recovery is not None]
     slack = AFTERWARDS if len(known) == len(first_runs) else LONG_AFTERWARDS
-    end = (min(last, _shortened(known, slack)) if known else last) or 1.0
+    end = min(last * ROOM, _shortened(known, slack) if known else last) or 1.0
     slowest = max(known, default=0.0)
     more = f"; the last recovers after {amount(slowest)} s" if slowest > end else ""
     return Frame(

@@ -124,7 +124,6 @@ def together(
             *cut(trace.curves.get(main), frame),
             color=colour,
             linewidth=1.8,
-            drawstyle="steps-post",
             dashes=dashes or (None, None),
             marker=marker,
             markersize=5,

@@ -24,7 +24,7 @@ from tarry.sim.headline import headline
 from tarry.sim.page import Html, code, joined, page, table, tag
 from tarry.sim.run import Contestant
 from tarry.sim.scale import amount
-from tarry.sim.study import Study
+from tarry.sim.study import RECOVERY, Study
 
 
 def write_report(path: Path, study: Study, command: str) -> None:
@@ -71,7 +71,7 @@ def _results(study: Study) -> Iterator[Html]:
         "Mean over the runs; below it the 95 % confidence interval of that mean.",
         ["Policy", *(_head(name, measure.unit) for name, measure in measures.items())],
         (
-            [result.policy, *(_told(result.metrics[name]) for name in measures)]
+            [result.policy, *(_told(name, result.metrics[name]) for name in measures)]
             for result in study.results
         ),
         "numbers",
@@ -92,11 +92,11 @@ def _unit(unit: str) -> str:
     return {"s": "seconds", "1/s": "per second"}.get(unit, unit)
 
 
-def _told(found: Estimate) -> Html:
+def _told(name: str, found: Estimate) -> Html:
     """A mean with its interval, or how many runs gave no number."""
     if found.mean is None:
-        none = "never" if found.missing == found.runs else "not always"
-        return joined([none, _small(f"none in {found.missing:,} of {found.runs:,} runs")])
+        nothing = "never" if name.startswith(RECOVERY) else "none"
+        return joined([nothing, _small(f"in {found.missing:,} of {found.runs:,} runs")])
     if found.low is None or found.high is None:
         return joined([amount(found.mean), _small("one run")])
     return joined([amount(found.mean), _small(f"{amount(found.low)} to {amount(found.high)}")])
