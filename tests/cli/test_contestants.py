@@ -13,7 +13,7 @@ from tarry.sim.scenario import from_toml
 CROWD = "model = 'timeline'\nclients = 3\nretries = 1\n"
 POLICIES = "[policies.one]\nattempts = 2\n[policies.two]\nattempts = 3\n"
 BOTH = from_toml(CROWD + POLICIES, "both")
-BARE = from_toml(CROWD, "bare")
+LANE = from_toml("model = 'backlog'\nwaiting = 3\ncapacity = 1\n", "lane")
 ONE, TWO = Contestant("one", Policy(attempts=2)), Contestant("two", Policy(attempts=3))
 
 
@@ -58,6 +58,10 @@ def test_those_of_the_same_name_are_numbered(tmp_path: Path) -> None:
     assert [one.name for one in found] == ["one", "one (2)", "two", "one (3)"]
 
 
+def test_paced_is_the_pacer_wherever_it_is_typed() -> None:
+    assert contestants(LANE, ["paced"]) == (Contestant("paced", None),)
+
+
 def test_the_pacer_has_nothing_to_pace_without_a_backlog() -> None:
     assert refused("paced").startswith("both: 'policy' is 'paced'; it must be a policy: ")
 
@@ -78,5 +82,5 @@ def test_a_file_that_is_wrong_is_named(tmp_path: Path) -> None:
 
 
 def test_with_nobody_to_play_there_is_no_storm() -> None:
-    with pytest.raises(BadFile, match=r"^bare: 'policies' is missing; there must be some, in the"):
-        contestants(BARE, [])
+    with pytest.raises(BadFile, match=r"^lane: 'policies' is missing; there must be some, in the"):
+        contestants(LANE, [])

@@ -37,6 +37,11 @@ def test_the_first_is_named_with_its_lead_over_the_next() -> None:
     assert headline(found) == "First to recover: a, 2 s before b."
 
 
+def test_a_long_lead_is_written_out() -> None:
+    found = study(a=recovers(10.0, 10.0), b=recovers(12_355.0, 12_355.0))
+    assert headline(found) == "First to recover: a, 12,345 s before b."
+
+
 def test_the_lead_is_judged_run_by_run() -> None:
     """Alone, each of the two varies by far more than what lies between them."""
     found = study(slow=recovers(11.0, 101.0, 1001.0), fast=recovers(10.0, 100.0, 1000.0))

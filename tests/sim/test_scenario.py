@@ -13,6 +13,7 @@ from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.jitter import Full
 from tarry.core.policy import Policy
 from tarry.errors import PolicyError, ScenarioError
+from tarry.sim.backlog import Backlog
 from tarry.sim.contention import Contention
 from tarry.sim.format import MODELS
 from tarry.sim.run import Contestant
@@ -25,6 +26,8 @@ from tarry.sim.timeline import Timeline
 ROW = "model = 'contention'\nclients = 7\n"
 CROWD = "model = 'timeline'\nclients = 7\nretries = 2\n"
 SERVICE = "model = 'server'\nload = 0.5\n"
+STEPS = "model = 'backlog'\nwaiting = 7\ncapacity = "
+LANE = "model = 'backlog'\nwaiting = 7\ncapacity = 2\n"
 
 
 def read(text: str) -> Storm:
@@ -55,6 +58,7 @@ def refused(text: str) -> ScenarioError:
         (CROWD, Timeline(clients=7, retries=2)),
         (SERVICE + "queue = 5\nslowdown = 3", Server(load=0.5, queue=5, slowdown=3)),
         (SERVICE + "queue = 'unlimited'", Server(load=0.5)),
+        (LANE + "endpoint = 'brittle'", Backlog(waiting=7, capacity=2, endpoint="brittle")),
     ],
 )  # fmt: skip
 def test_a_scenario_is_read_into_its_model(text: str, scenario: object) -> None:
@@ -73,6 +77,11 @@ def test_the_settings_are_plain_and_complete() -> None:
     settings = read(SERVICE).settings
     assert settings["queue"] == settings["timeout"] == "unlimited"
     assert settings["outage"] is None
+
+
+def test_a_capacity_in_steps_is_kept_as_written() -> None:
+    storm = read("model = 'backlog'\nwaiting = 7\ncapacity = [[0, 20], [10, 40]]")
+    assert storm.settings["capacity"] == [[0, 20], [10, 40]]
 
 
 def test_policies_are_contestants_in_the_order_of_the_file() -> None:
@@ -104,12 +113,16 @@ def test_guards_of_the_scenario_stand_before_every_policy_without_its_own() -> N
     )
 
 
+def test_paced_stands_for_the_lane_s_pacer() -> None:
+    assert read(LANE + "[policies.paced]").contestants == (Contestant("paced", None),)
+
+
 @pytest.mark.parametrize(
     ("text", "field", "value", "wanted"),
     [
-        ("", "model", None, "one of contention, timeline, server"),
-        ("model = 3", "model", 3, "one of contention, timeline, server"),
-        ("model = 'servr'", "model", "servr", "(did you mean server?)"),
+        ("", "model", None, "one of contention, timeline, server, backlog"),
+        ("model = 3", "model", 3, "one of contention, timeline, server, backlog"),
+        ("model = 'servr'", "model", "servr", "backlog (did you mean server?)"),
         (ROW + "cleints = 3", "cleints", 3, "(did you mean clients?)"),
         (ROW + "waiting = 3", "waiting", 3, "one of the keys model, about, policies, clients,"),
         (ROW + "budget = {kind = 'quota'}", "budget", {"kind": "quota"}, "left out: contention"),
@@ -135,6 +148,19 @@ def test_guards_of_the_scenario_stand_before_every_policy_without_its_own() -> N
         (SERVICE + "breaker = {open_four = 2}", "breaker.open_four", 2, "(did you mean open_for?)"),
         (SERVICE + "breaker = {open_for = 0}", "breaker.open_for", 0, "seconds above 0"),
         (SERVICE + "breaker = 3", "breaker", 3, "a table of keys and values"),
+        (LANE + "lanes = 8", "lanes", 8, "at most waiting (7)"),
+        (LANE + "latency = 0", "latency", 0, "above 0"),
+        (LANE + "budget = {kind = 'quota'}", "budget", {"kind": "quota"}, "model 'server' has"),
+        (STEPS + "[[0, 2], [9]]", "capacity[1]", [9], "a pair [seconds since it came back, cap"),
+        (STEPS + "[[0, 2], [9, 0]]", "capacity[1][1]", 0, "a number above 0"),
+        (STEPS + "[[0, 2], [9, '3']]", "capacity[1][1]", "3", "a number, 0 or more"),
+        (STEPS + "[[0, 2], 9]", "capacity[1]", 9, "[seconds, capacity]"),
+        (STEPS + "[[0, 2], [9, 3], [8, 4]]", "capacity[2][0]", 8, "later than the step before"),
+        (STEPS + "[[1, 2]]", "capacity", [[1, 2]], "with the first at 0"),
+        (STEPS + "[]", "capacity", [], "with the first at 0"),
+        (STEPS + "'many'", "capacity", "many", "a number above 0, or steps"),
+        (LANE + "endpoint = 'shedd'", "endpoint", "shedd", "shed"),
+        (LANE + "policies.paced = {attempts = 3}", "policies.paced", {"attempts": 3}, "an empty"),
         (CROWD + "policies.paced = {}", "policy", "paced", "'backlog'"),
         (SERVICE + "policies.paced = {}", "policy", "paced", "backlog"),
     ],

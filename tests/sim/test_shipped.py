@@ -2,16 +2,15 @@ from pathlib import Path
 
 import pytest
 
-from tarry.sim.format import MODELS
 from tarry.sim.shipped import names, shipped
 from tarry.sim.study import study
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_they_come_along_in_order() -> None:
+def test_a_dozen_come_along_in_order() -> None:
     found = names()
-    assert "brief-blip" in found
+    assert len(found) >= 12
     assert found == sorted(found)
 
 
@@ -21,7 +20,7 @@ def test_they_are_at_hand_in_the_repository_too() -> None:
 
 def test_every_model_has_one() -> None:
     models = {shipped(name).model for name in names()}
-    assert models == set(MODELS)
+    assert models == {"contention", "timeline", "server", "backlog"}
 
 
 @pytest.mark.parametrize("name", names())

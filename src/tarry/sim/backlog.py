@@ -19,7 +19,7 @@ MOST_ATTEMPTS = 300_000_000
 """More attempts than this during an outage would take minutes to count."""
 
 
-class Backlog(World):
+class Backlog(World, init=False):
     """The backlog model."""
 
     @property

@@ -21,7 +21,9 @@ from tarry.core.format import (
     Key,
     Shape,
 )
+from tarry.sim.backlog import Backlog
 from tarry.sim.contention import Contention
+from tarry.sim.endpoint import MANNERS
 from tarry.sim.queueing import DISCIPLINES
 from tarry.sim.server import Server
 from tarry.sim.timeline import Timeline
@@ -29,7 +31,15 @@ from tarry.sim.timeline import Timeline
 WHOLE = Shape((int,), "a whole number, 0 or more", {"type": "integer", "minimum": 0})
 RATE = Shape(NUMBER, "a number, 0 or more", {"type": "number", "minimum": 0})
 SOME_RATE = Shape(NUMBER, "a number above 0", {"type": "number", "exclusiveMinimum": 0})
+STEP = Shape((list,), "[seconds, capacity]", {"type": "array"}, items=RATE)
+CAPACITY = Shape(
+    (*NUMBER, list),
+    "a number above 0, or steps [[seconds since it came back, capacity], ...]",
+    {"type": ["number", "array"]},
+    items=STEP,
+)
 DISCIPLINE = Shape((str,), f"one of {', '.join(DISCIPLINES)}", {"enum": list(DISCIPLINES)})
+MANNER = Shape((str,), f"one of {', '.join(MANNERS)}", {"enum": list(MANNERS)})
 
 MODELS: Mapping[str, Form] = {
     "contention": Form(
@@ -70,6 +80,27 @@ MODELS: Mapping[str, Form] = {
             "error_rate": Key(SHARE, "The share of answers that are errors by chance."),
             "warmup": Key(SECONDS, "How many seconds run before the trouble starts."),
             "watch": Key(SECONDS, "How many seconds are looked at after the trouble."),
+        },
+    ),
+    "backlog": Form(
+        Backlog,
+        "A webhook endpoint comes back from an outage with deliveries waiting for it.",
+        {
+            "waiting": Key(COUNT, "How many deliveries wait when it comes back.", required=True),
+            "capacity": Key(CAPACITY, "How many it can take a second.", required=True),
+            "outage": Key(SECONDS, "How many seconds it was down."),
+            "endpoint": Key(MANNER, "What it does with more than it can take."),
+            "error_rate": Key(SHARE, "The share of what gets through that fails all the same."),
+            "arrivals": Key(RATE, "How many new messages come a second once it is back."),
+            "cold_start": Key(SECONDS, "For how many seconds its capacity grows from a tenth."),
+            "latency": Key(SOME_SECONDS, "How many seconds an answer takes."),
+            "timeout": Key(SOME_SECONDS, "After how many seconds an answer comes too late."),
+            "queue": Key(SECONDS, "How many seconds of work a shedding endpoint lets wait."),
+            "retry_after": Key(SECONDS, "How many seconds of peace it asks for while down."),
+            "remembered": Key(SOME_RATE, "The capacity that the pacer knows from before."),
+            "lanes": Key(COUNT, "How many endpoints of one origin share what waits."),
+            "handover": Key(SOME_SECONDS, "After how many seconds a lane gets another owner."),
+            "watch": Key(SOME_SECONDS, "How many seconds are looked at after it came back."),
         },
     ),
 }

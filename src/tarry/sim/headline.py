@@ -48,12 +48,13 @@ def _leaders(results: tuple[Result, ...], metric: str) -> str:
     if not ranked:
         return f"{race.title}: nobody in every run."
     leads = [(_lead(ranked[0], result, metric, sign), result) for result in ranked]
-    behind = [(lead.mean, result) for lead, result in leads if _clear(lead)]
+    behind = [(lead, result) for lead, result in leads if _clear(lead)]
     if not behind and not lost:
         return ""
     said = f"{race.title}: {_names(result for lead, result in leads if not _clear(lead))}"
     if behind:
-        said += f", {behind[0][0]:.3g} {race.lead} {behind[0][1].policy}"
+        lead, second = behind[0]
+        said += f", {_amount(lead)} {race.lead} {second.policy}"
     return f"{said}. Not every run ends well with {_names(lost)}." if lost else f"{said}."
 
 
@@ -68,6 +69,11 @@ def _lead(first: Result, other: Result, metric: str, sign: int) -> Estimate:
 
 def _clear(lead: Estimate) -> bool:
     return lead.low is not None and lead.low > 0
+
+
+def _amount(lead: Estimate) -> str:
+    mean = lead.mean or 0.0
+    return f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"  # noqa: PLR2004  three digits
 
 
 def _names(results: Iterable[Result]) -> str:

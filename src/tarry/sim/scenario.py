@@ -23,6 +23,7 @@ from tarry.core.format import UNLIMITED, WORD, Key
 from tarry.core.nearest import nearest
 from tarry.core.text import parse_toml
 from tarry.errors import PolicyError, ScenarioError
+from tarry.sim.endpoint import Capacity
 from tarry.sim.format import BREAKER, BUDGETS, FILE, MODELS
 from tarry.sim.run import Contestant, Scenario
 from tarry.sim.storm import Storm
@@ -145,4 +146,7 @@ def _plain(value: object, key: Key) -> object:
     """A setting as the file would have it; what is not set and has no word for it is None."""
     if value is None and key.unlimited:
         return UNLIMITED
+    if isinstance(value, Capacity):
+        (_, level), *more = value.steps
+        return _plain(value.steps, key) if more else level
     return [_plain(item, key) for item in value] if isinstance(value, tuple) else value
