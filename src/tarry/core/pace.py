@@ -60,7 +60,7 @@ class PacerRule(Value):
     allowance: float = 0.03
     least_probes: int = 20
     span: float = 600.0
-    first: float = 10.0
+    first: float = 20.0
     head_start: float = 0.5
     growth: float = 1.5
     hold: float = 4.0
