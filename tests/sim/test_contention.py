@@ -250,3 +250,8 @@ def test_it_agrees_beyond_the_rows_of_the_file(
     ours = sample(clients, strategy, 60)
     assert np.mean(ours["time_ms"]) == pytest.approx(time_ms, rel=0.06)
     assert np.mean(ours["calls"]) == pytest.approx(calls, rel=0.015)
+
+
+def test_more_clients_than_can_be_simulated_in_a_minute_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="'clients' is 20001; it must be at most 20,000"):
+        Contention(clients=20_001)

@@ -120,6 +120,11 @@ def test_more_retries_than_can_be_kept_are_refused() -> None:
         Timeline(clients=1, retries=1_000_000)
 
 
+def test_more_arrivals_than_can_be_counted_in_a_minute_are_refused() -> None:
+    with pytest.raises(ScenarioError, match="must be at most 250,000,000 with retries = 8"):
+        Timeline(clients=99_999_999_999, retries=8)
+
+
 def test_the_pacer_is_sent_to_the_model_that_knows_it() -> None:
     with pytest.raises(ScenarioError, match=r"'policy' is 'paced'; .*model 'backlog'"):
         Timeline(clients=1, retries=1).refuse(Contestant("paced", None))

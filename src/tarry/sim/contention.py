@@ -26,12 +26,15 @@ from tarry.core.decide import decide
 from tarry.core.outcome import Again, Failure
 from tarry.core.policy import Policy
 from tarry.core.value import Value, settle
+from tarry.errors import ScenarioError
 from tarry.sim.chance import BLOCK, Chance
 from tarry.sim.run import Contestant, Curve, Measure, Run, lone_policy
 
 REFUSED = Failure()
 LATENCIES_A_BUCKET = 10
 MOST_BUCKETS = 2_000
+MOST_CLIENTS = 20_000
+"""Without backoff the writes grow with the square: more would take minutes a run."""
 
 
 class Contention(Value):
@@ -55,6 +58,8 @@ class Contention(Value):
         give_up: bool = False,
     ) -> None:
         settle(self, "clients", checks.count("clients", clients))
+        if self.clients > MOST_CLIENTS:
+            raise ScenarioError("clients", clients, f"at most {MOST_CLIENTS:,}")
         settle(self, "latency_mean", checks.seconds("latency_mean", latency_mean))
         settle(self, "latency_sd", checks.seconds("latency_sd", latency_sd))
         settle(self, "give_up", checks.flag("give_up", give_up))

@@ -20,6 +20,8 @@ from tarry.sim.run import Contestant, Curve, Floats, Measure, Run, lone_policy
 from tarry.sim.waits import Counts, Waits, no_memory
 
 MOST_BUCKETS = 10_000_000
+MOST_ARRIVALS = 2_000_000_000
+"""More arrivals than this would take minutes to count."""
 AT_A_TIME = 2**18
 """Arrivals worked on together: few enough to stay in the processor's cache."""
 LARGEST_DRAW = 1 - 2**-53
@@ -43,6 +45,9 @@ class Timeline(Value):
         settle(self, "bucket", checks.positive_seconds("bucket", bucket))
         if self.retries > AT_A_TIME:
             raise ScenarioError("retries", retries, f"at most {AT_A_TIME:,}")
+        if self.clients * self.retries > MOST_ARRIVALS:
+            wanted = f"at most {MOST_ARRIVALS // self.retries:,} with retries = {self.retries}"
+            raise ScenarioError("clients", clients, wanted)
 
     @property
     def measures(self) -> Mapping[str, Measure]:
