@@ -5,35 +5,37 @@ matter: a probe every 4 % of the time that the backlog takes to drain finds the 
 enough.
 """
 
+import math
+
 from tarry.core.pace import Pace, PacerRule
 
 SHORTEST, LONGEST = 1.0, 300.0
 OF_THE_DRAIN = 0.04
-SPENT_EARLY = 10
-"""Probes of the first span that go while the outage is young, and those that opened the lane."""
-SPARE = 1.03
-"""A little slower than the allowance, for the jitter."""
 JITTER = 0.1
+"""Probes come later by up to this share, never sooner: sooner would break the allowance."""
+ROUNDING = 1e-6
 LONGEST_ASKED = 3600.0
 """However long an endpoint asks to be left alone, it is looked at after an hour."""
 
 
 def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
     """Seconds between probes, before jitter."""
-    allowed = max(rule.allowance * waiting, rule.least_probes)
+    allowed = math.floor(max(rule.allowance * waiting, rule.least_probes))
     age = now - pace.down_since
-    pause = SPARE * rule.span / allowed
+    pause = rule.span / allowed
     if age < rule.span:
-        # As long as it has lasted itself, if little waits; sooner the more does.
+        # As long as it has lasted itself, if little waits; sooner the more does. What that spends,
+        # and what opened the lane, is missing later: the rest of the span shares the rest.
         young = age * rule.least_probes / allowed
-        pause = min(young, SPARE * rule.span / (allowed - SPENT_EARLY))
+        left = max(1, allowed - rule.failures - pace.probes)
+        pause = min(young, max(pause, (rule.span - age) / left))
     drain = 0.0 if pace.capacity is None else OF_THE_DRAIN * waiting / pace.capacity
-    return max(SHORTEST, pause, min(drain, LONGEST))
+    return min(LONGEST, max(SHORTEST, pause * (1 + ROUNDING), drain))
 
 
 def scheduled(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
     """The open state with the time of its next probe set."""
-    spread = 1 + JITTER * (2 * draw - 1)
+    spread = 1 + JITTER * draw
     return pace.replace(probe_at=now + spread * interval(rule, pace, now=now, waiting=waiting))
 
 

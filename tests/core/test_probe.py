@@ -1,0 +1,205 @@
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarry.core.pace import Pace, PacerRule, Phase, Seen
+from tarry.core.pacer import step
+from tarry.core.probe import (
+    JITTER,
+    LONGEST,
+    LONGEST_ASKED,
+    SHORTEST,
+    interval,
+    probed,
+    put_off,
+    scheduled,
+)
+
+RULE = PacerRule()
+TWO_HOURS = 7200.0
+BACKLOGS = [1, 20, 100, 600, 667, 1_000, 2_000, 10_000, 100_000]
+
+Draw = Callable[[], float]
+
+
+def by_chance(seed: int) -> Random:
+    return Random(seed)  # noqa: S311  jitter, not secrets
+
+
+def soonest() -> float:
+    return 0.0
+
+
+def latest() -> float:
+    return 1 - 2**-53
+
+
+def down(waiting: int, capacity: float | None = None, draw: Draw = soonest) -> Pace:
+    """A lane that opened at 0."""
+    seen = Seen(failed=RULE.failures)
+    return step(RULE, Pace(capacity=capacity), seen, now=0.0, waiting=waiting, draw=draw)
+
+
+def attempts(waiting: int, capacity: float | None, draw: Draw, *, until: float) -> list[float]:
+    """When a dead endpoint is called: what opened the lane, and each probe, which fails."""
+    pace = down(waiting, capacity, draw)
+    made = [0.0] * RULE.failures
+    while (now := pace.probe_at) < until:
+        made.append(now)
+        pace = probed(RULE, pace, now=now, waiting=waiting, draw=draw())
+        pace = step(RULE, pace, Seen(failed=1), now=now, waiting=waiting, draw=draw)
+    return made
+
+
+def most_in_a_span(times: Sequence[float]) -> int:
+    """Most of these times in any stretch of the rule's span."""
+    return max(bisect_left(times, start + RULE.span) - place for place, start in enumerate(times))
+
+
+def allowed(waiting: int) -> float:
+    return max(RULE.allowance * waiting, RULE.least_probes)
+
+
+# --- The allowance ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("waiting", BACKLOGS)
+@pytest.mark.parametrize("capacity_of_backlog", [None, 1 / 50])
+@pytest.mark.parametrize(
+    "draw", [soonest, latest, by_chance(1).random], ids=["soonest", "latest", "by chance"]
+)
+def test_a_dead_endpoint_is_never_probed_beyond_the_allowance(
+    waiting: int, capacity_of_backlog: float | None, draw: Draw
+) -> None:
+    capacity = None if capacity_of_backlog is None else waiting * capacity_of_backlog
+    made = attempts(waiting, capacity, draw, until=TWO_HOURS)
+    assert most_in_a_span(made) <= allowed(waiting)
+
+
+@given(
+    waiting=st.integers(1, 3_000) | st.integers(1, 1_000_000),
+    capacity=st.none() | st.floats(0.1, 10_000),
+    seed=st.integers(),
+    sides=st.sampled_from([(0.0,), (0.0, 1.0), (0.0, 0.0, 1.0), ()]),
+)
+def test_no_backlog_and_no_chance_breaks_the_allowance(
+    waiting: int, capacity: float | None, seed: int, sides: tuple[float, ...]
+) -> None:
+    chance = by_chance(seed)
+    made = attempts(
+        waiting,
+        capacity,
+        (lambda: chance.choice(sides)) if sides else chance.random,
+        until=3 * RULE.span,
+    )
+    assert most_in_a_span(made) <= allowed(waiting)
+
+
+@pytest.mark.parametrize("waiting", [1, 1_000, 10_000])
+def test_the_allowance_is_used_not_hoarded(waiting: int) -> None:
+    made = attempts(waiting, None, by_chance(1).random, until=TWO_HOURS)
+    assert most_in_a_span(made) >= 0.9 * allowed(waiting)
+    late = [time for time in made if time >= TWO_HOURS - RULE.span]
+    assert len(late) >= 0.9 * allowed(waiting)
+
+
+# --- The interval -------------------------------------------------------------------------------
+
+
+@given(
+    waiting=st.integers(0, 10_000_000),
+    capacity=st.none() | st.floats(1e-3, 1e6),
+    age=st.floats(0, 1e6),
+    probes=st.integers(0, 1_000_000),
+    draw=st.floats(0, 1, exclude_max=True),
+)
+def test_probes_are_from_1_to_300_seconds_apart_and_a_tenth_by_chance(
+    waiting: int, capacity: float | None, age: float, probes: int, draw: float
+) -> None:
+    pace = Pace(phase=Phase.OPEN, capacity=capacity, probes=probes, down_since=1_000.0)
+    now = 1_000.0 + age
+    apart = interval(RULE, pace, now=now, waiting=waiting)
+    assert SHORTEST <= apart <= LONGEST
+    at = scheduled(RULE, pace, now=now, waiting=waiting, draw=draw).probe_at
+    assert apart <= at - now + 1e-9 * now
+    assert at - now <= (1 + JITTER) * apart + 1e-9 * now
+
+
+def test_a_young_outage_is_looked_at_often_and_an_old_one_at_the_allowance() -> None:
+    apart = [after - before for before, after in pairwise(attempts(1, None, soonest, until=7200))]
+    assert apart[RULE.failures - 1 :][:6] == pytest.approx([1, 1, 2, 4, 8, 16], rel=1e-4)
+    assert apart[-1] == pytest.approx(RULE.span / RULE.least_probes, rel=1e-4)
+
+
+def test_a_large_backlog_is_probed_more_often_in_a_young_outage() -> None:
+    for age in (10.0, 60.0, 300.0, 1_000.0):
+        few, many = (interval(RULE, down(n), now=age, waiting=n) for n in (100, 10_000))
+        assert many < few
+
+
+def test_a_drain_that_takes_long_does_not_want_quick_probes() -> None:
+    aged = Pace(phase=Phase.OPEN)
+    assert interval(RULE, aged, now=1e4, waiting=100_000) == SHORTEST
+    known = aged.replace(capacity=1_000.0)
+    assert interval(RULE, known, now=1e4, waiting=100_000) == pytest.approx(4.0)
+    slow = aged.replace(capacity=1.0)
+    assert interval(RULE, slow, now=1e4, waiting=100_000) == LONGEST
+
+
+def test_a_backlog_that_vanished_leaves_few_probes_for_the_rest_of_the_span() -> None:
+    spent = Pace(phase=Phase.OPEN, probes=100)
+    assert interval(RULE, spent, now=450.0, waiting=1) == pytest.approx(150.0, rel=1e-4)
+
+
+# --- What the endpoint asks for, and what gets lost ---------------------------------------------
+
+
+def test_a_wish_moves_the_next_probe_and_nothing_else() -> None:
+    pace = down(100)
+    asked = put_off(pace, 120.0, now=1.0, draw=0.0)
+    assert asked == pace.replace(probe_at=121.0)
+    assert put_off(pace, 120.0, now=1.0, draw=0.5).probe_at == pytest.approx(127.0)
+    assert put_off(pace, None, now=1.0, draw=0.5) is pace
+
+
+def test_a_wish_never_brings_a_probe_forward() -> None:
+    pace = down(100).replace(probe_at=60.0)
+    assert put_off(pace, 1.0, now=1.0, draw=0.9).probe_at == 60.0
+
+
+@given(st.floats(0, math.inf), st.floats(0, 1, exclude_max=True))
+def test_no_wish_puts_a_probe_off_by_more_than_an_hour_and_a_tenth(
+    wish: float, draw: float
+) -> None:
+    pace = put_off(down(100), wish, now=10.0, draw=draw)
+    assert pace.probe_at <= 10.0 + (1 + JITTER) * LONGEST_ASKED
+
+
+def test_after_a_wish_the_probes_do_not_catch_up() -> None:
+    waiting = 10_000
+    pace = down(waiting)
+    pace = probed(RULE, pace, now=pace.probe_at, waiting=waiting, draw=0.0)
+    pace = put_off(pace, 300.0, now=2.0, draw=0.0)
+    made = [0.0] * RULE.failures
+    while pace.probe_at < 2_000:
+        made.append(pace.probe_at)
+        pace = probed(RULE, pace, now=pace.probe_at, waiting=waiting, draw=0.0)
+    assert most_in_a_span(made) <= allowed(waiting)
+    assert min(b - a for a, b in pairwise(made[RULE.failures + 1 :])) >= RULE.span / allowed(
+        waiting
+    )
+
+
+def test_a_probe_that_is_lost_does_not_wedge_the_lane() -> None:
+    pace = down(100)
+    for number in range(1, 50):
+        before = pace.probe_at
+        pace = probed(RULE, pace, now=before, waiting=100, draw=0.3)
+        assert pace.probes == number
+        assert before + SHORTEST <= pace.probe_at <= before + (1 + JITTER) * LONGEST
