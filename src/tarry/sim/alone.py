@@ -4,6 +4,8 @@ All waiting ones failed for the first time when the outage began. Time goes in t
 the same tenth of a second meet the endpoint together.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from tarry.core.policy import Policy
@@ -27,7 +29,7 @@ def play(world: World, policy: Policy, chance: Chance) -> Ledger:
     ended = run.recover()
     arrived = fresh < ended
     return Ledger(
-        attempts=np.sort(np.concatenate([np.empty(0), *run.attempts])),
+        attempts=np.sort(np.concatenate([np.empty(0), *run.attempts]), kind="stable"),
         spent=spent,
         delivered=run.delivered[: world.waiting],
         fresh_at=fresh[arrived],
@@ -47,7 +49,12 @@ def _through_the_outage(world: World, crowd: Crowd) -> int:
 
 
 class _Run:
-    """From the moment the endpoint is back."""
+    """From the moment the endpoint is back.
+
+    When a delivery would be due again does not hang on whether its attempt fails. So a second is
+    played as if all its attempts failed, at once; then the endpoint says, tick by tick, which of
+    them got through, and what those would have done later did not happen.
+    """
 
     def __init__(self, world: World, crowd: Crowd, chance: Chance) -> None:
         self.attempts: list[Floats] = []
@@ -59,44 +66,64 @@ class _Run:
 
     def recover(self) -> float:
         """Go on second by second while one of the waiting is still due; return the end."""
-        due, waiting = self._crowd.due, self._world.waiting
+        due, waiting, watch = self._crowd.due, self._world.waiting, self._world.watch
         second = 0
-        while second < self._world.watch:
-            if np.isinf(due[:waiting]).all():
-                return _end(self.delivered[:waiting], self._world.watch)
-            soon = np.flatnonzero(due < second + 1)
-            if len(soon):
-                for tick in range(1, TICKS + 1):
-                    self._tick(soon, second + tick / TICKS)
+        while not np.isinf(due[:waiting]).all():
+            second = max(second, int(due.min()))
+            if second >= watch:
+                return watch
+            self._play(second)
             second += 1
-        return float(self._world.watch)
+        return _end(self.delivered[:waiting], watch)
 
-    def _tick(self, soon: Indices, now: float) -> None:
+    def _play(self, second: int) -> None:
+        edges = second + np.arange(1, TICKS + 1) / TICKS
+        which, times, ticks = self._all_failing(edges)
+        order = np.lexsort((times, ticks))
+        which, times = which[order], times[order]
+        starts = np.searchsorted(ticks[order], np.arange(TICKS + 1)).tolist()
+        some_passed = False
+        for now, (start, end) in zip(edges.tolist(), pairwise(starts), strict=True):
+            hits, sent = which[start:end], times[start:end]
+            if some_passed:
+                left = np.isinf(self.delivered[hits])
+                hits, sent = hits[left], sent[left]
+            some_passed |= self._meet(now, hits, sent)
+
+    def _all_failing(self, edges: Floats) -> tuple[Indices, Floats, Indices]:
+        """The attempts of a second if all fail: whose, when, and in which tick they count.
+
+        A delivery has one attempt a tick: what is due again at once goes with the next one.
+        """
         crowd = self._crowd
-        hits = soon[crowd.due[soon] < now]
+        which = np.flatnonzero(crowd.due < edges[-1])
+        ticks = np.zeros(len(which), dtype=np.intp)
+        rounds = []
+        while len(which):
+            times = crowd.due[which]
+            ticks = np.maximum(ticks, np.searchsorted(edges, times, side="right"))
+            rounds.append((which, times, ticks))
+            crowd.fail(which, times + self._world.latency)
+            again = (crowd.due[which] < edges[-1]) & (ticks < TICKS - 1)
+            which, ticks = which[again], ticks[again] + 1
+        whose, when, where = (np.concatenate(parts) for parts in zip(*rounds, strict=True))
+        return whose, when, where
+
+    def _meet(self, now: float, hits: Indices, times: Floats) -> bool:
+        """Make the attempts of a tick, earliest first; whether one got through."""
         if not len(hits):
-            return
-        times = crowd.due[hits]
+            return False
         self.attempts.append(times)
-        answered = times + self._world.latency
         taken = self._endpoint.accepts(now, len(hits), 1 / TICKS)
         if not taken:
-            crowd.fail(hits, answered)
-            return
-        passed = self._chosen(hits, times, taken)
-        good = hits[passed]
-        self.delivered[good] = answered[passed]
-        crowd.due[good] = np.inf
-        crowd.fail(hits[~passed], answered[~passed])
-
-    def _chosen(self, hits: Indices, times: Floats, taken: int) -> np.typing.NDArray[np.bool_]:
-        """Which of them got through: the earliest, but for random errors."""
-        passed = np.ones(len(hits), dtype=np.bool_)
-        if taken < len(hits):
-            passed[np.argsort(times, kind="stable")[taken:]] = False
+            return False
+        good, answered = hits[:taken], times[:taken] + self._world.latency
         if self._world.error_rate:
-            passed &= self._chance.random(len(hits)) >= self._world.error_rate
-        return passed
+            passed = self._chance.random(taken) >= self._world.error_rate
+            good, answered = good[passed], answered[passed]
+        self.delivered[good] = answered
+        self._crowd.leave(good)
+        return True
 
 
 def _end(delivered: Floats, watch: float) -> float:

@@ -46,6 +46,11 @@ class Crowd:
         self.due[which] = np.where(again, now + waits, np.inf)
         self.lost += len(which) - int(again.sum())
 
+    def leave(self, which: Indices) -> None:
+        """These got through after all, also where the failure would have been the last."""
+        self.lost -= int(np.isinf(self.due[which]).sum())
+        self.due[which] = np.inf
+
     def _as_asked(
         self, asked: float, attempts: npt.NDArray[np.int64], left: Floats, draws: Floats
     ) -> tuple[Floats, npt.NDArray[np.bool_]]:
