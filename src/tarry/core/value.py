@@ -90,9 +90,15 @@ class Value(metaclass=ValueType):
         return _restored, (type(self), self._values())
 
     def replace(self, **changes: object) -> Self:
-        """The same value with some fields changed, made and checked anew."""
-        kept = {field: getattr(self, field) for field in type(self).__fields__}
-        return type(self)(**{**kept, **changes})
+        """The same value with some fields changed; a class that checks them checks them anew."""
+        kind = type(self)
+        if kind.__init__ is not Value.__init__ or not changes.keys() <= set(kind.__fields__):
+            kept = {field: getattr(self, field) for field in kind.__fields__}
+            return kind(**{**kept, **changes})
+        made = kind.__new__(kind)
+        for field in kind.__fields__:
+            settle(made, field, changes[field] if field in changes else getattr(self, field))
+        return made
 
     def _values(self) -> tuple[object, ...]:
         return tuple([getattr(self, field) for field in type(self).__fields__])
