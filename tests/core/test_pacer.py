@@ -1,0 +1,269 @@
+import math
+import pickle
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarry.core.pace import MOVES, Mode, Pace, PacerRule, Phase, Seen
+from tarry.core.pacer import DEAD, handed_over, opened, ramped, step
+from tarry.core.window import Window
+
+RULE = PacerRule()
+NOW = 1_000.0
+WAITING = 10_000
+
+
+def half() -> float:
+    return 0.5
+
+
+def never() -> float:
+    raise AssertionError("nothing is drawn unless a probe is planned")
+
+
+def told(
+    pace: Pace,
+    *reports: Seen,
+    now: float = NOW,
+    waiting: int = WAITING,
+    draw: Callable[[], float] = half,
+) -> Pace:
+    """The state after these reports, all at one time."""
+    for seen in reports:
+        pace = step(RULE, pace, seen, now=now, waiting=waiting, draw=draw)
+    return pace
+
+
+def down(capacity: float | None = None) -> Pace:
+    """A lane that opened now."""
+    return told(Pace(capacity=capacity), Seen(failed=RULE.failures))
+
+
+def paced(capacity: float | None = None, now: float = NOW) -> Pace:
+    """A lane whose probe passed now."""
+    return told(down(capacity), Seen(passed=1, took=0.05), now=now)
+
+
+# --- Closed -------------------------------------------------------------------------------------
+
+
+def test_five_failures_in_a_row_open_a_lane() -> None:
+    pace = told(Pace(), *[Seen(failed=1)] * 5)
+    assert pace.phase is Phase.OPEN
+    assert (pace.rate, pace.down_since, pace.probes, pace.streak) == (0.0, NOW, 0, 0)
+    assert pace.probe_at > NOW
+
+
+def test_four_failures_do_not_open_a_lane() -> None:
+    assert told(Pace(), *[Seen(failed=1)] * 4, draw=never).phase is Phase.CLOSED
+
+
+def test_a_success_in_between_starts_the_count_anew() -> None:
+    reports = [*[Seen(failed=1)] * 4, Seen(passed=1), *[Seen(failed=1)] * 4]
+    assert told(Pace(), *reports, draw=never).phase is Phase.CLOSED
+    mixed = [Seen(failed=4, passed=1), Seen(failed=4)]
+    assert told(Pace(), *mixed, draw=never).phase is Phase.CLOSED
+
+
+def test_five_failures_just_after_a_success_do_not_open_a_lane_until_it_stays_silent() -> None:
+    pace = told(Pace(), Seen(passed=1))
+    pace = told(pace, Seen(failed=9), now=NOW + 0.9 * RULE.silence, draw=never)
+    assert pace.phase is Phase.CLOSED
+    pace = told(pace, Seen(failed=1), now=NOW + RULE.silence + 0.01)
+    assert pace.phase is Phase.OPEN
+
+
+def test_a_closed_lane_of_which_half_fails_is_paced() -> None:
+    pace = told(Pace(), Seen(passed=40, failed=60, took=0.05), draw=never)
+    assert pace.phase is Phase.PACED
+    assert 1 <= pace.rate < 100
+    assert pace.epoch == 1
+
+
+def test_a_closed_lane_of_which_a_third_fails_stays_closed() -> None:
+    pace = told(Pace(), Seen(passed=40, failed=20, took=0.05), draw=never)
+    assert (pace.phase, pace.rate) == (Phase.CLOSED, math.inf)
+
+
+# --- Open ---------------------------------------------------------------------------------------
+
+
+def test_a_probe_that_passes_ramps_from_a_low_pace() -> None:
+    pace = paced()
+    assert (pace.phase, pace.mode) == (Phase.PACED, Mode.CLIMB)
+    assert (pace.rate, pace.goal, pace.begun) == (RULE.first, None, NOW)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "rate"), [(190.0, 95.0), (30.0, RULE.first), (8.0, 8.0), (1_000.0, 500.0)]
+)
+def test_a_remembered_capacity_is_a_head_start(capacity: float, rate: float) -> None:
+    pace = paced(capacity)
+    assert (pace.rate, pace.goal, pace.capacity) == (rate, capacity, capacity)
+
+
+def test_an_answer_from_before_it_opened_counts_as_a_probe_that_passed() -> None:
+    assert told(down(), Seen(late=1)).phase is Phase.PACED
+
+
+def test_a_probe_that_fails_leaves_the_lane_open_and_its_plan_alone() -> None:
+    pace = down()
+    again = told(pace, Seen(failed=1), now=NOW + 1)
+    assert (again.phase, again.probe_at) == (Phase.OPEN, pace.probe_at)
+
+
+def test_a_wish_of_the_endpoint_moves_the_next_probe_and_no_more() -> None:
+    pace = told(down(190.0), Seen(failed=1, retry_after=60.0), now=NOW + 1)
+    assert pace.probe_at == pytest.approx(NOW + 1 + 60 * 1.05)
+    ramping = told(pace, Seen(passed=1), now=NOW + 70)
+    assert ramping.rate == 95.0
+    assert told(down(), Seen(failed=1, retry_after=math.inf)).probe_at <= NOW + 1.1 * 3600
+
+
+def test_a_wish_means_nothing_to_a_lane_at_work() -> None:
+    for pace in (Pace(), paced(190.0)):
+        with_wish = told(pace, Seen(passed=1, failed=1, retry_after=60.0))
+        assert with_wish == told(pace, Seen(passed=1, failed=1))
+
+
+# --- Paced --------------------------------------------------------------------------------------
+
+
+def test_a_paced_lane_with_nothing_left_is_closed_and_remembers() -> None:
+    pace = told(paced(190.0), Seen(passed=1), waiting=0)
+    assert (pace.phase, pace.rate, pace.capacity) == (Phase.CLOSED, math.inf, 190.0)
+
+
+def test_a_paced_lane_opens_again_only_after_a_longer_silence() -> None:
+    pace = paced(190.0)
+    gone = NOW + DEAD + 3 / 95.0
+    early = told(pace, Seen(failed=2), now=NOW + 0.1)
+    assert told(early, Seen(failed=3), now=gone - 0.1, draw=never).phase is Phase.PACED
+    pace = told(pace, Seen(failed=5), now=gone + 0.1)
+    assert (pace.phase, pace.rate) == (Phase.OPEN, 0.0)
+
+
+def test_a_lane_that_opens_again_goes_on_with_the_old_outage() -> None:
+    pace = paced(190.0, now=NOW + 500)
+    probes = pace.replace(probes=40)
+    again = told(probes, Seen(failed=5), now=NOW + 510)
+    assert (again.phase, again.down_since, again.probes) == (Phase.OPEN, NOW, 40)
+    assert again.probe_at - (NOW + 510) > 1.5  # an old outage, not a young one
+
+
+def test_a_lane_does_not_make_moves_that_the_table_does_not_have() -> None:
+    with pytest.raises(ValueError, match="a lane does not move from open to open"):
+        opened(RULE, down(), now=NOW, waiting=1, draw=0.5)
+    for pace in (paced(), paced(190.0)):
+        with pytest.raises(ValueError, match="a lane does not move from paced to paced"):
+            ramped(RULE, pace, now=NOW)
+
+
+# --- Handing over -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_new_owner_knows_what_the_old_one_knew_but_not_what_is_in_the_air(mode: Mode) -> None:
+    known = paced(190.0).replace(mode=mode, rate=80.0, baseline=0.05, streak=3)
+    pace = handed_over(known, now=NOW + 9)
+    assert (pace.capacity, pace.goal, pace.baseline, pace.rate) == (190.0, 190.0, 0.05, 80.0)
+    assert (pace.phase, pace.mode, pace.epoch) == (Phase.PACED, Mode.CLIMB, known.epoch + 1)
+    assert (pace.answered, pace.flow, pace.streak) == (Window(), Window(), 0)
+    assert (pace.since, pace.begun, pace.passed_at) == (NOW + 9, NOW + 9, NOW + 9)
+
+
+def test_a_new_owner_does_not_go_on_with_a_pace_that_is_in_doubt() -> None:
+    doubted = paced(190.0).replace(mode=Mode.LOOK, rate=220.0)
+    assert handed_over(doubted, now=NOW).rate == 190.0
+    assert handed_over(doubted.replace(goal=None), now=NOW).rate == 220.0
+
+
+def test_a_new_owner_of_an_open_lane_probes_when_the_old_one_would_have() -> None:
+    known = down(190.0)
+    pace = handed_over(known, now=NOW + 0.2)
+    assert (pace.phase, pace.probe_at, pace.probes) == (Phase.OPEN, known.probe_at, 0)
+    assert pace.down_since == NOW
+
+
+# --- Properties ---------------------------------------------------------------------------------
+
+reports = st.builds(
+    Seen,
+    passed=st.integers(0, 20) | st.integers(0, 1_000),
+    failed=st.just(0) | st.integers(0, 20) | st.integers(0, 1_000),
+    late=st.just(0) | st.integers(0, 20),
+    took=st.floats(0.001, 20),
+    retry_after=st.none() | st.floats(0, 1e9),
+)
+moments = st.tuples(
+    st.just(0.05) | st.floats(0.001, 10),
+    st.lists(reports, min_size=1, max_size=3),
+    st.integers(1, 12),
+    st.integers(0, 3) | st.just(WAITING),
+    st.floats(0, 1, exclude_max=True),
+    st.sampled_from([False, False, False, False, True]),
+)
+
+
+def sane(pace: Pace, before: Pace) -> None:
+    """What holds after every step, whatever was seen."""
+    assert pace.epoch >= before.epoch
+    assert pace.phase is before.phase or pace.phase in MOVES[before.phase]
+    assert 0 <= pace.baseline <= 0.2
+    if pace.phase is Phase.CLOSED:
+        assert pace.rate == math.inf
+    elif pace.phase is Phase.OPEN:
+        assert pace.rate == 0
+        assert pace.probe_at > before.down_since
+    else:
+        assert 0.5 <= pace.rate < math.inf
+        assert pace.room() >= 4
+    for share in (pace.goal, pace.capacity):
+        assert share is None or 1 <= share < math.inf
+    assert not any(
+        isinstance(found, float) and math.isnan(found)
+        for found in (getattr(pace, field) for field in Pace.__fields__)
+    )
+
+
+@given(st.none() | st.floats(1, 10_000), st.lists(moments, max_size=25))
+def test_whatever_is_seen_the_state_stays_sane_and_each_step_is_pure(
+    capacity: float | None,
+    story: list[tuple[float, list[Seen], int, int, float, bool]],
+) -> None:
+    pace, now = Pace(capacity=capacity), NOW
+    for later, seen, times, waiting, drawn, gone in story:
+        for number in range(times):
+            now += later
+            report, draw = seen[number % len(seen)], partial(float, drawn)
+            after = step(RULE, pace, report, now=now, waiting=waiting, draw=draw)
+            thawed = pickle.loads(pickle.dumps(pace))  # noqa: S301  our own bytes
+            again = step(RULE, thawed, report, now=now, waiting=waiting, draw=draw)
+            assert again == after
+            sane(after, pace)
+            pace = after
+        if gone:
+            after = handed_over(pace, now=now)
+            sane(after, pace)
+            pace = after
+
+
+@given(
+    st.none() | st.floats(1, 10_000),
+    st.lists(st.integers(1, 200), min_size=1, max_size=60),
+    st.floats(0.001, 5),
+)
+def test_while_all_is_well_the_pace_never_falls(
+    capacity: float | None, passes: list[int], took: float
+) -> None:
+    pace, now = paced(capacity), NOW
+    for passed in passes:
+        now += RULE.tick
+        after = told(pace, Seen(passed=passed, took=took), now=now, draw=never)
+        assert after.mode is Mode.CLIMB
+        assert pace.rate <= after.rate <= 1.6 * pace.rate
+        assert after.baseline == 0
+        pace = after
