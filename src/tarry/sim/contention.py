@@ -38,10 +38,10 @@ MOST_CLIENTS = 20_000
 
 
 class Contention(Value):
-    """So many `clients` write one row; a message takes |Normal(latency_mean, latency_sd)| seconds.
+    """So many `clients` write one row, each until its write is taken.
 
-    Everyone goes on until its write is taken. With `give_up` the limits of the policy (`attempts`,
-    `within`) are kept, and a client may leave without.
+    A message takes `|Normal(latency_mean, latency_sd)|` seconds. With `give_up` the limits of the
+    policy (`attempts`, `within`) are kept, and a client may leave without.
     """
 
     clients: int
