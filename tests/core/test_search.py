@@ -1,0 +1,388 @@
+"""Each judgement of a paced lane by itself, and all of them at an endpoint made of arithmetic."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tarry.core.pace import Mode, Pace, PacerRule, Phase, Seen, counted
+from tarry.core.search import BELIEVABLE, BELOW, CEILING, LEAST, overloaded, search
+from tarry.core.window import Window
+
+RULE = PacerRule()
+NOW = 1_000.0
+
+
+def lane(**known: object) -> Pace:
+    """A lane that has been paced for a while, at 100 a second unless told."""
+    usual: dict[str, object] = {
+        "phase": Phase.PACED,
+        "rate": 100.0,
+        "since": NOW - 1,
+        "begun": NOW - 60,
+        "climb": RULE.creep,
+        "hold": RULE.hold,
+        "latency": 0.05,
+        "quickest": 0.05,
+        "passed_at": NOW,
+    }
+    return Pace(**{**usual, **known})  # type: ignore[arg-type]
+
+
+def shown(pace: Pace, *, passed: int = 0, failed: int = 0, now: float = NOW) -> Pace:
+    """The state after a step with these answers."""
+    seen = Seen(passed=passed, failed=failed, took=pace.quickest)
+    return search(RULE, counted(pace, seen, now), seen, now=now)
+
+
+# --- Climbing without an idea -------------------------------------------------------------------
+
+
+def test_without_a_goal_the_pace_grows_by_as_much_as_the_answers_vouch_for() -> None:
+    assert shown(lane(), passed=40).rate == pytest.approx(130)
+    assert shown(lane(), passed=1_000).rate == pytest.approx(100 * RULE.growth)
+
+
+def test_where_some_fail_anyway_it_grows_less() -> None:
+    assert shown(lane(baseline=0.1, judged=9_999), passed=100).rate == pytest.approx(130)
+    assert shown(lane(judged=9_999), passed=100).rate == pytest.approx(145)
+
+
+def test_it_does_not_grow_on_two_answers_nor_before_a_step_is_over() -> None:
+    assert shown(lane(), passed=2).rate == 100
+    assert shown(lane(since=NOW - 0.2), passed=50).rate == 100
+    assert shown(lane(since=NOW - 0.5, latency=0.4, quickest=0.4), passed=50).rate == 100
+
+
+def test_two_failures_are_a_reason_to_wait_and_see() -> None:
+    assert shown(lane(), passed=20, failed=1).rate > 100
+    pace = shown(lane(), passed=20, failed=2)
+    assert (pace.rate, pace.mode) == (100, Mode.CLIMB)
+
+
+def test_answers_that_come_slower_are_a_reason_to_wait_and_see() -> None:
+    assert shown(lane(latency=0.3), passed=40).rate == 100
+
+
+# --- Climbing to a goal, and beyond it ----------------------------------------------------------
+
+
+def test_towards_a_goal_the_steps_are_large_and_end_there() -> None:
+    assert shown(lane(goal=190.0), passed=40).rate == pytest.approx(160)
+    assert shown(lane(goal=130.0), passed=40).rate == 130
+
+
+def test_at_its_goal_it_holds_and_then_creeps() -> None:
+    assert shown(lane(goal=100.0, since=NOW - 3.9), passed=40).rate == 100
+    pace = shown(lane(goal=100.0, since=NOW - 4.1), passed=40)
+    assert pace.rate == pytest.approx(103)
+    assert pace.answered == Window()
+
+
+def test_beyond_its_goal_it_steps_sooner_and_a_pace_that_holds_is_the_goal() -> None:
+    pace = shown(lane(goal=90.0, since=NOW - 0.6), passed=40)
+    assert pace.rate == pytest.approx(103)
+    assert pace.goal == 90.0
+    assert shown(lane(goal=90.0, since=NOW - 0.4), passed=40).rate == 100
+    assert shown(lane(goal=90.0, since=NOW - 2.1), passed=40).goal == 100.0
+
+
+def test_the_further_it_holds_the_bolder_the_next_step() -> None:
+    pace = shown(lane(goal=90.0, since=NOW - 0.6), passed=40)
+    assert pace.climb == pytest.approx(1.5 * RULE.creep)
+    assert shown(lane(goal=98.0, since=NOW - 0.6), passed=40).climb == RULE.creep
+    assert shown(lane(goal=90.0, since=NOW - 0.6, climb=0.39), passed=40).climb == 0.4
+
+
+def test_far_below_a_pace_that_failed_it_is_bold_and_just_below_it_waits() -> None:
+    far = lane(goal=90.0, failed_at=200.0, since=NOW - 0.6)
+    assert shown(far, passed=40).rate == pytest.approx(120)
+    near = lane(goal=98.0, failed_at=103.0, since=NOW - 3.9)
+    assert shown(near, passed=40).rate == 100
+    assert shown(near.replace(since=NOW - 4.1), passed=40).rate == pytest.approx(103)
+    past = lane(goal=98.0, failed_at=90.0, since=NOW - 0.6)
+    assert shown(past, passed=40).rate == pytest.approx(103)
+
+
+# --- The baseline -------------------------------------------------------------------------------
+
+
+def test_a_baseline_is_learned_in_passing() -> None:
+    pace = lane(goal=1_000.0)
+    for tick in range(400):
+        pace = shown(pace, passed=19, failed=1 if tick % 2 else 0, now=NOW + tick * RULE.tick)
+        pace = pace.replace(mode=Mode.CLIMB)
+    assert pace.baseline == pytest.approx(0.025, abs=0.01)
+    assert pace.judged > 1_000
+
+
+def test_no_more_than_the_ceiling_is_learned_in_passing() -> None:
+    pace = lane(baseline=0.119, judged=1_000)
+    assert shown(pace, passed=75, failed=25).baseline <= CEILING
+    known = shown(lane(baseline=0.15, judged=1_000), passed=80, failed=20)
+    assert known.baseline <= 0.15
+
+
+def test_nothing_is_learned_while_a_higher_pace_is_tried_or_nothing_came() -> None:
+    pace = lane(baseline=0.1, judged=500, goal=90.0)
+    assert shown(pace, passed=9, failed=1).baseline == 0.1
+    idle = lane()
+    assert shown(idle) == idle
+
+
+# --- Looking twice ------------------------------------------------------------------------------
+
+
+def test_more_failures_than_chance_explains_are_looked_at_twice() -> None:
+    pace = shown(lane(), passed=40, failed=10)
+    assert (pace.mode, pace.tried, pace.since) == (Mode.LOOK, 100, NOW)
+    assert pace.rate == 50  # no faster than the last second
+    assert pace.answered == Window()
+
+
+def test_one_failure_is_never_news() -> None:
+    assert shown(lane(), passed=3, failed=1).mode is Mode.CLIMB
+    assert shown(lane(), failed=1).mode is Mode.CLIMB
+
+
+def test_failures_within_the_baseline_are_no_news() -> None:
+    assert shown(lane(baseline=0.1, judged=1_000), passed=45, failed=5).mode is Mode.CLIMB
+    assert shown(lane(baseline=0.1, judged=1_000), passed=35, failed=15).mode is Mode.LOOK
+
+
+def test_answers_that_take_far_longer_than_they_can_are_looked_at_too() -> None:
+    assert shown(lane(latency=0.6), passed=40).mode is Mode.LOOK
+
+
+def looking(**known: object) -> Pace:
+    usual = {"mode": Mode.LOOK, "tried": 100.0, "rate": 80.0, "since": NOW - 0.6}
+    return lane(**{**usual, **known})
+
+
+def test_it_looks_until_it_has_seen_enough() -> None:
+    early = looking(since=NOW - 0.2)
+    assert shown(early, passed=10).mode is Mode.LOOK
+    assert shown(early, passed=40).mode is Mode.CLIMB
+    certain = looking(baseline=0.1)
+    assert shown(certain, passed=50, failed=5).mode is Mode.LOOK
+    assert shown(certain, passed=95, failed=10).mode is Mode.CLIMB
+
+
+def test_if_it_was_a_chance_it_goes_on() -> None:
+    pace = shown(looking(), passed=50)
+    assert (pace.mode, pace.rate) == (Mode.CLIMB, 100.0)
+    assert shown(looking(tried=500.0), passed=50).rate == 100.0  # not back at one go
+
+
+def test_if_nearly_all_fail_it_cuts() -> None:
+    for passed, failed in ((0, 4), (10, 20)):
+        pace = shown(looking(), passed=passed, failed=failed)
+        assert pace.mode is Mode.SETTLE
+        assert pace.goal is not None
+        assert pace.rate == pace.goal / 2
+
+
+def test_three_failures_are_not_nearly_all() -> None:
+    assert shown(looking(since=NOW - 0.1), failed=3).mode is Mode.LOOK
+
+
+def test_if_answers_stay_slow_it_cuts_to_what_passes_now() -> None:
+    pace = shown(looking(latency=3.0, since=NOW - 9, top=500.0, topped_at=NOW), passed=15)
+    assert pace.mode is Mode.SETTLE
+    assert pace.goal == pytest.approx(BELOW * 60)  # fifteen in a quarter of a second
+
+
+def test_if_more_fail_than_chance_explains_it_tests_a_slower_pace() -> None:
+    before = looking(found=50.0)
+    pace = shown(before, passed=40, failed=10)
+    assert (pace.mode, pace.suspect, pace.tests) == (Mode.TEST, 0.2, 0)
+    assert pace.epoch == before.epoch + 1
+    assert LEAST <= pace.rate < 50
+    assert pace.rate < pace.found <= BELOW * 100
+
+
+def test_far_below_a_remembered_capacity_failures_are_the_baseline() -> None:
+    pace = shown(looking(goal=200.0), passed=46, failed=4)
+    assert (pace.mode, pace.rate, pace.baseline) == (Mode.CLIMB, 100.0, 0.08)
+    failed_before = looking(goal=200.0, failed_at=150.0)
+    assert shown(failed_before, passed=46, failed=4).mode is Mode.TEST
+    too_many = shown(looking(goal=200.0), passed=40, failed=10)
+    assert too_many.mode is Mode.TEST
+
+
+# --- Testing a slower pace ----------------------------------------------------------------------
+
+
+def in_test(**known: object) -> Pace:
+    usual: dict[str, object] = {
+        "mode": Mode.TEST,
+        "tried": 100.0,
+        "rate": 70.0,
+        "found": 85.0,
+        "suspect": 0.1,
+        "since": NOW - 3,
+    }
+    return lane(**{**usual, **known})
+
+
+def test_a_test_waits_until_the_endpoint_has_forgotten_the_last_pace() -> None:
+    assert shown(in_test(since=NOW - 1), passed=90).mode is Mode.TEST
+    assert shown(in_test(since=NOW - 1.5), passed=70).mode is Mode.TEST  # and has seen enough
+    assert shown(in_test(since=NOW - 2.2), passed=90).mode is Mode.CLIMB
+    assert shown(in_test(since=NOW - 4), passed=7).mode is Mode.CLIMB  # or long enough
+
+
+def test_if_failures_go_away_it_was_the_limit() -> None:
+    before = in_test()
+    pace = shown(before, passed=90)
+    assert (pace.mode, pace.rate, pace.goal, pace.capacity) == (Mode.CLIMB, 85.0, 85.0, 85.0)
+    assert (pace.failed_at, pace.epoch) == (100.0, before.epoch + 1)
+    assert pace.baseline == 0
+
+
+def test_if_nothing_was_answered_it_was_the_limit() -> None:
+    pace = shown(in_test(since=NOW - 9))
+    assert (pace.mode, pace.goal) == (Mode.CLIMB, 85.0)
+
+
+def test_if_failures_stay_they_are_the_baseline() -> None:
+    pace = shown(in_test(goal=300.0), passed=90, failed=10)
+    assert (pace.mode, pace.rate, pace.baseline) == (Mode.CLIMB, 100.0, 0.1)
+    assert (pace.goal, pace.capacity) == (300.0, None)
+
+
+def test_many_that_stay_are_tested_once_more_before_they_are_believed() -> None:
+    pace = shown(in_test(suspect=0.16), passed=84, failed=16)
+    assert (pace.mode, pace.tests, pace.suspect) == (Mode.TEST, 1, 0.16)
+    assert pace.rate == pytest.approx(0.9 * 70 * 0.84)
+    assert pace.found == pytest.approx(1.1 * pace.rate)
+    believed = shown(pace.replace(since=NOW - 3), passed=84, failed=16)
+    assert (believed.mode, believed.rate, believed.baseline) == (Mode.CLIMB, 100.0, 0.16)
+
+
+def test_too_many_are_never_believed() -> None:
+    pace = shown(in_test(suspect=0.3), passed=70, failed=30)
+    assert (pace.mode, pace.goal) == (Mode.CLIMB, 85.0)
+    assert 0 < pace.baseline <= BELIEVABLE
+
+
+def test_if_nearly_all_fail_in_a_test_it_cuts() -> None:
+    assert shown(in_test(since=NOW - 0.2), passed=2, failed=20).mode is Mode.SETTLE
+
+
+def test_where_it_keeps_failing_it_holds_longer() -> None:
+    assert shown(in_test(), passed=90).hold == RULE.hold
+    assert shown(in_test(failed_at=104.0), passed=90).hold == 2 * RULE.hold
+    assert shown(in_test(failed_at=104.0, hold=8.0), passed=90).hold == RULE.longest_hold
+    assert shown(in_test(failed_at=150.0, hold=8.0), passed=90).hold == RULE.hold
+
+
+# --- Cutting and settling -----------------------------------------------------------------------
+
+
+def settling(**known: object) -> Pace:
+    return lane(**{"mode": Mode.SETTLE, "rate": 40.0, "goal": 80.0, "since": NOW - 0.5, **known})
+
+
+def test_a_cut_goes_to_half_of_what_passed_lately() -> None:
+    before = looking(top=200.0, topped_at=NOW)
+    pace = shown(before.replace(tried=300.0), failed=10)
+    assert pace.goal == pytest.approx(BELOW * 200)
+    assert pace.rate == pytest.approx(BELOW * 100)
+    assert (pace.run, pace.epoch) == (0, before.epoch + 1)
+    assert pace.failed_at == pytest.approx(BELOW * 200)
+
+
+def test_three_in_a_row_end_the_wait() -> None:
+    assert shown(settling(), passed=2).mode is Mode.SETTLE
+    pace = shown(settling(), passed=3)
+    assert (pace.mode, pace.rate, pace.capacity) == (Mode.CLIMB, 80.0, 80.0)
+    assert shown(settling(latency=3.0), passed=3).mode is Mode.SETTLE
+
+
+def test_if_nothing_passes_the_limit_is_lower_still() -> None:
+    pace = shown(settling(since=NOW - 1.1), failed=1)
+    assert (pace.mode, pace.goal, pace.rate) == (Mode.SETTLE, 48.0, 24.0)
+    lowest = shown(settling(goal=1.0, rate=0.5, since=NOW - 7), failed=1)
+    assert (lowest.goal, lowest.rate) == (LEAST, LEAST / 2)
+
+
+def test_a_slow_endpoint_is_given_time_to_settle() -> None:
+    slow = settling(latency=2.0, quickest=2.0, since=NOW - 3)
+    assert shown(slow, failed=1).goal == 80.0
+    assert shown(slow.replace(since=NOW - 4.1), failed=1).goal == 48.0
+
+
+# --- A closed lane ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "baseline", "phase"),
+    [
+        (0, 19, 0.0, Phase.CLOSED),
+        (19, 20, 0.0, Phase.PACED),
+        (20, 20, 0.0, Phase.PACED),
+        (21, 20, 0.0, Phase.CLOSED),
+        (20, 20, 0.2, Phase.PACED),
+        (20, 20, 0.45, Phase.CLOSED),
+    ],
+)
+def test_a_closed_lane_is_paced_if_half_of_many_fail_beyond_the_baseline(
+    passed: int, failed: int, baseline: float, phase: Phase
+) -> None:
+    closed = counted(Pace(baseline=baseline), Seen(passed=passed, failed=failed), NOW)
+    pace = overloaded(RULE, closed, now=NOW)
+    assert pace.phase is phase
+    if phase is Phase.PACED:
+        assert pace.mode is Mode.SETTLE
+        assert pace.rate == pytest.approx(BELOW * max(passed, 1) / (1 - baseline) / 2, rel=0.3)
+
+
+# --- An endpoint made of arithmetic -------------------------------------------------------------
+
+Answer = Callable[[int, float], int]
+
+
+def driven(pace: Pace, passes: Answer, *, seconds: float) -> tuple[Pace, list[float]]:
+    """A paced lane and its pace at each tick; `passes` says how many of so many get through."""
+    rates, owed, now = [], 0.0, NOW
+    while now < NOW + seconds:
+        now += RULE.tick
+        owed += pace.rate * RULE.tick
+        sent, owed = int(owed), owed % 1
+        passed = passes(sent, pace.rate)
+        seen = Seen(passed=passed, failed=sent - passed, took=0.05)
+        pace = search(RULE, counted(pace, seen, now), seen, now=now)
+        rates.append(pace.rate)
+    return pace, rates
+
+
+def refusing_all(capacity: float) -> Answer:
+    return lambda sent, rate: 0 if rate > capacity else sent
+
+
+def refusing_the_rest(capacity: float) -> Answer:
+    return lambda sent, rate: min(sent, round(sent * capacity / rate))
+
+
+@pytest.mark.parametrize("capacity", [50.0, 200.0, 2_000.0])
+@pytest.mark.parametrize("manner", [refusing_all, refusing_the_rest])
+def test_it_finds_a_limit_and_stays_near_it(
+    manner: Callable[[float], Answer], capacity: float
+) -> None:
+    _, rates = driven(lane(rate=10.0, since=NOW, begun=NOW), manner(capacity), seconds=60)
+    late = rates[len(rates) // 3 :]
+    assert 0.85 * capacity <= sum(late) / len(late) <= 1.1 * capacity
+
+
+@given(st.floats(30, 5_000), st.none() | st.floats(0.5, 2))
+@settings(max_examples=30)
+def test_whatever_the_limit_and_the_memory_it_is_found(
+    capacity: float, memory: float | None
+) -> None:
+    known = None if memory is None else memory * capacity
+    start = lane(rate=10.0 if known is None else known / 2, goal=known, since=NOW, begun=NOW)
+    _, rates = driven(start, refusing_all(capacity), seconds=40)
+    late = rates[-400:]
+    assert 0.7 * capacity <= sum(late) / len(late) <= 1.2 * capacity
