@@ -8,14 +8,10 @@ set up how, is in `contest/contestants.py`.
 
 import argparse
 import json
-import platform
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from textwrap import fill
 
 from contest import race, scale, stopwatch
@@ -23,6 +19,7 @@ from contest.contestants import LOOP, RETRIES, Contestant
 from contest.entry import Gate, new_gate, reason
 from contest.fresh import Import, imports
 from contest.report import Cell, Column, Table, Target, target_text
+from contest.scene import scene, show_progress
 from contest.targets import Results
 
 ROUNDS, QUICK_ROUNDS = 200, 10
@@ -169,20 +166,10 @@ def measure(rounds: int, runs: int, progress: stopwatch.Progress) -> Report:
 def facts(rounds: int, runs: int, core: int | None) -> dict[str, str]:
     """Where, when and how it was measured."""
     return {
-        "date": datetime.now(UTC).isoformat(sep=" ", timespec="minutes"),
-        "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "machine": f"{platform.system()} {platform.machine()}, {processor()}",
+        **scene(),
         "method": f"{rounds} rounds, {runs} imports, "
         + ("on all cores" if core is None else "on one core"),
     }
-
-
-def processor() -> str:
-    """The processor's name for itself, where it has one."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, "processor unknown")
 
 
 def versions() -> dict[str, str]:
@@ -196,12 +183,6 @@ def version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def show_progress(text: str) -> None:
-    """Keep one line on stderr up to date, if someone is looking."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""What `./dev bench storm` puts the simulator through."""
