@@ -43,10 +43,11 @@ class Capacity(Value):
         return level
 
     def at(self, now: float) -> float:
-        """The capacity there is."""
-        if now >= self.cold_start:
-            return self.given(now)
-        return self.given(now) * (COLD + (1 - COLD) * max(now, 0.0) / self.cold_start)
+        """The capacity there is; before it came back, the one it will begin with."""
+        since = max(now, 0.0)
+        if since >= self.cold_start:
+            return self.given(since)
+        return self.given(since) * (COLD + (1 - COLD) * since / self.cold_start)
 
     def drained_at(self, waiting: float, arrivals: float) -> float | None:
         """When at the earliest so many, and all that arrive meanwhile, can be done.
