@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from enum import StrEnum
 
-from tarry.core.value import Value
+from tarry.core.value import Value, settle
 from tarry.core.window import SLICES, Window, slot_of
 
 SECOND = 1.0
@@ -77,11 +77,25 @@ class Seen(Value):
     `retry_after` is the longest wait the endpoint asked for.
     """
 
-    passed: int = 0
-    failed: int = 0
-    late: int = 0
-    took: float = 0.0
-    retry_after: float | None = None
+    passed: int
+    failed: int
+    late: int
+    took: float
+    retry_after: float | None
+
+    def __init__(
+        self,
+        passed: int = 0,
+        failed: int = 0,
+        late: int = 0,
+        took: float = 0.0,
+        retry_after: float | None = None,
+    ) -> None:
+        settle(self, "passed", passed)
+        settle(self, "failed", failed)
+        settle(self, "late", late)
+        settle(self, "took", took)
+        settle(self, "retry_after", retry_after)
 
     @property
     def judged(self) -> int:

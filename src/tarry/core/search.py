@@ -91,7 +91,7 @@ def _creep(pace: Pace, goal: float, now: float) -> Pace:
     higher = pace.rate * (1.2 if bold else 1 + pace.climb)
     again = pace.rate <= BELOW * pace.failed_at < higher if known else pace.rate <= goal
     if waited < max(pace.hold if again else CREEP_STEP, 1.5 * pace.latency):
-        return pace.replace(goal=goal)
+        return pace if goal == pace.goal else pace.replace(goal=goal)
     beyond = pace.rate > 1.05 * max(goal, pace.failed_at if known else goal)
     return pace.replace(
         rate=higher,
@@ -258,11 +258,13 @@ def _held(rule: PacerRule, pace: Pace) -> float:
 
 def _failing(pace: Pace, now: float) -> bool:
     """Whether more fail than the baseline explains, in the last moment or the last second."""
-    for slices in (MOMENT, SLICES):
-        passed, failed = pace.recent(now, slices)
-        if _significant(passed + failed, failed, pace.baseline):
-            return True
-    return False
+    passed, failed = pace.recent(now)
+    if not failed:  # nor in its last moment
+        return False
+    if _significant(passed + failed, failed, pace.baseline):
+        return True
+    passed, failed = pace.recent(now, MOMENT)
+    return _significant(passed + failed, failed, pace.baseline)
 
 
 def _calm(pace: Pace, now: float) -> bool:

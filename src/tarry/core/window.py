@@ -4,7 +4,7 @@ A slice is a short span of time with its counts. Which slice is now, the caller 
 """
 
 from tarry.core import checks
-from tarry.core.value import Value
+from tarry.core.value import Value, settle
 from tarry.errors import PolicyError
 
 SHORTEST = 0.001
@@ -19,8 +19,12 @@ Counts = tuple[int, ...]
 class Window(Value):
     """The newest `SLICES` slices and one more, newest last. `newest` is the last one's number."""
 
-    newest: int = 0
-    slices: tuple[Counts, ...] = ()
+    newest: int
+    slices: tuple[Counts, ...]
+
+    def __init__(self, newest: int = 0, slices: tuple[Counts, ...] = ()) -> None:
+        settle(self, "newest", newest)
+        settle(self, "slices", slices)
 
     def add(self, slot: int, counts: Counts) -> "Window":
         """The window with these counts added to the slice `slot` (a late one joins the newest)."""
@@ -30,9 +34,9 @@ class Window(Value):
 
     def sums(self, slot: int, slices: int, columns: int) -> Counts:
         """Each count summed over the `slices` slices that end with `slot`."""
-        moved = self._moved(slot, columns)
-        kept = moved.slices[-slices:]
-        return tuple(sum(column) for column in zip(*kept, strict=True))
+        since = max(0, slot - self.newest)  # slices in which nothing was counted
+        kept = self.slices[since - slices :] if since < slices else ()
+        return tuple([sum(column) for column in zip(*kept, strict=True)]) or (0,) * columns
 
     def _moved(self, slot: int, columns: int) -> "Window":
         """The window with `slot` as its newest slice, what is too old dropped."""
