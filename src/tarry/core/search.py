@@ -43,10 +43,13 @@ def search(rule: PacerRule, pace: Pace, seen: Seen, *, now: float) -> Pace:
         return _test(rule, pace, now)
     if pace.mode is Mode.LOOK:
         return _look(rule, pace, now)
-    if _failing(pace, now) or _slow(pace):
+    passed, failed = pace.recent(now)
+    if _failing(pace, passed, failed, now) or _slow(pace):
         return _alarmed(pace, now)
     learned = _learned(pace, seen)
-    return _climb(rule, learned, now) if _calm(learned, now) else learned
+    if not _calm(learned, passed, failed):
+        return learned
+    return _climb(rule, learned, passed + failed, now)
 
 
 def overloaded(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
@@ -63,9 +66,8 @@ def overloaded(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
 # --- Climb --------------------------------------------------------------------------------------
 
 
-def _climb(rule: PacerRule, pace: Pace, now: float) -> Pace:
+def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
     """One step up, if this pace has been held long enough to be sure of it."""
-    answers = sum(pace.recent(now))
     waited = now - pace.since
     if answers < 3 or waited < max(STEP, 1.5 * pace.latency):  # noqa: PLR2004  or two may be luck
         return pace
@@ -256,10 +258,9 @@ def _held(rule: PacerRule, pace: Pace) -> float:
 # --- Judgement ----------------------------------------------------------------------------------
 
 
-def _failing(pace: Pace, now: float) -> bool:
-    """Whether more fail than the baseline explains, in the last moment or the last second."""
-    passed, failed = pace.recent(now)
-    if not failed:  # nor in its last moment
+def _failing(pace: Pace, passed: int, failed: int, now: float) -> bool:
+    """Whether more fail than the baseline explains, in the last second or its last moment."""
+    if not failed:
         return False
     if _significant(passed + failed, failed, pace.baseline):
         return True
@@ -267,9 +268,8 @@ def _failing(pace: Pace, now: float) -> bool:
     return _significant(passed + failed, failed, pace.baseline)
 
 
-def _calm(pace: Pace, now: float) -> bool:
+def _calm(pace: Pace, passed: int, failed: int) -> bool:
     """Whether the answers of the last second give no reason to wait and see."""
-    passed, failed = pace.recent(now)
     error = max(pace.baseline, RARE)
     few = failed <= (passed + failed) * error + _deviation(passed + failed, error) + 0.5
     return few and pace.latency <= 2 * pace.quickest + 0.1
