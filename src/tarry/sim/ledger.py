@@ -10,6 +10,8 @@ from tarry.sim.run import Curve, Floats
 SECOND = 1.0
 INSTANT = 0.01
 """The bucket in which a flat pace still looks flat."""
+AT_A_TIME = 2**20
+"""Attempts looked at together: there may be a hundred million."""
 
 
 class Ledger(NamedTuple):
@@ -39,14 +41,16 @@ class Ledger(NamedTuple):
 
     def peak_ratio(self, capacity: Capacity) -> float:
         """Most attempts in any second, to the most capacity there was in it."""
-        if not len(self.attempts):
-            return 0.0
-        counts = _sliding(self.attempts)
         steps = [since for since, _ in capacity.steps]
         levels = np.array([level for _, level in capacity.steps])
-        ends = np.maximum(np.searchsorted(steps, self.attempts, side="right") - 1, 0)
-        starts = np.maximum(np.searchsorted(steps, self.attempts - SECOND, side="right") - 1, 0)
-        return float((counts / np.maximum(levels[ends], levels[starts])).max())
+        peak = 0.0
+        for start in range(0, len(self.attempts), AT_A_TIME):
+            ends = self.attempts[start : start + AT_A_TIME]
+            before = np.searchsorted(self.attempts, ends - SECOND, side="right")
+            counts = np.arange(start + 1, start + len(ends) + 1) - before
+            most = np.maximum(_held(steps, levels, ends), _held(steps, levels, ends - SECOND))
+            peak = max(peak, float((counts / most).max()))
+        return peak
 
     def peak_10ms(self) -> float:
         """Most attempts in one hundredth of a second."""
@@ -65,7 +69,7 @@ class Ledger(NamedTuple):
         """Lines to draw, by the second."""
         edges = np.arange(0.0, max(1.0, np.ceil(self.ended)) + SECOND)
         seconds = edges[:-1]
-        arrivals = np.histogram(self.attempts, edges)[0].astype(np.float64)
+        arrivals = np.diff(np.searchsorted(self.attempts, edges)).astype(np.float64)
         made = np.sort(self.delivered[np.isfinite(self.delivered)])
         level = np.array([capacity.at(second) for second in seconds])
         return {
@@ -77,7 +81,6 @@ class Ledger(NamedTuple):
         }
 
 
-def _sliding(times: Floats) -> Floats:
-    """How many of them lie in the second that ends with each, it included."""
-    first = np.searchsorted(times, times - SECOND, side="right")
-    return (np.arange(1, len(times) + 1) - first).astype(np.float64)
+def _held(steps: list[float], levels: Floats, moments: Floats) -> Floats:
+    """The level there was at each moment; before the first step, the first."""
+    return levels[np.maximum(np.searchsorted(steps, moments, side="right") - 1, 0)]
