@@ -29,7 +29,7 @@ def play(world: World, policy: Policy, chance: Chance) -> Ledger:
     ended = run.recover()
     arrived = fresh < ended
     return Ledger(
-        attempts=np.sort(np.concatenate([np.empty(0), *run.attempts]), kind="stable"),
+        attempts=run.in_order(),
         spent=spent,
         delivered=run.delivered[: world.waiting],
         fresh_at=fresh[arrived],
@@ -57,12 +57,18 @@ class _Run:
     """
 
     def __init__(self, world: World, crowd: Crowd, chance: Chance) -> None:
-        self.attempts: list[Floats] = []
+        self._attempts: list[Floats] = []
         self.delivered = np.full(len(crowd.due), np.inf)
         self._world = world
         self._crowd = crowd
         self._endpoint = world.opened(chance)
         self._chance = chance.stream("errors")
+
+    def in_order(self) -> Floats:
+        """The times of all attempts."""
+        attempts = np.concatenate([np.empty(0), *self._attempts])
+        attempts.sort(kind="stable")  # the quickest where nearly all are in order already
+        return attempts
 
     def recover(self) -> float:
         """Go on second by second while one of the waiting is still due; return the end."""
@@ -113,7 +119,7 @@ class _Run:
         """Make the attempts of a tick, earliest first; whether one got through."""
         if not len(hits):
             return False
-        self.attempts.append(times)
+        self._attempts.append(times)
         taken = self._endpoint.accepts(now, len(hits), 1 / TICKS)
         if not taken:
             return False
