@@ -115,7 +115,7 @@ def test_the_allowance_is_used_not_hoarded(waiting: int) -> None:
 @given(
     waiting=st.integers(0, 10_000_000),
     capacity=st.none() | st.floats(1e-3, 1e6),
-    age=st.floats(0, 1e6),
+    age=st.floats(1e-6, 1e6),
     probes=st.integers(0, 1_000_000),
     draw=st.floats(0, 1, exclude_max=True),
 )
@@ -129,6 +129,23 @@ def test_probes_are_from_1_to_300_seconds_apart_and_a_tenth_by_chance(
     at = scheduled(RULE, pace, now=now, waiting=waiting, draw=draw).probe_at
     assert apart <= at - now + 1e-9 * now
     assert at - now <= (1 + JITTER) * apart + 1e-9 * now
+
+
+def test_the_first_probe_is_late_by_up_to_a_whole_interval() -> None:
+    opened = Pace(phase=Phase.OPEN, down_since=50.0)
+    for draw, after in ((0.0, 1.0), (0.5, 1.5), (1.0, 2.0)):
+        assert scheduled(RULE, opened, now=50, waiting=9, draw=draw).probe_at == 50 + after
+
+
+def test_no_length_of_an_outage_is_always_found_out_late() -> None:
+    waiting, late = 1_000, []
+    for ended in (45.0, 60.0, 75.0):
+        found = []
+        for seed in range(200):
+            made = attempts(waiting, None, by_chance(seed).random, until=200)
+            found.append(next(time for time in made if time >= ended) - ended)
+        late.append(sum(found) / len(found))
+    assert max(late) < 0.6 * 33  # half of the widest interval, and a little
 
 
 def test_a_young_outage_is_looked_at_often_and_an_old_one_at_the_allowance() -> None:

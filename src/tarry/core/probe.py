@@ -35,8 +35,11 @@ def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
 
 def scheduled(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
     """The open state with the time of its next probe set."""
-    spread = 1 + JITTER * draw
-    return pace.replace(probe_at=now + spread * interval(rule, pace, now=now, waiting=waiting))
+    # The first is late by up to a whole interval, and all that follow with it: otherwise an outage
+    # of just the wrong length would always be found out late.
+    late = draw if now == pace.down_since else JITTER * draw
+    apart = interval(rule, pace, now=now, waiting=waiting)
+    return pace.replace(probe_at=now + (1 + late) * apart)
 
 
 def probed(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
