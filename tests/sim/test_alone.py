@@ -119,6 +119,27 @@ def test_a_world_that_was_never_down_is_done_at_once() -> None:
     assert ledger.recovery == pytest.approx(0.05)
 
 
+def test_who_got_through_does_not_try_again_in_the_same_second() -> None:
+    world = World(waiting=50, capacity=1_000, outage=0)
+    ledger = play(world, endless(Fixed(0.1), NoJitter()), Chance(1))
+    assert (len(ledger.attempts), ledger.lost) == (50, 0)
+    once = Policy(backoff=Fixed(0.1), jitter=NoJitter(), attempts=1, within=None)
+    assert play(world, once, Chance(1)).lost == 0
+
+
+def test_a_delivery_that_does_not_wait_has_one_attempt_a_tick() -> None:
+    world = World(waiting=2, capacity=1, outage=0, latency=0.001, watch=3)
+    ledger = play(world, endless(Fixed(0), NoJitter()), Chance(1))
+    assert len(ledger.attempts) == 2 * 10 * 3
+    assert (ledger.done, ledger.lost, ledger.ended) == (0, 0, 3)
+
+
+def test_what_is_due_after_the_watch_does_not_happen() -> None:
+    world = World(waiting=2, capacity=1, outage=0, watch=3600)
+    ledger = play(world, endless(Fixed(3599.98), NoJitter()), Chance(1))
+    assert (ledger.attempts.tolist(), ledger.ended) == ([0, 0], 3600)
+
+
 def test_who_may_not_try_again_is_lost() -> None:
     world = World(waiting=100, capacity=1_000, outage=60)
     for limited in (

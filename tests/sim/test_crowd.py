@@ -95,6 +95,16 @@ def test_who_failed_for_good_is_never_due_again() -> None:
     assert crowd.lost == 2
 
 
+def test_who_got_through_after_all_is_neither_due_nor_lost() -> None:
+    policy = Policy(backoff=Fixed(1), jitter=NoJitter(), attempts=1, within=None)
+    crowd = Crowd(policy, np.zeros(3), np.random.default_rng(1))
+    crowd.fail(np.array([0, 1]), np.array([0.5, 0.5]))
+    assert crowd.lost == 2
+    crowd.leave(np.array([1, 2]))
+    assert crowd.due.tolist() == [math.inf] * 3
+    assert crowd.lost == 1
+
+
 def test_a_crowd_asked_to_wait_comes_back_spread_out() -> None:
     crowd = Crowd(Policy(attempts=None, within=None), np.zeros(1_000), np.random.default_rng(1))
     crowd.fail(np.arange(1_000), np.zeros(1_000), 30.0)

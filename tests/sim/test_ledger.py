@@ -1,4 +1,5 @@
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -85,6 +86,16 @@ def test_the_flattest_peak_is_the_fullest_hundredth(times: list[float]) -> None:
     for time in times:
         naive[int(time / 0.01)] = naive.get(int(time / 0.01), 0) + 1
     assert ledger(times).peak_10ms() == max(naive.values())
+
+
+@given(moments, st.integers(1, 20))
+def test_peaks_are_the_same_however_many_attempts_are_looked_at_together(
+    times: list[float], together: int
+) -> None:
+    whole, steps = ledger(times), Capacity(((0.0, 10.0), (3.0, 7.0)))
+    with patch("tarry.sim.ledger.AT_A_TIME", together):
+        parts = whole.peak_ratio(steps), whole.peak_10ms()
+    assert parts == (whole.peak_ratio(steps), whole.peak_10ms())
 
 
 @given(moments, st.data())
