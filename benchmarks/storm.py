@@ -33,7 +33,7 @@ A recovery is the whole of it: an outage of 600 s and up to an hour after it, me
 Stuck: attempts come faster than a brittle endpoint can bear, for the whole hour.
 
 An event is an arrival, an end of service, a timeout or a retry. A message is a read, a write or the
-answer to one.
+answer to one; the answer needs no place in a heap.
 
 There is no rival in the tables: there are frameworks for simulations in which one would have to
 write these models, and scripts for a single study, but no package that does the same.

@@ -7,6 +7,7 @@ import random
 from collections.abc import Iterator, Mapping
 from functools import partial
 from heapq import heapify, heapreplace
+from itertools import pairwise
 
 import numpy as np
 
@@ -73,8 +74,10 @@ def _summed_up(clients: int) -> int:
     chance, counted = np.random.Generator(np.random.Philox(1)), 0
     for start in range(0, clients, IN_CACHE):
         draws = chance.random((RETRIES, min(IN_CACHE, clients - start)))
-        np.cumsum(draws, axis=0, out=draws)
-        counted += int(np.bincount((draws * 10).astype(np.int64).ravel()).sum())
+        for row, following in pairwise(draws):
+            np.add(row, following, out=following)
+        draws *= 10
+        counted += int(np.bincount(draws.astype(np.int64).ravel()).sum())
     return counted
 
 
@@ -160,7 +163,8 @@ def _contention(share: float) -> Iterator[Case]:
     writers = int(WRITERS * share)
     contention = Contention(clients=writers)
     contestant = Contestant("full", Policy(backoff=Exponential(base=0.01, cap=2), jitter=Full()))
-    yield Case(CONTENTION, HEAP, partial(_heap_of, writers, int(HEAP_EVENTS * share)))
+    entries = int(HEAP_EVENTS * share)
+    yield Case(CONTENTION, HEAP, lambda: 2 * _heap_of(writers, entries))  # a read, or a write
     yield Case(CONTENTION, f"{WRITERS:,} clients", partial(_messages, contention, contestant))
 
 
