@@ -5,6 +5,7 @@ import re
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from numpy.typing import ArrayLike
 from sphinx.util.typing import stringify_annotation
 
 from tarry.call.matching import On
@@ -12,6 +13,7 @@ from tarry.core.backoff import DEFAULT_CAP, Backoff
 from tarry.core.checks import Seconds
 from tarry.core.jitter import Jitter
 from tarry.observe.stream import Listener
+from tarry.sim.run import Floats
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -43,6 +45,8 @@ ALIASES = {
         "Seconds": Seconds,
         "Backoff": Backoff,
         "Jitter": Jitter,
+        "ArrayLike": ArrayLike,
+        "Floats": Floats,
     }.items()
 } | {"DEFAULT_CAP": str(DEFAULT_CAP)}
 ANY_VALUE = "(*args: object, **named: object)"
@@ -92,6 +96,7 @@ def use_aliases(  # noqa: PLR0913, PLR0917  Sphinx calls it so
         return f"({', '.join(getattr(thing, '__fields__', ()))})", returned
     for spelled_out, alias in ALIASES.items():
         signature = signature.replace(spelled_out, alias)
+        returned = returned and returned.replace(spelled_out, alias)
     return signature, returned
 
 
