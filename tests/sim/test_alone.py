@@ -140,6 +140,14 @@ def test_what_is_due_after_the_watch_does_not_happen() -> None:
     assert (ledger.attempts.tolist(), ledger.ended) == ([0, 0], 3600)
 
 
+def test_what_is_not_done_when_the_watch_ends_is_not_made() -> None:
+    world = World(waiting=100, capacity=5, outage=10, endpoint="shed", watch=8)
+    ledger = play(world, endless(exponential(10), FULL), Chance(1))
+    assert (ledger.ended, ledger.recovery, ledger.lost) == (8, None, 0)
+    assert 30 <= ledger.done <= 45
+    assert ledger.attempts.max() < 8
+
+
 def test_who_may_not_try_again_is_lost() -> None:
     world = World(waiting=100, capacity=1_000, outage=60)
     for limited in (

@@ -51,6 +51,7 @@ class _Lane:
         self._left = world.waiting
         self._delivered = np.full(world.waiting + len(self._fresh_at), np.inf)
         self._sent: list[float] = []
+        self._before: list[float] = []
         self._spent = rule.failures  # those that opened the lane
         self._air: list[tuple[float, int, int, bool, int, float]] = []
         self._serial = count()
@@ -74,8 +75,6 @@ class _Lane:
             )
             tick, send = self._tick_at(), self._send_at()
             soonest = min(answer, arrival, tick, send, self._owned_until)
-            if soonest == math.inf:
-                return
             self._now = max(self._now, float(soonest))
             if soonest == self._owned_until:
                 self._hand_over()
@@ -124,6 +123,7 @@ class _Lane:
         heapq.heappush(self._air, answer)
         if now < 0:
             self._spent += 1
+            self._before.append(now)
         else:
             self._sent.append(now)
         # Spaced from this send, not from when it could have gone: no catching up after a stall.
@@ -170,10 +170,7 @@ class _Lane:
 
     def _hand_over(self) -> None:
         """What is in the air is lost to the new owner, who sends it again."""
-        self._backlog.extendleft(delivery for _, _, delivery, passed, *_ in self._air if not passed)
-        for _, _, delivery, passed, *_ in self._air:
-            if passed:
-                self._backlog.appendleft(delivery)
+        self._backlog.extendleft(delivery for _, _, delivery, *_ in self._air)
         self._air.clear()
         self._tally = _Tally()
         self._pace = handed_over(self._pace, now=self._now)
@@ -193,6 +190,7 @@ class _Lane:
             fresh_delivered=self._delivered[waiting:][: self._arrived],
             lost=0,
             ended=min(self._now, self._world.watch),
+            before=np.array(self._before),
         )
 
 
