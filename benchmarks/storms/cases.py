@@ -114,8 +114,8 @@ def _backlog(share: float) -> Iterator[Case]:
 
 def _attempts(backlog: Backlog, policy: Policy | None) -> int:
     run = backlog.simulate(Contestant("policy", policy), Chance(1))
-    during = run.metrics["attempts_during_outage"] or 0.0
-    return int(during + run.curves["arrivals"].values.sum())
+    during, after = run.metrics["attempts_during_outage"] or 0.0, run.curves["arrivals"]
+    return int(during + after.values[after.seconds >= 0].sum())
 
 
 # --- Server -------------------------------------------------------------------------------------
