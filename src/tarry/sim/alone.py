@@ -11,7 +11,7 @@ import numpy as np
 from tarry.core.policy import Policy
 from tarry.sim.chance import Chance
 from tarry.sim.crowd import Crowd, Indices
-from tarry.sim.ledger import Ledger
+from tarry.sim.ledger import NONE, SHOWN, Ledger
 from tarry.sim.run import Floats
 from tarry.sim.world import World
 
@@ -24,7 +24,7 @@ def play(world: World, policy: Policy, chance: Chance) -> Ledger:
     fresh = world.fresh(chance)
     due = np.concatenate([np.full(world.waiting, -world.outage), fresh])
     crowd = Crowd(policy, due, chance.stream("jitter"))
-    spent = _through_the_outage(world, crowd)
+    spent, before = _through_the_outage(world, crowd)
     run = _Run(world, crowd, chance)
     ended = run.recover()
     arrived = fresh < ended
@@ -36,16 +36,22 @@ def play(world: World, policy: Policy, chance: Chance) -> Ledger:
         fresh_delivered=run.delivered[world.waiting :][arrived],
         lost=crowd.lost,
         ended=ended,
+        before=before,
     )
 
 
-def _through_the_outage(world: World, crowd: Crowd) -> int:
-    """Every attempt fails: all deliveries take theirs, round after round, until it is over."""
-    spent = 0
+def _through_the_outage(world: World, crowd: Crowd) -> tuple[int, Floats]:
+    """Every attempt fails: all deliveries take theirs, round after round, until it is over.
+
+    How many attempts that takes, and when the last of them were.
+    """
+    spent, shown = 0, [NONE]
     while len(which := np.flatnonzero(crowd.due < 0)):
+        times = crowd.due[which]
         spent += len(which)
-        crowd.fail(which, crowd.due[which] + world.latency, world.retry_after)
-    return spent
+        shown.append(times[times >= -SHOWN])
+        crowd.fail(which, times + world.latency, world.retry_after)
+    return spent, np.concatenate(shown)
 
 
 class _Run:

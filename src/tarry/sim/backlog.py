@@ -52,7 +52,7 @@ class Backlog(World, init=False):
             ledger = lane.play(self, PacerRule(), chance)
         else:
             ledger = alone.play(self, contestant.policy, chance)
-        return Run(self._metrics(ledger), ledger.curves(self.capacity))
+        return Run(self._metrics(ledger), ledger.curves(self.capacity, self.outage))
 
     def _metrics(self, ledger: Ledger) -> dict[str, float | None]:
         recovery, limit = ledger.recovery, self.limit

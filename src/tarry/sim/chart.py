@@ -153,8 +153,14 @@ def _since_it_came_back(study: Study, first: float, last: float) -> Frame:
         end,
         f"Time since the endpoint came back (seconds){more}",
         ((first, 0.0),) if first < 0 else (),
-        f"endpoint down (for {amount(-first)} s)",
+        f"endpoint down (for {amount(_outage(study, -first))} s)",
     )
+
+
+def _outage(study: Study, shown: float) -> float:
+    """How long it was down: the curves need not go back so far."""
+    said = study.storm.settings.get("outage")
+    return float(said) if isinstance(said, (int, float)) else shown
 
 
 def _end(traces: Sequence[Trace]) -> float:

@@ -12,12 +12,16 @@ INSTANT = 0.01
 """The bucket in which a flat pace still looks flat."""
 AT_A_TIME = 2**20
 """Attempts looked at together: there may be a hundred million."""
+SHOWN = 60.0
+"""The last seconds of an outage, of which the times of attempts are kept, for pictures."""
+NONE = np.empty(0)
 
 
 class Ledger(NamedTuple):
     """The times of one run; a delivery that was not made has inf.
 
-    `attempts` are those since it came back, in order; `spent` is how many there were before.
+    `attempts` are those since it came back, in order; `spent` is how many there were before, and
+    `before` are the last of these, in any order.
     """
 
     attempts: Floats
@@ -27,6 +31,7 @@ class Ledger(NamedTuple):
     fresh_delivered: Floats
     lost: int
     ended: float
+    before: Floats = NONE
 
     @property
     def recovery(self) -> float | None:
@@ -70,13 +75,15 @@ class Ledger(NamedTuple):
         until = np.where(np.isfinite(self.fresh_delivered), self.fresh_delivered, self.ended)
         return float(np.quantile(until - self.fresh_at, 0.99))
 
-    def curves(self, capacity: Capacity) -> dict[str, Curve]:
-        """Lines to draw, by the second."""
-        edges = np.arange(0.0, max(1.0, np.ceil(self.ended)) + SECOND)
+    def curves(self, capacity: Capacity, outage: float = 0.0) -> dict[str, Curve]:
+        """Lines to draw, by the second, from the last of the outage on."""
+        start = -np.ceil(min(outage, SHOWN))
+        edges = np.arange(start, max(1.0, np.ceil(self.ended)) + SECOND)
         seconds = edges[:-1]
         arrivals = np.diff(np.searchsorted(self.attempts, edges)).astype(np.float64)
+        arrivals += np.histogram(self.before, edges)[0]
         made = np.sort(self.delivered[np.isfinite(self.delivered)])
-        level = np.array([capacity.at(second) for second in seconds])
+        level = np.array([capacity.at(second) if second >= 0 else 0.0 for second in seconds])
         return {
             "arrivals": Curve("attempts", "per second", seconds, arrivals),
             "capacity": Curve("capacity", "per second", seconds, level),
