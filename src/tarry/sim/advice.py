@@ -1,0 +1,152 @@
+"""What a recommendation says, in plain sentences: can the wish come true, and why this policy."""
+
+import math
+from collections.abc import Iterator, Mapping
+
+from tarry.core.backoff import Exponential
+from tarry.core.duration import spoken
+from tarry.sim.coordinated import RAMP, probe_interval, rule_of_thumb
+from tarry.sim.endpoint import Manner
+from tarry.sim.limits import MARGIN, upward
+from tarry.sim.pauses import pauses
+from tarry.sim.recommend import Recommendation
+
+AT_BEST = 1.33
+"""How many drain limits clients with jitter need, or more: they never fill each second."""
+DIGITS = 3
+TOKENS, LEAST_RETRIES = 10, 20
+"""What a failed retry costs a quota, and how many it lets through at least in an outage."""
+FEW_WAITS = 3
+CLEARLY = 1.05
+SHORTER: Mapping[Manner, str] = {
+    "shed": "Longer ones take longer, shorter ones are mostly refused.",
+    "brittle": "Longer ones take longer, shorter ones offer more than it bears.",
+    "degrade": "Longer ones take longer, shorter ones slow it down.",
+}
+"""What is wrong with other waits, by what the endpoint does above its capacity."""
+
+
+def verdict(found: Recommendation) -> str:
+    """Whether everybody is served in time; if not, why, and what would help."""
+    wish, predicted = found.wish, found.predicted
+    within = spoken(wish.latency)
+    if wish.latency < wish.drain:
+        enough = _rate(wish.clients / wish.latency)
+        return (
+            f"Infeasible: no policy can. {wish.clients:,} clients at {_rate(wish.capacity)} a "
+            f"second take {spoken(wish.drain)} (the drain limit), more than {within}. Add "
+            f"capacity, to well above {enough} a second, or allow more time."
+        )
+    if predicted.slowest is None:
+        return (
+            "Infeasible for clients that retry for themselves: no policy that was tried recovers "
+            f"in every run. {_coordinate(found)}"
+        )
+    if not found.feasible:
+        more = _rate(upward(wish.capacity * predicted.slowest / wish.latency, DIGITS))
+        return (
+            "Infeasible for clients that retry for themselves: they do not know of each other, and "
+            f"seldom need less than {AT_BEST} drain limits. The one below takes up to "
+            f"{spoken(predicted.slowest)}, more than {within}. {_coordinate(found)} Otherwise add "
+            f"capacity, to about {more} a second, or allow {spoken(upward(predicted.slowest))}."
+        )
+    runs = predicted.recovery.runs
+    return (
+        f"Feasible: everybody is served within {spoken(predicted.slowest)} in each of {runs} runs; "
+        f"{within} are allowed."
+    )
+
+
+def sentences(found: Recommendation) -> list[str]:
+    """Why this policy, what its limits outlast, and what else to think of."""
+    return [*_load(found), *_waits(found), _limits(found), *_lane(found), _budget(found)]
+
+
+def _load(found: Recommendation) -> Iterator[str]:
+    wish, mean = found.wish, pauses(found.policy).mean
+    if wish.clients <= wish.capacity:
+        yield (
+            f"All {wish.clients:,} clients fit into one second of the capacity: any wait that "
+            "spreads them over a second will do."
+        )
+    else:
+        yield (
+            f"The drain limit is {spoken(wish.drain)}: {wish.clients:,} clients at "
+            f"{_rate(wish.capacity)} a second."
+        )
+    offered = wish.clients / mean
+    yield (
+        f"Each waits {spoken(mean)} on average, so all together they offer {_rate(offered)} "
+        f"attempts a second in a long outage, {_percent(offered / wish.capacity)} of the capacity."
+    )
+
+
+def _waits(found: Recommendation) -> Iterator[str]:
+    wish, backoff = found.wish, found.policy.backoff
+    if wish.clients > wish.capacity:
+        yield (
+            f"The longest wait is {backoff.ceiling / wish.drain:.3g} x the drain limit. "
+            f"{SHORTER[wish.endpoint]} Judged by its worst run it was the soonest done, or close "
+            "to it: as wished for, with 10 % more clients, and with an outage half as long again."
+        )
+    alone = [point for point in found.front if point.policy is not None]
+    if any(point.recovery < (found.predicted.recovery.mean or 0) / CLEARLY for point in alone):
+        yield "Those above that are quicker were slower there, or offer too much if it lasts."
+    if not isinstance(backoff, Exponential):
+        few = wish.outage < FEW_WAITS * backoff.ceiling
+        why = "after so short an outage" if few else "here"
+        yield (
+            f"The first wait is as long as all others: {why} a backoff that rises from a second "
+            "has not spread the clients yet. The price: a lone failure waits as long."
+        )
+
+
+def _limits(found: Recommendation) -> str:
+    policy = found.policy
+    return (
+        f"attempts = {policy.attempts} and within = {policy.within:g} outlast an outage "
+        f"{MARGIN:g} times as long and the recovery after it."
+    )
+
+
+def _lane(found: Recommendation) -> Iterator[str]:
+    lane = found.coordinated
+    if lane is None or lane.recovery.mean is None:
+        return
+    probe = probe_interval(found.wish) / 2
+    yield (
+        "Coordinated: one dispatcher that sends them all (a paced lane) is done in "
+        f"{spoken(lane.recovery.mean)} with {lane.attempts:,.0f} attempts in the outage. By rule "
+        f"of thumb: {spoken(probe)} to notice + {spoken(RAMP)} to speed up + the drain at 95 % = "
+        f"{spoken(rule_of_thumb(found.wish))}."
+    )
+
+
+def _budget(found: Recommendation) -> str:
+    capacity = TOKENS * max(LEAST_RETRIES, math.ceil(found.wish.capacity))
+    return (
+        "For calls somebody waits for, put a budget beside it, shared by all callers of the "
+        f"service: Quota(capacity={capacity}, cost={TOKENS}), a second of its traffic. What must "
+        "arrive in the end needs none. Retry at one layer only."
+    )
+
+
+def _coordinate(found: Recommendation) -> str:
+    lane, latency = found.coordinated, found.wish.latency
+    if lane is None:
+        return "One dispatcher that sends them all (a paced lane) may do better."
+    if lane.slowest is None:
+        return "One dispatcher that sends them all (a paced lane) does not recover either."
+    took = spoken(lane.slowest)
+    if lane.slowest <= latency:
+        return f"One dispatcher that sends them all (a paced lane) does it in {took}."
+    return f"One dispatcher that sends them all (a paced lane) needs {took}: not in time either."
+
+
+def _rate(number: float) -> str:
+    rounded = float(f"{number:.{DIGITS}g}")
+    return f"{rounded:,.0f}" if rounded >= 10**DIGITS else f"{rounded:.{DIGITS}g}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

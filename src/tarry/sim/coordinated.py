@@ -1,0 +1,71 @@
+"""What one dispatcher would give that has all deliveries in one lane: the pacer, at work.
+
+Played at full size, or with a share of the clients and of the capacity where there are many. Of a
+drain that takes hours, the first half hour is played: it goes on as it began.
+"""
+
+from typing import NamedTuple
+
+from tarry.core.pace import Pace, PacerRule
+from tarry.core.probe import interval
+from tarry.sim.backlog import Backlog
+from tarry.sim.chance import Chance
+from tarry.sim.miniature import LATENCY, Trial
+from tarry.sim.run import Contestant
+from tarry.sim.wish import Wish
+
+PACED = "paced"
+MOST_CLIENTS = 20_000
+MOST_SENDS = 50_000
+"""So many deliveries in all runs together are a matter of seconds."""
+RUNS = (2, 5)
+RAMP = 4.0
+"""Seconds from the first success to full pace, or thereabouts."""
+SAFE = 0.95
+"""The share of the capacity at which a lane holds."""
+WATCH = 10
+LONGEST_DRAIN = 1800.0
+
+
+class Paced(NamedTuple):
+    """How to play the lane: one in `thinned` clients, one in `shorter` seconds, so many runs."""
+
+    thinned: float
+    shorter: float
+    runs: int
+
+
+def paced(wish: Wish) -> Paced:
+    """Choose how much of it to play."""
+    shorter = max(1.0, wish.drain / LONGEST_DRAIN)
+    thinned = max(1.0, wish.clients / shorter / MOST_CLIENTS)
+    least, most = RUNS
+    runs = int(MOST_SENDS * thinned * shorter / wish.clients)
+    return Paced(thinned, shorter, max(least, min(most, runs)))
+
+
+def play(wish: Wish, how: Paced, chance: Chance) -> Trial:
+    """One run of the lane."""
+    backlog = Backlog(
+        waiting=max(1, round(wish.clients / how.thinned / how.shorter)),
+        capacity=wish.capacity / how.thinned,
+        outage=wish.outage,
+        endpoint=wish.endpoint,
+        latency=LATENCY,
+        watch=WATCH * (wish.drain + probe_interval(wish) + RAMP),
+    )
+    found = backlog.simulate(Contestant(PACED, None), chance).metrics
+    recovery, during = found["recovery"], found["attempts_during_outage"] or 0.0
+    took = None if recovery is None else recovery * how.shorter
+    return Trial(took, found["peak_ratio"] or 0.0, during)
+
+
+def rule_of_thumb(wish: Wish) -> float:
+    """Half a probe interval until it is noticed, the ramp, and the rest a little below capacity."""
+    return probe_interval(wish) / 2 + RAMP + wish.drain / SAFE
+
+
+def probe_interval(wish: Wish) -> float:
+    """How often the lane looks at the end of the outage."""
+    down = Pace(down_since=-wish.outage)
+    return interval(PacerRule(), down, now=0.0, waiting=wish.clients)

@@ -1,0 +1,114 @@
+"""The world of a wish, at full size or smaller where that would take too long.
+
+Two ways to make it smaller keep what matters. *Thinned*: a share of the clients at a service of
+the same share of the capacity; only chance weighs more. *Faster*: fewer clients, and a shorter
+outage and shorter waits in proportion, at the same capacity; all times are scaled back. And an
+outage of many waits need not be played to its end: the clients are spread long before.
+"""
+
+import math
+from typing import NamedTuple
+
+from tarry.sim.backlog import Backlog
+from tarry.sim.candidates import Candidate
+from tarry.sim.chance import Chance
+from tarry.sim.pauses import pauses
+from tarry.sim.run import Contestant
+from tarry.sim.wish import Wish
+
+LATENCY = 0.05
+PER_ATTEMPT, PER_ROUND, PER_TICK, PER_LOOK = 1.2e-7, 6e-5, 2e-5, 1e-9
+"""What an attempt, a round of attempts, a tick and a look at a waiting client cost, in seconds or
+thereabouts."""
+TYPICAL_WAIT = 1.4
+"""A typical mean wait, in units of the wish."""
+FIRST_ATTEMPTS = 11
+"""Attempts of a client beside those at the cap: while the waits rise, and after the outage."""
+TICKS = 10
+LOOKS = 5
+"""How many units of a wish are looked at until all is over."""
+SPREAD = 60
+"""After so many units the clients are as spread as they will ever be."""
+HALF = 2
+
+
+class Trial(NamedTuple):
+    """What one run gave, in the numbers of the full size. Without a recovery it took too long."""
+
+    recovery: float | None
+    peak_ratio: float
+    attempts: float
+
+
+class Size(NamedTuple):
+    """One in `thinned` clients, everything `faster` so many times, the outage cut or not."""
+
+    thinned: int = 1
+    faster: int = 1
+    cut: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing is smaller than wished for."""
+        return self == Size()
+
+
+class Floor(NamedTuple):
+    """How small a world may become: least capacity, and the least seconds to drain."""
+
+    capacity: float
+    drain: float
+
+
+def fitting(wish: Wish, seconds: float, floor: Floor) -> Size:
+    """The largest size in which a run takes about so many seconds of work, or the smallest."""
+    size = Size()
+    while cost(wish, size) > seconds:
+        if not size.cut and wish.outage > SPREAD * wish.unit:
+            size = size._replace(cut=True)
+        elif wish.capacity / (size.thinned * HALF) >= floor.capacity:
+            size = size._replace(thinned=size.thinned * HALF)
+        elif wish.drain / (size.faster * HALF) >= floor.drain:
+            size = size._replace(faster=size.faster * HALF)
+        else:
+            break
+    return size
+
+
+def cost(wish: Wish, size: Size) -> float:
+    """About how many seconds a run takes."""
+    clients = wish.clients / (size.thinned * size.faster)
+    outage = min(wish.outage, SPREAD * wish.unit) if size.cut else wish.outage
+    rounds = outage / (TYPICAL_WAIT * wish.unit) + FIRST_ATTEMPTS
+    seconds = LOOKS * wish.unit / size.faster
+    through = rounds * (PER_ROUND + clients * PER_ATTEMPT)
+    return through + seconds * (TICKS * PER_TICK + clients * PER_LOOK)
+
+
+def play(
+    wish: Wish, size: Size, candidate: Candidate, chance: Chance, *, watch: float = math.inf
+) -> Trial:
+    """One run of one candidate; who needs longer than `watch` has no recovery."""
+    faster = size.faster
+    policy = candidate.faster(faster)
+    outage = _outage(wish, size, candidate)
+    longest = candidate.backoff.ceiling
+    backlog = Backlog(
+        waiting=max(1, round(wish.clients / (size.thinned * faster))),
+        capacity=wish.capacity / size.thinned,
+        outage=outage / faster,
+        endpoint=wish.endpoint,
+        latency=LATENCY / faster,
+        watch=max(1.0, math.ceil(min(watch, LOOKS * max(longest, wish.unit)) / faster)),
+    )
+    found = backlog.simulate(Contestant(candidate.name, policy), chance).metrics
+    recovery, peak = found["recovery"], found["peak_ratio"]
+    during = (found["attempts_during_outage"] or 0.0) * wish.clients / backlog.waiting
+    if outage < wish.outage:
+        during += wish.clients * (wish.outage - outage) / pauses(candidate.policy).mean
+    return Trial(None if recovery is None else recovery * faster, peak or 0.0, during)
+
+
+def _outage(wish: Wish, size: Size, candidate: Candidate) -> float:
+    enough = SPREAD * max(wish.unit, candidate.backoff.ceiling)
+    return min(wish.outage, enough) if size.cut else wish.outage

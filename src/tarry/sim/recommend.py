@@ -1,0 +1,184 @@
+"""Recommend a policy for a wish: search, then predict what it does on chance it has not seen."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tarry.core.policy import Policy
+from tarry.sim import coordinated
+from tarry.sim.candidates import Candidate, candidates
+from tarry.sim.chance import Chance
+from tarry.sim.estimate import Estimate, estimate
+from tarry.sim.front import front
+from tarry.sim.limits import limited
+from tarry.sim.miniature import Floor, Size, Trial, cost, fitting, play
+from tarry.sim.search import (
+    SHORTLIST,
+    WORLDS,
+    Measured,
+    chosen,
+    measure,
+    prices,
+    recovered,
+    shortlist,
+)
+from tarry.sim.wish import Wish
+
+FIRST_LOOK, SECOND_LOOK, PREDICTION, LANE = 1_000_000, 2_000_000, 3_000_000, 4_000_000
+"""Where the runs of each part are numbered from: no two parts meet the same chance, and nobody
+who puts the policy through a storm later meets it again."""
+SCREEN = (0.012, Floor(200.0, 20.0))
+CLOSER = (0.2, Floor(500.0, 200.0))
+TRUE = (2.5, Floor(1000.0, 1000.0))
+"""Seconds a run may take in each part, and how small a world may be for it."""
+LOOKS = (1, 3)
+"""How many runs of each condition: least and most, by the time they take."""
+LOOKING = 0.3
+PREDICTING = 8.0
+LEAST_RUNS = 4
+
+
+class Prediction(NamedTuple):
+    """What to expect; `slowest` is the longest recovery of the runs (None: some never did)."""
+
+    recovery: Estimate
+    slowest: float | None
+    peak_ratio: float
+    attempts: float
+
+
+class Point(NamedTuple):
+    """A point of the front: the means of its runs."""
+
+    name: str
+    policy: Policy | None
+    recovery: float
+    peak_ratio: float
+    attempts: float
+
+
+class Recommendation(NamedTuple):
+    """What was found. Interrupted, it lacks what comes last, and predicts from fewer runs.
+
+    `size` is that of the world in which the prediction was made.
+    """
+
+    wish: Wish
+    seed: int
+    candidate: Candidate
+    policy: Policy
+    predicted: Prediction
+    coordinated: Prediction | None
+    front: tuple[Point, ...]
+    size: Size
+    complete: bool
+
+    @property
+    def feasible(self) -> bool:
+        """Whether everybody was served in time, in every run."""
+        slowest = self.predicted.slowest
+        return slowest is not None and slowest <= self.wish.latency
+
+
+def steps(wish: Wish, runs: int) -> int:
+    """About how many simulations it takes; a few less if the short list is shorter."""
+    screened, looked = len(candidates(wish)), 2 * SHORTLIST * _looks(wish)
+    return WORLDS * (screened + looked) + _runs(wish, runs) + coordinated.paced(wish).runs
+
+
+def recommend(
+    wish: Wish, *, seed: int, runs: int, on_step: Callable[[], None] = lambda: None
+) -> Recommendation | None:
+    """Search and predict; `on_step` hears of each simulation that is done.
+
+    Ctrl-C ends it early: what is known by then is the result, or None if that is nothing.
+    """
+    search = _Search(wish, seed, on_step)
+    try:
+        search.screen()
+        search.look_closer()
+        search.predict(runs)
+        search.ask_the_lane()
+    except KeyboardInterrupt:
+        return search.result(complete=False)
+    return search.result(complete=True)
+
+
+class _Search:
+    """What is known so far, from the first look to the last."""
+
+    def __init__(self, wish: Wish, seed: int, on_step: Callable[[], None]) -> None:
+        self._wish, self._seed, self._on_step = wish, seed, on_step
+        self._size = fitting(wish, *TRUE)
+        self._screened: list[Measured] = []
+        self._looked: list[Measured] = []
+        self._predicted: list[Trial] = []
+        self._lane: list[Trial] = []
+
+    def screen(self) -> None:
+        size = fitting(self._wish, *SCREEN)
+        chances = [Chance(self._seed, FIRST_LOOK)]
+        all_of_them = candidates(self._wish)
+        measure(all_of_them, self._wish, size, chances, into=self._screened, on_step=self._on_step)
+
+    def look_closer(self) -> None:
+        size = fitting(self._wish, *CLOSER)
+        chances = [Chance(self._seed, SECOND_LOOK + run) for run in range(_looks(self._wish))]
+        few = shortlist(self._screened)
+        measure(few, self._wish, size, chances, into=self._looked, on_step=self._on_step)
+
+    def predict(self, runs: int) -> None:
+        candidate = chosen(self._wish, self._looked).candidate
+        for run in range(_runs(self._wish, runs)):
+            chance = Chance(self._seed, PREDICTION + run)
+            self._predicted.append(play(self._wish, self._size, candidate, chance))
+            self._on_step()
+
+    def ask_the_lane(self) -> None:
+        how = coordinated.paced(self._wish)
+        for run in range(how.runs):
+            self._lane.append(coordinated.play(self._wish, how, Chance(self._seed, LANE + run)))
+            self._on_step()
+
+    def result(self, *, complete: bool) -> Recommendation | None:
+        known = self._looked if self._predicted or complete else self._looked + self._screened
+        if not known:
+            return None
+        best = chosen(self._wish, known)
+        slowest = best.worst if math.isfinite(best.worst) else self._wish.outage
+        return Recommendation(
+            wish=self._wish,
+            seed=self._seed,
+            candidate=best.candidate,
+            policy=limited(best.candidate.policy, outage=self._wish.outage, recovery=slowest),
+            predicted=_prediction(self._predicted or best.plain),
+            coordinated=_prediction(self._lane) if self._lane else None,
+            front=_front(recovered(known), self._lane),
+            size=self._size,
+            complete=complete,
+        )
+
+
+def _looks(wish: Wish) -> int:
+    least, most = LOOKS
+    return max(least, min(most, int(LOOKING / cost(wish, fitting(wish, *CLOSER)))))
+
+
+def _runs(wish: Wish, asked: int) -> int:
+    affordable = int(PREDICTING / cost(wish, fitting(wish, *TRUE)))
+    return min(asked, max(LEAST_RUNS, affordable))
+
+
+def _prediction(trials: Sequence[Trial]) -> Prediction:
+    recovery = estimate([trial.recovery for trial in trials])
+    times = [math.inf if trial.recovery is None else trial.recovery for trial in trials]
+    slowest = max(times)
+    _, peak, attempts = prices(trials)
+    return Prediction(recovery, slowest if math.isfinite(slowest) else None, peak, attempts)
+
+
+def _front(found: Sequence[Measured], lane: Sequence[Trial]) -> tuple[Point, ...]:
+    points = [Point(one.candidate.name, one.candidate.policy, *one.prices) for one in found]
+    if lane:
+        points.append(Point(coordinated.PACED, None, *prices(lane)))
+    return tuple(front([(point, point[2:]) for point in points]))

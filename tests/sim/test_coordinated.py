@@ -1,0 +1,47 @@
+import pytest
+
+from tarry.sim.chance import Chance
+from tarry.sim.coordinated import Paced, paced, play, probe_interval, rule_of_thumb
+from tarry.sim.wish import Wish
+
+PLAIN = Wish(clients=2_000, capacity=200, outage=600, latency=120)
+
+
+def test_few_clients_are_played_at_full_size_five_times() -> None:
+    assert paced(PLAIN) == Paced(thinned=1.0, shorter=1.0, runs=5)
+
+
+@pytest.mark.parametrize(
+    ("clients", "capacity", "how"),
+    [
+        (20_000, 200, Paced(1.0, 1.0, 2)),
+        (1_000_000, 5_000, Paced(50.0, 1.0, 2)),
+        (36_000, 10, Paced(1.0, 2.0, 2)),
+        (360_000, 50, Paced(4.5, 4.0, 2)),
+    ],
+)
+def test_many_clients_are_thinned_and_long_drains_shortened(
+    clients: int, capacity: float, how: Paced
+) -> None:
+    assert paced(PLAIN.replace(clients=clients, capacity=capacity)) == how
+
+
+def test_the_lane_is_done_about_when_the_rule_of_thumb_says() -> None:
+    trial = play(PLAIN, paced(PLAIN), Chance(1))
+    assert trial.recovery == pytest.approx(rule_of_thumb(PLAIN), rel=0.5)
+    assert trial.recovery is not None
+    assert trial.recovery >= PLAIN.drain
+    assert trial.attempts < PLAIN.clients / 10
+
+
+def test_the_rule_of_thumb_adds_up() -> None:
+    probe = probe_interval(PLAIN)
+    assert probe >= 1
+    assert rule_of_thumb(PLAIN) == pytest.approx(probe / 2 + 4 + 10 / 0.95)
+
+
+def test_a_shortened_drain_is_told_in_full() -> None:
+    wish = PLAIN.replace(capacity=50, outage=60)
+    full = play(wish, Paced(1.0, 1.0, 1), Chance(1)).recovery
+    short = play(wish, Paced(1.0, 2.0, 1), Chance(1)).recovery
+    assert short == pytest.approx(full, rel=0.35)
