@@ -3,6 +3,7 @@
 import click
 
 from tarry.cli.explain import explain
+from tarry.cli.recommend import recommend
 from tarry.cli.storm import storm
 from tarry.core.schema import schema_text
 
@@ -23,4 +24,5 @@ def schema() -> None:
 
 
 tarry.add_command(explain)
+tarry.add_command(recommend)
 tarry.add_command(storm)

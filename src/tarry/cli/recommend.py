@@ -1,0 +1,78 @@
+"""`tarry recommend`: a policy for a wish, with the evidence. Here is what can be typed."""
+
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+
+from tarry.cli.extras import needed_for
+
+EXIT_CODES = (
+    "Exit codes: 0, a policy does it; 1, none does, the best is shown all the same; 2, what was "
+    "typed is wrong; 130, Ctrl-C."
+)
+MOST_RUNS = 10_000
+
+
+class Typed(TypedDict):
+    """What is given; how the work is done comes beside it."""
+
+    clients: int
+    capacity: float
+    outage: float
+    latency: float
+    endpoint: str
+
+
+@click.command(epilog=EXIT_CODES)
+@click.option("--clients", type=int, required=True, metavar="N", help="How many fail at once.")
+@click.option(
+    "--capacity", type=float, required=True, metavar="C", help="What the service does a second."
+)
+@click.option("--outage", type=float, required=True, metavar="SECONDS", help="How long it is down.")
+@click.option(
+    "--latency",
+    type=float,
+    required=True,
+    metavar="SECONDS",
+    help="When it is back, all should be served within this.",
+)
+@click.option(
+    "--endpoint",
+    type=click.Choice(["shed", "brittle", "degrade"]),
+    default="brittle",
+    show_default=True,
+    help="Above its capacity it refuses the rest, fails altogether, or serves ever less.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=1,
+    show_default=True,
+    help="Which chance: the same seed gives the same answer.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=2, max=MOST_RUNS),
+    default=20,
+    show_default=True,
+    help="Runs to predict from; fewer where one takes long.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="FILE.toml|json",
+    help="Write the recommended policy to a file.",
+)
+def recommend(
+    *, seed: int, runs: int, as_json: bool, save: Path | None, **typed: Unpack[Typed]
+) -> None:
+    """Find a policy for clients that all fail when an outage begins.
+
+    Policies are put through it by simulation, all under the same chance. Shown are those that
+    cannot be bettered in recovery, load and attempts at once, and one that is recommended.
+    """
+    with needed_for("the simulator"):
+        from tarry.cli.seek import Asked, seek  # noqa: PLC0415  it needs the extra
+    seek(Asked(dict(typed), seed, runs, as_json, save))

@@ -1,0 +1,87 @@
+"""Seek a policy for a wish and tell which it is: what `tarry recommend` does."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import click
+from rich.console import Console
+
+from tarry.cli.play import INTERRUPTED
+from tarry.cli.policy_file import BadFile
+from tarry.cli.progress import progress
+from tarry.cli.recommended import as_json, show
+from tarry.core.policy import Policy
+from tarry.core.text import to_json, to_toml
+from tarry.errors import ScenarioError
+from tarry.sim.recommend import recommend, steps
+from tarry.sim.wish import Wish
+
+INFEASIBLE = 1
+WRITERS = {".toml": to_toml, ".json": to_json}
+
+
+class BadWish(click.ClickException):
+    """What is wished for makes no sense."""
+
+    exit_code = 2
+
+
+class Asked(NamedTuple):
+    """What was typed: the wish, how to work on it and what to do with the answer."""
+
+    wish: Mapping[str, object]
+    seed: int
+    runs: int
+    as_json: bool
+    save: Path | None
+
+
+def seek(asked: Asked) -> None:
+    """Search, and print and write what was asked for. All that can be wrong is found before."""
+    wish = _wish(asked.wish)
+    if asked.save:
+        _check(asked.save)
+    with progress("recommend", steps(wish, asked.runs), Console(stderr=True)) as on_step:
+        found = recommend(wish, seed=asked.seed, runs=asked.runs, on_step=on_step)
+    if found is None:
+        click.echo("Interrupted before anything was known: there is nothing to show.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+    if asked.as_json:
+        click.echo(as_json(found))
+    else:
+        show(found, Console(highlight=False))
+    if asked.save:
+        _save(asked.save, found.policy)
+    if not found.complete:
+        click.echo("Interrupted: this is what was known by then.", err=True)
+        raise click.exceptions.Exit(INTERRUPTED)
+    if not found.feasible:
+        raise click.exceptions.Exit(INFEASIBLE)
+
+
+def _wish(typed: Mapping[str, object]) -> Wish:
+    try:
+        return Wish(**cast("dict[str, Any]", dict(typed)))  # it checks what it is given
+    except ScenarioError as error:
+        raise BadWish(f"'--{error.field}' is {error.value!r}; it must be {error.wanted}") from None
+
+
+def _check(path: Path) -> None:
+    if path.suffix.lower() not in WRITERS:
+        wanted = f"a name that ends in {' or '.join(WRITERS)}"
+    elif path.is_dir() or not path.parent.is_dir():
+        wanted = "a file in a folder that is there"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        wanted = "a file that can be written"
+    else:
+        return
+    raise BadFile(f"'--save' is {str(path)!r}; it must be {wanted}")
+
+
+def _save(path: Path, policy: Policy) -> None:
+    try:
+        path.write_text(WRITERS[path.suffix.lower()](policy), encoding="utf-8")
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}; it could not be written") from None
