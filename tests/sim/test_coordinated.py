@@ -45,3 +45,11 @@ def test_a_shortened_drain_is_told_in_full() -> None:
     full = play(wish, Paced(1.0, 1.0, 1), Chance(1)).recovery
     short = play(wish, Paced(1.0, 2.0, 1), Chance(1)).recovery
     assert short == pytest.approx(full, rel=0.35)
+
+
+def test_an_outage_of_days_is_told_in_full() -> None:
+    shorter, longer = (
+        play(PLAIN.replace(outage=outage), paced(PLAIN), Chance(1)) for outage in (7_200, 72_000)
+    )
+    assert longer.recovery == shorter.recovery
+    assert longer.attempts == pytest.approx(10 * shorter.attempts, rel=0.1)

@@ -39,6 +39,17 @@ def test_worse_is_more_clients_or_a_longer_outage() -> None:
     assert longer == WISH.replace(outage=300)
 
 
+def test_worse_stays_within_what_may_be_wished_for() -> None:
+    for edge in (
+        WISH.replace(clients=10_000_000),
+        WISH.replace(clients=1_000_000, capacity=1),
+        WISH.replace(outage=1e8),
+    ):
+        assert conditions(edge)[0] == edge
+        assert conditions(edge)[1].clients >= edge.clients
+        assert conditions(edge)[2].outage >= edge.outage
+
+
 def test_everybody_is_played_in_all_conditions_under_the_same_chance() -> None:
     found: list[Measured] = []
     heard: list[None] = []

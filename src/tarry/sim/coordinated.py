@@ -1,7 +1,8 @@
 """What one dispatcher would give that has all deliveries in one lane: the pacer, at work.
 
 Played at full size, or with a share of the clients and of the capacity where there are many. Of a
-drain that takes hours, the first half hour is played: it goes on as it began.
+drain that takes hours, the first half hour is played, and of an outage of days two hours: they go
+on as they began.
 """
 
 from typing import NamedTuple
@@ -25,6 +26,8 @@ SAFE = 0.95
 """The share of the capacity at which a lane holds."""
 WATCH = 10
 LONGEST_DRAIN = 1800.0
+LONGEST_OUTAGE = 7200.0
+"""After two hours probes have long been as regular as they will ever be."""
 
 
 class Paced(NamedTuple):
@@ -46,16 +49,18 @@ def paced(wish: Wish) -> Paced:
 
 def play(wish: Wish, how: Paced, chance: Chance) -> Trial:
     """One run of the lane."""
+    outage = min(wish.outage, LONGEST_OUTAGE)
     backlog = Backlog(
         waiting=max(1, round(wish.clients / how.thinned / how.shorter)),
         capacity=wish.capacity / how.thinned,
-        outage=wish.outage,
+        outage=outage,
         endpoint=wish.endpoint,
         latency=LATENCY,
         watch=WATCH * (wish.drain + probe_interval(wish) + RAMP),
     )
     found = backlog.simulate(Contestant(PACED, None), chance).metrics
     recovery, during = found["recovery"], found["attempts_during_outage"] or 0.0
+    during += (wish.outage - outage) / probe_interval(wish)
     took = None if recovery is None else recovery * how.shorter
     return Trial(took, found["peak_ratio"] or 0.0, during)
 

@@ -14,7 +14,8 @@ from tarry.sim.chance import Chance
 from tarry.sim.front import front
 from tarry.sim.miniature import Size, Trial, play
 from tarry.sim.pauses import pauses
-from tarry.sim.wish import Wish
+from tarry.sim.wish import LONGEST_DRAIN, LONGEST_OUTAGE, Wish
+from tarry.sim.world import MOST
 
 MORE_CLIENTS = 1.1
 LONGER_OUTAGE = 1.5
@@ -65,11 +66,12 @@ def prices(trials: Sequence[Trial]) -> tuple[float, float, float]:
 
 
 def conditions(wish: Wish) -> tuple[Wish, Wish, Wish]:
-    """The wish, and what is a little worse."""
+    """The wish, and what is a little worse, as far as a wish may go."""
+    most = min(MOST, int(LONGEST_DRAIN * wish.capacity))
     return (
         wish,
-        wish.replace(clients=math.ceil(wish.clients * MORE_CLIENTS)),
-        wish.replace(outage=wish.outage * LONGER_OUTAGE),
+        wish.replace(clients=min(math.ceil(wish.clients * MORE_CLIENTS), most)),
+        wish.replace(outage=min(wish.outage * LONGER_OUTAGE, LONGEST_OUTAGE)),
     )
 
 
