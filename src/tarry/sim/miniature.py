@@ -17,7 +17,7 @@ from tarry.sim.run import Contestant
 from tarry.sim.wish import Wish
 
 LATENCY = 0.05
-PER_ATTEMPT, PER_ROUND, PER_TICK, PER_LOOK = 1.2e-7, 6e-5, 2e-5, 1e-9
+PER_ATTEMPT, PER_ROUND, PER_TICK, PER_LOOK = 6e-8, 6e-5, 6e-6, 4e-10
 """What an attempt, a round of attempts, a tick and a look at a waiting client cost, in seconds or
 thereabouts."""
 TYPICAL_WAIT = 1.4
