@@ -93,6 +93,7 @@ def test_a_run_ends_with_a_failure_and_a_streak_with_a_success() -> None:
     assert (known.run, known.streak, known.passed_at) == (5, 0, NOW)
     known = after((NOW + 1, Seen(failed=2)), (NOW + 2, Seen(failed=1)), pace=known)
     assert (known.run, known.streak, known.passed_at) == (0, 3, NOW)
+    assert after((NOW, Seen(passed=4, failed=1))).run == 0
     known = after((NOW + 3, Seen(late=1, failed=4)), pace=known)
     assert (known.run, known.streak, known.passed_at) == (0, 0, NOW + 3)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.pace import MOVES, Mode, Pace, PacerRule, Phase, Seen
-from tarry.core.pacer import DEAD, handed_over, opened, ramped, step
+from tarry.core.pacer import handed_over, opened, ramped, step
 from tarry.core.window import Window
 
 RULE = PacerRule()
@@ -93,7 +93,7 @@ def test_a_closed_lane_of_which_a_third_fails_stays_closed() -> None:
 
 def test_a_probe_that_passes_ramps_from_a_low_pace() -> None:
     pace = paced()
-    assert (pace.phase, pace.mode) == (Phase.PACED, Mode.CLIMB)
+    assert (pace.phase, pace.mode, pace.epoch) == (Phase.PACED, Mode.CLIMB, 2)
     assert (pace.rate, pace.goal, pace.begun) == (RULE.first, None, NOW)
 
 
@@ -139,7 +139,7 @@ def test_a_paced_lane_with_nothing_left_is_closed_and_remembers() -> None:
 
 def test_a_paced_lane_opens_again_only_after_a_longer_silence() -> None:
     pace = paced(190.0)
-    gone = NOW + DEAD + 3 / 95.0
+    gone = NOW + 2 + 3 / 95.0
     early = told(pace, Seen(failed=2), now=NOW + 0.1)
     assert told(early, Seen(failed=3), now=gone - 0.1, draw=never).phase is Phase.PACED
     pace = told(pace, Seen(failed=5), now=gone + 0.1)

@@ -137,15 +137,16 @@ def test_the_first_probe_is_late_by_up_to_a_whole_interval() -> None:
         assert scheduled(RULE, opened, now=50, waiting=9, draw=draw).probe_at == 50 + after
 
 
-def test_no_length_of_an_outage_is_always_found_out_late() -> None:
-    waiting, late = 1_000, []
-    for ended in (45.0, 60.0, 75.0):
-        found = []
-        for seed in range(200):
-            made = attempts(waiting, None, by_chance(seed).random, until=200)
-            found.append(next(time for time in made if time >= ended) - ended)
-        late.append(sum(found) / len(found))
-    assert max(late) < 0.6 * 33  # half of the widest interval, and a little
+@pytest.mark.parametrize(("waiting", "widest"), [(100, 67), (1_000, 33), (4_000, 6)])
+@pytest.mark.parametrize("ended", [150.0, 300.0, 450.0, 550.0, 600.0, 610.0, 900.0])
+def test_no_length_of_an_outage_is_always_found_out_late(
+    waiting: int, widest: float, ended: float
+) -> None:
+    found = []
+    for seed in range(100):
+        made = attempts(waiting, None, by_chance(seed).random, until=ended + 2 * widest)
+        found.append(next(time for time in made if time >= ended) - ended)
+    assert sum(found) / len(found) < 0.7 * widest  # half of it, give or take
 
 
 def test_a_young_outage_is_looked_at_often_and_an_old_one_at_the_allowance() -> None:
@@ -167,11 +168,6 @@ def test_a_drain_that_takes_long_does_not_want_quick_probes() -> None:
     assert interval(RULE, known, now=1e4, waiting=100_000) == pytest.approx(4.0)
     slow = aged.replace(capacity=1.0)
     assert interval(RULE, slow, now=1e4, waiting=100_000) == LONGEST
-
-
-def test_a_backlog_that_vanished_leaves_few_probes_for_the_rest_of_the_span() -> None:
-    spent = Pace(phase=Phase.OPEN, probes=100)
-    assert interval(RULE, spent, now=450.0, waiting=1) == pytest.approx(150.0, rel=1e-4)
 
 
 # --- What the endpoint asks for, and what gets lost ---------------------------------------------

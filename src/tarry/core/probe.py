@@ -24,13 +24,22 @@ def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
     age = now - pace.down_since
     pause = rule.span / allowed
     if age < rule.span:
-        # As long as it has lasted itself, if little waits; sooner the more does. What that spends,
-        # and what opened the lane, is missing later: the rest of the span shares the rest.
-        young = age * rule.least_probes / allowed
-        left = max(1, allowed - rule.failures - pace.probes)
-        pause = min(young, max(pause, (rule.span - age) / left))
+        # As long as it has lasted itself, if little waits; sooner the more does.
+        pause = min(age * rule.least_probes / allowed, _rest(rule, allowed))
     drain = 0.0 if pace.capacity is None else OF_THE_DRAIN * waiting / pace.capacity
     return min(LONGEST, max(SHORTEST, pause * (1 + ROUNDING), drain))
+
+
+def _rest(rule: PacerRule, allowed: int) -> float:
+    """Seconds between probes in the rest of the first span, once the outage is no longer young.
+
+    What opened the lane and what its youth spends at the most is missing then. This is one number
+    and not what is left at each probe: that would lead every lane to the same moment at the end.
+    """
+    age, left = SHORTEST, allowed - rule.failures - 1
+    while (young := max(SHORTEST, age * rule.least_probes / allowed)) < (rule.span - age) / left:
+        age, left = age + young, left - 1
+    return (rule.span - age) / left
 
 
 def scheduled(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
