@@ -86,6 +86,14 @@ def test_the_load_is_explained() -> None:
     assert third.startswith("The longest wait is 1.85 x the drain limit.")
 
 
+def test_what_would_not_bear_a_longer_outage_is_warned_of() -> None:
+    warning = "Careful: in an outage much longer than this one, that is more than it bears."
+    storm = Candidate("equal flat 60 s", Fixed(60), Equal())
+    assert warning in sentences(told(candidate=storm))
+    assert warning not in sentences(told(WISH.replace(endpoint="shed"), candidate=storm))
+    assert warning not in sentences(told())
+
+
 def test_few_clients_need_no_thought() -> None:
     said = sentences(told(WISH.replace(clients=150)))
     assert said[0].startswith("All 150 clients fit into one second of the capacity")

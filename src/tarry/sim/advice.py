@@ -10,6 +10,7 @@ from tarry.sim.endpoint import Manner
 from tarry.sim.limits import MARGIN, upward
 from tarry.sim.pauses import pauses
 from tarry.sim.recommend import Recommendation
+from tarry.sim.search import lasting
 
 AT_BEST = 1.33
 """How many drain limits clients with jitter need, or more: they never fill each second."""
@@ -79,6 +80,8 @@ def _load(found: Recommendation) -> Iterator[str]:
         f"Each waits {spoken(mean)} on average, so all together they offer {_rate(offered)} "
         f"attempts a second in a long outage, {_percent(offered / wish.capacity)} of the capacity."
     )
+    if not lasting(wish, found.candidate):
+        yield "Careful: in an outage much longer than this one, that is more than it bears."
 
 
 def _waits(found: Recommendation) -> Iterator[str]:
