@@ -98,9 +98,12 @@ def test_the_further_it_holds_the_bolder_the_next_step() -> None:
 def test_far_below_a_pace_that_failed_it_is_bold_and_just_below_it_waits() -> None:
     far = lane(goal=90.0, failed_at=200.0, since=NOW - 0.6)
     assert shown(far, passed=40).rate == pytest.approx(120)
-    near = lane(goal=98.0, failed_at=103.0, since=NOW - 3.9)
-    assert shown(near, passed=40).rate == 100
-    assert shown(near.replace(since=NOW - 4.1), passed=40).rate == pytest.approx(103)
+    near = lane(goal=98.0, failed_at=103.0, since=NOW - 0.6)
+    assert shown(near, passed=40).rate == pytest.approx(BELOW * 103)
+    edge = lane(rate=BELOW * 103, goal=98.0, failed_at=103.0, since=NOW - 3.9)
+    assert shown(edge, passed=40).rate == BELOW * 103
+    later = edge.replace(since=NOW - 4.1)
+    assert shown(later, passed=40).rate == pytest.approx(BELOW * 103 * 1.03)
     past = lane(goal=98.0, failed_at=90.0, since=NOW - 0.6)
     assert shown(past, passed=40).rate == pytest.approx(103)
 
@@ -209,6 +212,16 @@ def test_far_below_a_remembered_capacity_failures_are_the_baseline() -> None:
     assert shown(failed_before, passed=46, failed=4).mode is Mode.TEST
     too_many = shown(looking(goal=200.0), passed=40, failed=10)
     assert too_many.mode is Mode.TEST
+
+
+def test_beyond_the_goal_of_a_lane_that_hardly_ever_fails_it_is_the_limit_without_a_test() -> None:
+    sure = {"goal": 95.0, "judged": 300, "found": 90.0}
+    pace = shown(looking(**sure), passed=40, failed=10)
+    assert (pace.mode, pace.rate, pace.goal) == (Mode.CLIMB, BELOW * 90, BELOW * 90)
+    assert pace.capacity == pace.goal
+    assert pace.failed_at == 100.0
+    for doubt in ({"goal": 100.0}, {"goal": None}, {"judged": 299}, {"baseline": 0.02}):
+        assert shown(looking(**{**sure, **doubt}), passed=40, failed=10).mode is Mode.TEST
 
 
 # --- Testing a slower pace ----------------------------------------------------------------------

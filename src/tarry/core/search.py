@@ -25,6 +25,8 @@ BELOW = 0.98
 """How far under a limit that was found it stays."""
 UNDERSTOOD = 1000
 """After so many answers a baseline is known, and changes slowly."""
+PLENTY = 300
+"""After so many with hardly a failure, failures beyond the goal are the limit's."""
 STEP, CREEP_STEP = 0.25, 0.5
 """Seconds between steps up: towards a goal, and beyond it."""
 SETTLED = 1.0
@@ -83,16 +85,19 @@ def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
 def _creep(pace: Pace, goal: float, now: float) -> Pace:
     """A small step beyond the goal; the further it holds, the bolder the next.
 
-    Before the pace that failed is tried again, it waits.
+    Up to just below a pace that failed it goes step by step. Before it tries that again, it holds.
     """
     waited = now - pace.since
     if pace.rate > goal and waited >= 2 * SETTLED:
         goal = pace.rate
     known = pace.failed_at < math.inf
+    edge = BELOW * pace.failed_at if known else goal
     bold = known and 1.2 * pace.rate < 0.9 * pace.failed_at
     higher = pace.rate * (1.2 if bold else 1 + pace.climb)
-    again = pace.rate <= BELOW * pace.failed_at < higher if known else pace.rate <= goal
-    if waited < max(pace.hold if again else CREEP_STEP, 1.5 * pace.latency):
+    if known and pace.rate < edge:
+        higher = min(higher, edge)
+    patience = pace.hold if pace.rate <= edge < higher else CREEP_STEP
+    if waited < max(patience, 1.5 * pace.latency):
         return pace if goal == pace.goal else pace.replace(goal=goal)
     beyond = pace.rate > 1.05 * max(goal, pace.failed_at if known else goal)
     return pace.replace(
@@ -148,10 +153,10 @@ def _look(rule: PacerRule, pace: Pace, now: float) -> Pace:
     doubt = 2.0 if pace.baseline < CLEAN else 2.5
     if failed <= answers * error + doubt * _deviation(answers, error):
         return pace.replace(mode=Mode.CLIMB, rate=min(pace.tried, 1.25 * pace.rate), since=now)
-    return _doubted(pace, failed / answers, now)
+    return _doubted(rule, pace, failed / answers, now)
 
 
-def _doubted(pace: Pace, share: float, now: float) -> Pace:
+def _doubted(rule: PacerRule, pace: Pace, share: float, now: float) -> Pace:
     """More fail than chance explains, though not nearly all."""
     below_memory = (
         pace.goal is not None and pace.tried < 0.85 * pace.goal and pace.failed_at == math.inf
@@ -162,11 +167,15 @@ def _doubted(pace: Pace, share: float, now: float) -> Pace:
     offered = min(pace.tried, pace.offered(now))
     # An endpoint that sheds takes offered x (1 - excess), one that degrades the root of it more.
     limit = max(offered * (1 - excess) ** 0.75, pace.found)
+    found = max(LEAST, BELOW * min(pace.tried, limit))
+    clean = pace.judged >= PLENTY and pace.baseline < 2 * RARE
+    if clean and pace.goal is not None and pace.tried > pace.goal:  # no need to test
+        return _limited(rule, pace.replace(found=found), now)
     return pace.replace(
         mode=Mode.TEST,
         tests=0,
         suspect=share,
-        found=max(LEAST, BELOW * min(pace.tried, limit)),
+        found=found,
         rate=max(LEAST, 0.9 * offered * (1 - excess)),
         epoch=pace.epoch + 1,
         since=now,
@@ -196,14 +205,8 @@ def _test(rule: PacerRule, pace: Pace, now: float) -> Pace:
     )
     if not stayed or share >= BELIEVABLE:
         weight = answers / (answers + 100)
-        return again.replace(
-            rate=pace.found,
-            goal=pace.found,
-            capacity=pace.found,
-            baseline=min((1 - weight) * pace.baseline + weight * share, BELIEVABLE),
-            failed_at=min(pace.tried, 1.25 * pace.found),
-            hold=_held(rule, pace),
-        )
+        baseline = min((1 - weight) * pace.baseline + weight * share, BELIEVABLE)
+        return _limited(rule, pace.replace(baseline=baseline), now)
     if share > 0.12 and not pace.tests:  # noqa: PLR2004  too much to believe at once
         slower = max(LEAST, 0.9 * pace.rate * (1 - share))
         return again.replace(
@@ -214,6 +217,22 @@ def _test(rule: PacerRule, pace: Pace, now: float) -> Pace:
             found=min(pace.found, 1.1 * slower),
         )
     return again.replace(baseline=share, rate=pace.tried)
+
+
+def _limited(rule: PacerRule, pace: Pace, now: float) -> Pace:
+    """The limit was found: just below it from here on."""
+    return pace.replace(
+        mode=Mode.CLIMB,
+        rate=pace.found,
+        goal=pace.found,
+        capacity=pace.found,
+        failed_at=min(pace.tried, 1.25 * pace.found),
+        hold=_held(rule, pace),
+        climb=rule.creep,
+        epoch=pace.epoch + 1,
+        since=now,
+        answered=Window(),
+    )
 
 
 # --- Cut and settle -----------------------------------------------------------------------------
