@@ -103,13 +103,23 @@ def test_more_attempts_than_can_be_counted_are_refused_before_they_are_made() ->
     scenario.refuse(PACED)
 
 
-def test_curves_run_to_the_end_and_add_up() -> None:
-    run = backlog().simulate(PACED, Chance(1))
-    metrics, curves = run.metrics, run.curves
-    assert curves["delivered"].values[-1] == 500
-    assert curves["arrivals"].values.sum() == 500 * (metrics["attempts_per_delivery_after"] or 0)
-    assert (np.diff(curves["delivered"].values) >= 0).all()
-    assert set(curves["capacity"].values) == {100.0}
+@pytest.mark.parametrize("contestant", [PACED, FULL], ids=["paced", "full"])
+def test_curves_run_from_the_last_minute_of_the_outage_to_the_end_and_add_up(
+    contestant: Contestant,
+) -> None:
+    run = backlog(waiting=2_000).simulate(contestant, Chance(1))
+    arrivals, capacity, delivered = (
+        run.curves[name] for name in ("arrivals", "capacity", "delivered")
+    )
+    assert (arrivals.seconds[0], capacity.seconds[0], delivered.seconds[0]) == (-60, -60, -60)
+    back = arrivals.seconds >= 0
+    after = run.metrics["attempts_per_delivery_after"] or 0.0
+    assert arrivals.values[back].sum() == pytest.approx(2_000 * after)
+    assert 0 < arrivals.values[~back].sum() <= (run.metrics["attempts_during_outage"] or 0.0)
+    assert set(capacity.values[back]) == {100.0}
+    assert set(capacity.values[~back]) == {0.0}
+    assert delivered.values[-1] == 2_000
+    assert (np.diff(delivered.values) >= 0).all()
 
 
 @pytest.mark.parametrize("contestant", [PACED, FULL], ids=["paced", "full"])

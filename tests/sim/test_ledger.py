@@ -68,6 +68,23 @@ def test_curves_are_by_the_second_to_the_end() -> None:
     assert len(ledger(ended=0.0).curves(CAPACITY)["arrivals"].values) == 1
 
 
+def test_curves_show_the_last_minute_of_the_outage_at_most() -> None:
+    last = ledger([0.5], ended=1.0)._replace(before=np.array([-0.5, -1.2, -1.9]))
+    short, long = (last.curves(CAPACITY, outage) for outage in (1.5, 600.0))
+    assert short["arrivals"].seconds.tolist() == [-2, -1, 0]
+    assert short["arrivals"].values.tolist() == [2, 1, 1]
+    assert short["capacity"].values.tolist() == [0, 0, 10]
+    assert long["arrivals"].seconds[0] == -60
+
+
+def test_a_peak_is_found_though_it_lies_across_two_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = [0.0, 2.0, 2.1, 2.2, 2.3, 2.4, 4.0]
+    whole = ledger(times)
+    assert whole.peak_ratio(CAPACITY) == 0.5
+    monkeypatch.setattr("tarry.sim.ledger.AT_A_TIME", 2)
+    assert whole.peak_ratio(CAPACITY) == 0.5
+
+
 moments = st.lists(
     st.floats(0, 8) | st.integers(0, 800).map(lambda n: n / 100), min_size=1, max_size=60
 ).map(sorted)

@@ -64,10 +64,10 @@ class Case:
 
     @property
     def detection(self) -> float:
-        """The longest time between two probes when the endpoint came back."""
+        """The longest time between the last probe of the outage and the one that passes."""
         world = self.scenario
         down = Pace(phase=Phase.OPEN, capacity=world.remembered, down_since=-world.outage)
-        return (1 + JITTER) * interval(RULE, down, now=0.0, waiting=world.waiting)
+        return (1 + JITTER) * interval(RULE, down, now=-1.0, waiting=world.waiting)
 
     @property
     def promised(self) -> float:
