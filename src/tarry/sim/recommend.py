@@ -24,7 +24,8 @@ from tarry.sim.search import (
 )
 from tarry.sim.wish import Wish
 
-FIRST_LOOK, SECOND_LOOK, PREDICTION, LANE = 1_000_000, 2_000_000, 3_000_000, 4_000_000
+FIRST_LOOK, SECOND_LOOK, THIRD_LOOK = 1_000_000, 2_000_000, 3_000_000
+PREDICTION, LANE = 4_000_000, 5_000_000
 """Where the runs of each part are numbered from: no two parts meet the same chance, and nobody
 who puts the policy through a storm later meets it again."""
 SCREEN = (0.012, Floor(200.0, 20.0))
@@ -36,6 +37,10 @@ LOOKS = (1, 3)
 LOOKING = 0.3
 PREDICTING = 8.0
 LEAST_RUNS = 4
+LEADERS = 5
+"""So many leaders are looked at once more at most."""
+CONFIRMING, MOST_CONFIRMING = 1.0, 24
+"""Seconds for that for each of them, and how many runs at most."""
 
 
 class Prediction(NamedTuple):
@@ -81,9 +86,11 @@ class Recommendation(NamedTuple):
 
 
 def steps(wish: Wish, runs: int) -> int:
-    """About how many simulations it takes; a few less if the short list is shorter."""
+    """How many simulations it takes; a few less if few have to be looked at again."""
     screened, looked = len(candidates(wish)), 2 * SHORTLIST * _looks(wish)
-    return WORLDS * (screened + looked) + _runs(wish, runs) + coordinated.paced(wish).runs
+    confirmed = LEADERS * _confirming(wish)
+    predicted = _runs(wish, runs) + coordinated.paced(wish).runs
+    return WORLDS * (screened + looked) + confirmed + predicted
 
 
 def recommend(
@@ -97,6 +104,7 @@ def recommend(
     try:
         search.screen()
         search.look_closer()
+        search.confirm()
         search.predict(runs)
         search.ask_the_lane()
     except KeyboardInterrupt:
@@ -112,6 +120,7 @@ class _Search:
         self._size = fitting(wish, *TRUE)
         self._screened: list[Measured] = []
         self._looked: list[Measured] = []
+        self._confirmed: list[Measured] = []
         self._predicted: list[Trial] = []
         self._lane: list[Trial] = []
 
@@ -127,8 +136,27 @@ class _Search:
         few = shortlist(self._screened)
         measure(few, self._wish, size, chances, into=self._looked, on_step=self._on_step)
 
+    def confirm(self) -> None:
+        """Put whoever leads to more runs, until the leader has had them.
+
+        A policy that does well but for one run in ten is found out here.
+        """
+        size, more = fitting(self._wish, *CLOSER), _confirming(self._wish)
+        chances = [Chance(self._seed, THIRD_LOOK + run) for run in range(more)]
+        field = list(self._looked)
+        while len(self._confirmed) < LEADERS:
+            leader = chosen(self._wish, field)
+            if leader in self._confirmed:
+                break
+            trials = list(leader.plain)
+            for chance in chances:
+                trials.append(play(self._wish, size, leader.candidate, chance))
+                self._on_step()
+            field[field.index(leader)] = leader = leader._replace(plain=tuple(trials))
+            self._confirmed.append(leader)
+
     def predict(self, runs: int) -> None:
-        candidate = chosen(self._wish, self._looked).candidate
+        candidate = chosen(self._wish, self._confirmed).candidate
         for run in range(_runs(self._wish, runs)):
             chance = Chance(self._seed, PREDICTION + run)
             self._predicted.append(play(self._wish, self._size, candidate, chance))
@@ -141,10 +169,10 @@ class _Search:
             self._on_step()
 
     def result(self, *, complete: bool) -> Recommendation | None:
-        known = self._looked if self._predicted or complete else self._looked + self._screened
+        known = self._looked or self._screened
         if not known:
             return None
-        best = chosen(self._wish, known)
+        best = chosen(self._wish, self._confirmed or known)
         slowest = best.worst if math.isfinite(best.worst) else self._wish.outage
         return Recommendation(
             wish=self._wish,
@@ -162,6 +190,10 @@ class _Search:
 def _looks(wish: Wish) -> int:
     least, most = LOOKS
     return max(least, min(most, int(LOOKING / cost(wish, fitting(wish, *CLOSER)))))
+
+
+def _confirming(wish: Wish) -> int:
+    return min(MOST_CONFIRMING, int(CONFIRMING / cost(wish, fitting(wish, *CLOSER))))
 
 
 def _runs(wish: Wish, asked: int) -> int:

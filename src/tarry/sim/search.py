@@ -51,6 +51,11 @@ class Measured(NamedTuple):
         return max(trial.peak_ratio for trial in (*self.plain, *self.worse))
 
     @property
+    def load(self) -> float:
+        """The mean peak of all runs, to the capacity."""
+        return fmean(trial.peak_ratio for trial in (*self.plain, *self.worse))
+
+    @property
     def prices(self) -> tuple[float, float, float]:
         """What the front is about: recovery, peak and attempts, as wished for."""
         return prices(self.plain)
@@ -137,7 +142,7 @@ def chosen(wish: Wish, found: Sequence[Measured]) -> Measured:
     able = [
         one
         for one in found
-        if one.worst <= WORTH * best and one.peak <= BEARABLE and lasting(wish, one.candidate)
+        if one.worst <= WORTH * best and one.load <= BEARABLE and lasting(wish, one.candidate)
     ] or found
     close = CLOSE * min(one.worst for one in able)
     return min(
