@@ -265,6 +265,15 @@ def test_if_failures_stay_they_are_the_baseline() -> None:
     assert (pace.goal, pace.capacity) == (300.0, None)
 
 
+def test_a_slow_ramp_that_few_answers_speak_against_goes_up_once_more() -> None:
+    unlucky = in_test(since=NOW - 4, rate=14.0, found=16.0, tried=20.0)
+    pace = shown(unlucky, passed=28)
+    assert (pace.mode, pace.goal, pace.rate, pace.failed_at) == (Mode.CLIMB, None, 16.0, 20.0)
+    assert pace.capacity is None
+    assert shown(unlucky.replace(failed_at=24.0), passed=28).goal == 16.0
+    assert shown(unlucky, passed=80).goal == 16.0
+
+
 def test_many_that_stay_are_tested_once_more_before_they_are_believed() -> None:
     pace = shown(in_test(suspect=0.16), passed=84, failed=16)
     assert (pace.mode, pace.tests, pace.suspect) == (Mode.TEST, 1, 0.16)

@@ -25,6 +25,8 @@ BELOW = 0.98
 """How far under a limit that was found it stays."""
 UNDERSTOOD = 1000
 """After so many answers a baseline is known, and changes slowly."""
+TELLING = 80
+"""So many answers tell one failure in ten from none."""
 PLENTY = 300
 """After so many with hardly a failure, failures beyond the goal are the limit's."""
 STEP, CREEP_STEP = 0.25, 0.5
@@ -192,10 +194,13 @@ def _test(rule: PacerRule, pace: Pace, now: float) -> Pace:
         return pace
     passed, failed = pace.recent(now, max(1, min(SLICES, int(counting * SLICES))))
     answers = passed + failed
-    if answers < 80 and counting < 2:  # noqa: PLR2004  enough to tell one in ten from none
+    if answers < TELLING and counting < 2:  # noqa: PLR2004  or as long as can be waited
         return pace
-    share = failed / answers if answers else 0.0
-    stayed = share - pace.baseline >= 0.5 * (pace.suspect - pace.baseline)
+    return _judged(rule, pace, failed / answers if answers else 0.0, answers, now)
+
+
+def _judged(rule: PacerRule, pace: Pace, share: float, answers: int, now: float) -> Pace:
+    """What a test has shown, in which this share of so many failed."""
     again = pace.replace(
         mode=Mode.CLIMB,
         epoch=pace.epoch + 1,
@@ -203,9 +208,13 @@ def _test(rule: PacerRule, pace: Pace, now: float) -> Pace:
         climb=rule.creep,
         answered=Window(),
     )
+    stayed = share - pace.baseline >= 0.5 * (pace.suspect - pace.baseline)
     if not stayed or share >= BELIEVABLE:
         weight = answers / (answers + 100)
         baseline = min((1 - weight) * pace.baseline + weight * share, BELIEVABLE)
+        if 0 < answers < TELLING and pace.goal is None and pace.failed_at == math.inf:
+            # A slow ramp may have met bad luck: up once more, and if it fails again, it is so.
+            return again.replace(baseline=baseline, rate=pace.found, failed_at=pace.tried)
         return _limited(rule, pace.replace(baseline=baseline), now)
     if share > 0.12 and not pace.tests:  # noqa: PLR2004  too much to believe at once
         slower = max(LEAST, 0.9 * pace.rate * (1 - share))
