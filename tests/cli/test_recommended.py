@@ -115,6 +115,21 @@ def test_the_recommended_one_is_marked_in_the_front() -> None:
     ]
 
 
+def test_the_recommended_one_is_shown_among_the_front_even_if_it_is_not_on_it() -> None:
+    slower = Point("full 1..200 s", EQUAL.policy, 190.0, 0.5, 90_000.0)
+    rows = [
+        line
+        for line in shown(FOUND._replace(front=(FOUND.front[0], slower)))
+        if line.startswith("│")
+    ]
+    assert [row.split("│")[1].strip() for row in rows] == [
+        "paced",
+        "equal 1..92.5 s *",
+        "full 1..200 s",
+    ]
+    assert "92.7" in rows[1]
+
+
 def test_a_single_run_has_no_interval() -> None:
     single = FOUND._replace(
         predicted=FOUND.predicted._replace(recovery=Estimate(92, None, None, 1))

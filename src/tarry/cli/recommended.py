@@ -18,6 +18,7 @@ from tarry.sim.miniature import Size
 from tarry.sim.recommend import Point, Prediction, Recommendation
 from tarry.sim.wish import Wish
 
+RECOMMENDED = " *"
 ENOUGH = 3
 """Digits that people read."""
 
@@ -56,6 +57,9 @@ def show(found: Recommendation, console: Console) -> None:
     console.print()
     console.print("What cannot be bettered in recovery, load and attempts at once:")
     console.print(_table(found))
+    console.print(
+        f"{RECOMMENDED.strip()} is recommended: it does well when things are a little worse, too."
+    )
     console.print("Recommended for clients that retry for themselves:")
     console.print()
     console.print(to_toml(found.policy), markup=False, soft_wrap=True)
@@ -106,8 +110,8 @@ def _table(found: Recommendation) -> Table:
     ):
         table.add_column(title, justify="right", no_wrap=True)
     wish = found.wish
-    for point in found.front:
-        mark = " *" if point.name == found.candidate.name else ""
+    for point in _points(found):
+        mark = RECOMMENDED if point.name == found.candidate.name else ""
         known = math.isfinite(point.recovery)
         cells = (
             _digits(point.recovery) if known else "never",
@@ -117,6 +121,16 @@ def _table(found: Recommendation) -> Table:
         )
         table.add_row(Text(point.name + mark), *cells)
     return table
+
+
+def _points(found: Recommendation) -> list[Point]:
+    """The front, and among it the recommended one, which other merits may have kept off it."""
+    points = list(found.front)
+    mean = found.predicted.recovery.mean
+    if mean is not None and all(point.name != found.candidate.name for point in points):
+        load, attempts = found.predicted.peak_ratio, found.predicted.attempts
+        points.append(Point(found.candidate.name, found.policy, mean, load, attempts))
+    return sorted(points, key=lambda point: point.recovery)
 
 
 def _predicted(found: Recommendation) -> str:
