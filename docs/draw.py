@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tarry.core.policy import Policy
-from tarry.sim.canvas import Picture, save
-from tarry.sim.chart import pictures
-from tarry.sim.envelope import envelope
+from tarry.sim.picture.canvas import Picture, save
+from tarry.sim.picture.chart import pictures
+from tarry.sim.picture.envelope import envelope
 from tarry.sim.shipped import shipped
 from tarry.sim.study import study
 

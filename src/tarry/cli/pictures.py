@@ -17,7 +17,7 @@ def report_to(path: Path, command: str) -> Write:
     """Write a report to the path; `command` is in it, for who wants to repeat the study."""
     _check("--report", path, (".html", ".htm"))
     with needed_for("--report"):
-        from tarry.sim.report import write_report  # noqa: PLC0415  it needs the extra
+        from tarry.sim.picture.report import write_report  # noqa: PLC0415  it needs the extra
     return lambda study: _written(path, partial(write_report, path, study, command))
 
 
@@ -25,7 +25,7 @@ def plot_to(path: Path) -> Write:
     """Write a picture to the path."""
     _check("--plot", path, (".png", ".svg"))
     with needed_for("--plot"):
-        from tarry.sim.chart import write_plot  # noqa: PLC0415  it needs the extra
+        from tarry.sim.picture.chart import write_plot  # noqa: PLC0415  it needs the extra
     return lambda study: _written(path, partial(write_plot, path, study))
 
 
@@ -33,8 +33,8 @@ def waits_to(path: Path) -> Callable[[Policy, str, int | None], None]:
     """Write the waits of a policy, under a name and up to an attempt, as a picture to the path."""
     _check("--plot", path, (".png", ".svg"))
     with needed_for("--plot"):
-        from tarry.sim.canvas import save  # noqa: PLC0415  it needs the extra
-        from tarry.sim.envelope import envelope  # noqa: PLC0415  likewise
+        from tarry.sim.picture.canvas import save  # noqa: PLC0415  it needs the extra
+        from tarry.sim.picture.envelope import envelope  # noqa: PLC0415  likewise
     return lambda *waits: _written(path, partial(save, path, [envelope(*waits)]))
 
 

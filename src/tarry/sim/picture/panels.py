@@ -14,10 +14,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from tarry.core.value import Value
-from tarry.sim.canvas import MARGIN, Sheet, short
-from tarry.sim.palette import FAINT, INK, SHADE, Stroke, stroke
+from tarry.sim.picture.canvas import MARGIN, Sheet, short
+from tarry.sim.picture.palette import FAINT, INK, SHADE, Stroke, stroke
+from tarry.sim.picture.scale import amount, set_scale
 from tarry.sim.run import Curve, Floats
-from tarry.sim.scale import amount, set_scale
 
 PANEL = 1.35
 """The height of a panel, in inches."""

@@ -10,8 +10,8 @@ from matplotlib.image import imread
 from tarry.core.backoff import Exponential
 from tarry.core.jitter import Full, Jitter, NoJitter
 from tarry.core.policy import Policy
-from tarry.sim.chart import figures, pictures, write_plot
 from tarry.sim.estimate import estimate
+from tarry.sim.picture.chart import figures, pictures, write_plot
 from tarry.sim.run import Contestant, Curve
 from tarry.sim.storm import Storm
 from tarry.sim.study import Result, Study, study

@@ -6,8 +6,8 @@ from tarry.core.backoff import Exponential, Fixed, Schedule
 from tarry.core.explain import schedule
 from tarry.core.jitter import Full, NoJitter, Percent
 from tarry.core.policy import Policy
-from tarry.sim.canvas import rendered
-from tarry.sim.envelope import BARS, HEIGHT, envelope
+from tarry.sim.picture.canvas import rendered
+from tarry.sim.picture.envelope import BARS, HEIGHT, envelope
 
 TEXT = "{http://www.w3.org/2000/svg}text"
 GROWING = Policy(backoff=Exponential(base=1, cap=60), jitter=Full(), attempts=9, name="orders")

@@ -1,4 +1,4 @@
-from tarry.sim.palette import COLOURS, stroke
+from tarry.sim.picture.palette import COLOURS, stroke
 
 
 def lightness(colour: str) -> float:

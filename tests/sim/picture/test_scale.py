@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from tarry.sim.scale import amount, set_scale, tick
+from tarry.sim.picture.scale import amount, set_scale, tick
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def code(text: str, label: str) -> Html:
 
 def page(title: str, parts: Iterable[str]) -> str:
     """A whole page that needs nothing but itself."""
-    style = files("tarry.sim").joinpath("report.css").read_text(encoding="utf-8")
+    style = files("tarry.sim.picture").joinpath("report.css").read_text(encoding="utf-8")
     head = (
         Html('<meta charset="utf-8">'),
         Html('<meta name="viewport" content="width=device-width, initial-scale=1">'),

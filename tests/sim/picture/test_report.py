@@ -15,9 +15,9 @@ from tarry.core.policy import Policy
 from tarry.core.text import to_toml
 from tarry.sim.estimate import estimate
 from tarry.sim.headline import headline
-from tarry.sim.report import report, write_report
+from tarry.sim.picture.report import report, write_report
+from tarry.sim.picture.scale import amount
 from tarry.sim.run import Contestant, Curve, Measure
-from tarry.sim.scale import amount
 from tarry.sim.storm import Storm
 from tarry.sim.study import Result, Study, study
 from tarry.sim.timeline import Timeline

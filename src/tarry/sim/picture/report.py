@@ -16,14 +16,14 @@ from tarry.core.duration import spoken
 from tarry.core.explain import Range, schedule, sentences
 from tarry.core.policy import Policy
 from tarry.core.text import to_toml
-from tarry.sim.canvas import Picture, inline_svg
-from tarry.sim.chart import figures
-from tarry.sim.envelope import envelope
 from tarry.sim.estimate import Estimate
 from tarry.sim.headline import headline
-from tarry.sim.page import Html, code, joined, page, table, tag
+from tarry.sim.picture.canvas import Picture, inline_svg
+from tarry.sim.picture.chart import figures
+from tarry.sim.picture.envelope import envelope
+from tarry.sim.picture.page import Html, code, joined, page, table, tag
+from tarry.sim.picture.scale import amount
 from tarry.sim.run import Contestant
-from tarry.sim.scale import amount
 from tarry.sim.study import RECOVERY, Study
 
 

@@ -19,7 +19,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from tarry.sim.palette import FAINT, GRID, INK
+from tarry.sim.picture.palette import FAINT, GRID, INK
 
 WIDTH = 9.0
 """The width of every sheet, in inches."""

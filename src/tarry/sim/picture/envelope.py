@@ -8,9 +8,9 @@ from matplotlib.ticker import MaxNLocator
 
 from tarry.core.explain import Row, schedule
 from tarry.core.policy import Policy
-from tarry.sim.canvas import Picture, Sheet, short
-from tarry.sim.palette import COLOURS, FAINT, INK
-from tarry.sim.scale import set_scale
+from tarry.sim.picture.canvas import Picture, Sheet, short
+from tarry.sim.picture.palette import COLOURS, FAINT, INK
+from tarry.sim.picture.scale import set_scale
 
 HEIGHT = 3.4
 """Of the picture, in inches."""

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
-from tarry.sim.canvas import Picture, Sheet, rendered
-from tarry.sim.panels import POINTS, Frame, Lines, Trace, cut, each, height, together
+from tarry.sim.picture.canvas import Picture, Sheet, rendered
+from tarry.sim.picture.panels import POINTS, Frame, Lines, Trace, cut, each, height, together
 from tarry.sim.run import Curve
 
 FRAME = Frame(0.0, 10.0)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.sim.page import Html, box, code, joined, page, table, tag
+from tarry.sim.picture.page import Html, box, code, joined, page, table, tag
 
 
 class Reader(HTMLParser):

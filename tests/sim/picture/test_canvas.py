@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from tarry.sim.canvas import (
+from tarry.sim.picture.canvas import (
     DOTS,
     GAP,
     MARGIN,

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from tarry.core.value import Value
-from tarry.sim.canvas import Picture, Sheet, inline_svg, save
-from tarry.sim.palette import FAINT
-from tarry.sim.panels import Frame, Lines, Trace, each, height, together
+from tarry.sim.picture.canvas import Picture, Sheet, inline_svg, save
+from tarry.sim.picture.palette import FAINT
+from tarry.sim.picture.panels import Frame, Lines, Trace, each, height, together
+from tarry.sim.picture.scale import amount
 from tarry.sim.run import Curve
-from tarry.sim.scale import amount
 from tarry.sim.study import RECOVERY, Study
 
 ONE = 3.8
