@@ -10,13 +10,13 @@ from tarry.core.backoff import Exponential
 from tarry.core.codec import to_dict
 from tarry.core.jitter import Equal
 from tarry.core.text import from_toml, to_toml
-from tarry.sim.advice import sentences, verdict
-from tarry.sim.candidates import Candidate
 from tarry.sim.estimate import Estimate
-from tarry.sim.limits import limited
-from tarry.sim.miniature import Size
-from tarry.sim.recommend import Point, Prediction, Recommendation
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.advice import sentences, verdict
+from tarry.sim.recommend.candidates import Candidate
+from tarry.sim.recommend.limits import limited
+from tarry.sim.recommend.miniature import Size
+from tarry.sim.recommend.recommendation import Point, Prediction, Recommendation
+from tarry.sim.recommend.wish import Wish
 
 WISH = Wish(clients=10_000, capacity=200, outage=600, latency=120)
 EQUAL = Candidate("equal 1..92.5 s", Exponential(base=1, cap=92.5), Equal())

@@ -11,12 +11,12 @@ from rich.text import Text
 from tarry.core.codec import to_dict
 from tarry.core.duration import spoken
 from tarry.core.text import to_toml
-from tarry.sim.advice import sentences, verdict
-from tarry.sim.coordinated import rule_of_thumb
 from tarry.sim.estimate import Estimate
-from tarry.sim.miniature import Size
-from tarry.sim.recommend import Point, Prediction, Recommendation
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.advice import sentences, verdict
+from tarry.sim.recommend.coordinated import rule_of_thumb
+from tarry.sim.recommend.miniature import Size
+from tarry.sim.recommend.recommendation import Point, Prediction, Recommendation
+from tarry.sim.recommend.wish import Wish
 
 RECOMMENDED = " *"
 ENOUGH = 3

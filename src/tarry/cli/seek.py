@@ -15,8 +15,8 @@ from tarry.cli.recommended import as_json, show
 from tarry.core.policy import Policy
 from tarry.core.text import to_json, to_toml
 from tarry.errors import ScenarioError
-from tarry.sim.recommend import recommend, steps
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.recommendation import recommend, steps
+from tarry.sim.recommend.wish import Wish
 
 INFEASIBLE = 1
 WRITERS = {".toml": to_toml, ".json": to_json}

@@ -11,7 +11,7 @@ from tarry.core.backoff import Backoff, Exponential, Fixed
 from tarry.core.jitter import Equal, Full, Jitter, Percent, Smooth
 from tarry.core.policy import Policy
 from tarry.core.value import Value
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.wish import Wish
 
 MULTIPLES = (2.2, 2.0, 2.5, 1.85, 3.0, 1.7, 4.0, 1.55, 1.4, 1.25, 1.1)
 """Longest waits to try, in units of the wish; likely ones first, so that the rest is cut short."""

@@ -3,11 +3,11 @@ import pytest
 from tarry.core.backoff import Exponential, Fixed
 from tarry.core.jitter import Equal, Full
 from tarry.sim.backlog import Backlog
-from tarry.sim.candidates import Candidate
 from tarry.sim.chance import Chance
-from tarry.sim.miniature import Floor, Size, cost, fitting, play
+from tarry.sim.recommend.candidates import Candidate
+from tarry.sim.recommend.miniature import Floor, Size, cost, fitting, play
+from tarry.sim.recommend.wish import Wish
 from tarry.sim.run import Contestant
-from tarry.sim.wish import Wish
 
 PLAIN = Wish(clients=4_000, capacity=200, outage=120, latency=120)
 EQUAL = Candidate("equal", Exponential(base=1, cap=40), Equal())

@@ -3,7 +3,7 @@
 import math
 
 from tarry.core.policy import Policy
-from tarry.sim.pauses import pauses
+from tarry.sim.recommend.pauses import pauses
 
 MARGIN = 2.0
 """How many times as long an outage, and the recovery from it, the limits outlast."""

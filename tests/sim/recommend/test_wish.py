@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.errors import ScenarioError
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.wish import Wish
 
 PLAIN = Wish(clients=10_000, capacity=200, outage=600, latency=120)
 

@@ -11,9 +11,9 @@ from tarry.core.pace import Pace, PacerRule
 from tarry.core.probe import interval
 from tarry.sim.backlog import Backlog
 from tarry.sim.chance import Chance
-from tarry.sim.miniature import LATENCY, Trial
+from tarry.sim.recommend.miniature import LATENCY, Trial
+from tarry.sim.recommend.wish import Wish
 from tarry.sim.run import Contestant
-from tarry.sim.wish import Wish
 
 PACED = "paced"
 MOST_CLIENTS = 20_000

@@ -8,7 +8,7 @@ from tarry.core.jitter import Equal, Full, Jitter, NoJitter, Percent, Smooth
 from tarry.core.policy import Policy
 from tarry.sim.chance import Chance
 from tarry.sim.crowd import Crowd
-from tarry.sim.pauses import pauses
+from tarry.sim.recommend.pauses import pauses
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,13 @@ with an outage half as long again; what counts is its worst run, so nothing near
 import math
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from tarry.sim.candidates import Candidate
 from tarry.sim.chance import Chance
-from tarry.sim.front import front
-from tarry.sim.miniature import Size, Trial, play
-from tarry.sim.pauses import pauses
-from tarry.sim.wish import LONGEST_DRAIN, LONGEST_OUTAGE, Wish
+from tarry.sim.recommend.candidates import Candidate
+from tarry.sim.recommend.miniature import Size, Trial, play
+from tarry.sim.recommend.pauses import pauses
+from tarry.sim.recommend.wish import LONGEST_DRAIN, LONGEST_OUTAGE, Wish
 from tarry.sim.world import MOST
 
 MORE_CLIENTS = 1.1
@@ -31,6 +30,8 @@ OFFERED = 0.95
 SHORTLIST = 6
 
 Step = Callable[[], None]
+Found = TypeVar("Found")
+Prices = tuple[float, ...]
 
 
 class Measured(NamedTuple):
@@ -109,6 +110,28 @@ def measure(  # noqa: PLR0913  whom, where, how often, and who is told
 def recovered(found: Sequence[Measured]) -> list[Measured]:
     """Those that recovered in every run; if there are none, all."""
     return [one for one in found if math.isfinite(one.worst)] or list(found)
+
+
+def dominates(one: Prices, other: Prices) -> bool:
+    """Whether one is nowhere dearer than the other, and somewhere cheaper.
+
+    >>> dominates((1, 2), (1, 3)), dominates((1, 2), (2, 1))
+    (True, False)
+    """
+    return one != other and all(mine <= theirs for mine, theirs in zip(one, other, strict=True))
+
+
+def front(found: Sequence[tuple[Found, Prices]]) -> list[Found]:
+    """What cannot be had better in one respect without being worse in another.
+
+    The cheapest in the first respect comes first.
+    """
+    kept = [
+        (prices, place)
+        for place, (_, prices) in enumerate(found)
+        if not any(dominates(other, prices) for _, other in found)
+    ]
+    return [found[place][0] for _, place in sorted(kept)]
 
 
 def shortlist(found: Sequence[Measured]) -> list[Candidate]:

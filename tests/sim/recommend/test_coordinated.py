@@ -1,8 +1,8 @@
 import pytest
 
 from tarry.sim.chance import Chance
-from tarry.sim.coordinated import Paced, paced, play, probe_interval, rule_of_thumb
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.coordinated import Paced, paced, play, probe_interval, rule_of_thumb
+from tarry.sim.recommend.wish import Wish
 
 PLAIN = Wish(clients=2_000, capacity=200, outage=600, latency=120)
 

@@ -5,24 +5,24 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tarry.core.policy import Policy
-from tarry.sim import coordinated
-from tarry.sim.candidates import Candidate, candidates
 from tarry.sim.chance import Chance
 from tarry.sim.estimate import Estimate, estimate
-from tarry.sim.front import front
-from tarry.sim.limits import limited
-from tarry.sim.miniature import Floor, Size, Trial, cost, fitting, play
-from tarry.sim.search import (
+from tarry.sim.recommend import coordinated
+from tarry.sim.recommend.candidates import Candidate, candidates
+from tarry.sim.recommend.limits import limited
+from tarry.sim.recommend.miniature import Floor, Size, Trial, cost, fitting, play
+from tarry.sim.recommend.search import (
     SHORTLIST,
     WORLDS,
     Measured,
     chosen,
+    front,
     measure,
     prices,
     recovered,
     shortlist,
 )
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.wish import Wish
 
 FIRST_LOOK, SECOND_LOOK, THIRD_LOOK = 1_000_000, 2_000_000, 3_000_000
 PREDICTION, LANE = 4_000_000, 5_000_000

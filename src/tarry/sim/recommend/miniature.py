@@ -10,11 +10,11 @@ import math
 from typing import NamedTuple
 
 from tarry.sim.backlog import Backlog
-from tarry.sim.candidates import Candidate
 from tarry.sim.chance import Chance
-from tarry.sim.pauses import pauses
+from tarry.sim.recommend.candidates import Candidate
+from tarry.sim.recommend.pauses import pauses
+from tarry.sim.recommend.wish import Wish
 from tarry.sim.run import Contestant
-from tarry.sim.wish import Wish
 
 LATENCY = 0.05
 PER_ATTEMPT, PER_ROUND, PER_TICK, PER_LOOK = 6e-8, 6e-5, 6e-6, 4e-10

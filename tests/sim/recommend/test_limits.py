@@ -7,7 +7,7 @@ from tarry.core.jitter import Equal, Full, Jitter, Percent, Smooth
 from tarry.core.policy import Policy
 from tarry.sim.backlog import Backlog
 from tarry.sim.chance import Chance
-from tarry.sim.limits import limited, upward
+from tarry.sim.recommend.limits import limited, upward
 from tarry.sim.run import Contestant
 
 

@@ -2,8 +2,8 @@ import pytest
 
 from tarry.core.backoff import Exponential, Fixed
 from tarry.core.jitter import Equal, Full
-from tarry.sim.candidates import Candidate, candidates
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.candidates import Candidate, candidates
+from tarry.sim.recommend.wish import Wish
 
 PLAIN = Wish(clients=10_000, capacity=200, outage=600, latency=120)
 

@@ -7,17 +7,16 @@ from statistics import fmean
 import pytest
 
 from tarry.core.text import from_toml, to_toml
-from tarry.sim import coordinated, search
-from tarry.sim import recommend as recommending
 from tarry.sim.backlog import Backlog
-from tarry.sim.candidates import Candidate
 from tarry.sim.chance import Chance
 from tarry.sim.endpoint import MANNERS
-from tarry.sim.front import dominates
-from tarry.sim.miniature import Size, Trial, play
-from tarry.sim.recommend import Recommendation, recommend, steps
+from tarry.sim.recommend import coordinated, recommendation, search
+from tarry.sim.recommend.candidates import Candidate
+from tarry.sim.recommend.miniature import Size, Trial, play
+from tarry.sim.recommend.recommendation import Recommendation, recommend, steps
+from tarry.sim.recommend.search import dominates
+from tarry.sim.recommend.wish import Wish
 from tarry.sim.run import Contestant
-from tarry.sim.wish import Wish
 
 SMALL = Wish(clients=100, capacity=50, outage=5, latency=20)
 
@@ -182,10 +181,10 @@ def test_a_leader_that_fails_now_and_then_is_found_out(
     ) -> Trial:
         """Let one run of the third look go wrong for the leader."""
         trial = play(wish, size, candidate, chance, watch=watch)
-        wrong = candidate == leader and chance.run == recommending.THIRD_LOOK + 7
+        wrong = candidate == leader and chance.run == recommendation.THIRD_LOOK + 7
         return trial._replace(recovery=1_000.0) if wrong else trial
 
-    monkeypatch.setattr(recommending, "play", played)
+    monkeypatch.setattr(recommendation, "play", played)
     told = recommend(SMALL, seed=1, runs=20)
     assert told is not None
     assert told.candidate != leader
@@ -227,7 +226,7 @@ def test_if_nothing_recovers_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None
         return Trial(None, 5.0, 1_000.0)
 
     monkeypatch.setattr(search, "play", never)
-    monkeypatch.setattr(recommending, "play", never)
+    monkeypatch.setattr(recommendation, "play", never)
     told = recommend(SMALL, seed=1, runs=3)
     assert told is not None
     assert not told.feasible

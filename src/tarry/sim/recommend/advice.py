@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 
 from tarry.core.backoff import Exponential
 from tarry.core.duration import spoken
-from tarry.sim.coordinated import RAMP, probe_interval, rule_of_thumb
 from tarry.sim.endpoint import Manner
-from tarry.sim.limits import MARGIN, upward
-from tarry.sim.pauses import pauses
-from tarry.sim.recommend import Recommendation
-from tarry.sim.search import lasting
+from tarry.sim.recommend.coordinated import RAMP, probe_interval, rule_of_thumb
+from tarry.sim.recommend.limits import MARGIN, upward
+from tarry.sim.recommend.pauses import pauses
+from tarry.sim.recommend.recommendation import Recommendation
+from tarry.sim.recommend.search import lasting
 
 AT_BEST = 1.33
 """How many drain limits clients with jitter need, or more: they never fill each second."""

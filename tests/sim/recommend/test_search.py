@@ -1,27 +1,33 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tarry.core.backoff import Exponential, Fixed
 from tarry.core.jitter import Equal, Full
-from tarry.sim.candidates import Candidate
 from tarry.sim.chance import Chance
-from tarry.sim.miniature import Size, Trial
-from tarry.sim.search import (
+from tarry.sim.recommend.candidates import Candidate
+from tarry.sim.recommend.miniature import Size, Trial
+from tarry.sim.recommend.search import (
     Measured,
     chosen,
     conditions,
+    dominates,
+    front,
     lasting,
     measure,
     recovered,
     shortlist,
 )
-from tarry.sim.wish import Wish
+from tarry.sim.recommend.wish import Wish
 
 WISH = Wish(clients=2_000, capacity=100, outage=200, latency=120)
 RISING = Candidate("rising", Exponential(base=1, cap=40), Equal())
 FLAT = Candidate("flat", Fixed(40), Equal())
 STORMY = Candidate("stormy", Fixed(20), Full())
+
+prices = st.tuples(*[st.integers(0, 5).map(float)] * 3)
 
 
 def measured(
@@ -152,3 +158,24 @@ def test_the_short_list_has_the_soonest_and_both_ends_of_the_front() -> None:
 @pytest.mark.parametrize("times", [(5.0,), (None,)])
 def test_a_short_list_of_one_is_that_one(times: tuple[float | None]) -> None:
     assert shortlist([measured(FLAT, *times)]) == [FLAT]
+
+
+def test_what_is_nowhere_better_and_somewhere_worse_is_dominated() -> None:
+    assert dominates((1, 1, 1), (1, 1, 2))
+    assert not dominates((1, 1, 1), (1, 1, 1))
+    assert not dominates((1, 1, 2), (2, 1, 1))
+
+
+def test_the_front_starts_with_the_cheapest_in_the_first_respect() -> None:
+    found = [("slow", (3.0, 1.0)), ("bad", (3.0, 3.0)), ("quick", (1.0, 3.0)), ("mid", (2.0, 2.0))]
+    assert front(found) == ["quick", "mid", "slow"]
+
+
+@given(st.lists(prices, max_size=30))
+def test_the_front_is_all_that_is_not_dominated(found: list[tuple[float, ...]]) -> None:
+    kept = front([(price, price) for price in found])
+    for price in found:
+        better = [other for other in found if dominates(other, price)]
+        assert (price in kept) == (not better)
+    assert kept == sorted(kept)
+    assert len(kept) == sum(price in kept for price in found)
