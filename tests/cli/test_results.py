@@ -138,20 +138,6 @@ def test_no_table_is_wider_than_the_terminal(width: int) -> None:
     assert max(len(line) for line in shown(LONG, width) if line[0] in "┏│└") <= width
 
 
-@pytest.mark.parametrize(
-    ("number", "written"),
-    [
-        (0.0, "0"),
-        (0.012345, "0.0123"),
-        (12.345, "12.3"),
-        (999.7, "1,000"),
-        (1234567.8, "1,234,568"),
-    ],
-)
-def test_numbers_are_written_for_people(number: float, written: str) -> None:
-    assert rows(shown(study(("a", [number], [1.0]))))[-1][1] == written
-
-
 def test_runs_that_were_not_made_are_owned_up_to() -> None:
     found = study(("a", [1.0], [1.0]), asked=20)
     assert shown(found)[-1] == "1 of 20 runs, seed 7."

@@ -6,7 +6,7 @@ from click.testing import CliRunner, Result
 
 from tarry.cli import play
 from tarry.cli.commands import tarry
-from tarry.cli.play import Wish
+from tarry.cli.play import Asked
 from tarry.sim.shipped import names, shipped
 
 
@@ -15,17 +15,17 @@ def run(*typed: str) -> Result:
 
 
 @pytest.fixture
-def wishes(monkeypatch: pytest.MonkeyPatch) -> list[Wish]:
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
     """What was asked for; nothing is simulated."""
-    heard: list[Wish] = []
-    monkeypatch.setattr(play, "play", heard.append)
-    return heard
+    calls: list[Asked] = []
+    monkeypatch.setattr(play, "play", calls.append)
+    return calls
 
 
-def test_a_storm_has_its_defaults(wishes: list[Wish]) -> None:
+def test_a_storm_has_its_defaults(heard: list[Asked]) -> None:
     assert run("run", "brief-blip").exit_code == 0
-    (wish,) = wishes
-    assert wish == Wish(
+    (asked,) = heard
+    assert asked == Asked(
         scenario="brief-blip",
         policies=(),
         seed=1,
@@ -37,11 +37,11 @@ def test_a_storm_has_its_defaults(wishes: list[Wish]) -> None:
     )
 
 
-def test_everything_can_be_chosen(wishes: list[Wish]) -> None:
+def test_everything_can_be_chosen(heard: list[Asked]) -> None:
     options = "--seed 7 --runs 3 --json --report out.html --plot out.png"
     assert run("run", "s.toml", *options.split(), "--policy", "my policy.toml").exit_code == 0
-    (wish,) = wishes
-    assert wish == Wish(
+    (asked,) = heard
+    assert asked == Asked(
         scenario="s.toml",
         policies=("my policy.toml",),
         seed=7,
@@ -66,17 +66,17 @@ def test_everything_can_be_chosen(wishes: list[Wish]) -> None:
         "--policy a s --policy b --policy c",
     ],
 )
-def test_policies_are_taken_in_the_order_typed(wishes: list[Wish], typed: str) -> None:
+def test_policies_are_taken_in_the_order_typed(heard: list[Asked], typed: str) -> None:
     assert run("run", *typed.split()).exit_code == 0
-    (wish,) = wishes
-    assert (wish.scenario, wish.policies, wish.seed, wish.runs) == ("s", ("a", "b", "c"), 1, 20)
+    (asked,) = heard
+    assert (asked.scenario, asked.policies, asked.seed, asked.runs) == ("s", ("a", "b", "c"), 1, 20)
 
 
-def test_compare_takes_its_policies_without_the_option(wishes: list[Wish]) -> None:
+def test_compare_takes_its_policies_without_the_option(heard: list[Asked]) -> None:
     assert run("compare", "s", "b", "a", "--seed", "3").exit_code == 0
-    (wish,) = wishes
-    assert (wish.scenario, wish.policies) == ("s", ("b", "a"))
-    assert wish.command == "tarry storm compare s b a --seed 3 --runs 20"
+    (asked,) = heard
+    assert (asked.scenario, asked.policies) == ("s", ("b", "a"))
+    assert asked.command == "tarry storm compare s b a --seed 3 --runs 20"
 
 
 @pytest.mark.parametrize(
@@ -94,12 +94,12 @@ def test_compare_takes_its_policies_without_the_option(wishes: list[Wish]) -> No
         ("explode", "No such command 'explode'"),
     ],
 )
-def test_what_is_mistyped_ends_with_two(wishes: list[Wish], typed: str, said: str) -> None:
+def test_what_is_mistyped_ends_with_two(heard: list[Asked], typed: str, said: str) -> None:
     told = run(*typed.split())
     assert told.exit_code == 2
     assert told.stdout == ""
     assert said in told.stderr
-    assert not wishes
+    assert not heard
 
 
 def test_a_whole_storm_from_the_command_line() -> None:

@@ -8,8 +8,7 @@ from tarry.cli.policy_file import BadFile, read_policy
 from tarry.core.codec import hint
 from tarry.core.text import PARSERS
 from tarry.errors import ScenarioError
-from tarry.sim.run import Contestant
-from tarry.sim.scenario import PACED
+from tarry.sim.run import PACED, Contestant
 from tarry.sim.storm import Storm
 
 

@@ -17,7 +17,7 @@ INTERRUPTED = 130
 """What a shell says of a program that Ctrl-C has ended."""
 
 
-class Wish(NamedTuple):
+class Asked(NamedTuple):
     """What was asked for; `command` repeats it."""
 
     scenario: str
@@ -30,17 +30,17 @@ class Wish(NamedTuple):
     command: str
 
 
-def play(wish: Wish) -> None:
+def play(asked: Asked) -> None:
     """Simulate, and print and write what was asked for. All that can be wrong is found before."""
-    storm = read_storm(wish.scenario)
-    chosen = contestants(storm, wish.policies)
-    writers = [report_to(wish.report, wish.command)] if wish.report else []
-    writers += [plot_to(wish.plot)] if wish.plot else []
-    with progress(storm.name, wish.runs * len(chosen), Console(stderr=True)) as on_step:
-        found = study(storm, chosen, seed=wish.seed, runs=wish.runs, on_step=on_step)
+    storm = read_storm(asked.scenario)
+    chosen = contestants(storm, asked.policies)
+    writers = [report_to(asked.report, asked.command)] if asked.report else []
+    writers += [plot_to(asked.plot)] if asked.plot else []
+    with progress(storm.name, asked.runs * len(chosen), Console(stderr=True)) as on_step:
+        found = study(storm, chosen, seed=asked.seed, runs=asked.runs, on_step=on_step)
     if not found.runs:
         _interrupted("before the first run was done: there is nothing to show")
-    if wish.as_json:
+    if asked.as_json:
         click.echo(as_json(found))
     else:
         show(found, Console(highlight=False))

@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tarry.cli.numbers import bounds, digits
 from tarry.core.codec import to_dict
 from tarry.core.duration import spoken
 from tarry.core.text import to_toml
-from tarry.sim.estimate import Estimate
 from tarry.sim.recommend.advice import sentences, verdict
 from tarry.sim.recommend.coordinated import rule_of_thumb
 from tarry.sim.recommend.miniature import Size
@@ -19,8 +19,6 @@ from tarry.sim.recommend.recommendation import Point, Prediction, Recommendation
 from tarry.sim.recommend.wish import Wish
 
 RECOMMENDED = " *"
-ENOUGH = 3
-"""Digits that people read."""
 
 
 def as_json(found: Recommendation) -> str:
@@ -69,16 +67,11 @@ def show(found: Recommendation, console: Console) -> None:
 
 def _numbers(predicted: Prediction) -> dict[str, object]:
     return {
-        "recovery": _bounds(predicted.recovery),
+        "recovery": bounds(predicted.recovery),
         "slowest": predicted.slowest,
         "peak_ratio": predicted.peak_ratio,
         "attempts_during_outage": predicted.attempts,
     }
-
-
-def _bounds(found: Estimate) -> dict[str, object]:
-    known = found.low is not None and found.high is not None
-    return {"mean": found.mean, "ci95": [found.low, found.high] if known else None}
 
 
 def _point(point: Point) -> dict[str, object]:
@@ -114,10 +107,10 @@ def _table(found: Recommendation) -> Table:
         mark = RECOMMENDED if point.name == found.candidate.name else ""
         known = math.isfinite(point.recovery)
         cells = (
-            _digits(point.recovery) if known else "never",
-            _digits(point.recovery / wish.drain) if known else "never",
-            _digits(point.peak_ratio),
-            _digits(point.attempts / wish.clients),
+            digits(point.recovery) if known else "never",
+            digits(point.recovery / wish.drain) if known else "never",
+            digits(point.peak_ratio),
+            digits(point.attempts / wish.clients),
         )
         table.add_row(Text(point.name + mark), *cells)
     return table
@@ -138,10 +131,10 @@ def _predicted(found: Recommendation) -> str:
     mean, high = predicted.recovery.mean, predicted.recovery.high
     if mean is None:
         return "Predicted: it does not recover in every run."
-    trust = "" if high is None else f" ± {_digits(high - mean, 2)}"
+    trust = "" if high is None else f" ± {digits(high - mean, 2)}"
     return (
-        f"Predicted: recovery in {_digits(mean)}{trust} s (mean of {predicted.recovery.runs} runs "
-        f"and its 95 % interval), a peak of {_digits(predicted.peak_ratio)} x the capacity, "
+        f"Predicted: recovery in {digits(mean)}{trust} s (mean of {predicted.recovery.runs} runs "
+        f"and its 95 % interval), a peak of {digits(predicted.peak_ratio)} x the capacity, "
         f"{predicted.attempts:,.0f} attempts during the outage."
     )
 
@@ -157,10 +150,3 @@ def _size(size: Size) -> list[str]:
     if size.cut:
         told.append("with the last part of the outage only")
     return [f"To save time this was simulated {', '.join(told)}."]
-
-
-def _digits(number: float, significant: int = ENOUGH) -> str:
-    rounded = float(f"{number:.{significant}g}")
-    if abs(rounded) >= 10**significant:
-        return f"{number:,.0f}"
-    return f"{rounded:.{significant}g}"

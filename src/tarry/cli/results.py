@@ -10,6 +10,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from tarry.cli.numbers import bounds, digits
 from tarry.sim.estimate import Estimate
 from tarry.sim.headline import headline
 from tarry.sim.run import Measure
@@ -23,7 +24,7 @@ def as_json(study: Study) -> str:
         "results": [
             {
                 "policy": result.policy,
-                "metrics": {name: _bounds(found) for name, found in result.metrics.items()},
+                "metrics": {name: bounds(found) for name, found in result.metrics.items()},
             }
             for result in study.results
         ],
@@ -43,11 +44,6 @@ def show(study: Study, console: Console) -> None:
     console.print(_footer(study), markup=False, soft_wrap=True)
     if said := headline(study):
         console.print(said, markup=False, soft_wrap=True)
-
-
-def _bounds(found: Estimate) -> dict[str, object]:
-    known = found.low is not None and found.high is not None
-    return {"mean": found.mean, "ci95": [found.low, found.high] if known else None}
 
 
 def _tables(study: Study, console: Console) -> Iterator[Table]:
@@ -104,15 +100,8 @@ def _cell(name: str, found: Estimate) -> str:
         some = found.missing < found.runs
         return f"{nothing} ({found.missing} of {found.runs})" if some else nothing
     if found.high is None or found.high == found.mean:
-        return _digits(found.mean)
-    return f"{_digits(found.mean)} ± {_digits(found.high - found.mean, 2)}"
-
-
-def _digits(number: float, significant: int = 3) -> str:
-    rounded = float(f"{number:.{significant}g}")
-    if abs(rounded) >= 10**significant:
-        return f"{number:,.0f}"
-    return f"{rounded:.{significant}g}"
+        return digits(found.mean)
+    return f"{digits(found.mean)} ± {digits(found.high - found.mean, 2)}"
 
 
 def _footer(study: Study) -> str:

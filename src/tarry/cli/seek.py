@@ -1,6 +1,5 @@
 """Seek a policy for a wish and tell which it is: what `tarry recommend` does."""
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -8,8 +7,8 @@ from typing import Any, NamedTuple, cast
 import click
 from rich.console import Console
 
+from tarry.cli.output_file import check, written
 from tarry.cli.play import INTERRUPTED
-from tarry.cli.policy_file import BadFile
 from tarry.cli.progress import progress
 from tarry.cli.recommended import as_json, show
 from tarry.core.policy import Policy
@@ -42,7 +41,7 @@ def seek(asked: Asked) -> None:
     """Search, and print and write what was asked for. All that can be wrong is found before."""
     wish = _wish(asked.wish)
     if asked.save:
-        _check(asked.save)
+        check("--save", asked.save, WRITERS)
     with progress("recommend", steps(wish, asked.runs), Console(stderr=True)) as on_step:
         found = recommend(wish, seed=asked.seed, runs=asked.runs, on_step=on_step)
     if found is None:
@@ -68,20 +67,6 @@ def _wish(typed: Mapping[str, object]) -> Wish:
         raise BadWish(f"'--{error.field}' is {error.value!r}; it must be {error.wanted}") from None
 
 
-def _check(path: Path) -> None:
-    if path.suffix.lower() not in WRITERS:
-        wanted = f"a name that ends in {' or '.join(WRITERS)}"
-    elif path.is_dir() or not path.parent.is_dir():
-        wanted = "a file in a folder that is there"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
-        wanted = "a file that can be written"
-    else:
-        return
-    raise BadFile(f"'--save' is {str(path)!r}; it must be {wanted}")
-
-
 def _save(path: Path, policy: Policy) -> None:
-    try:
-        path.write_text(WRITERS[path.suffix.lower()](policy), encoding="utf-8")
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror}; it could not be written") from None
+    text = WRITERS[path.suffix.lower()](policy)
+    written(path, lambda: path.write_text(text, encoding="utf-8"))

@@ -163,8 +163,8 @@ def show(scenario: str) -> None:
 
 def _play(verb: str, **typed: Unpack[Typed]) -> None:
     with needed_for(THE_SIMULATOR):
-        from tarry.cli.play import Wish, play  # noqa: PLC0415  it needs the extra
-    play(Wish(**typed, command=_command(verb, typed)))
+        from tarry.cli.play import Asked, play  # noqa: PLC0415  it needs the extra
+    play(Asked(**typed, command=_command(verb, typed)))
 
 
 def _command(verb: str, typed: Typed) -> str:

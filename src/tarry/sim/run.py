@@ -13,6 +13,9 @@ from tarry.core.value import Value
 from tarry.errors import ScenarioError
 from tarry.sim.chance import Chance
 
+PACED = "paced"
+"""The name of the contestant that is the lane's pacer."""
+
 Floats = npt.NDArray[np.float64]
 
 

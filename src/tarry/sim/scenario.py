@@ -25,11 +25,8 @@ from tarry.core.text import parse_toml
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.endpoint import Capacity
 from tarry.sim.format import BREAKER, BUDGETS, FILE, MODELS
-from tarry.sim.run import Contestant, Scenario
+from tarry.sim.run import PACED, Contestant, Scenario
 from tarry.sim.storm import Storm
-
-PACED = "paced"
-"""The policy that stands for the lane's pacer."""
 
 GUARDED = "server"
 """The model that knows budgets and breakers."""

@@ -13,9 +13,8 @@ from tarry.sim.backlog import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.miniature import LATENCY, Trial
 from tarry.sim.recommend.wish import Wish
-from tarry.sim.run import Contestant
+from tarry.sim.run import PACED, Contestant
 
-PACED = "paced"
 MOST_CLIENTS = 20_000
 MOST_SENDS = 50_000
 """So many deliveries in all runs together are a matter of seconds."""
@@ -25,8 +24,8 @@ RAMP = 4.0
 SAFE = 0.95
 """The share of the capacity at which a lane holds."""
 WATCH = 10
-LONGEST_DRAIN = 1800.0
-LONGEST_OUTAGE = 7200.0
+PLAYED_DRAIN = 1800.0
+PLAYED_OUTAGE = 7200.0
 """After two hours probes have long been as regular as they will ever be."""
 
 
@@ -40,7 +39,7 @@ class Paced(NamedTuple):
 
 def paced(wish: Wish) -> Paced:
     """Choose how much of it to play."""
-    shorter = max(1.0, wish.drain / LONGEST_DRAIN)
+    shorter = max(1.0, wish.drain / PLAYED_DRAIN)
     thinned = max(1.0, wish.clients / shorter / MOST_CLIENTS)
     least, most = RUNS
     runs = int(MOST_SENDS * thinned * shorter / wish.clients)
@@ -49,7 +48,7 @@ def paced(wish: Wish) -> Paced:
 
 def play(wish: Wish, how: Paced, chance: Chance) -> Trial:
     """One run of the lane."""
-    outage = min(wish.outage, LONGEST_OUTAGE)
+    outage = min(wish.outage, PLAYED_OUTAGE)
     backlog = Backlog(
         waiting=max(1, round(wish.clients / how.thinned / how.shorter)),
         capacity=wish.capacity / how.thinned,

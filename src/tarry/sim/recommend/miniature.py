@@ -9,6 +9,7 @@ outage of many waits need not be played to its end: the clients are spread long 
 import math
 from typing import NamedTuple
 
+from tarry.sim.alone import TICKS
 from tarry.sim.backlog import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.recommend.candidates import Candidate
@@ -24,8 +25,7 @@ TYPICAL_WAIT = 1.4
 """A typical mean wait, in units of the wish."""
 FIRST_ATTEMPTS = 11
 """Attempts of a client beside those at the cap: while the waits rise, and after the outage."""
-TICKS = 10
-LOOKS = 5
+WATCHED = 5
 """How many units of a wish are looked at until all is over."""
 SPREAD = 60
 """After so many units the clients are as spread as they will ever be."""
@@ -80,7 +80,7 @@ def cost(wish: Wish, size: Size) -> float:
     clients = wish.clients / (size.thinned * size.faster)
     outage = min(wish.outage, SPREAD * wish.unit) if size.cut else wish.outage
     rounds = outage / (TYPICAL_WAIT * wish.unit) + FIRST_ATTEMPTS
-    seconds = LOOKS * wish.unit / size.faster
+    seconds = WATCHED * wish.unit / size.faster
     through = rounds * (PER_ROUND + clients * PER_ATTEMPT)
     return through + seconds * (TICKS * PER_TICK + clients * PER_LOOK)
 
@@ -99,7 +99,7 @@ def play(
         outage=outage / faster,
         endpoint=wish.endpoint,
         latency=LATENCY / faster,
-        watch=max(1.0, math.ceil(min(watch, LOOKS * max(longest, wish.unit)) / faster)),
+        watch=max(1.0, math.ceil(min(watch, WATCHED * max(longest, wish.unit)) / faster)),
     )
     found = backlog.simulate(Contestant(candidate.name, policy), chance).metrics
     recovery, peak = found["recovery"], found["peak_ratio"]

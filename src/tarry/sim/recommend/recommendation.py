@@ -23,6 +23,7 @@ from tarry.sim.recommend.search import (
     shortlist,
 )
 from tarry.sim.recommend.wish import Wish
+from tarry.sim.run import PACED
 
 FIRST_LOOK, SECOND_LOOK, THIRD_LOOK = 1_000_000, 2_000_000, 3_000_000
 PREDICTION, LANE = 4_000_000, 5_000_000
@@ -212,5 +213,5 @@ def _prediction(trials: Sequence[Trial]) -> Prediction:
 def _front(found: Sequence[Measured], lane: Sequence[Trial]) -> tuple[Point, ...]:
     points = [Point(one.candidate.name, one.candidate.policy, *one.prices) for one in found]
     if lane:
-        points.append(Point(coordinated.PACED, None, *prices(lane)))
+        points.append(Point(PACED, None, *prices(lane)))
     return tuple(front([(point, point[2:]) for point in points]))
