@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tarry.core.backoff import Fixed
 from tarry.core.breaker import BreakerRule
-from tarry.core.budget import QuotaRule
+from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.policy import Policy
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.chance import Chance
@@ -54,8 +54,8 @@ def test_a_server_spells_out_its_settings() -> None:
         ("queue", -1, "a whole number, 0 or more"),
         ("discipline", "random", "one of fifo, lifo, deadline, feasible, codel"),
         ("cancels", 1, "true or false"),
-        ("outage", 0, "a number of seconds above 0, up to 1,000,000,000"),
-        ("slowdown", "long", "a number of seconds above 0, up to 1,000,000,000"),
+        ("outage", -1, "a number of seconds from 0 to 1,000,000,000"),
+        ("slowdown", "long", "a number of seconds from 0 to 1,000,000,000"),
         ("slowdown_speed", 0, "a number above 0, up to 1"),
         ("layers", 11, "a whole number from 1 to 10"),
         ("guarded", "yes", "true or false"),
@@ -75,9 +75,14 @@ def test_a_setting_that_cannot_be_is_refused(key: str, value: object, wanted: st
     ("changes", "field", "wanted"),
     [
         ({"outage": 5, "slowdown": 5}, "slowdown", "left out: there is an outage already"),
+        ({"slowdown_speed": 0.5}, "slowdown_speed", "left out: nothing slows"),
         ({"discipline": "deadline"}, "discipline", "another one, unless timeout is given"),
         ({"discipline": "feasible"}, "discipline", "another one, unless timeout is given"),
         ({"warmup": 0, "watch": 0}, "watch", "above 0: nothing would happen"),
+        ({"warmup": 1e9}, "warmup", "at most 1,000,000 s"),
+        ({"outage": 1e9}, "outage", "at most 1,000,000 s"),
+        ({"slowdown": 1e9}, "slowdown", "at most 1,000,000 s"),
+        ({"watch": 1_000_001}, "watch", "at most 1,000,000 s"),
         ({"watch": 1e6}, "load", "less: 50,001,000 requests in 1.00002e+06 s are more than "),
     ],
 )
@@ -88,6 +93,15 @@ def test_settings_that_do_not_go_together_are_refused(
         Server(**{"load": 0.5, **changes})
     assert caught.value.field == field
     assert caught.value.wanted.startswith(wanted)
+
+
+def test_no_seconds_of_trouble_are_no_trouble() -> None:
+    plain = tuple(Server(load=0.5).times)
+    assert plain == tuple(Server(load=0.5, outage=0).times)
+    assert plain == tuple(Server(load=0.5, slowdown=0, slowdown_speed=0.5).times)
+    assert Server(load=0.5, outage=0, slowdown=5).times.stop == 25
+    calm, none = (metrics(Server(load=0.5, watch=20, outage=span), RETRIES) for span in (None, 0))
+    assert calm == none
 
 
 def test_the_pacer_is_refused() -> None:
@@ -119,6 +133,29 @@ def test_what_would_take_hours_is_refused(
         with pytest.raises(ScenarioError, match=r"more than 30,000,000 attempts \(mine\)"):
             server.refuse(contestant)
     server.refuse(Contestant("mine", policy, QuotaRule()))  # a budget keeps it small
+
+
+@pytest.mark.parametrize(
+    ("budget", "fits"),
+    [
+        (QuotaRule(capacity=1e9, cost=1), False),
+        (QuotaRule(capacity=10_000, cost=1, pay_back=10_000), False),
+        (QuotaRule(capacity=5, cost=5, pay_back=10_000), True),
+        (QuotaRule(capacity=10_000, cost=1, pay_back=2), True),
+        (RatioRule(ratio=1.0, bootstrap=10**6), False),
+        (RatioRule(ratio=1.0), True),
+    ],
+)
+def test_a_budget_counts_with_all_that_it_allows(
+    budget: QuotaRule | RatioRule, *, fits: bool
+) -> None:
+    server = Server(load=0.5, outage=60)
+    hasty = Contestant("hasty", FOUR.replace(attempts=None, backoff=Fixed(0.001)), budget)
+    if fits:
+        server.refuse(hasty)
+    else:
+        with pytest.raises(ScenarioError, match=r"more than 30,000,000 attempts \(hasty\)"):
+            server.refuse(hasty)
 
 
 # Runs

@@ -8,20 +8,26 @@ is whether the service comes back.
 """
 
 import math
+from array import array
 from collections.abc import Mapping
+from heapq import merge
+from itertools import groupby
+from typing import assert_never
 
 import numpy as np
 
 from tarry.core import checks
+from tarry.core.budget import QuotaRule, RatioRule
 from tarry.core.policy import Policy
 from tarry.core.value import Value, settle
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.chance import Chance
 from tarry.sim.hops import Hop
 from tarry.sim.queueing import DISCIPLINES, Discipline
-from tarry.sim.run import Contestant, Measure, Run
+from tarry.sim.run import Contestant, Floats, Measure, Run
 from tarry.sim.serving import Desk, Serving
 from tarry.sim.tally import MEASURES, Seconds, Times, Trace, curves, metrics
+from tarry.sim.tries import most_tries
 
 MOST_REQUESTS = 5_000_000
 MOST_ATTEMPTS = 30_000_000
@@ -29,6 +35,9 @@ MOST_ATTEMPTS = 30_000_000
 
 MOST_WORKERS = 100_000
 MOST_LAYERS = 10
+LONGEST = 1_000_000
+"""Seconds of each part of a run: every one of them is counted."""
+SLOW = 0.1
 
 
 class Server(Value):
@@ -39,9 +48,9 @@ class Server(Value):
     shorter); the hops before it wait for their call of the next hop, however long it takes.
     `queue` is how many attempts may wait, `discipline` in which order they are taken up, and
     `cancels` whether work is dropped once its client has gone. `outage` or `slowdown` is how long
-    the trouble lasts; `slowdown_speed` is the workers' speed in a slowdown. With `guarded`, hops
-    tell each other that they retry, and only the first one does. `error_rate` is the share of
-    answers that are errors.
+    the trouble lasts, if there is any; `slowdown_speed` is the workers' speed in a slowdown. With
+    `guarded`, hops tell each other that they retry, and only the first one does. `error_rate` is
+    the share of answers that are errors.
     """
 
     load: float
@@ -72,7 +81,7 @@ class Server(Value):
         cancels: bool = False,
         outage: checks.Seconds | None = None,
         slowdown: checks.Seconds | None = None,
-        slowdown_speed: float = 0.1,
+        slowdown_speed: float = SLOW,
         layers: int = 1,
         guarded: bool = False,
         error_rate: float = 0.0,
@@ -86,8 +95,9 @@ class Server(Value):
         settle(self, "queue", None if queue is None else checks.count("queue", queue, least=0))
         settle(self, "discipline", _discipline(discipline))
         settle(self, "cancels", checks.flag("cancels", cancels))
-        settle(self, "outage", _some_seconds("outage", outage))
-        settle(self, "slowdown", _some_seconds("slowdown", slowdown))
+        settle(self, "outage", None if outage is None else checks.seconds("outage", outage))
+        lasts = None if slowdown is None else checks.seconds("slowdown", slowdown)
+        settle(self, "slowdown", lasts)
         settle(self, "slowdown_speed", _speed(slowdown_speed))
         settle(self, "layers", _count("layers", layers, MOST_LAYERS))
         settle(self, "guarded", checks.flag("guarded", guarded))
@@ -114,15 +124,17 @@ class Server(Value):
 
     def refuse(self, contestant: Contestant) -> None:
         """Raise ScenarioError for the pacer, and for what would take too long to simulate."""
-        policy = _policy_of(contestant)
-        most = _most_attempts(policy, self.times.end)
-        if contestant.budget is not None:
-            most = min(most, 2)  # a budget lets each hop double the load at the very most
-        hops = 1 if self.guarded else self.layers
-        if self._requests * most**hops > MOST_ATTEMPTS:
+        most = most_tries(_policy_of(contestant), self.times.end)
+        attempts, rule = self._requests, contestant.budget
+        for _ in range(1 if self.guarded else self.layers):
+            calls, attempts = attempts, attempts * most
+            if rule is not None:
+                allowed = calls + _retries_allowed(rule, calls, self.times.end)
+                attempts = min(attempts, allowed)
+        if attempts > MOST_ATTEMPTS:
             wanted = (
-                f"less: {self._requests:,.0f} requests with up to {most:,} attempts on "
-                f"{hops} layers are more than {MOST_ATTEMPTS:,} attempts ({contestant.name})"
+                f"less: {self._requests:,.0f} requests may come to {attempts:,.4g}, which is "
+                f"more than {MOST_ATTEMPTS:,} attempts ({contestant.name})"
             )
             raise ScenarioError("load", self.load, wanted)
 
@@ -141,9 +153,9 @@ class Server(Value):
             for place in range(self.layers)
         ]
         serving = Serving(self._desk(policy), hops, chance)
-        rows: list[tuple[int, int, int, int]] = []
+        rows = array("d")
         busy, wasted = 0.0, 0.0
-        for moment in sorted({*range(1, int(times.end) + 1), *times}):
+        for moment, _ in groupby(merge(range(1, int(times.end) + 1), times)):
             serving.advance(moment)
             if moment == times.start:
                 self._begin_trouble(serving)
@@ -152,8 +164,9 @@ class Server(Value):
                 serving.refusing = False
                 serving.work_at(1.0, moment)
             if moment and moment == int(moment):
-                rows.append((len(serving.began), serving.sent, serving.answered, len(serving.line)))
-        return _trace(serving, rows, serving.busy - busy, serving.wasted - wasted)
+                counts = (len(serving.began), serving.sent, serving.answered, len(serving.line))
+                rows.extend(counts)
+        return _trace(serving, np.array(rows), serving.busy - busy, serving.wasted - wasted)
 
     @property
     def _requests(self) -> float:
@@ -179,8 +192,13 @@ class Server(Value):
             serving.work_at(self.slowdown_speed, self.warmup)
 
     def _check_together(self) -> None:
-        if self.outage is not None and self.slowdown is not None:
+        for key in ("warmup", "outage", "slowdown", "watch"):
+            if (span := getattr(self, key) or 0.0) > LONGEST:
+                raise ScenarioError(key, span, f"at most {LONGEST:,} s")
+        if self.outage and self.slowdown:
             raise ScenarioError("slowdown", self.slowdown, "left out: there is an outage already")
+        if self.slowdown is None and self.slowdown_speed != SLOW:
+            raise ScenarioError("slowdown_speed", self.slowdown_speed, "left out: nothing slows")
         if self.discipline in ("deadline", "feasible") and self.timeout is None:
             raise ScenarioError(
                 "discipline", self.discipline, "another one, unless timeout is given"
@@ -195,9 +213,7 @@ class Server(Value):
             raise ScenarioError("load", self.load, wanted)
 
 
-def _trace(
-    serving: Serving, rows: list[tuple[int, int, int, int]], busy: float, wasted: float
-) -> Trace:
+def _trace(serving: Serving, rows: Floats, busy: float, wasted: float) -> Trace:
     began = np.array(serving.began)
     ended = np.full(len(began), np.nan)
     tries = np.zeros(len(began))
@@ -206,7 +222,7 @@ def _trace(
     ended[over] = serving.ended
     tries[over] = serving.tries
     succeeded[over] = serving.succeeded
-    columns = np.array(rows, dtype=float).reshape(-1, 4).T
+    columns = rows.reshape(-1, 4).T
     return Trace(began, ended, tries, succeeded, Seconds(*columns), busy, wasted, serving.events)
 
 
@@ -217,21 +233,16 @@ def _policy_of(contestant: Contestant) -> Policy:
     return contestant.policy
 
 
-def _most_attempts(policy: Policy, horizon: float) -> int:
-    """How many attempts a call can be expected to make at most if all of them fail at once.
-
-    Jitter halves the waits at most, on average.
-    """
-    most = MOST_ATTEMPTS if policy.attempts is None else min(policy.attempts, MOST_ATTEMPTS)
-    left = horizon if policy.within is None else min(policy.within, horizon)
-    low, high = 1, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if policy.backoff.total(middle - 1) / 2 <= left:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+def _retries_allowed(rule: QuotaRule | RatioRule, calls: float, seconds: float) -> float:
+    """How many retries a budget lets so many calls make at most in this time."""
+    match rule:
+        case QuotaRule():  # what is there, and what each call pays back once
+            paid = max(rule.cost, min(rule.pay_back, rule.capacity))
+            return (rule.capacity + calls * paid) / rule.cost
+        case RatioRule():
+            return rule.ratio * calls + rule.bootstrap * (seconds / rule.window + 1)
+        case _:
+            assert_never(rule)
 
 
 def _count(field: str, value: object, most: int) -> int:
