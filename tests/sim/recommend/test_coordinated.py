@@ -1,6 +1,9 @@
+from statistics import fmean
+
 import pytest
 
 from tarry.sim.chance import Chance
+from tarry.sim.endpoint import MANNERS, Manner
 from tarry.sim.recommend.coordinated import Paced, paced, play, probe_interval, rule_of_thumb
 from tarry.sim.recommend.wish import Wish
 
@@ -38,6 +41,20 @@ def test_the_rule_of_thumb_adds_up() -> None:
     probe = probe_interval(PLAIN)
     assert probe >= 1
     assert rule_of_thumb(PLAIN) == pytest.approx(probe / 2 + 4 + 10 / 0.95)
+
+
+@pytest.mark.parametrize("endpoint", MANNERS)
+@pytest.mark.parametrize(
+    ("clients", "capacity"), [(3_000, 30), (3_000, 300), (4_000, 1_000), (6_000, 200)]
+)
+def test_after_a_long_outage_the_rule_of_thumb_is_close_to_what_lanes_take(
+    clients: int, capacity: float, endpoint: Manner
+) -> None:
+    wish = PLAIN.replace(clients=clients, capacity=capacity, endpoint=endpoint)
+    trials = [play(wish, Paced(1.0, 1.0, 1), Chance(1, run)) for run in range(4)]
+    recoveries = [trial.recovery for trial in trials if trial.recovery is not None]
+    assert len(recoveries) == len(trials)
+    assert fmean(recoveries) == pytest.approx(rule_of_thumb(wish), rel=0.3)
 
 
 def test_a_shortened_drain_is_told_in_full() -> None:
