@@ -93,14 +93,63 @@ def test_guards_are_refused_by_name(guard: dict[str, Any]) -> None:
     assert {caught.value.field: caught.value.value} == guard
 
 
-def test_more_attempts_than_can_be_counted_are_refused_before_they_are_made() -> None:
-    scenario = backlog(waiting=1_000_000, outage=86_400)
-    hasty = Policy(backoff=Fixed(0), jitter=NoJitter(), attempts=None, within=None)
-    with pytest.raises(ScenarioError, match="more than can be counted") as caught:
-        scenario.simulate(Contestant("hasty", hasty), Chance(1))
-    assert (caught.value.field, caught.value.value) == ("outage", 86_400)
-    scenario.refuse(Contestant("short", hasty.replace(attempts=5)))
+HASTY = Policy(backoff=Fixed(0.1), jitter=NoJitter(), attempts=None, within=None)
+SLOW = Exponential(base=0.001, factor=1.0001, cap=1e6)
+MILLION = {"waiting": 1_000_000, "capacity": 10}
+
+
+@pytest.mark.parametrize(
+    ("policy", "keys", "field"),
+    [
+        (HASTY, {**MILLION, "outage": 86_400}, "outage"),
+        (HASTY, {**MILLION, "outage": 0}, "watch"),
+        (HASTY.replace(backoff=SLOW), {"waiting": 100_000, "outage": 3600}, "outage"),
+        (HASTY.replace(backoff=Fixed(60), jitter=Full()), MILLION, "watch"),
+        (HASTY, {"waiting": 1, "outage": 30 * 86_400}, "outage"),
+        (HASTY, {"waiting": 1, "outage": 0, "arrivals": 1_000}, "watch"),
+    ],
+)
+def test_more_attempts_than_can_be_counted_are_refused_before_they_are_made(
+    policy: Policy, keys: dict[str, Any], field: str
+) -> None:
+    scenario = backlog(**keys)
+    with pytest.raises(
+        ScenarioError, match=r"shorter, or the waits longer: about [\d,]+"
+    ) as caught:
+        scenario.simulate(Contestant("hasty", policy), Chance(1))
+    assert (caught.value.field, caught.value.value) == (field, getattr(scenario, field))
     scenario.refuse(PACED)
+
+
+@pytest.mark.parametrize(
+    ("policy", "keys"),
+    [
+        (HASTY.replace(attempts=5), {**MILLION, "outage": 86_400}),
+        (HASTY.replace(within=10), {**MILLION, "outage": 86_400}),
+        (HASTY.replace(backoff=Fixed(60), jitter=Full()), {**MILLION, "watch": 2_400}),
+        (HASTY.replace(backoff=Exponential(base=1, cap=3600)), {**MILLION, "outage": 4 * 86_400}),
+        (HASTY.replace(backoff=Fixed(60)), {"outage": 30 * 86_400, "watch": 1e6}),
+    ],
+)
+def test_what_can_be_counted_is_not_refused(policy: Policy, keys: dict[str, Any]) -> None:
+    backlog(**keys).refuse(Contestant("mine", policy))
+
+
+def test_many_deliveries_are_not_looked_at_for_days() -> None:
+    patient = Contestant("patient", HASTY.replace(backoff=Fixed(86_400)))
+    with pytest.raises(ScenarioError) as caught:
+        backlog(**MILLION, watch=1e6).refuse(patient)
+    wanted = "at most 100,000: every second each delivery is looked at"
+    assert (caught.value.field, caught.value.wanted) == ("watch", wanted)
+    backlog(**MILLION, watch=1e5).refuse(patient)
+
+
+def test_the_longest_outage_and_the_longest_watch_can_be_played() -> None:
+    policy = HASTY.replace(backoff=Fixed(86_400), jitter=Full())
+    scenario = backlog(waiting=10, error_rate=1.0, outage=30 * 86_400, watch=1e6)
+    run = scenario.simulate(Contestant("patient", policy), Chance(1))
+    assert run.metrics["recovery"] is None
+    assert len(run.curves["arrivals"].values) == 1_000_060
 
 
 @pytest.mark.parametrize("contestant", [PACED, FULL], ids=["paced", "full"])

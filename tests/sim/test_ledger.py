@@ -105,6 +105,10 @@ def test_the_flattest_peak_is_the_fullest_hundredth(times: list[float]) -> None:
     assert ledger(times).peak_10ms() == max(naive.values())
 
 
+def test_an_attempt_long_after_the_others_takes_no_room() -> None:
+    assert ledger([0.001, 0.002, 1e13]).peak_10ms() == 2  # 1e15 hundredths would not fit
+
+
 @given(moments, st.integers(1, 20))
 def test_peaks_are_the_same_however_many_attempts_are_looked_at_together(
     times: list[float], together: int

@@ -84,6 +84,9 @@ def test_a_value_that_cannot_be_is_refused_by_name(
         ({"capacity": [[0, 9], [0, 8]]}, "capacity[1][0]", 0.0, "later than the step before (0)"),
         ({"endpoint": "rude"}, "endpoint", "rude", "one of shed, brittle, degrade"),
         ({"waiting": MOST + 1}, "waiting", MOST + 1, "at most 10,000,000"),
+        ({"outage": 1e9}, "outage", 1e9, "at most 2,592,000 s"),
+        ({"watch": 1_000_001}, "watch", 1_000_001.0, "at most 1,000,000 s"),
+        ({"handover": 1e-6}, "handover", 1e-6, "at least 0.0042 s"),
         ({"arrivals": 1e6}, "arrivals", 1e6, "at most 2777.78 with watch = 3600"),
         ({"lanes": 10_001}, "lanes", 10_001, "at most waiting (10000)"),
         (

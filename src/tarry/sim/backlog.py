@@ -4,6 +4,7 @@ Contestants are policies, under which each delivery retries for itself, and the 
 one lane sends for all of them.
 """
 
+import math
 from collections.abc import Mapping
 
 from tarry.core.pace import PacerRule
@@ -13,10 +14,17 @@ from tarry.sim import alone, lane
 from tarry.sim.chance import Chance
 from tarry.sim.ledger import Ledger
 from tarry.sim.run import Contestant, Measure, Run
+from tarry.sim.tries import most_tries
 from tarry.sim.world import World
 
-MOST_ATTEMPTS = 300_000_000
+MOST_DOWN = 300_000_000
 """More attempts than this during an outage would take minutes to count."""
+MOST_BACK = 100_000_000
+"""Once it is back the time of each is kept: more would fill the memory."""
+MOST_LOOKS = 100_000_000_000
+"""Deliveries times seconds: some minutes, if no second goes by without an attempt."""
+ROUND = 100
+"""A round of attempts takes no less time than one of so many."""
 
 
 class Backlog(World, init=False):
@@ -71,10 +79,17 @@ class Backlog(World, init=False):
         }
 
     def _must_end(self, policy: Policy) -> None:
-        """Count roughly how many attempts the outage takes: half the longest wait between two."""
-        between = policy.backoff.ceiling / 2 + self.latency
-        tries = self.outage / between
-        limited = tries if policy.attempts is None else min(tries, policy.attempts)
-        if self.waiting * limited > MOST_ATTEMPTS:
-            wanted = f"shorter, or the waits longer: about {self.waiting * limited:,.0f} attempts"
-            raise ScenarioError("outage", self.outage, f"{wanted} are more than can be counted")
+        """Estimate what a run comes to if the endpoint gets stuck and all attempts fail."""
+        fresh, took = self.arrivals * self.watch, self.latency
+        down = max(self.waiting, ROUND) * most_tries(policy, self.outage, took=took)
+        left = math.inf if policy.within is None else policy.within - self.outage
+        waited = self.waiting * most_tries(policy, min(self.watch, left), took=took)
+        back = waited + fresh * most_tries(policy, self.watch / 2, took=took)
+        for key, attempts, most in (("outage", down, MOST_DOWN), ("watch", back, MOST_BACK)):
+            if attempts > most:
+                wanted = f"shorter, or the waits longer: about {attempts:,.0f} attempts"
+                raise ScenarioError(key, getattr(self, key), f"{wanted} are more than {most:,}")
+        longest = MOST_LOOKS / (self.waiting + fresh)
+        if min(self.watch, back) > longest:
+            wanted = f"at most {longest:,.0f}: every second each delivery is looked at"
+            raise ScenarioError("watch", self.watch, wanted)

@@ -14,6 +14,10 @@ from tarry.sim.run import Floats
 
 MOST = 10_000_000
 """Most deliveries, waiting and fresh: more do not fit into memory at ease."""
+LONGEST_OUTAGE = 30 * 86_400
+LONGEST_WATCH = 1_000_000
+"""Seconds: each one since it came back is counted."""
+MOST_OWNERS = 1_000_000
 STEPS = "a number above 0, or [[seconds since it came back, capacity], ...] with the first at 0"
 
 Steps = float | Sequence[Sequence[float]]
@@ -109,6 +113,12 @@ class World(Value):
     def _must_fit(self) -> None:
         if self.waiting > MOST:
             raise ScenarioError("waiting", self.waiting, f"at most {MOST:,}")
+        for key, longest in (("outage", LONGEST_OUTAGE), ("watch", LONGEST_WATCH)):
+            if (span := getattr(self, key)) > longest:
+                raise ScenarioError(key, span, f"at most {longest:,} s")
+        shortest = (self.outage + self.watch) / MOST_OWNERS
+        if self.handover is not None and self.handover < shortest:
+            raise ScenarioError("handover", self.handover, f"at least {shortest:g} s")
         if self.arrivals * self.watch > MOST:
             wanted = f"at most {MOST / self.watch:g} with watch = {self.watch:g}"
             raise ScenarioError("arrivals", self.arrivals, wanted)
