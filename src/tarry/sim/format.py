@@ -25,12 +25,28 @@ from tarry.sim.backlog import Backlog
 from tarry.sim.contention import Contention
 from tarry.sim.endpoint import MANNERS
 from tarry.sim.queueing import DISCIPLINES
-from tarry.sim.server import Server
+from tarry.sim.server import LONGEST, Server
 from tarry.sim.timeline import Timeline
+from tarry.sim.world import LONGEST_OUTAGE, LONGEST_WATCH
 
 WHOLE = Shape((int,), "a whole number, 0 or more", {"type": "integer", "minimum": 0})
 RATE = Shape(NUMBER, "a number, 0 or more", {"type": "number", "minimum": 0})
 SOME_RATE = Shape(NUMBER, "a number above 0", {"type": "number", "exclusiveMinimum": 0})
+SPAN = Shape(
+    NUMBER,
+    f"a number of seconds from 0 to {LONGEST:,}",
+    {"type": "number", "minimum": 0, "maximum": LONGEST},
+)
+OUTAGE = Shape(
+    NUMBER,
+    f"a number of seconds from 0 to {LONGEST_OUTAGE:,}",
+    {"type": "number", "minimum": 0, "maximum": LONGEST_OUTAGE},
+)
+WATCH = Shape(
+    NUMBER,
+    f"a number of seconds above 0, up to {LONGEST_WATCH:,}",
+    {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_WATCH},
+)
 STEP = Shape((list,), "[seconds, capacity]", {"type": "array"}, items=RATE)
 CAPACITY = Shape(
     (*NUMBER, list),
@@ -72,14 +88,14 @@ MODELS: Mapping[str, Form] = {
             "queue": Key(WHOLE, "How many attempts may wait for a worker.", unlimited=True),
             "discipline": Key(DISCIPLINE, "Which of them is next."),
             "cancels": Key(FLAG, "Whether work is dropped once its client has gone."),
-            "outage": Key(SECONDS, "For how many seconds the server refuses all."),
-            "slowdown": Key(SECONDS, "For how many seconds it works slowly instead."),
+            "outage": Key(SPAN, "For how many seconds the server refuses all."),
+            "slowdown": Key(SPAN, "For how many seconds it works slowly instead."),
             "slowdown_speed": Key(SHARE, "The share of its speed that it has then."),
             "layers": Key(COUNT, "How many hops there are, each with the policy and the guards."),
             "guarded": Key(FLAG, "Whether only the first hop retries, told by `tarry-attempt`."),
             "error_rate": Key(SHARE, "The share of answers that are errors by chance."),
-            "warmup": Key(SECONDS, "How many seconds run before the trouble starts."),
-            "watch": Key(SECONDS, "How many seconds are looked at after the trouble."),
+            "warmup": Key(SPAN, "How many seconds run before the trouble starts."),
+            "watch": Key(SPAN, "How many seconds are looked at after the trouble."),
         },
     ),
     "backlog": Form(
@@ -88,7 +104,7 @@ MODELS: Mapping[str, Form] = {
         {
             "waiting": Key(COUNT, "How many deliveries wait when it comes back.", required=True),
             "capacity": Key(CAPACITY, "How many it can take a second.", required=True),
-            "outage": Key(SECONDS, "How many seconds it was down."),
+            "outage": Key(OUTAGE, "How many seconds it was down."),
             "endpoint": Key(MANNER, "What it does with more than it can take."),
             "error_rate": Key(SHARE, "The share of what gets through that fails all the same."),
             "arrivals": Key(RATE, "How many new messages come a second once it is back."),
@@ -100,7 +116,7 @@ MODELS: Mapping[str, Form] = {
             "remembered": Key(SOME_RATE, "The capacity that the pacer knows from before."),
             "lanes": Key(COUNT, "How many endpoints of one origin share what waits."),
             "handover": Key(SOME_SECONDS, "After how many seconds a lane gets another owner."),
-            "watch": Key(SOME_SECONDS, "How many seconds are looked at after it came back."),
+            "watch": Key(WATCH, "How many seconds are looked at after it came back."),
         },
     ),
 }
