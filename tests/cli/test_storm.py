@@ -82,8 +82,8 @@ def test_compare_takes_its_policies_without_the_option(heard: list[Asked]) -> No
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("run", "Missing argument 'SCENARIO'"),
-        ("run --policy a", "Missing argument 'SCENARIO'"),
+        ("run", "Missing argument 'SCENARIO [POLICY ...]'"),
+        ("run --policy a", "Missing argument 'SCENARIO [POLICY ...]'"),
         ("run s --policy", "Option '--policy' requires an argument"),
         ("run s --seed -1", "Invalid value for '--seed'"),
         ("run s --runs 0", "Invalid value for '--runs'"),

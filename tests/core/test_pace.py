@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from tarry.core.pace import FADING, MOVES, Mode, Pace, PacerRule, Phase, Seen, counted
 from tarry.core.value import Value
 from tarry.core.window import SLICES
+from tarry.errors import PolicyError
 
 NOW = 100.0
 
@@ -100,9 +101,61 @@ def test_a_run_ends_with_a_failure_and_a_streak_with_a_success() -> None:
 
 def test_latency_rises_at_once_and_falls_slowly() -> None:
     known = after((NOW, Seen(passed=1, took=0.2)), (NOW, Seen(passed=1, took=1.0)))
-    assert (known.latency, known.quickest) == (1.0, 0.2)
+    assert known.latency == 1.0
     assert after((NOW, Seen(passed=1, took=0.1)), pace=known).latency == 0.9
-    assert after((NOW, Seen(passed=1, took=0.1)), pace=known).quickest == 0.1
+
+
+def test_what_is_usual_is_an_average_over_a_while() -> None:
+    known = after((NOW, Seen(passed=1, took=0.2)))
+    assert known.usual == 0.2
+    assert after((NOW + 6, Seen(passed=1, took=0.1)), pace=known).usual == pytest.approx(0.19)
+    assert after((NOW + 6, Seen(passed=1, took=0.4)), pace=known).usual == pytest.approx(0.22)
+    assert after((NOW + 99, Seen(passed=1, took=0.4)), pace=known).usual == pytest.approx(0.4)
+    assert after((NOW - 1, Seen(passed=1, took=0.4)), pace=known).usual == 0.2
+
+
+def test_a_quick_failure_says_nothing_of_how_long_a_pass_takes() -> None:
+    known = after((NOW, Seen(passed=1, took=0.4)), (NOW + 5, Seen(failed=1, took=0.005)))
+    assert known.usual == 0.4
+    assert after((NOW + 5, Seen(missed=1, took=0.005)), pace=known).usual == 0.4
+
+
+def test_late_failures_count_as_failures_but_not_against_the_pace() -> None:
+    known = after((NOW, Seen(missed=3, took=15.0)))
+    assert (known.streak, known.latency) == (3, 15.0)
+    assert known.recent(NOW) == (0, 0)
+    assert known.replace(begun=NOW - 1).offered(NOW) > 0
+
+
+def test_a_lane_is_busy_if_it_sends_about_what_it_may() -> None:
+    sent = after((NOW, Seen(passed=10)))
+    assert sent.replace(rate=80.0).busy(NOW)
+    assert not sent.replace(rate=81.0).busy(NOW)
+    assert sent.replace(rate=20.0).busy(NOW + 0.9)
+    assert not sent.replace(rate=21.0).busy(NOW + 0.9)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "wanted"),
+    [
+        ("failures", 0, "a whole number, 1 or more"),
+        ("silence", -1, "a number of seconds from 0"),
+        ("allowance", 2, "a number from 0 to 1"),
+        ("least_probes", 9, "a whole number, 10 or more"),
+        ("span", 0, "a number of seconds above 0"),
+        ("first", 0, "a number above 0"),
+        ("head_start", 1.1, "a number from 0 to 1"),
+        ("growth", 1, "a number above 1"),
+        ("hold", 0, "a number of seconds above 0"),
+        ("longest_hold", math.inf, "a number of seconds above 0"),
+        ("creep", 0, "a number above 0"),
+        ("tick", 0, "a number of seconds above 0"),
+    ],
+)
+def test_a_rule_that_cannot_work_is_refused(field: str, value: float, wanted: str) -> None:
+    with pytest.raises(PolicyError, match=wanted) as refused:
+        PacerRule(**{field: value})  # type: ignore[arg-type]
+    assert refused.value.field == f"pacer.{field}"
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,8 @@ def test_a_closed_lane_of_which_half_fails_is_paced() -> None:
     pace = told(Pace(), Seen(passed=40, failed=60, took=0.05), draw=never)
     assert pace.phase is Phase.PACED
     assert 1 <= pace.rate < 100
-    assert pace.epoch == 1
+    assert pace.epoch > 0
+    assert pace.down_since == NOW
 
 
 def test_a_closed_lane_of_which_a_third_fails_stays_closed() -> None:
@@ -267,3 +268,38 @@ def test_while_all_is_well_the_pace_never_falls(
         assert pace.rate <= after.rate <= 1.6 * pace.rate
         assert after.baseline == 0
         pace = after
+
+
+# --- What must never wedge ----------------------------------------------------------------------
+
+
+def test_a_lane_that_is_paced_for_long_and_goes_down_has_a_young_outage() -> None:
+    gone = paced(capacity=100.0).replace(down_since=NOW - 9_000, streak=9, passed_at=NOW)
+    later = told(gone, Seen(failed=1), now=NOW + RULE.span + 60)
+    assert (later.phase, later.down_since) == (Phase.OPEN, NOW + RULE.span + 60)
+    soon = told(gone, Seen(failed=1), now=NOW + 60)
+    assert (soon.phase, soon.down_since) == (Phase.OPEN, NOW - 9_000)
+
+
+def test_a_lane_that_goes_down_in_the_midst_of_a_drain_is_approached_more_gently() -> None:
+    gone = paced(capacity=100.0).replace(streak=9, passed_at=NOW)
+    assert told(gone, Seen(failed=1), now=NOW + 60).capacity == pytest.approx(80)
+    unknown = paced().replace(streak=9, passed_at=NOW)
+    assert told(unknown, Seen(failed=1), now=NOW + 60).capacity is None
+
+
+def test_failures_that_come_late_open_a_lane_too() -> None:
+    hanging = paced(capacity=100.0).replace(passed_at=NOW)
+    pace = told(hanging, *[Seen(missed=2, took=15.0)] * 3, now=NOW + 60)
+    assert pace.phase is Phase.OPEN
+
+
+def test_a_memory_of_next_to_nothing_is_no_reason_to_stand_still() -> None:
+    assert paced(capacity=0.01).goal == 1.0
+
+
+def test_a_new_owner_whose_clock_is_behind_waits_no_longer_than_an_endpoint_may_ask() -> None:
+    far = Pace(phase=Phase.OPEN, probe_at=NOW + 1e9)
+    assert handed_over(far, now=NOW).probe_at == pytest.approx(NOW + 3_960)
+    near = Pace(phase=Phase.OPEN, probe_at=NOW + 5)
+    assert handed_over(near, now=NOW).probe_at == NOW + 5

@@ -52,6 +52,7 @@ def test_metrics_are_what_the_ledger_says(contestant: Contestant) -> None:
         "peak_ratio": ledger.peak_ratio(scenario.capacity),
         "peak_10ms": ledger.peak_10ms(),
         "attempts_during_outage": ledger.spent,
+        "attempts_per_lane": ledger.spent,
         "attempts_per_delivery_after": len(ledger.attempts) / ledger.done,
         "fresh_p99": ledger.fresh_p99(),
         "lost": 0.0,

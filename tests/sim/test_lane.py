@@ -156,3 +156,32 @@ def test_whatever_the_world_each_delivery_is_made_once_after_it_was_sent(  # noq
     assert (made >= ledger.attempts[: len(made)]).all()
     assert ledger.lost == 0
     assert ledger.ended <= 900
+
+
+def test_an_endpoint_that_hangs_has_one_probe_in_the_air_at_a_time() -> None:
+    ledger = run(waiting=5_000, outage=600, hangs=True, timeout=15, remembered=95)
+    assert (np.diff(np.sort(ledger.before)) >= 15).all()
+    assert ledger.spent <= RULE.failures + 600 / 15
+    assert np.isfinite(ledger.delivered).all()
+
+
+@pytest.mark.parametrize("refusal", [0.001, 0.05, 0.4])
+def test_how_soon_a_refusal_comes_does_not_slow_a_lane(refusal: float) -> None:
+    world = World(
+        waiting=5_000, capacity=100, latency=0.4, refusal=refusal, remembered=95, outage=60
+    )
+    recovery = play(world, RULE, Chance(1)).recovery
+    assert recovery is not None
+    assert recovery < 1.35 * 50
+
+
+def test_a_lane_that_was_slowed_to_a_crawl_climbs_again() -> None:
+    dip = run(waiting=1_000, capacity=[[0, 200], [2, 1], [30, 200]], watch=300)
+    assert dip.recovery is not None
+    assert run(waiting=1_000, capacity=200, remembered=0.01, watch=600).recovery is not None
+
+
+def test_probes_go_to_the_lanes_of_an_origin_in_turns() -> None:
+    assert run(waiting=500, lanes=1, outage=600).most_spent == run(outage=600).spent
+    assert run(waiting=500, lanes=4, outage=600).most_spent <= 6
+    assert run(waiting=500, lanes=500, outage=600).most_spent == 1

@@ -179,7 +179,7 @@ def test_an_endpoint_that_queues_gets_no_pile(remembered: float | None) -> None:
         pile = max(0.0, pile - 200 * gap) + 1
         waits.append(pile / 200)
     assert np.median(waits) <= 0.5
-    assert max(waits) <= 1.5
+    assert max(waits) <= 1.6
 
 
 @pytest.mark.parametrize("waiting", [1, 600, 2_000, 10_000])
@@ -192,6 +192,7 @@ def test_a_dead_endpoint_gets_few_probes(waiting: int) -> None:
 def test_two_thousand_lanes_behind_one_gateway_share_their_probes() -> None:
     case = Case({**HEADLINE, "lanes": 2_000, "outage": 1_200, "remembered": 190, "watch": 1})
     assert case.worst("attempts_during_outage") <= 2 * max(0.03 * 10_000, 20)
+    assert case.worst("attempts_per_lane") == 1  # in turns: most of them are never asked
 
 
 @every_endpoint

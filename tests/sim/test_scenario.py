@@ -152,7 +152,7 @@ def test_paced_stands_for_the_lane_s_pacer() -> None:
         (LANE + "latency = 0", "latency", 0, "above 0"),
         (LANE + "budget = {kind = 'quota'}", "budget", {"kind": "quota"}, "model 'server' has"),
         (STEPS + "[[0, 2], [9]]", "capacity[1]", [9], "a pair [seconds since it came back, cap"),
-        (STEPS + "[[0, 2], [9, 0]]", "capacity[1][1]", 0, "a number above 0"),
+        (STEPS + "[[0, 2], [9, 0]]", "capacity[1][1]", 0, "a finite number above 0"),
         (STEPS + "[[0, 2], [9, '3']]", "capacity[1][1]", "3", "a number, 0 or more"),
         (STEPS + "[[0, 2], 9]", "capacity[1]", 9, "[seconds, capacity]"),
         (STEPS + "[[0, 2], [9, 3], [8, 4]]", "capacity[2][0]", 8, "later than the step before"),

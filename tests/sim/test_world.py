@@ -8,7 +8,7 @@ import pytest
 from tarry.core import checks
 from tarry.errors import PolicyError, ScenarioError
 from tarry.sim.chance import Chance
-from tarry.sim.endpoint import Endpoint
+from tarry.sim.endpoint import Endpoint, Manner
 from tarry.sim.world import MOST, STEPS, World
 
 SPAN = f"a number of seconds from 0 to {checks.LONGEST:,.0f}"
@@ -49,17 +49,17 @@ def test_durations_may_be_timedeltas() -> None:
         ({"capacity": "200"}, "capacity", STEPS),
         ({"capacity": b"200"}, "capacity", STEPS),
         ({"capacity": float("inf")}, "capacity", STEPS),
-        ({"capacity": [[0, 0]]}, "capacity[0][1]", "a number above 0"),
+        ({"capacity": [[0, 0]]}, "capacity[0][1]", "a finite number above 0"),
         ({"capacity": [[0, 9], [-1, 9]]}, "capacity[1][0]", SPAN),
         ({"outage": -1}, "outage", SPAN),
         ({"error_rate": 1.1}, "error_rate", "a number from 0 to 1"),
-        ({"arrivals": -1}, "arrivals", "0 or more"),
+        ({"arrivals": -1}, "arrivals", "a finite number, 0 or more"),
         ({"cold_start": -1}, "cold_start", SPAN),
         ({"latency": 0}, "latency", SOME_SPAN),
         ({"timeout": 0}, "timeout", SOME_SPAN),
         ({"queue": -1}, "queue", SPAN),
         ({"retry_after": -1}, "retry_after", SPAN),
-        ({"remembered": 0}, "remembered", "a number above 0"),
+        ({"remembered": 0}, "remembered", "a finite number above 0"),
         ({"lanes": 0}, "lanes", "a whole number, 1 or more"),
         ({"handover": 0}, "handover", SOME_SPAN),
         ({"watch": 0}, "watch", SOME_SPAN),
@@ -139,3 +139,11 @@ def test_a_world_opens_its_endpoint() -> None:
     opened = world(capacity=5, endpoint="brittle").opened(Chance(1))
     assert isinstance(opened, Endpoint)
     assert (opened.accepts(0.0, 5), opened.accepts(0.5, 1)) == (5, 0)
+
+
+@pytest.mark.parametrize("endpoint", ["brittle", "degrade"])
+def test_what_feels_overload_by_the_second_must_do_one_a_second(endpoint: Manner) -> None:
+    with pytest.raises(ScenarioError, match="feels overload by the second") as refused:
+        World(waiting=5, capacity=[[0, 2], [9, 0.5]], endpoint=endpoint)
+    assert (refused.value.field, refused.value.value) == ("capacity", 0.5)
+    assert World(waiting=5, capacity=0.5, endpoint="shed").limit == 10

@@ -40,12 +40,12 @@ def play(asked: Asked) -> None:
         found = study(storm, chosen, seed=asked.seed, runs=asked.runs, on_step=on_step)
     if not found.runs:
         _interrupted("before the first run was done: there is nothing to show")
+    for write in writers:  # first: who reads the table may stop reading
+        write(found)
     if asked.as_json:
         click.echo(as_json(found))
     else:
         show(found, Console(highlight=False))
-    for write in writers:
-        write(found)
     if found.runs < found.asked:
         _interrupted(f"after {found.runs} of {found.asked} runs")
 

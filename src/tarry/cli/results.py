@@ -14,7 +14,7 @@ from tarry.cli.numbers import bounds, digits
 from tarry.sim.estimate import Estimate
 from tarry.sim.headline import headline
 from tarry.sim.run import Measure
-from tarry.sim.study import Result, Study
+from tarry.sim.study import RECOVERY, Result, Study
 
 
 def as_json(study: Study) -> str:
@@ -91,12 +91,15 @@ def _title(name: str, measure: Measure, between: str = "\n") -> str:
 
 
 def _cells(study: Study, result: Result) -> list[str]:
-    return [_cell(name, result.metrics[name]) for name in study.measures]
+    never = RECOVERY in result.metrics and result.metrics[RECOVERY].mean is None
+    return [
+        _cell(result.metrics[name], "never" if never and name.startswith(RECOVERY) else "none")
+        for name in study.measures
+    ]
 
 
-def _cell(name: str, found: Estimate) -> str:
+def _cell(found: Estimate, nothing: str) -> str:
     if found.mean is None:
-        nothing = "never" if name.startswith("recovery") else "none"
         some = found.missing < found.runs
         return f"{nothing} ({found.missing} of {found.runs})" if some else nothing
     if found.high is None or found.high == found.mean:

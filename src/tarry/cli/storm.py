@@ -110,7 +110,7 @@ def storm() -> None:
 
 
 @storm.command(cls=Playing, epilog=EXIT_CODES)
-@_playing("SCENARIO")
+@_playing("SCENARIO [POLICY ...]")
 @click.option(
     POLICY,
     "policies",

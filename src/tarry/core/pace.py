@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping
 from enum import StrEnum
 
+from tarry.core import checks
 from tarry.core.value import Value, settle
 from tarry.core.window import SLICES, Window, slot_of
 
@@ -17,6 +18,8 @@ SECOND = 1.0
 MOMENT = SLICES // 4
 """How many slices of a second make the moment just past."""
 
+SLOWLY = 60.0
+"""How many seconds it takes to believe that passes usually take another time."""
 FADING = 3.0
 """How many seconds it takes until the most that passed counts for little more than a third."""
 
@@ -55,26 +58,57 @@ class PacerRule(Value):
     keeps failing.
     """
 
-    failures: int = 5
-    silence: float = 0.3
-    allowance: float = 0.03
-    least_probes: int = 20
-    span: float = 600.0
-    first: float = 20.0
-    head_start: float = 0.5
-    growth: float = 1.5
-    hold: float = 4.0
-    longest_hold: float = 10.0
-    creep: float = 0.03
-    tick: float = 0.05
+    failures: int
+    silence: float
+    allowance: float
+    least_probes: int
+    span: float
+    first: float
+    head_start: float
+    growth: float
+    hold: float
+    longest_hold: float
+    creep: float
+    tick: float
+
+    def __init__(  # noqa: PLR0913  one argument a field
+        self,
+        *,
+        failures: int = 5,
+        silence: checks.Seconds = 0.3,
+        allowance: float = 0.03,
+        least_probes: int = 20,
+        span: checks.Seconds = 600.0,
+        first: float = 20.0,
+        head_start: float = 0.5,
+        growth: float = 1.5,
+        hold: checks.Seconds = 4.0,
+        longest_hold: checks.Seconds = 10.0,
+        creep: float = 0.03,
+        tick: checks.Seconds = 0.05,
+    ) -> None:
+        settle(self, "failures", checks.count("pacer.failures", failures))
+        settle(self, "silence", checks.seconds("pacer.silence", silence))
+        settle(self, "allowance", checks.share("pacer.allowance", allowance))
+        # Some of them open the lane, and some more find out about an outage that was short.
+        least = self.failures + 5
+        settle(self, "least_probes", checks.count("pacer.least_probes", least_probes, least=least))
+        settle(self, "span", checks.positive_seconds("pacer.span", span))
+        settle(self, "first", _above("pacer.first", first, 0))
+        settle(self, "head_start", checks.share("pacer.head_start", head_start))
+        settle(self, "growth", _above("pacer.growth", growth, 1))
+        settle(self, "hold", checks.positive_seconds("pacer.hold", hold))
+        settle(self, "longest_hold", checks.positive_seconds("pacer.longest_hold", longest_hold))
+        settle(self, "creep", _above("pacer.creep", creep, 0))
+        settle(self, "tick", checks.positive_seconds("pacer.tick", tick))
 
 
 class Seen(Value):
     """What was answered since the last step.
 
     `passed` and `failed` are of attempts made at the present pace (`Pace.epoch`); `late` passed
-    too, but were sent at an earlier one. `took` is how long answers took on average.
-    `retry_after` is the longest wait the endpoint asked for.
+    too and `missed` failed too, but were sent at an earlier one. `took` is how long answers took
+    on average. `retry_after` is the longest wait the endpoint asked for.
     """
 
     passed: int
@@ -82,20 +116,24 @@ class Seen(Value):
     late: int
     took: float
     retry_after: float | None
+    missed: int
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  one argument a field
         self,
         passed: int = 0,
         failed: int = 0,
         late: int = 0,
         took: float = 0.0,
         retry_after: float | None = None,
+        *,
+        missed: int = 0,
     ) -> None:
         settle(self, "passed", passed)
         settle(self, "failed", failed)
         settle(self, "late", late)
         settle(self, "took", took)
         settle(self, "retry_after", retry_after)
+        settle(self, "missed", missed)
 
     @property
     def judged(self) -> int:
@@ -106,10 +144,21 @@ class Seen(Value):
 class Pace(Value):
     """All a lane knows, as one frozen value.
 
-    `rate` is sends a second. `goal` is where the endpoint's limit is thought to be (None: no idea)
-    and `capacity` the same, kept for the next outage. `baseline` is the share of failures that has
-    nothing to do with the pace. `epoch` numbers the paces: an answer speaks for the one it was
-    sent under. `failed_at` is the pace that last proved too much.
+    What may be sent: `rate` is sends a second, since `since`; the lane is paced since `begun`, or
+    down since `down_since`, with so many `probes` spent, the next at `probe_at`.
+
+    What is known: `goal` is where the endpoint's limit is thought to be (None: no idea), and
+    `capacity` the same, kept for the next outage. `baseline` is the share of failures that has
+    nothing to do with the pace, learned from `judged` answers. `failed_at` is the pace that last
+    proved too much. `latency` is how long answers take lately, `usual` how long passes usually do.
+
+    What comes next: `climb` is the share of the next step up, `hold` how long to wait before the
+    pace that failed is tried again. In doubt, `tried` is the pace that made failures, `suspect`
+    their share, `found` what may be the limit, and `tests` how often that was tested before.
+
+    What was seen: `answered` counts the answers to the present pace, whose number is `epoch`, and
+    `flow` all of them, passed and in all. `top` is the most that passed in a second, as of
+    `topped_at`. `run` passes and `streak` failures came in a row; the last pass was at `passed_at`.
     """
 
     phase: Phase = Phase.CLOSED
@@ -137,7 +186,7 @@ class Pace(Value):
     streak: int = 0
     passed_at: float = -math.inf
     latency: float = 0.0
-    quickest: float = math.inf
+    usual: float = math.inf
     down_since: float = 0.0
     probes: int = 0
     probe_at: float = 0.0
@@ -158,7 +207,15 @@ class Pace(Value):
 
     def best(self, now: float) -> float:
         """The most that passed in a second, the less the longer ago."""
-        return self.top * math.exp(-max(0.0, now - self.topped_at) / FADING)
+        fading = max(FADING, 20 / max(self.rate, 1.0))  # a slow lane needs longer for a verdict
+        return self.top * math.exp(-max(0.0, now - self.topped_at) / fading)
+
+    def busy(self, now: float) -> bool:
+        """Whether about as much was sent as the rate allows: else it says nothing about it."""
+        slot = slot_of(now, SECOND)
+        second = self.flow.sums(slot, SLICES, 2)[1]
+        moment = self.flow.sums(slot, MOMENT, 2)[1] * SLICES / MOMENT
+        return max(second, moment) >= 0.5 * self.rate
 
     def room(self) -> int:
         """How many attempts may be in the air: a slow endpoint must not pile them up."""
@@ -167,19 +224,33 @@ class Pace(Value):
 
 def counted(pace: Pace, seen: Seen, now: float) -> Pace:
     """The state with these answers added up."""
-    passed = seen.passed + seen.late
-    if not (passed or seen.failed):
+    passed, failed = seen.passed + seen.late, seen.failed + seen.missed
+    if not (passed or failed):
         return pace
     slot = slot_of(now, SECOND)
-    flow = pace.flow.add(slot, (passed, passed + seen.failed))
+    flow = pace.flow.add(slot, (passed, passed + failed))
     return pace.replace(
         answered=pace.answered.add(slot, (seen.passed, seen.failed)),
         flow=flow,
         top=max(flow.sums(slot, SLICES, 2)[0], pace.best(now)),
         topped_at=now,
         run=0 if seen.failed else pace.run + seen.passed,
-        streak=0 if passed else pace.streak + seen.failed,
+        streak=0 if passed else pace.streak + failed,
         passed_at=now if passed else pace.passed_at,
         latency=max(seen.took, 0.9 * pace.latency),
-        quickest=min(pace.quickest, seen.took),
+        usual=pace.usual if failed else _usual(pace, seen.took, now),
     )
+
+
+def _usual(pace: Pace, took: float, now: float) -> float:
+    """How long a pass takes on average over a while.
+
+    A failure is left aside: it may be quick because nothing was done.
+    """
+    if pace.usual == math.inf:
+        return took
+    return pace.usual + (took - pace.usual) * min(1.0, max(0.0, now - pace.topped_at) / SLOWLY)
+
+
+def _above(field: str, value: float, least: float) -> float:
+    return checks.number(field, value, f"a number above {least:g}", lambda found: found > least)

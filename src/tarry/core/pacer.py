@@ -8,13 +8,17 @@ it is open, one every 1 / `rate` seconds while it is paced, never more than `roo
 import math
 from collections.abc import Callable
 
-from tarry.core.pace import MOVES, Mode, Pace, PacerRule, Phase, Seen, counted
-from tarry.core.probe import put_off, scheduled
-from tarry.core.search import overloaded, search
+from tarry.core.pace import MOVES, SECOND, Mode, Pace, PacerRule, Phase, Seen, counted
+from tarry.core.probe import JITTER, LONGEST_ASKED, put_off, scheduled
+from tarry.core.search import LEAST, cut, overloaded, search
 from tarry.core.window import Window
 
 DEAD = 2.0
 """How many seconds without a success make a paced lane think that the endpoint is down again."""
+PATIENCE = 12
+"""The same in attempts: a slow lane first has to try whether going slower helps."""
+GENTLER = 0.8
+"""What is still believed of a capacity after the endpoint went down in the midst of a drain."""
 
 
 def step(  # noqa: PLR0913  a state, a report, and time and chance as arguments
@@ -26,25 +30,27 @@ def step(  # noqa: PLR0913  a state, a report, and time and chance as arguments
     waiting: int,
     draw: Callable[[], float],
 ) -> Pace:
-    """The state after these answers, with so many deliveries still to be made."""
+    """The state after these answers, with so many deliveries waiting that are not in the air."""
     pace = counted(pace, seen, now)
     if pace.phase is Phase.OPEN:
         if seen.passed or seen.late:
             return ramped(rule, pace, now=now)
         return put_off(pace, seen.retry_after, now=now, draw=draw())
-    silence = rule.silence if pace.phase is Phase.CLOSED else DEAD + 3 / pace.rate
+    silence = rule.silence if pace.phase is Phase.CLOSED else DEAD + PATIENCE / pace.rate
     if pace.streak >= rule.failures and now - pace.passed_at >= silence:
         return opened(rule, pace, now=now, waiting=waiting, draw=draw())
     if pace.phase is Phase.CLOSED:
-        return overloaded(rule, pace, now=now)
+        return _slowed(rule, pace, now) if overloaded(pace, now=now) else pace
     return search(rule, pace, seen, now=now) if waiting else _closed(pace)
 
 
 def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
     """The state, open from now on. One that was paced a moment ago goes on with the old outage."""
-    fresh = pace.phase is Phase.CLOSED
+    fresh = pace.phase is Phase.CLOSED or now - pace.begun > rule.span
+    gentler = 1.0 if fresh else GENTLER
     moved = _moved(pace, Phase.OPEN).replace(
         rate=0.0,
+        capacity=None if pace.capacity is None else gentler * pace.capacity,
         down_since=now if fresh else pace.down_since,
         probes=0 if fresh else pace.probes,
     )
@@ -53,7 +59,7 @@ def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float
 
 def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
     """The state after a probe that passed: it starts low, or near what it remembers."""
-    goal = pace.capacity
+    goal = None if pace.capacity is None else max(LEAST, pace.capacity)
     rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
     return _moved(pace, Phase.PACED).replace(
         rate=rate,
@@ -65,13 +71,17 @@ def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
         hold=rule.hold,
         failed_at=math.inf,
         flow=Window(),
-        quickest=math.inf,
+        usual=math.inf,
     )
 
 
 def handed_over(pace: Pace, *, now: float) -> Pace:
-    """The state as a new owner takes it up: what is in the air is no longer its to judge."""
+    """The state as a new owner takes it up: what is in the air is no longer its to judge.
+
+    Owners share a clock, more or less: no probe is further away than an endpoint may ask for.
+    """
     return pace.replace(
+        probe_at=min(pace.probe_at, now + LONGEST_ASKED * (1 + JITTER)),
         mode=Mode.CLIMB,
         rate=pace.rate if pace.mode is Mode.CLIMB else min(pace.rate, pace.goal or pace.rate),
         epoch=pace.epoch + 1,
@@ -82,6 +92,15 @@ def handed_over(pace: Pace, *, now: float) -> Pace:
         answered=Window(),
         flow=Window(),
     )
+
+
+def _slowed(rule: PacerRule, pace: Pace, now: float) -> Pace:
+    """The closed state, paced from now on because more than half comes to nothing."""
+    offered = pace.replace(begun=now - SECOND).offered(now)
+    paced = _moved(pace, Phase.PACED).replace(
+        begun=now - SECOND, down_since=now, tried=offered, hold=rule.hold, failed_at=math.inf
+    )
+    return cut(rule, paced, now)
 
 
 def _closed(pace: Pace) -> Pace:

@@ -8,7 +8,7 @@ feel the last second for another one: so a new pace is judged by what was sent u
 
 import math
 
-from tarry.core.pace import MOMENT, Mode, Pace, PacerRule, Phase, Seen
+from tarry.core.pace import MOMENT, Mode, Pace, PacerRule, Seen
 from tarry.core.window import SLICES, Window
 
 CLEAN = 0.03
@@ -36,7 +36,7 @@ SETTLED = 1.0
 FAST = 1.6
 STEEPEST = 0.4
 LEAST = 1.0
-"""The slowest pace: one a second."""
+"""The lowest goal: one a second."""
 
 
 def search(rule: PacerRule, pace: Pace, seen: Seen, *, now: float) -> Pace:
@@ -56,15 +56,11 @@ def search(rule: PacerRule, pace: Pace, seen: Seen, *, now: float) -> Pace:
     return _climb(rule, learned, passed + failed, now)
 
 
-def overloaded(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
-    """The closed state, or a paced one if more than half of what it sends comes to nothing."""
+def overloaded(pace: Pace, *, now: float) -> bool:
+    """Whether more than half of what a closed lane sends comes to nothing, and not by chance."""
     passed, failed = pace.recent(now)
-    if failed < 20 or failed < passed or not _significant(passed + failed, failed, pace.baseline):  # noqa: PLR2004  a handful says nothing
-        return pace
-    paced = pace.replace(
-        phase=Phase.PACED, begun=now - SETTLED, tried=pace.offered(now), hold=rule.hold
-    )
-    return _cut(rule, paced, now)
+    enough = failed >= 20 and failed >= passed  # noqa: PLR2004  a handful says nothing
+    return enough and _significant(passed + failed, failed, pace.baseline)
 
 
 # --- Climb --------------------------------------------------------------------------------------
@@ -73,7 +69,9 @@ def overloaded(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
 def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
     """One step up, if this pace has been held long enough to be sure of it."""
     waited = now - pace.since
-    if answers < 3 or waited < max(STEP, 1.5 * pace.latency):  # noqa: PLR2004  or two may be luck
+    # Two answers may be luck. Where three a second never come, it takes more of them and longer.
+    few = answers < 3 and (pace.run < 5 or waited < 10 / pace.rate)  # noqa: PLR2004  as just said
+    if few or waited < max(STEP, 1.5 * pace.latency) or not pace.busy(now):
         return pace
     if pace.goal is None:
         # By as much as the answers can vouch for, and less where some fail anyway.
@@ -105,6 +103,7 @@ def _creep(pace: Pace, goal: float, now: float) -> Pace:
     return pace.replace(
         rate=higher,
         goal=goal,
+        capacity=None if pace.capacity is None else max(pace.capacity, goal),
         climb=min(1.5 * pace.climb, STEEPEST) if beyond else pace.climb,
         since=now,
         answered=Window(),
@@ -144,13 +143,13 @@ def _look(rule: PacerRule, pace: Pace, now: float) -> Pace:
     passed, failed = pace.recent(now)
     answers, waited = passed + failed, now - pace.since
     if _hopeless(passed, failed):
-        return _cut(rule, pace, now)
+        return cut(rule, pace, now)
     enough = 40 if pace.baseline < CLEAN else 100
     patience = max(0.4 * pace.latency, max(enough / 80, 8 / pace.rate) if answers < enough else 0)
     if waited < patience:
         return pace
     if _slow(pace):
-        return _cut(rule, pace.replace(top=pace.accepted(now), topped_at=now), now)
+        return cut(rule, pace.replace(top=pace.accepted(now), topped_at=now), now)
     error = max(pace.baseline, RARE)
     doubt = 2.0 if pace.baseline < CLEAN else 2.5
     if failed <= answers * error + doubt * _deviation(answers, error):
@@ -188,7 +187,7 @@ def _doubted(rule: PacerRule, pace: Pace, share: float, now: float) -> Pace:
 def _test(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """If failures stay though it goes slower, they are the baseline; if not, it was the limit."""
     if _hopeless(*pace.recent(now)):
-        return _cut(rule, pace, now)
+        return cut(rule, pace, now)
     counting = now - pace.since - SETTLED - pace.latency
     if counting < 0:
         return pace
@@ -247,7 +246,7 @@ def _limited(rule: PacerRule, pace: Pace, now: float) -> Pace:
 # --- Cut and settle -----------------------------------------------------------------------------
 
 
-def _cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
+def cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Half of what has passed lately, until it answers again."""
     passed = pace.best(now) / (1 - pace.baseline)
     goal = max(LEAST, BELOW * min(passed, pace.tried))
@@ -269,7 +268,7 @@ def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Three in a row have passed: on with it. Nothing after a while: the limit is lower still."""
     goal = pace.goal or LEAST
     settled = pace.replace(epoch=pace.epoch + 1, since=now, answered=Window())
-    if pace.run >= 3 and not _slow(pace):  # noqa: PLR2004  one may be luck
+    if pace.run >= 3 and (goal == LEAST or not _slow(pace)):  # noqa: PLR2004  one may be luck
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
     if now - pace.since >= max(SETTLED, 2 * pace.latency, 3 / pace.rate):
         lower = max(LEAST, 0.6 * goal)
@@ -300,12 +299,12 @@ def _calm(pace: Pace, passed: int, failed: int) -> bool:
     """Whether the answers of the last second give no reason to wait and see."""
     error = max(pace.baseline, RARE)
     few = failed <= (passed + failed) * error + _deviation(passed + failed, error) + 0.5
-    return few and pace.latency <= 2 * pace.quickest + 0.1
+    return few and pace.latency <= 2 * pace.usual + 0.1
 
 
 def _slow(pace: Pace) -> bool:
     """Whether answers take so much longer than they can that work must be piling up there."""
-    return pace.latency > 4 * pace.quickest + 0.25
+    return pace.latency > 4 * pace.usual + 0.25
 
 
 def _hopeless(passed: int, failed: int) -> bool:

@@ -4,6 +4,7 @@ All waiting ones failed for the first time when the outage began. Time goes in t
 the same tenth of a second meet the endpoint together.
 """
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -37,6 +38,7 @@ def play(world: World, policy: Policy, chance: Chance) -> Ledger:
         lost=crowd.lost,
         ended=ended,
         before=before,
+        most_spent=math.ceil(spent / world.lanes),
     )
 
 

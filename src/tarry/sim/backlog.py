@@ -39,6 +39,7 @@ class Backlog(World, init=False):
             "peak_ratio": Measure("most attempts in any second, to the capacity in it"),
             "peak_10ms": Measure("most attempts in any hundredth of a second"),
             "attempts_during_outage": Measure("attempts while it was down"),
+            "attempts_per_lane": Measure("most attempts any one endpoint got while it was down"),
             "attempts_per_delivery_after": Measure("attempts per delivery once it was back"),
             "fresh_p99": Measure("how long new messages waited, 99 in 100", "s"),
             "lost": Measure("share of the deliveries that gave up"),
@@ -71,6 +72,7 @@ class Backlog(World, init=False):
             "peak_ratio": ledger.peak_ratio(self.capacity),
             "peak_10ms": ledger.peak_10ms(),
             "attempts_during_outage": float(ledger.spent),
+            "attempts_per_lane": float(ledger.most_spent),
             "attempts_per_delivery_after": len(ledger.attempts) / ledger.done
             if ledger.done
             else None,

@@ -54,6 +54,11 @@ CAPACITY = Shape(
     {"type": ["number", "array"]},
     items=STEP,
 )
+SOME_SHARE = Shape(
+    NUMBER,
+    "a number above 0, at most 1",
+    {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+)
 DISCIPLINE = Shape((str,), f"one of {', '.join(DISCIPLINES)}", {"enum": list(DISCIPLINES)})
 MANNER = Shape((str,), f"one of {', '.join(MANNERS)}", {"enum": list(MANNERS)})
 
@@ -90,7 +95,7 @@ MODELS: Mapping[str, Form] = {
             "cancels": Key(FLAG, "Whether work is dropped once its client has gone."),
             "outage": Key(SPAN, "For how many seconds the server refuses all."),
             "slowdown": Key(SPAN, "For how many seconds it works slowly instead."),
-            "slowdown_speed": Key(SHARE, "The share of its speed that it has then."),
+            "slowdown_speed": Key(SOME_SHARE, "The share of its speed that it has then."),
             "layers": Key(COUNT, "How many hops there are, each with the policy and the guards."),
             "guarded": Key(FLAG, "Whether only the first hop retries, told by `tarry-attempt`."),
             "error_rate": Key(SHARE, "The share of answers that are errors by chance."),
@@ -113,6 +118,8 @@ MODELS: Mapping[str, Form] = {
             "timeout": Key(SOME_SECONDS, "After how many seconds an answer comes too late."),
             "queue": Key(SECONDS, "How many seconds of work a shedding endpoint lets wait."),
             "retry_after": Key(SECONDS, "How many seconds of peace it asks for while down."),
+            "refusal": Key(SECONDS, "After how many seconds a refusal comes, to the pacer."),
+            "hangs": Key(FLAG, "Whether it answers nothing at all while down, to the pacer."),
             "remembered": Key(SOME_RATE, "The capacity that the pacer knows from before."),
             "lanes": Key(COUNT, "How many endpoints of one origin share what waits."),
             "handover": Key(SOME_SECONDS, "After how many seconds a lane gets another owner."),
@@ -148,11 +155,11 @@ BREAKER = Form(
     {
         "failures": Key(COUNT, "Opens on so many failures in a row.", unlimited=True),
         "open_for": Key(SOME_SECONDS, "How many seconds it stays open."),
-        "rate": Key(SHARE, "Opens when this share of the calls in the window failed."),
+        "rate": Key(SOME_SHARE, "Opens when this share of the calls in the window failed."),
         "minimum": Key(COUNT, "With fewer calls in the window the shares say nothing."),
         "window": Key(SOME_SECONDS, "The window in seconds."),
         "slow": Key(SOME_SECONDS, "A call that takes longer than so many seconds is slow."),
-        "slow_rate": Key(SHARE, "Opens when this share of the calls in the window was slow."),
+        "slow_rate": Key(SOME_SHARE, "Opens when this share of the calls in the window was slow."),
         "growth": Key(FACTOR, "How much longer it stays open each time its probes fail."),
         "longest": Key(SOME_SECONDS, "The longest it stays open, in seconds."),
         "jitter": Key(SHARE, "The share of the open time that is left to chance."),

@@ -1,13 +1,16 @@
 """A webhook lane at work in virtual time: the pacer of `core` sends what waits for one endpoint.
 
 The lane found the endpoint down when the outage began, and has been open since. A delivery that
-fails while others pass goes to the end of the line; one that fails with the lane is simply sent
+fails while others pass goes again after a short wait; one that fails with the lane is simply sent
 again when the lane is well. Fresh messages go first, but every second send is the backlog's.
+
+The `lanes` of one origin share its pacer while it is not closed, and so are sent to in turns: a
+dead gateway is probed as one endpoint is, however many lie behind it.
 """
 
 import heapq
 import math
-from collections import deque
+from collections import Counter, deque
 from itertools import count
 
 import numpy as np
@@ -45,14 +48,17 @@ class _Lane:
         self._fresh_at = world.fresh(chance)
         self._arrived = 0
         self._backlog = deque(range(world.waiting))
+        self._backlog.rotate(-rule.failures)  # the first have been tried: they opened the lane
         self._fresh: deque[int] = deque()
         self._retries: list[tuple[float, int]] = []
         self._failures: dict[int, int] = {}
         self._left = world.waiting
         self._delivered = np.full(world.waiting + len(self._fresh_at), np.inf)
+        opening = rule.failures if world.outage else 0  # without an outage nobody met it down
         self._sent: list[float] = []
         self._before: list[float] = []
-        self._spent = rule.failures  # those that opened the lane
+        self._lanes = Counter(first % world.lanes for first in range(opening))
+        self._spent = opening
         self._air: list[tuple[float, int, int, bool, int, float]] = []
         self._serial = count()
         self._turn = False
@@ -110,11 +116,7 @@ class _Lane:
     def _send(self) -> None:
         now, pace = self._now, self._pace
         delivery = self._next()
-        passes = self._passes()
-        took = self._world.latency * (1 + SCATTER * (2 * self._scatter() - 1))
-        took += self._endpoint.delay(now) if passes else 0.0
-        if took > self._world.timeout:
-            took, passes = self._world.timeout, False
+        passes, took = self._answered()
         if pace.phase is Phase.OPEN:
             self._pace = pace = probed(
                 self._rule, pace, now=now, waiting=self._waiting(), draw=self._jitter()
@@ -124,6 +126,7 @@ class _Lane:
         if now < 0:
             self._spent += 1
             self._before.append(now)
+            self._lanes[delivery % self._world.lanes] += 1
         else:
             self._sent.append(now)
         # Spaced from this send, not from when it could have gone: no catching up after a stall.
@@ -137,10 +140,18 @@ class _Lane:
             return self._fresh.popleft()
         return self._backlog.popleft()
 
-    def _passes(self) -> bool:
-        if self._now < 0 or not self._endpoint.accepts(self._now, 1):
-            return False
-        return self._world.error_rate == 0 or self._error() >= self._world.error_rate
+    def _answered(self) -> tuple[bool, float]:
+        """Whether an attempt made now passes, and how long its answer takes."""
+        world, now = self._world, self._now
+        scatter = 1 + SCATTER * (2 * self._scatter() - 1)
+        if now < 0 and world.hangs:
+            return False, world.timeout
+        if now < 0 or not self._endpoint.accepts(now, 1):
+            return False, scatter * (world.latency if world.refusal is None else world.refusal)
+        took = scatter * world.latency + self._endpoint.delay(now)
+        if took > world.timeout:
+            return False, world.timeout
+        return world.error_rate == 0 or self._error() >= world.error_rate, took
 
     def _answer(self) -> None:
         _, _, delivery, passed, epoch, sent_at = heapq.heappop(self._air)
@@ -177,7 +188,7 @@ class _Lane:
         self._owned_until = self._now + (self._world.handover or math.inf)
 
     def _waiting(self) -> int:
-        return len(self._backlog) + len(self._fresh) + len(self._retries) + len(self._air)
+        return len(self._backlog) + len(self._fresh) + len(self._retries)
 
     def ledger(self) -> Ledger:
         """What happened."""
@@ -191,6 +202,7 @@ class _Lane:
             lost=0,
             ended=min(self._now, self._world.watch),
             before=np.array(self._before),
+            most_spent=max(self._lanes.values(), default=0),
         )
 
 
@@ -199,7 +211,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self.answers = 0
-        self._passed = self._failed = self._late = 0
+        self._passed = self._failed = self._late = self._missed = 0
         self._took = 0.0
 
     def add(self, *, passed: bool, late: bool, took: float) -> None:
@@ -207,6 +219,7 @@ class _Tally:
         self._took += took
         if late:
             self._late += passed
+            self._missed += not passed
         elif passed:
             self._passed += 1
         else:
@@ -214,4 +227,4 @@ class _Tally:
 
     def seen(self, retry_after: float | None) -> Seen:
         took = self._took / self.answers if self.answers else 0.0
-        return Seen(self._passed, self._failed, self._late, took, retry_after)
+        return Seen(self._passed, self._failed, self._late, took, retry_after, missed=self._missed)

@@ -21,7 +21,7 @@ class Ledger(NamedTuple):
     """The times of one run; a delivery that was not made has inf.
 
     `attempts` are those since it came back, in order; `spent` is how many there were before, and
-    `before` are the last of these, in any order.
+    `before` are the last of these, in any order; one lane alone had `most_spent`.
     """
 
     attempts: Floats
@@ -32,6 +32,7 @@ class Ledger(NamedTuple):
     lost: int
     ended: float
     before: Floats = NONE
+    most_spent: int = 0
 
     @property
     def recovery(self) -> float | None:

@@ -30,7 +30,8 @@ class World(Value):
     does what `endpoint` says. A share `error_rate` of what gets through fails all the same.
     `arrivals` a second come in from then on. An answer takes `latency` seconds and counts as a
     failure after `timeout`; a `queue` is how many seconds of work a shedding endpoint lets wait.
-    A down endpoint may ask for `retry_after` seconds of peace.
+    A down endpoint may ask for `retry_after` seconds of peace. To the pacer a refusal may come
+    sooner than an answer, after `refusal` seconds, or a down endpoint answers nothing (`hangs`).
 
     The last ones are for the pacer: the capacity it has `remembered`, how many `lanes` of one
     origin share it, and after how many seconds each it is handed to another owner (`handover`).
@@ -47,6 +48,8 @@ class World(Value):
     timeout: float
     queue: float
     retry_after: float | None
+    refusal: float | None
+    hangs: bool
     remembered: float | None
     lanes: int
     handover: float | None
@@ -66,6 +69,8 @@ class World(Value):
         timeout: checks.Seconds = 15.0,
         queue: checks.Seconds = 0.0,
         retry_after: checks.Seconds | None = None,
+        refusal: checks.Seconds | None = None,
+        hangs: bool = False,
         remembered: float | None = None,
         lanes: int = 1,
         handover: checks.Seconds | None = None,
@@ -77,12 +82,19 @@ class World(Value):
         settle(self, "outage", checks.seconds("outage", outage))
         settle(self, "endpoint", _manner(endpoint))
         settle(self, "error_rate", checks.share("error_rate", error_rate))
-        settle(self, "arrivals", checks.number("arrivals", arrivals, "0 or more", _not_negative))
+        settle(
+            self,
+            "arrivals",
+            checks.number("arrivals", arrivals, "a finite number, 0 or more", _not_negative),
+        )
         settle(self, "latency", checks.positive_seconds("latency", latency))
         settle(self, "timeout", checks.positive_seconds("timeout", timeout))
         settle(self, "queue", checks.seconds("queue", queue))
         asked = None if retry_after is None else checks.seconds("retry_after", retry_after)
         settle(self, "retry_after", asked)
+        quick = None if refusal is None else checks.seconds("refusal", refusal)
+        settle(self, "refusal", quick)
+        settle(self, "hangs", checks.flag("hangs", hangs))
         known = None if remembered is None else _rate("remembered", remembered)
         settle(self, "remembered", known)
         settle(self, "lanes", checks.count("lanes", lanes))
@@ -124,6 +136,10 @@ class World(Value):
             raise ScenarioError("arrivals", self.arrivals, wanted)
         if self.lanes > self.waiting:
             raise ScenarioError("lanes", self.lanes, f"at most waiting ({self.waiting})")
+        least = min(level for _, level in self.capacity.steps)
+        if least < 1 and self.endpoint != "shed":
+            wanted = f"1 or more: endpoint = {self.endpoint!r} feels overload by the second"
+            raise ScenarioError("capacity", least, f"{wanted}, 'shed' takes less")
         if self.queue and self.endpoint != "shed":
             wanted = f"left out: endpoint = {self.endpoint!r} refuses nothing, 'shed' does"
             raise ScenarioError("queue", self.queue, wanted)
@@ -157,7 +173,7 @@ def _manner(found: Manner) -> Manner:
     return found
 
 
-def _rate(field: str, found: object, wanted: str = "a number above 0") -> float:
+def _rate(field: str, found: object, wanted: str = "a finite number above 0") -> float:
     return checks.number(field, found, wanted, lambda rate: rate > 0)
 
 
