@@ -1,4 +1,4 @@
-"""The library in half a minute: `./dev run` shows it."""
+"""The library and the simulator in half a minute: `./dev run` shows it."""
 
 import asyncio
 import itertools
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import tarry
 from tarry.observe import Event, Retrying
+from tarry.sim import Backlog, Chance, Contestant
 
 QUICK = tarry.Policy(backoff=tarry.Exponential(base=0.05, cap=1), attempts=4, within=5)
 
@@ -101,10 +102,24 @@ def show_waits() -> None:
         print(f"  {jitter!r:12}", " ".join(f"{wait:6.2f}" for wait in waits))
 
 
+def simulate_an_outage() -> None:
+    """What a policy does to an endpoint that comes back, and what a paced lane does."""
+    heading("10,000 deliveries wait for an endpoint that does 200 a second and breaks above that")
+    outage = Backlog(waiting=10_000, capacity=200, outage=600, endpoint="brittle", watch=600)
+    curve = tarry.Exponential(base=1, cap=60)
+    full = tarry.Policy(backoff=curve, jitter=tarry.Full(), attempts=None, within=None)
+    for name, policy in (("full jitter up to 60 s", full), ("a paced lane", None)):
+        found = outage.simulate(Contestant(name, policy), Chance(seed=7)).metrics
+        recovery, spent = found["recovery"], found["attempts_during_outage"]
+        done = "never done" if recovery is None else f"done after {recovery:.0f} s"
+        print(f"  {name:23}{done:18}{spent:9,.0f} attempts while it was down")
+
+
 if __name__ == "__main__":
     retry_a_function()
     give_up()
     open_a_circuit()
     asyncio.run(poll())
     show_waits()
-    print("\nNext: docs/tutorial/call.md, and `tarry explain examples/policy.toml`.")
+    simulate_an_outage()
+    print("\nNext: docs/tutorial/call.md and docs/tutorial/storm.md; or `tarry storm list`.")

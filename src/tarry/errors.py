@@ -22,8 +22,8 @@ class TarryError(Exception):
     """The root of everything tarry raises itself."""
 
 
-class PolicyError(TarryError, ValueError):
-    """A setting holds a value that cannot work."""
+class _SettingError(TarryError, ValueError):
+    """What is wrong with a setting: its name, its value, and what would do."""
 
     def __init__(self, field: str, value: object, wanted: str) -> None:
         super().__init__(field, value, wanted)
@@ -33,6 +33,10 @@ class PolicyError(TarryError, ValueError):
 
     def __str__(self) -> str:
         return f"{self.field!r} is {self.value!r}; it must be {self.wanted}"
+
+
+class PolicyError(_SettingError):
+    """A setting holds a value that cannot work."""
 
 
 class PolicyFormatError(PolicyError):
@@ -44,17 +48,8 @@ class PolicyFormatError(PolicyError):
         return self.field
 
 
-class ScenarioError(TarryError, ValueError):
+class ScenarioError(_SettingError):
     """A scenario of the simulator cannot be read or cannot be played."""
-
-    def __init__(self, field: str, value: object, wanted: str) -> None:
-        super().__init__(field, value, wanted)
-        self.field = field
-        self.value = value
-        self.wanted = wanted
-
-    def __str__(self) -> str:
-        return f"{self.field!r} is {self.value!r}; it must be {self.wanted}"
 
 
 class DecorationError(TarryError, TypeError):
