@@ -117,6 +117,16 @@ def test_ctrl_c_prints_what_is_known(
     assert told.err == "Interrupted: this is what was known by then.\n"
 
 
+def test_a_policy_that_was_not_looked_at_to_the_end_is_not_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    interrupt_after(200, monkeypatch)
+    with pytest.raises(Exit):
+        seek(ASKED._replace(save=tmp_path / "policy.toml"))
+    assert not list(tmp_path.iterdir())
+    assert capsys.readouterr().err.endswith(" Nothing was saved.\n")
+
+
 def test_ctrl_c_before_anything_is_known_prints_nothing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

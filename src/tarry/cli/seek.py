@@ -47,14 +47,15 @@ def seek(asked: Asked) -> None:
     if found is None:
         click.echo("Interrupted before anything was known: there is nothing to show.", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
+    if asked.save and found.complete:  # first: who reads the rest may stop reading
+        _save(asked.save, found.policy)
     if asked.as_json:
         click.echo(as_json(found))
     else:
         show(found, Console(highlight=False))
-    if asked.save:
-        _save(asked.save, found.policy)
     if not found.complete:
-        click.echo("Interrupted: this is what was known by then.", err=True)
+        unsaved = " Nothing was saved." if asked.save else ""
+        click.echo(f"Interrupted: this is what was known by then.{unsaved}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
     if not found.feasible:
         raise click.exceptions.Exit(INFEASIBLE)
