@@ -106,7 +106,7 @@ def _backlog(share: float) -> Iterator[Case]:
     # The pacer never gets stuck; it has not enough time if the endpoint is slow enough.
     paced = {
         "paced, recovering": brittle,
-        "paced, too slow an endpoint": world(capacity=waiting / 5_000, endpoint="brittle"),
+        "paced, too slow an endpoint": world(capacity=max(1, waiting / 5_000), endpoint="brittle"),
     }
     for row, backlog in paced.items():
         yield Case(BACKLOG, row, partial(_attempts, backlog, None))
