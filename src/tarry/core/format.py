@@ -47,16 +47,22 @@ class Form(Value):
 
 
 NUMBER = (int, float)
-SECONDS = Shape(
-    NUMBER,
-    f"a number of seconds from 0 to {LONGEST:,.0f}",
-    {"type": "number", "minimum": 0, "maximum": LONGEST},
-)
-SOME_SECONDS = Shape(
-    NUMBER,
-    f"a number of seconds above 0, up to {LONGEST:,.0f}",
-    {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST},
-)
+
+
+def seconds_to(longest: float) -> Shape:
+    """A duration, possibly none."""
+    wanted = f"a number of seconds from 0 to {longest:,.0f}"
+    return Shape(NUMBER, wanted, {"type": "number", "minimum": 0, "maximum": longest})
+
+
+def some_seconds_to(longest: float) -> Shape:
+    """A duration above zero."""
+    wanted = f"a number of seconds above 0, up to {longest:,.0f}"
+    return Shape(NUMBER, wanted, {"type": "number", "exclusiveMinimum": 0, "maximum": longest})
+
+
+SECONDS = seconds_to(LONGEST)
+SOME_SECONDS = some_seconds_to(LONGEST)
 SECONDS_LIST = Shape(
     (list,),
     "a list of one or more waits in seconds",

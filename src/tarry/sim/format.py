@@ -20,6 +20,8 @@ from tarry.core.format import (
     Form,
     Key,
     Shape,
+    seconds_to,
+    some_seconds_to,
 )
 from tarry.sim.backlog import Backlog
 from tarry.sim.contention import Contention
@@ -32,21 +34,9 @@ from tarry.sim.world import LONGEST_OUTAGE, LONGEST_WATCH
 WHOLE = Shape((int,), "a whole number, 0 or more", {"type": "integer", "minimum": 0})
 RATE = Shape(NUMBER, "a number, 0 or more", {"type": "number", "minimum": 0})
 SOME_RATE = Shape(NUMBER, "a number above 0", {"type": "number", "exclusiveMinimum": 0})
-SPAN = Shape(
-    NUMBER,
-    f"a number of seconds from 0 to {LONGEST:,}",
-    {"type": "number", "minimum": 0, "maximum": LONGEST},
-)
-OUTAGE = Shape(
-    NUMBER,
-    f"a number of seconds from 0 to {LONGEST_OUTAGE:,}",
-    {"type": "number", "minimum": 0, "maximum": LONGEST_OUTAGE},
-)
-WATCH = Shape(
-    NUMBER,
-    f"a number of seconds above 0, up to {LONGEST_WATCH:,}",
-    {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_WATCH},
-)
+SPAN = seconds_to(LONGEST)
+OUTAGE = seconds_to(LONGEST_OUTAGE)
+WATCH = some_seconds_to(LONGEST_WATCH)
 STEP = Shape((list,), "[seconds, capacity]", {"type": "array"}, items=RATE)
 CAPACITY = Shape(
     (*NUMBER, list),
