@@ -27,6 +27,7 @@ PACED = Contestant("paced", None)
 RUNS = 20
 HEADLINE: Mapping[str, Any] = {"waiting": 10_000, "capacity": 200}
 HALF_AS_LARGE: Mapping[str, Any] = {"waiting": 5_000, "capacity": 100}
+DRIFTING = [[5 * step, 100 - 3 * step] for step in range(15)]
 
 every_endpoint = pytest.mark.parametrize("endpoint", get_args(Manner))
 
@@ -98,12 +99,12 @@ def test_with_a_remembered_capacity(endpoint: Manner, keys: Mapping[str, Any]) -
 
 @every_endpoint
 @pytest.mark.parametrize(
-    ("keys", "runs"),
-    [(HEADLINE, RUNS), ({"waiting": 50_000, "capacity": 1_500}, 5)],
+    "keys",
+    [HEADLINE, {"waiting": 50_000, "capacity": 1_500}],
     ids=["10,000 at 200", "50,000 at 1,500"],
 )
-def test_without_memory(endpoint: Manner, keys: Mapping[str, Any], runs: int) -> None:
-    case = Case({"endpoint": endpoint, **keys}, runs=runs)
+def test_without_memory(endpoint: Manner, keys: Mapping[str, Any]) -> None:
+    case = Case({"endpoint": endpoint, **keys})
     assert case.mean("recovery_ratio") <= 1.25
     assert case.mean("peak_ratio") <= 1.5
 
@@ -116,8 +117,9 @@ def test_without_memory(endpoint: Manner, keys: Mapping[str, Any], runs: int) ->
         {**HALF_AS_LARGE, "capacity": [[0, 100], [25, 50]], "remembered": 95},
         {**HEADLINE, "capacity": [[0, 200], [25, 400]], "remembered": 190},
         {**HALF_AS_LARGE, "cold_start": 30, "remembered": 95},
+        {**HALF_AS_LARGE, "capacity": DRIFTING, "remembered": 95},
     ],
-    ids=["errors", "halves", "doubles", "cold"],
+    ids=["errors", "halves", "doubles", "cold", "drifts"],
 )
 def test_with_trouble(endpoint: Manner, keys: Mapping[str, Any]) -> None:
     assert Case({"endpoint": endpoint, **keys}).mean("recovery_ratio") <= 1.3
@@ -171,15 +173,15 @@ def test_an_endpoint_that_queues_gets_no_pile(remembered: float | None) -> None:
     case = Case({**HEADLINE, "endpoint": "shed", "queue": 3, "remembered": remembered})
     assert case.mean("recovery_ratio") <= 1.25
     assert case.mean("attempts_per_delivery_after") <= 1.01
-    world = case.scenario
-    times = play(world, RULE, Chance(1)).attempts
-    # Work comes in one by one and flows off at the capacity.
-    pile, waits = 0.0, []
-    for gap in np.diff(times, prepend=times[0]):
-        pile = max(0.0, pile - 200 * gap) + 1
-        waits.append(pile / 200)
-    assert np.median(waits) <= 0.5
-    assert max(waits) <= 1.6
+    for run in range(5):
+        times = play(case.scenario, RULE, Chance(1, run)).attempts
+        # Work comes in one by one and flows off at the capacity.
+        pile, waits = 0.0, []
+        for gap in np.diff(times, prepend=times[0]):
+            pile = max(0.0, pile - 200 * gap) + 1
+            waits.append(pile / 200)
+        assert np.median(waits) <= 0.5
+        assert max(waits) <= 1.5
 
 
 @pytest.mark.parametrize("waiting", [1, 600, 2_000, 10_000])

@@ -304,7 +304,7 @@ def _calm(pace: Pace, passed: int, failed: int) -> bool:
 
 def _slow(pace: Pace) -> bool:
     """Whether answers take so much longer than they can that work must be piling up there."""
-    return pace.latency > 4 * pace.usual + 0.25
+    return pace.latency > 3 * pace.usual + 0.2
 
 
 def _hopeless(passed: int, failed: int) -> bool:
