@@ -9,7 +9,18 @@ TarryError
 ├─ Refused                           the call was not made
 │  ├─ CircuitOpen                    name, retry_at, retry_in
 │  └─ BudgetSpent                    name
-└─ GaveUp                            why, attempts, elapsed, last, retry_after
+├─ GaveUp                            why, attempts, elapsed, last, retry_after
+└─ ServiceError                      the webhook service
+   ├─ SettingsError (ValueError)     field, value, wanted
+   ├─ NotFound                       kind, id
+   ├─ Conflict                       kind, key
+   ├─ BacklogFull                    application, allowed
+   ├─ EgressRefused                  host, rule
+   ├─ SealError                      a secret cannot be opened: another key, or another row
+   └─ StoreError
+      ├─ StoreUnavailable            retry_after: nothing was kept, come back
+      ├─ StoreOwned                  another dispatcher is at work
+      └─ SchemaMismatch              found, wanted
 
 An exception of the wrapped function is never in this tree: it comes out itself, with a note.
 """
@@ -131,3 +142,116 @@ class GaveUp(TarryError):  # noqa: N818  named for what happened, as the glossar
             "retry_after": self.retry_after,
         }
         return partial(type(self), self.why, **facts), (), self.__dict__
+
+
+class ServiceError(TarryError):
+    """The root of what the webhook service raises."""
+
+
+class SettingsError(_SettingError, ServiceError):
+    """A setting of the service holds a value that cannot work."""
+
+
+class NotFound(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
+    """There is no such thing here, or it is somebody else's."""
+
+    def __init__(self, kind: str, id: str) -> None:  # noqa: A002  an id is what it is
+        super().__init__(kind, id)
+        self.kind = kind
+        self.id = id
+
+    def __str__(self) -> str:
+        return f"there is no {self.kind} {self.id!r}"
+
+
+class Conflict(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
+    """There is one of this kind with this key already, and it is not the same."""
+
+    def __init__(self, kind: str, key: str) -> None:
+        super().__init__(kind, key)
+        self.kind = kind
+        self.key = key
+
+    def __str__(self) -> str:
+        return f"there is another {self.kind} with {self.key!r} already"
+
+
+class BacklogFull(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
+    """An application has as many deliveries waiting as it may: nothing was kept, come back."""
+
+    def __init__(self, application: str, allowed: int) -> None:
+        super().__init__(application, allowed)
+        self.application = application
+        self.allowed = allowed
+
+    def __str__(self) -> str:
+        return (
+            f"application {self.application!r} has {self.allowed} deliveries waiting, as many as it"
+            " may; nothing was accepted"
+        )
+
+
+class EgressRefused(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
+    """A URL or an address that must not be called; `rule` says which rule forbids it."""
+
+    def __init__(self, host: str, rule: str) -> None:
+        super().__init__(host, rule)
+        self.host = host
+        self.rule = rule
+
+    def __str__(self) -> str:
+        return f"{self.host!r} must not be called: {self.rule}"
+
+
+class SealError(ServiceError):
+    """A sealed secret cannot be opened: the key is another, or it was sealed for another row."""
+
+
+class StoreError(ServiceError):
+    """The database did not do what was asked; the reason is its own error, as the cause."""
+
+
+class StoreUnavailable(StoreError):  # noqa: N818  named for what happened, as the glossary has it
+    """The database cannot be written to just now. Nothing was kept; try again."""
+
+    def __init__(self, reason: str, retry_after: float = 1.0) -> None:
+        super().__init__(reason, retry_after)
+        self.reason = reason
+        self.retry_after = retry_after
+
+    def __str__(self) -> str:
+        return f"the database cannot be used just now: {self.reason}"
+
+
+class StoreOwned(StoreError):  # noqa: N818  named for what happened, as the glossary has it
+    """Another dispatcher is at work on this database, and it takes only one."""
+
+    def __init__(self, database: str, owner: str) -> None:
+        super().__init__(database, owner)
+        self.database = database
+        self.owner = owner
+
+    def __str__(self) -> str:
+        return (
+            f"{self.database} has a dispatcher already ({self.owner}): an SQLite file takes one;"
+            " stop it, or use PostgreSQL for several"
+        )
+
+
+class SchemaMismatch(StoreError):  # noqa: N818  named for what happened, as the glossary has it
+    """The database's schema is not the one this version works with."""
+
+    def __init__(self, found: int, wanted: int) -> None:
+        super().__init__(found, wanted)
+        self.found = found
+        self.wanted = wanted
+
+    def __str__(self) -> str:
+        advice = (
+            "it was made by a newer tarry: upgrade this one"
+            if self.found > self.wanted
+            else "run `tarry migrate up`"
+        )
+        return (
+            f"the database has schema {self.found}, this tarry works with {self.wanted}; {advice}"
+        )
