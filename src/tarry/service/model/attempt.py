@@ -1,0 +1,69 @@
+"""An attempt that was made, and what it changes: the settlement of a delivery."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+from tarry.service.model.delivery import Reason, State
+
+
+class Trigger(StrEnum):
+    """What an attempt was made for."""
+
+    SCHEDULED = "scheduled"
+    MANUAL = "manual"  # somebody asked for it
+
+
+class Attempt(Struct, frozen=True, kw_only=True):
+    """One request that was made, with its answer and what was decided on it.
+
+    `number` counts all tries of the delivery from 1. `kind` is the class of the failure, None for
+    a success. `counted` tells whether the policy's count of attempts grew: a failure of the lane
+    costs the delivery nothing. With `policy` (a version), `now` and `draw` the decision can be
+    made again.
+    """
+
+    id: str
+    lane: int
+    message: str
+    number: int
+    at: float
+    took: float
+    url: str
+    status: int | None = None
+    kind: str | None = None
+    detail: str = ""
+    body: bytes = b""
+    trigger: Trigger = Trigger.SCHEDULED
+    counted: bool = True
+    policy: str = ""
+    now: float = 0.0
+    draw: float = 0.0
+    decision: str = ""
+
+
+class Settlement(Struct, frozen=True, kw_only=True):
+    """What becomes of a delivery.
+
+    `tries` is how many there had been before: the fence. Whoever read the delivery before somebody
+    else settled it changes nothing. `attempt` is None if nothing was sent.
+    """
+
+    lane: int
+    seq: int
+    tries: int
+    state: State
+    reason: Reason
+    attempts: int
+    due_at: float | None = None
+    memory: float | None = None
+    ended_at: float | None = None
+    attempt: Attempt | None = None
+
+
+class Resent(Struct, frozen=True):
+    """A message that somebody asked to be sent again was: nothing but the attempt is recorded."""
+
+    lane: int
+    resend: str
+    attempt: Attempt

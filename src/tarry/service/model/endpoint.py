@@ -1,0 +1,72 @@
+"""An endpoint: where an application's messages go, which of them, and how it stands."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+Parking = tuple[float, float | None]
+"""From when until when an endpoint was parked; None while it still is."""
+
+
+class Standing(StrEnum):
+    """Whether messages go to an endpoint."""
+
+    ENABLED = "enabled"
+    PAUSED = "paused"  # by its owner: messages wait, and get older
+    DISABLED = "disabled"  # by its owner: new messages are recorded as skipped
+    PARKED = "parked"  # by tarry: messages wait, and do not get older
+    DELETED = "deleted"  # what waits is being discarded
+
+
+class Secret(Struct, frozen=True):
+    """A signing secret, sealed; an old one is still signed with until it expires."""
+
+    sealed: bytes
+    expires_at: float | None = None
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """Where messages go, and by which rules.
+
+    `event_types` and `channels` choose the messages; None takes all. `rate` is how many attempts a
+    second it gets at the most, `concurrency` how many at a time. A `fifo` endpoint gets one at a
+    time in order; with `blocking` a delivery that finally failed holds up the others. `headers`
+    are its owner's own, sealed. `policy` is a policy document in JSON.
+    """
+
+    id: str
+    application: str
+    lane: int = 0  # given by the store
+    url: str
+    uid: str | None = None
+    description: str = ""
+    event_types: tuple[str, ...] | None = None
+    channels: tuple[str, ...] | None = None
+    rate: float | None = None
+    concurrency: int | None = None
+    fifo: bool = False
+    blocking: bool = False
+    policy: str | None = None
+    headers: bytes | None = None
+    secrets: tuple[Secret, ...] = ()
+    metadata: dict[str, str] = {}
+    standing: Standing = Standing.ENABLED
+    parked: tuple[Parking, ...] = ()
+    created_at: float
+    updated_at: float
+
+    def wants(self, event_type: str, channels: tuple[str, ...]) -> bool:
+        """Whether a message of this type, sent to these channels, goes here."""
+        if self.event_types is not None and event_type not in self.event_types:
+            return False
+        if self.channels is None:
+            return True
+        return not set(self.channels).isdisjoint(channels)
+
+    def age(self, accepted_at: float, now: float) -> float:
+        """How old a delivery is: the time it was parked does not count."""
+        parked = sum(
+            max(0.0, min(now, now if until is None else until) - max(accepted_at, since))
+            for since, until in self.parked
+        )
+        return max(0.0, now - accepted_at - parked)

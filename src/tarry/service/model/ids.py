@@ -1,0 +1,42 @@
+"""Ids: a prefix that says what it is, and 27 characters that sort by time.
+
+Eight of them are milliseconds since 1970, the others are chance. The time and the chance are
+handed in, as everywhere.
+"""
+
+ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+TIME, CHANCE = 8, 19
+LENGTH = TIME + CHANCE
+
+# 248 bytes are four times the alphabet; the last eight make eight letters a little likelier.
+_LETTERS = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
+
+APPLICATION, ENDPOINT, MESSAGE, ATTEMPT = "app_", "ep_", "msg_", "atmpt_"
+ENVIRONMENT, TASK, NOTICE = "org_", "qtask_", "notice_"
+
+
+def make(prefix: str, *, now: float, entropy: bytes) -> str:
+    """An id made at `now` from 19 bytes of chance.
+
+    >>> make("msg_", now=1_700_000_000.0, entropy=bytes(19))
+    'msg_0U0IuQJE0000000000000000000'
+    """
+    return prefix + moment(now) + entropy[:CHANCE].translate(_LETTERS).decode("ascii")
+
+
+def moment(now: float) -> str:
+    """The part of an id that says when: ids of a later millisecond sort behind it."""
+    left = max(0, int(now * 1000))
+    letters = []
+    for _ in range(TIME):
+        left, letter = divmod(left, len(ALPHABET))
+        letters.append(ALPHABET[letter])
+    return "".join(reversed(letters))
+
+
+def made_at(known: str) -> float:
+    """When an id was made, to the millisecond."""
+    total = 0
+    for letter in known.rpartition("_")[2][:TIME]:
+        total = total * len(ALPHABET) + ALPHABET.index(letter)
+    return total / 1000

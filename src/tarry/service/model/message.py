@@ -1,0 +1,40 @@
+"""A message, as it was accepted: the bytes of its payload are kept and signed untouched."""
+
+from msgspec import Struct
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """What an application's endpoints are to be told.
+
+    `event_id` is the sender's own id, given once for each application. With `deliver_at` it is not
+    sent before. `payload` is None once it was expunged, by hand or by retention.
+    """
+
+    id: str
+    application: str
+    event_type: str
+    payload: bytes | None
+    event_id: str | None = None
+    channels: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    accepted_at: float
+    deliver_at: float | None = None
+
+
+class NewMessage(Struct, frozen=True):
+    """A message to be accepted, once for each idempotency key.
+
+    `key` is scoped by the environment. `fingerprint` sums up the request: the same key with
+    another request is a conflict, with the same one the answer is the first message again.
+    """
+
+    message: Message
+    key: str | None = None
+    fingerprint: bytes = b""
+
+
+class Accepted(Struct, frozen=True):
+    """A message is on disk. `repeated` if it was there already, under the same key."""
+
+    message: Message
+    repeated: bool = False

@@ -1,0 +1,304 @@
+"""What a store must do: four protocols, each shaped by the one who needs it.
+
+Rules that hold for every method:
+
+- It is atomic: what returned is committed and survives a crash, what raised changed nothing.
+- `StoreUnavailable` means that the database cannot be used just now (down, locked, disk full);
+  the caller may try again. `StoreError` is anything else the database refused.
+- Instants are handed in; a store reads no clock but for leases, which are timed by the database.
+- Whoever hands in a `Lease` may change nothing once the shard has another owner or epoch, or its
+  time is over: the store checks that inside the same transaction, holding the shard's row.
+- Text may hold any character but NUL; payloads are bytes and come back as they went in.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.service.model.application import Application
+from tarry.service.model.attempt import Attempt, Resent, Settlement
+from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Notice, Want
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.model.task import Task
+
+
+class Outbox(Protocol):
+    """What takes messages in."""
+
+    async def add(
+        self, messages: Sequence[NewMessage]
+    ) -> list[Accepted | Conflict | NotFound | BacklogFull]:
+        """Accept messages with their deliveries and keys, all in one commit; one result each.
+
+        A message goes to every endpoint of its application that wants it, in the order given:
+        each delivery gets the lane's next sequence number, given under a lock that is held until
+        the commit, so that a lane's numbers become visible in order and without gaps. It is READY
+        (reason NEW); WAITING until `deliver_at` (reason SCHEDULED) if that is later than
+        `accepted_at`; SKIPPED (reason SKIPPED, ended at once) if the endpoint is DISABLED. Deleted
+        endpoints get none; paused and parked ones do.
+
+        A message whose key is known with the same fingerprint answers with the first message,
+        `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that
+        its application has used before is a Conflict("message", event_id). An unknown application
+        is NotFound("application", id). An application with `most_waiting` deliveries waiting
+        or more (known to about a second) is BacklogFull. A conflicting message fails alone. The
+        same key or event id twice in one call: the first counts.
+
+        A lane that was at rest is woken: `woken` will name it.
+        """
+
+    async def expunge(self, application: str, message: str) -> None:
+        """Forget a message's payload; what still waits will end as EXPUNGED when its turn comes."""
+
+
+class Queue(Protocol):
+    """What the dispatcher needs."""
+
+    async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
+        """Own shards that are free, or whose time is over, until `worker` owns `most` of them.
+
+        Returns those newly owned, for `length` seconds of the database's clock. Each gets a new
+        epoch. `clean` tells that the shard was given back (or never owned). The worker also counts
+        as alive for `length` seconds. A store that takes one dispatcher only raises StoreOwned
+        while another process has it.
+        """
+
+    async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
+        """Own them for `length` more seconds from now on; returns those that are still owned.
+
+        The worker counts as alive for as long, even without leases.
+        """
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Give shards back, with nothing on its way; those lost meanwhile are left alone."""
+
+    async def workers(self) -> int:
+        """How many workers are alive."""
+
+    async def clock(self) -> float:
+        """The database's time: seconds since 1970. All instants of the dispatcher follow it."""
+
+    async def awake(self, shards: Sequence[int]) -> list[int]:
+        """The lanes of these shards that are not at rest."""
+
+    async def woken(self, shards: Sequence[int]) -> list[int]:
+        """The lanes of these shards that were woken since this was asked last, each once.
+
+        A lane is woken when it gets a delivery or a resend while at rest, and whenever its
+        endpoint, its application or one of its deliveries is changed by anybody but its owner.
+        """
+
+    def listen(self, nudge: "Nudge") -> None:
+        """Call `nudge()` soon after a lane was woken, on the loop's thread, if the store can tell.
+
+        It may be called too often, and it may be missed: whoever listens also asks now and then.
+        """
+
+    async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
+        """These lanes with their endpoints and applications; those that are gone are left out."""
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        """What these lanes could send next, in the order of the wants and of each stream.
+
+        All payloads together stay below `most_bytes`, but for each want the first is given in any
+        case. See `Stream` for what each stream holds; `resend` ids sort in the order of asking.
+        """
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Iterable[Lease],
+    ) -> list[bool]:
+        """Write down what became of deliveries, with the attempts made, and of lanes: one commit.
+
+        For each settlement, True if it was made. It is not if its lane's shard is not held by one
+        of the leases any more, or its delivery is not live any more, or its `tries` differ. A
+        settlement with an attempt raises `tries` by one. What ended raises the lane's `ended`. A
+        `Resent` removes the resend and adds its attempt, if the lease is held and it is still
+        there. Changes of lanes under a stale lease are dropped; see `Change`.
+        """
+
+    async def rest(self, lane: int, *, added: int, lease: Lease) -> bool:
+        """Let a lane rest that has nothing live, no resend, and to which no more than `added` came.
+
+        False if that is not so (any more), or the lease is stale: then it stays awake.
+        """
+
+    async def expire(
+        self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
+    ) -> int:
+        """End live deliveries as FAILED/AGED that were accepted earlier, oldest first; how many.
+
+        Those due in the future because they are SCHEDULED do not count as old.
+        """
+
+    async def collect(self, *, now: float, limit: int) -> int:
+        """Accept what callers put on record inside their own transactions; how many it was.
+
+        It is accepted as `add` would, under the id it was given, and wakes lanes likewise. Only a
+        store with such a table has anything to collect.
+        """
+
+    async def origin(self, origin: str) -> bytes:
+        """What was learned of an origin, empty if nothing."""
+
+    async def learn(self, origins: Mapping[str, bytes]) -> None:
+        """Keep what was learned of origins."""
+
+    async def task(self, shards: Sequence[int]) -> Task | None:
+        """The oldest task that is not finished and whose lane is in one of these shards."""
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        """Do at most `limit` deliveries more of a task and note how far it came, in one commit.
+
+        RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, memory and due
+        time gone, `tries` kept), REPLAY_MISSING gives messages that the endpoint wants and has no
+        delivery of a new one, READY and REPLAYED, and makes SKIPPED ones READY; DISCARD ends live
+        ones as DISCARDED and removes resends. Nothing happens under a stale lease.
+        """
+
+
+class Catalogue(Protocol):
+    """What people and programs look at and change. Ids are ids; uids are resolved by `find_*`."""
+
+    async def environments(self) -> list[str]:
+        """Every environment's id."""
+
+    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
+        """Make an environment, or change its policy, for whoever has none of their own."""
+
+    async def environment_policy(self, environment: str) -> str | None:
+        """Its policy document, if it has one."""
+
+    async def put_application(self, application: Application) -> None:
+        """Add or change one; Conflict if its uid is taken in the environment. Wakes its lanes."""
+
+    async def application(self, environment: str, known_as: str) -> Application:
+        """The application with this id or uid; NotFound if there is none."""
+
+    async def applications(
+        self, environment: str, *, after: str = "", limit: int = 50
+    ) -> list[Application]:
+        """Applications by id, behind one."""
+
+    async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
+        """Add or change one; a new one gets its lane. Conflict if its uid is taken. Wakes its lane.
+
+        NotFound if the application is. A change of standing or deletion keeps what waits.
+        """
+
+    async def endpoint(self, application: str, known_as: str) -> Endpoint:
+        """The endpoint with this id or uid; NotFound if there is none or it is deleted."""
+
+    async def endpoints(
+        self, application: str, *, after: str = "", limit: int = 50
+    ) -> list[Endpoint]:
+        """Endpoints by id, behind one; without the deleted ones."""
+
+    async def lane(self, application: str, endpoint: str) -> LaneRow:
+        """An endpoint's lane; NotFound if there is none."""
+
+    async def message(self, application: str, known_as: str) -> Message:
+        """The message with this id or event id; NotFound if there is none."""
+
+    async def messages(
+        self, application: str, *, before: str | None = None, limit: int = 50
+    ) -> list[Message]:
+        """Messages, the newest first, before one."""
+
+    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
+        """All deliveries of a message, by endpoint id; deleted endpoints included."""
+
+    async def undelivered(
+        self, application: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+
+    async def attempts(self, message: str) -> list[Attempt]:
+        """All attempts of a message, by id."""
+
+    async def attempts_to(
+        self, endpoint: str, *, before: str | None = None, limit: int = 50
+    ) -> list[Attempt]:
+        """Attempts made at an endpoint, the newest first, before one."""
+
+    async def counts(self, lane: int) -> dict[State, int]:
+        """How many deliveries of a lane are in each state."""
+
+    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
+        """What owners should hear of, by id, behind one."""
+
+    async def cancel(self, application: str, message: str, *, now: float) -> int:
+        """End a message's live deliveries as CANCELLED; how many. NotFound without the message."""
+
+    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+        """Ask for one more attempt, first in line; `resend` is its id. Wakes the lane."""
+
+    async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
+        """Hide an application and its endpoints; returns these, whose queues are to be discarded.
+
+        It is not found any more; its lanes and messages stay until they are discarded and swept.
+        """
+
+    async def add_task(self, task: Task) -> None:
+        """Put a task on record and wake its lane."""
+
+    async def get_task(self, task: str) -> Task:
+        """A task by id; NotFound if there is none."""
+
+    async def tasks(self, application: str) -> list[Task]:
+        """An application's tasks, the newest first."""
+
+    async def put_policy(self, version: str, document: str) -> None:
+        """Keep a policy document under its version, so that a decision can be made again."""
+
+    async def policy(self, version: str) -> str:
+        """The document of a version; NotFound if there is none."""
+
+
+class Retention(Struct, frozen=True):
+    """Until when things are kept: older ones may go. None keeps them for ever."""
+
+    payloads_before: float | None = None
+    """Payloads of messages accepted earlier, whose deliveries have all ended, are expunged."""
+    messages_before: float | None = None
+    """Messages accepted earlier go with their deliveries and attempts, if all have ended."""
+    keys_before: float | None = None
+    """Idempotency keys of messages accepted earlier are forgotten."""
+    notices_before: float | None = None
+
+
+class Upkeep(Protocol):
+    """What keeps a store in shape."""
+
+    async def sweep(self, retention: Retention, *, limit: int) -> int:
+        """Remove what need not be kept, at most about `limit` rows; how many: 0 is all done."""
+
+    async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
+        """Endpoints with something sealed, by id, behind one; for a change of the sealing key."""
+
+    async def backup(self, target: Path) -> None:
+        """Write a copy that is consistent, while others work; StoreError if it cannot."""
+
+    async def check(self) -> None:
+        """Raise if the database cannot be written to, or its schema is not the right one."""
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the database."""
+
+
+class Store(Outbox, Queue, Catalogue, Upkeep, Protocol):
+    """All of it."""
+
+
+class Nudge(Protocol):
+    """Called when a lane was woken."""
+
+    def __call__(self) -> None:
+        """Look soon: there is something to do."""
