@@ -5,15 +5,27 @@ import pytest
 
 from tarry.errors import (
     AttemptTimedOut,
+    BacklogFull,
     BudgetSpent,
     CircuitOpen,
+    Conflict,
     DecorationError,
+    EgressRefused,
     GaveUp,
+    NotFound,
     PolicyError,
     PolicyFormatError,
     Refused,
     ScenarioError,
+    SchemaMismatch,
+    SealError,
+    ServiceError,
+    SettingsError,
+    StoreError,
+    StoreOwned,
+    StoreUnavailable,
     TarryError,
+    VerificationError,
 )
 
 EXAMPLES = [
@@ -25,6 +37,17 @@ EXAMPLES = [
     BudgetSpent("orders"),
     GaveUp("all attempts are used up", attempts=3, elapsed=1.25, last=[1], retry_after=9.0),
     ScenarioError("clients", 0, "a whole number, 1 or more"),
+    SettingsError("listen", "here", "an address and a port"),
+    NotFound("endpoint", "ep_1"),
+    Conflict("application", "shop"),
+    BacklogFull("app_1", 1000),
+    EgressRefused("10.0.0.1", "it is in a private network"),
+    SealError("the key 'a' is not among those given"),
+    VerificationError("no signature fits"),
+    StoreError("the disk is full"),
+    StoreUnavailable("it is starting up", 2.5),
+    StoreOwned("hooks.db", "process 7"),
+    SchemaMismatch(3, 4),
 ]
 
 
@@ -40,6 +63,18 @@ EXAMPLES = [
         (CircuitOpen, (Refused,)),
         (BudgetSpent, (Refused,)),
         (GaveUp, (TarryError,)),
+        (ServiceError, (TarryError,)),
+        (SettingsError, (TarryError, ValueError, ServiceError)),
+        (NotFound, (ServiceError,)),
+        (Conflict, (ServiceError,)),
+        (BacklogFull, (ServiceError,)),
+        (EgressRefused, (ServiceError,)),
+        (SealError, (ServiceError,)),
+        (VerificationError, (ServiceError,)),
+        (StoreError, (ServiceError,)),
+        (StoreUnavailable, (StoreError,)),
+        (StoreOwned, (StoreError,)),
+        (SchemaMismatch, (StoreError,)),
         (TarryError, (Exception,)),
     ],
 )
@@ -66,6 +101,39 @@ def public_bases(kind: type) -> tuple[type, ...]:
         (EXAMPLES[5], "retry budget 'orders' is spent"),
         (EXAMPLES[6], "gave up after 3 attempts in 1.25 s: all attempts are used up"),
         (EXAMPLES[7], "'clients' is 0; it must be a whole number, 1 or more"),
+        (EXAMPLES[8], "'listen' is 'here'; it must be an address and a port"),
+        (EXAMPLES[9], "there is no endpoint 'ep_1'"),
+        (EXAMPLES[10], "there is another application with 'shop' already"),
+        (
+            EXAMPLES[11],
+            (
+                "application 'app_1' has 1000 deliveries waiting, as many as it may;"
+                " nothing was accepted"
+            ),
+        ),
+        (EXAMPLES[12], "'10.0.0.1' must not be called: it is in a private network"),
+        (EXAMPLES[13], "the key 'a' is not among those given"),
+        (EXAMPLES[14], "no signature fits"),
+        (EXAMPLES[15], "the disk is full"),
+        (EXAMPLES[16], "the database cannot be used just now: it is starting up"),
+        (
+            EXAMPLES[17],
+            (
+                "hooks.db has a dispatcher already (process 7): an SQLite file takes one;"
+                " stop it, or use PostgreSQL for several"
+            ),
+        ),
+        (
+            EXAMPLES[18],
+            "the database has schema 3, this tarry works with 4; run `tarry migrate up`",
+        ),
+        (
+            SchemaMismatch(5, 4),
+            (
+                "the database has schema 5, this tarry works with 4;"
+                " it was made by a newer tarry: upgrade this one"
+            ),
+        ),
         (GaveUp("why", attempts=1, elapsed=0.5), "gave up after 1 attempt in 0.5 s: why"),
         (GaveUp("why", attempts=2, elapsed=1234.6), "gave up after 2 attempts in 1.23e+03 s: why"),
     ],
@@ -110,3 +178,33 @@ def test_the_facts_are_attributes() -> None:
     bare = GaveUp("why", attempts=1, elapsed=0.0)
     assert bare.last is None
     assert bare.retry_after is None
+
+
+def test_the_facts_of_the_service_are_attributes() -> None:
+    settings = SettingsError("listen", "here", "an address")
+    assert (settings.field, settings.value, settings.wanted) == ("listen", "here", "an address")
+    missing = NotFound("endpoint", "ep_1")
+    assert (missing.kind, missing.id) == ("endpoint", "ep_1")
+    conflict = Conflict("application", "shop")
+    assert (conflict.kind, conflict.key) == ("application", "shop")
+    full = BacklogFull("app_1", 1000)
+    assert (full.application, full.allowed) == ("app_1", 1000)
+    refused = EgressRefused("10.0.0.1", "private")
+    assert (refused.host, refused.rule) == ("10.0.0.1", "private")
+    away = StoreUnavailable("starting")
+    assert (away.reason, away.retry_after) == ("starting", 1.0)
+    assert StoreUnavailable("starting", 2.5).retry_after == 2.5
+    owned = StoreOwned("hooks.db", "process 7")
+    assert (owned.database, owned.owner) == ("hooks.db", "process 7")
+    schema = SchemaMismatch(3, 4)
+    assert (schema.found, schema.wanted) == (3, 4)
+
+
+def test_no_error_is_left_out_here() -> None:
+    def below(kind: type[TarryError]) -> set[type[TarryError]]:
+        return {kind}.union(*(below(heir) for heir in kind.__subclasses__()))
+
+    roots = {TarryError, Refused, ServiceError}
+    public = {kind for kind in below(TarryError) if not kind.__name__.startswith("_")}
+    ours = {kind for kind in public if kind.__module__ == "tarry.errors"}
+    assert {type(error) for error in EXAMPLES} == ours - roots

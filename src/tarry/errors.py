@@ -17,6 +17,7 @@ TarryError
    ├─ BacklogFull                    application, allowed
    ├─ EgressRefused                  host, rule
    ├─ SealError                      a secret cannot be opened: another key, or another row
+   ├─ VerificationError              a received message is not what its signature says
    └─ StoreError
       ├─ StoreUnavailable            retry_after: nothing was kept, come back
       ├─ StoreOwned                  another dispatcher is at work
@@ -205,6 +206,10 @@ class EgressRefused(ServiceError):  # noqa: N818  named for what happened, as th
 
 class SealError(ServiceError):
     """A sealed secret cannot be opened: the key is another, or it was sealed for another row."""
+
+
+class VerificationError(ServiceError):
+    """A received message is not proven: no signature fits, or it is too old or too new."""
 
 
 class StoreError(ServiceError):
