@@ -1,0 +1,66 @@
+"""Read the SQL that comes with a store: named queries, each with the line that says its purpose.
+
+A file in a dialect's folder `sql/` holds queries such as
+
+    -- name: settle
+    -- Close a delivery; the number of tries is the fence.
+    UPDATE delivery SET ... ;
+
+Both dialects use the same names, and a name is the store's method (or a step of it).
+"""
+
+import re
+from importlib.resources import files
+
+from msgspec import Struct
+
+_NAME = re.compile(r"^-- name: *(?P<name>\S*) *$", re.MULTILINE)
+_WORD = re.compile(r"[a-z][a-z0-9_]*")
+
+
+class Query(Struct, frozen=True):
+    """A query that has a name, what it is for, and its SQL without the semicolon at the end."""
+
+    name: str
+    purpose: str
+    sql: str
+
+
+def parse(text: str, where: str = "SQL") -> list[Query]:
+    """The queries of a file's text; ValueError says what is wrong, and `where`."""
+    head, *rest = _NAME.split(text)
+    if any(line and not line.startswith("--") for line in map(str.strip, head.splitlines())):
+        raise ValueError(f"{where}: there is SQL before the first '-- name: ...'")
+    return [
+        _query(name, body.strip(), where) for name, body in zip(rest[::2], rest[1::2], strict=True)
+    ]
+
+
+def load(package: str) -> dict[str, Query]:
+    """All queries in the folder `sql` of a package, by name; a name must be there once only."""
+    found: dict[str, Query] = {}
+    folder = files(package) / "sql"
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        if not file.name.endswith(".sql"):
+            continue
+        for query in parse(file.read_text(encoding="utf-8"), file.name):
+            if query.name in found:
+                raise ValueError(f"{file.name}: there is another query {query.name!r} already")
+            found[query.name] = query
+    return found
+
+
+def _query(name: str, body: str, where: str) -> Query:
+    if not _WORD.fullmatch(name):
+        raise ValueError(f"{where}: {name!r} is no name: it must be lower case words joined by _")
+    lines = body.splitlines()
+    told = 0
+    while told < len(lines) and lines[told].startswith("-- "):
+        told += 1
+    purpose = " ".join(line.removeprefix("-- ").strip() for line in lines[:told])
+    if not purpose:
+        raise ValueError(f"{where}: query {name!r} needs a line '-- ...' that says what it is for")
+    sql = "\n".join(lines[told:]).strip().removesuffix(";").rstrip()
+    if not sql:
+        raise ValueError(f"{where}: query {name!r} has no SQL")
+    return Query(name, purpose, sql)
