@@ -87,7 +87,7 @@ class Stream(StrEnum):
 
     READY = "ready"  # by sequence, behind `after` and before `before`
     WAITING = "waiting"  # by due time, due by now, behind (`due_after`, `after`)
-    EARLY = "early"  # by due time, whether due or not, waiting for backoff: for probes
+    EARLY = "early"  # waiting, by due time, whether due or not, but not SCHEDULED: for probes
     RESEND = "resend"  # somebody asked for it
 
 

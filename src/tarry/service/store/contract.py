@@ -124,10 +124,11 @@ class Queue(Protocol):
         there. Changes of lanes under a stale lease are dropped; see `Change`.
         """
 
-    async def rest(self, lane: int, *, added: int, lease: Lease) -> bool:
-        """Let a lane rest that has nothing live, no resend, and to which no more than `added` came.
+    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Let lanes rest that have nothing live and no resend; those that do now.
 
-        False if that is not so (any more), or the lease is stale: then it stays awake.
+        The mapping gives, for each, how many were `added` as its owner knows: a lane to which more
+        came meanwhile, or whose lease is stale, stays awake.
         """
 
     async def expire(
