@@ -1,16 +1,23 @@
-"""What all tests share: how hard they look, and a time that stands still until it is pushed.
+"""What all tests share: how hard they look, a time that stands still until pushed, PostgreSQL.
 
 `./dev test` uses the profile `ci`; `./dev test --hypothesis-profile=deep` digs for long.
 """
 
+import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from urllib.parse import urlsplit
+from uuid import uuid4
 
 import anyio.lowlevel
+import psycopg
 import pytest
 from hypothesis import settings
+from psycopg.sql import SQL, Identifier
 
 from tarry.call.world import world
+from tarry.testing.postgres import throw_away_cluster
+from tarry.testing.postgres_programs import URL_VARIABLE
 
 settings.register_profile("ci", deadline=None, derandomize=False, print_blob=True)
 settings.register_profile("deep", settings.get_profile("ci"), max_examples=5_000)
@@ -69,3 +76,25 @@ def slept(still_time: StillTime) -> list[float]:
 def push(still_time: StillTime) -> Callable[[float], None]:
     """Let so many seconds go by."""
     return still_time.push
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A PostgreSQL server for the whole run: the one that is named, or one started for it."""
+    named = os.environ.get(URL_VARIABLE)
+    if named:
+        yield named
+        return
+    with throw_away_cluster() as cluster:
+        yield cluster.url
+
+
+@pytest.fixture
+def database_url(postgres_url: str) -> Iterator[str]:
+    """A new, empty PostgreSQL database for this test."""
+    name = f"tarry_{uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(name)))
+    yield urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))

