@@ -45,15 +45,19 @@ class Outbox(Protocol):
         A message whose key is known with the same fingerprint answers with the first message,
         `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that
         its application has used before is a Conflict("message", event_id). An unknown application
-        is NotFound("application", id). An application with `most_waiting` deliveries waiting
+        is NotFound("application", id). (Looked at in this order: application, key, event id, backlog.)
+        An application with `most_waiting` deliveries waiting
         or more (known to about a second) is BacklogFull. A conflicting message fails alone. The
         same key or event id twice in one call: the first counts.
 
-        A lane that was at rest is woken: `woken` will name it.
+        A lane that was at rest is woken by a delivery that is live: `woken` will name it.
         """
 
     async def expunge(self, application: str, message: str) -> None:
-        """Forget a message's payload; what still waits will end as EXPUNGED when its turn comes."""
+        """Forget a message's payload; what still waits will end as EXPUNGED when its turn comes.
+
+        NotFound if the message is not this application's.
+        """
 
 
 class Queue(Protocol):
@@ -89,8 +93,10 @@ class Queue(Protocol):
     async def woken(self, shards: Sequence[int]) -> list[int]:
         """The lanes of these shards that were woken since this was asked last, each once.
 
-        A lane is woken when it gets a delivery or a resend while at rest, and whenever its
-        endpoint, its application or one of its deliveries is changed by anybody but its owner.
+        A lane is woken when it gets a live delivery while at rest (also by `advance`), and whenever
+        its endpoint, its application or one of its deliveries is changed by anybody but its owner;
+        a new endpoint, a resend and a new task wake it too. What was not asked for yet outlives
+        `rest`.
         """
 
     def listen(self, nudge: "Nudge") -> None:
@@ -136,7 +142,8 @@ class Queue(Protocol):
     ) -> int:
         """End live deliveries as FAILED/AGED that were accepted earlier, oldest first; how many.
 
-        Those due in the future because they are SCHEDULED do not count as old.
+        Oldest by (accepted_at, sequence). Those due in the future because they are SCHEDULED do not
+        count as old. What ends here or by cancelling or discarding has no `due_at` any more.
         """
 
     async def collect(self, *, now: float, limit: int) -> int:
@@ -159,14 +166,16 @@ class Queue(Protocol):
         """Do at most `limit` deliveries more of a task and note how far it came, in one commit.
 
         RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, memory and due
-        time gone, `tries` kept), REPLAY_MISSING gives messages that the endpoint wants and has no
-        delivery of a new one, READY and REPLAYED, and makes SKIPPED ones READY; DISCARD ends live
-        ones as DISCARDED and removes resends. Nothing happens under a stale lease.
+        time gone, `tries` kept, `accepted_at` now: its age counts anew), REPLAY_MISSING gives
+        messages that the endpoint wants and has no delivery of a new one, READY and REPLAYED and
+        accepted now, by message id, and makes SKIPPED ones READY in the same way; DISCARD ends live
+        ones as DISCARDED and removes resends. It goes on from the cursor that is stored, whatever
+        the one handed in; a finished task stays as it is. Nothing happens under a stale lease.
         """
 
 
 class Catalogue(Protocol):
-    """What people and programs look at and change. Ids are ids; uids are resolved by `find_*`."""
+    """What people and programs look at and change. Ids are ids, but for what is `known_as`."""
 
     async def environments(self) -> list[str]:
         """Every environment's id."""
@@ -191,7 +200,8 @@ class Catalogue(Protocol):
     async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Add or change one; a new one gets its lane. Conflict if its uid is taken. Wakes its lane.
 
-        NotFound if the application is. A change of standing or deletion keeps what waits.
+        NotFound if the application is, or if the endpoint was deleted before. A change of standing
+        or deletion keeps what waits. A deleted endpoint's or application's uid is free again.
         """
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
@@ -203,7 +213,7 @@ class Catalogue(Protocol):
         """Endpoints by id, behind one; without the deleted ones."""
 
     async def lane(self, application: str, endpoint: str) -> LaneRow:
-        """An endpoint's lane; NotFound if there is none."""
+        """An endpoint's lane, also of a deleted one; NotFound if there is none."""
 
     async def message(self, application: str, known_as: str) -> Message:
         """The message with this id or event id; NotFound if there is none."""
@@ -230,7 +240,7 @@ class Catalogue(Protocol):
         """Attempts made at an endpoint, the newest first, before one."""
 
     async def counts(self, lane: int) -> dict[State, int]:
-        """How many deliveries of a lane are in each state."""
+        """How many deliveries of a lane are in each state; those with none may be left out."""
 
     async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
         """What owners should hear of, by id, behind one."""
@@ -239,12 +249,16 @@ class Catalogue(Protocol):
         """End a message's live deliveries as CANCELLED; how many. NotFound without the message."""
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
-        """Ask for one more attempt, first in line; `resend` is its id. Wakes the lane."""
+        """Ask for one more attempt, first in line; `resend` is its id. Wakes the lane.
+
+        NotFound if the message is not of the endpoint's application.
+        """
 
     async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
         """Hide an application and its endpoints; returns these, whose queues are to be discarded.
 
         It is not found any more; its lanes and messages stay until they are discarded and swept.
+        The endpoints are DELETED since `now`, their lanes woken. NotFound if there is none.
         """
 
     async def add_task(self, task: Task) -> None:
@@ -264,12 +278,15 @@ class Catalogue(Protocol):
 
 
 class Retention(Struct, frozen=True):
-    """Until when things are kept: older ones may go. None keeps them for ever."""
+    """Until when things are kept: older ones may go. None keeps them for ever.
+
+    A message for which a resend waits is kept whole.
+    """
 
     payloads_before: float | None = None
     """Payloads of messages accepted earlier, whose deliveries have all ended, are expunged."""
     messages_before: float | None = None
-    """Messages accepted earlier go with their deliveries and attempts, if all have ended."""
+    """Messages accepted earlier go with deliveries, attempts and key, if all have ended."""
     keys_before: float | None = None
     """Idempotency keys of messages accepted earlier are forgotten."""
     notices_before: float | None = None
@@ -282,7 +299,10 @@ class Upkeep(Protocol):
         """Remove what need not be kept, at most about `limit` rows; how many: 0 is all done."""
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Endpoints with something sealed, by id, behind one; for a change of the sealing key."""
+        """Endpoints with something sealed, by id, behind one; for a change of the sealing key.
+
+        Without the deleted ones.
+        """
 
     async def backup(self, target: Path) -> None:
         """Write a copy that is consistent, while others work; StoreError if it cannot."""
