@@ -72,7 +72,8 @@ class Notice(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """What an owner writes down about a lane: what it knows, how the endpoint stands since `at`.
 
-    A standing of PARKED opens a parking of the endpoint, at `at`.
+    A standing of PARKED opens a parking of the endpoint, at `at`, unless one is open. The standing
+    of a deleted endpoint stays. A new standing makes `at` the endpoint's `updated_at`.
     """
 
     lane: int
@@ -87,7 +88,7 @@ class Stream(StrEnum):
 
     READY = "ready"  # by sequence, behind `after` and before `before`
     WAITING = "waiting"  # by due time, due by now, behind (`due_after`, `after`)
-    EARLY = "early"  # waiting, by due time, whether due or not, but not SCHEDULED: for probes
+    EARLY = "early"  # likewise, whether due or not, but not SCHEDULED: for probes
     RESEND = "resend"  # somebody asked for it
 
 
@@ -103,7 +104,11 @@ class Want(Struct, frozen=True, kw_only=True):
 
 
 class Due(Struct, frozen=True, kw_only=True):
-    """A delivery that may be sent, with its message's bytes; of a resend the `resend` is set."""
+    """A delivery that may be sent, with its message's bytes.
+
+    Of a resend the `resend` is set, and nothing is told of its delivery: `seq` and counts are 0,
+    `accepted_at` is the message's.
+    """
 
     lane: int
     seq: int

@@ -45,10 +45,10 @@ class Outbox(Protocol):
         A message whose key is known with the same fingerprint answers with the first message,
         `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that
         its application has used before is a Conflict("message", event_id). An unknown application
-        is NotFound("application", id). (Looked at in this order: application, key, event id, backlog.)
-        An application with `most_waiting` deliveries waiting
-        or more (known to about a second) is BacklogFull. A conflicting message fails alone. The
-        same key or event id twice in one call: the first counts.
+        is NotFound("application", id). An application with `most_waiting` deliveries waiting
+        or more (known to about a second) is BacklogFull. That is looked at in the order application,
+        key, event id, backlog. A conflicting message fails alone. The same key or event id twice in
+        one call: the first counts.
 
         A lane that was at rest is woken by a delivery that is live: `woken` will name it.
         """
