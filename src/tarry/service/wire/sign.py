@@ -1,0 +1,143 @@
+"""The headers of an attempt: the signature tarry makes, and those an endpoint's owner may set.
+
+Signatures are those of Standard Webhooks, under its names and under Svix's older ones. Signing
+happens for every attempt, so all that can be prepared is prepared when the endpoint is read.
+"""
+
+import re
+from binascii import b2a_base64
+from collections.abc import Callable, Iterable
+from math import inf
+
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
+from msgspec import Struct
+
+from tarry.errors import SettingsError
+from tarry.service.wire.exchange import Headers
+from tarry.service.wire.secret import PRIVATE, private_key, shared_key
+
+MOST_HEADERS = 32
+MOST_HEADER_BYTES = 8 * 1024
+"""Of all names and values an owner set together, as they are written on the wire."""
+
+_Sign = Callable[[bytes], str]
+
+
+class Signer(Struct, frozen=True):
+    """Signs an endpoint's messages with all of its secrets that are alive, the newest first."""
+
+    signs: tuple[tuple[_Sign, float], ...]
+    """Each with the instant from which it is not used any more."""
+    changes_at: float
+    """When the first of them ends."""
+
+    @classmethod
+    def of(cls, secrets: Iterable[tuple[str, float | None]]) -> "Signer":
+        """Prepare secrets, given newest first, each with the end of its grace period or None."""
+        signs = tuple((_sign_with(text), inf if end is None else end) for text, end in secrets)
+        ends = [end for _, end in signs]
+        if inf not in ends:
+            # Else the day would come on which messages go out unsigned.
+            raise SettingsError("secrets", len(ends), "at least one that does not expire")
+        return cls(signs, min(ends))
+
+    def headers(self, message: str, attempt: int, body: bytes, *, now: float) -> Headers:
+        """The headers of one attempt, made at `now` (seconds since 1970).
+
+        `message` is an id that tarry made: it has no full stop and nothing a header cannot take.
+        """
+        stamp = str(int(now))
+        content = f"{message}.{stamp}.".encode("ascii") + body
+        if now < self.changes_at:
+            signature = " ".join([sign(content) for sign, _ in self.signs])
+        else:
+            signature = " ".join([sign(content) for sign, end in self.signs if now < end])
+        return (
+            ("webhook-id", message),
+            ("webhook-timestamp", stamp),
+            ("webhook-signature", signature),
+            ("svix-id", message),
+            ("svix-timestamp", stamp),
+            ("svix-signature", signature),
+            ("webhook-attempt", str(attempt)),
+        )
+
+
+def _sign_with(secret: str) -> _Sign:
+    if secret.startswith(PRIVATE):
+        ed25519 = private_key(secret).sign
+        return lambda content: "v1a," + b2a_base64(ed25519(content), newline=False).decode("ascii")
+
+    prepared = HMAC(shared_key(secret), SHA256())
+
+    def hmac(content: bytes) -> str:
+        # A copy skips the two blocks of the key: measured faster than hmac.digest and hmac.new.
+        fresh = prepared.copy()
+        fresh.update(content)
+        return "v1," + b2a_base64(fresh.finalize(), newline=False).decode("ascii")
+
+    return hmac
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
+_OURS = ("webhook-", "svix-", "proxy-", "x-aws-ec2-metadata-")
+_RESERVED = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "http2-settings",
+        "keep-alive",
+        "metadata-flavor",  # this one and those of _OURS open the doors of metadata services
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "x-google-metadata-request",
+    }
+)
+
+
+def check_headers(headers: Iterable[tuple[str, str]]) -> Headers:
+    """Give back the headers an owner set for an endpoint; SettingsError says what is wrong.
+
+    They can neither add a line to the request, nor change where or how it goes, nor its signature.
+    """
+    checked = tuple(headers)
+    if len(checked) > MOST_HEADERS:
+        raise SettingsError("headers", len(checked), f"at most {MOST_HEADERS}")
+    seen = set()
+    for name, value in checked:
+        seen.add(_check_name(name))
+        _check_value(name, value)
+    if len(seen) < len(checked):
+        names = ", ".join(name for name, _ in checked)
+        raise SettingsError("headers", names, "names that differ by more than case and _ for -")
+    size = sum(len(name) + len(value) + len(": \r\n") for name, value in checked)
+    if size > MOST_HEADER_BYTES:
+        wanted = f"at most {MOST_HEADER_BYTES} bytes together"
+        raise SettingsError("headers", f"{size} bytes", wanted)
+    return checked
+
+
+def _check_name(name: str) -> str:
+    if not _TOKEN.fullmatch(name):
+        wanted = "a header name: letters, digits and !#$%&'*+-.^_`|~"
+        raise SettingsError("headers", name, wanted)
+    # Many servers take an underscore for a hyphen, and so could be told another Content_Length.
+    plain = name.lower().replace("_", "-")
+    if plain in _RESERVED or plain.startswith(_OURS):
+        raise SettingsError("headers", name, "a header that the sender does not set itself")
+    return plain
+
+
+def _check_value(name: str, value: str) -> None:
+    # The value stays unsaid: it is often somebody's password.
+    if not _VALUE.fullmatch(value):
+        wanted = "one line of Latin-1 text without control characters"
+        raise SettingsError(f"headers.{name}", "...", wanted)
+    if value != value.strip():
+        raise SettingsError(f"headers.{name}", "...", "without space at its beginning or end")

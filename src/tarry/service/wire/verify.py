@@ -1,0 +1,145 @@
+"""Verify a received message: the other side of `sign`.
+
+Whoever may have forged a message learns nothing from the time this takes: every comparison looks
+at all bytes. A message that was proven and comes again is for the receiver to notice, by its id.
+"""
+
+import hmac
+import re
+from binascii import Error as NotBase64
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from msgspec import Struct
+
+from tarry.errors import SettingsError, VerificationError
+from tarry.service.wire.secret import PRIVATE, PUBLIC, private_key, public_key, shared_key
+
+WINDOW = 300.0
+"""Seconds a message may be old, or ahead of this clock."""
+MOST_SIGNATURES = 32
+"""In one header: each costs time, and nobody has that many secrets."""
+
+_FAMILIES = ("webhook-", "svix-")
+_ID = re.compile(r"[!-\-/-~]+")
+"""Visible, and without a full stop: else the end of an id could pass for a timestamp."""
+_STAMP = re.compile(r"[0-9]{1,15}")
+
+_Signatures = list[tuple[str, bytes]]
+"""Each with the version it claims."""
+_Fits = Callable[[bytes, _Signatures], bool]
+
+
+class Verified(Struct, frozen=True):
+    """A message that is proven to come from who has the secret."""
+
+    id: str
+    """The same whenever the message is sent again: remember it for as long as `WINDOW`."""
+    sent_at: float
+
+
+class Verifier(Struct, frozen=True):
+    """Verifies messages by any of several secrets: `whsec_`, `whpk_`, or `whsk_` itself."""
+
+    fits: tuple[_Fits, ...]
+    window: float = WINDOW
+
+    @classmethod
+    def of(cls, *secrets: str, window: float = WINDOW) -> "Verifier":
+        """Prepare the secrets; one that is none is a SettingsError."""
+        if not secrets:
+            raise SettingsError("secrets", 0, "at least one")
+        return cls(tuple(_fits_with(text) for text in secrets), window)
+
+    def verify(
+        self, body: bytes, headers: Mapping[str, str] | Iterable[tuple[str, str]], *, now: float
+    ) -> Verified:
+        """Give the id of a message that is proven; VerificationError says why one is not.
+
+        `body` is what came over the wire, byte for byte.
+        """
+        message, stamp, signatures = _read(headers)
+        if not _ID.fullmatch(message):
+            raise VerificationError("the message's id has a character that no id has")
+        sent_at = self._timely(stamp, now)
+        content = f"{message}.{stamp}.".encode("ascii") + body
+        if not any(fits(content, signatures) for fits in self.fits):
+            raise VerificationError("no signature fits the message and the secrets given")
+        return Verified(message, sent_at)
+
+    def _timely(self, stamp: str, now: float) -> float:
+        if not _STAMP.fullmatch(stamp):
+            raise VerificationError("the message's timestamp is not a whole number of seconds")
+        sent_at = float(stamp)
+        if sent_at < now - self.window:
+            late = f"{now - sent_at:.0f} s old; at most {self.window:.0f} s are accepted"
+            raise VerificationError(f"the message is {late}")
+        if sent_at > now + self.window:
+            early = f"{sent_at - now:.0f} s ahead of this clock; {self.window:.0f} s are accepted"
+            raise VerificationError(f"the message is {early}")
+        return sent_at
+
+
+def _read(
+    headers: Mapping[str, str] | Iterable[tuple[str, str]],
+) -> tuple[str, str, _Signatures]:
+    """The id, the timestamp and the signatures, all of one family of headers."""
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    told: dict[str, str] = {}
+    for name, value in pairs:
+        plain = name.lower()
+        if plain in told and plain.startswith(_FAMILIES):
+            raise VerificationError(f"the header {plain!r} comes twice")
+        told[plain] = value
+    family = next((known for known in _FAMILIES if f"{known}signature" in told), _FAMILIES[0])
+    for wanted in ("id", "timestamp", "signature"):
+        if not told.get(family + wanted):
+            raise VerificationError(f"the header {family + wanted!r} is missing")
+    signatures = told[f"{family}signature"].split(" ")
+    if len(signatures) > MOST_SIGNATURES:
+        raise VerificationError(f"there are more than {MOST_SIGNATURES} signatures")
+    return told[f"{family}id"], told[f"{family}timestamp"], list(map(_versioned, signatures))
+
+
+def _versioned(signature: str) -> tuple[str, bytes]:
+    version, _, given = signature.partition(",")
+    return version, given.encode("utf-8", "surrogatepass")
+
+
+def _fits_with(secret: str) -> _Fits:
+    if secret.startswith(PUBLIC):
+        return _fits_public(public_key(secret))
+    if secret.startswith(PRIVATE):
+        return _fits_public(private_key(secret).public_key())
+    key = shared_key(secret)
+
+    def fits(content: bytes, signatures: _Signatures) -> bool:
+        expected = b2a_base64(hmac.digest(key, content, sha256), newline=False)
+        return any(
+            version == "v1" and hmac.compare_digest(expected, given)
+            for version, given in signatures
+        )
+
+    return fits
+
+
+def _fits_public(key: Ed25519PublicKey) -> _Fits:
+    def fits(content: bytes, signatures: _Signatures) -> bool:
+        return any(
+            version == "v1a" and _is_signed(key, content, given) for version, given in signatures
+        )
+
+    return fits
+
+
+def _is_signed(key: Ed25519PublicKey, content: bytes, given: bytes) -> bool:
+    try:
+        signature = a2b_base64(given, strict_mode=True)
+        key.verify(signature, content)
+    except (InvalidSignature, NotBase64):
+        return False
+    # Base64 has idle bits at its end: of all the ways to write a signature one is right.
+    return b2a_base64(signature, newline=False) == given
