@@ -46,7 +46,7 @@ class Outbox(Protocol):
         `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that
         its application has used before is a Conflict("message", event_id). An unknown application
         is NotFound("application", id). An application with `most_waiting` deliveries waiting
-        or more (known to about a second) is BacklogFull. That is looked at in the order application,
+        or more (known to about a second) is BacklogFull. The order of these checks: application,
         key, event id, backlog. A conflicting message fails alone. The same key or event id twice in
         one call: the first counts.
 
