@@ -1,0 +1,79 @@
+"""Bring a database's schema up to date: numbered steps, forward only, each in one transaction.
+
+A dialect keeps its steps in the folder `migrations/` as `0001_name.sql`, and says how a step is
+made (`Migrator`). A schema from the future is refused: an older tarry would not know what it does.
+"""
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Protocol
+
+from msgspec import Struct
+
+from tarry.errors import SchemaMismatch
+
+_FILE = re.compile(r"(?P<number>\d{4})_(?P<name>[a-z0-9_]+)\.sql")
+
+
+class Migration(Struct, frozen=True):
+    """One step: after it the schema has this number."""
+
+    number: int
+    name: str
+    sql: str
+
+
+class Status(Struct, frozen=True):
+    """The schema that was found, and the steps that would bring it up to date."""
+
+    found: int
+    pending: tuple[Migration, ...]
+
+    @property
+    def wanted(self) -> int:
+        """The schema this tarry works with."""
+        return self.found + len(self.pending)
+
+
+class Migrator(Protocol):
+    """What a dialect can do with its schema."""
+
+    async def status(self) -> Status:
+        """What is there and what is to be done; SchemaMismatch if it is from the future."""
+
+    async def up(self) -> Status:
+        """Make all steps that are to be made; returns what was found before."""
+
+
+def steps(package: str) -> tuple[Migration, ...]:
+    """All steps of a dialect's package, in order; ValueError if one is missing or misnamed."""
+    found = []
+    for file in (files(package) / "migrations").iterdir():
+        if not file.name.endswith(".sql"):
+            continue
+        named = _FILE.fullmatch(file.name)
+        if named is None:
+            raise ValueError(f"{file.name!r} is no migration: it must be named like 0001_begin.sql")
+        sql = file.read_text(encoding="utf-8")
+        found.append(Migration(int(named["number"]), named["name"], sql))
+    found.sort(key=lambda step: step.number)
+    for wanted, step in enumerate(found, start=1):
+        if step.number != wanted:
+            raise ValueError(f"migration {wanted:04d} is missing or there twice in {package}")
+    return tuple(found)
+
+
+def status(known: Sequence[Migration], found: int) -> Status:
+    """What is to be done to a schema of number `found` (0: there is none yet)."""
+    if found > len(known):
+        raise SchemaMismatch(found, len(known))
+    return Status(found, tuple(known[found:]))
+
+
+def script(pending: Sequence[Migration]) -> str:
+    """The SQL that would run, for people who want to read it or run it themselves."""
+    return "\n".join(
+        f"-- {step.number:04d} {step.name.replace('_', ' ')}\nBEGIN;\n{step.sql.strip()}\nCOMMIT;\n"
+        for step in pending
+    )
