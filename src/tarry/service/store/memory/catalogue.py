@@ -1,0 +1,145 @@
+"""What people and programs look at and change in the memory store."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import LaneRow
+from tarry.service.store.memory.data import Data
+from tarry.service.store.memory.lane import Lane
+
+Named = TypeVar("Named", Application, Endpoint)
+
+
+class MemoryCatalogue:
+    """The part of `contract.Catalogue` about who gets messages, and by which rules."""
+
+    _data: Data
+
+    async def environments(self) -> list[str]:
+        """Every environment's id."""
+        return sorted(self._data.environments)
+
+    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
+        """Make an environment, or change its policy."""
+        self._data.environments[environment] = policy
+
+    async def environment_policy(self, environment: str) -> str | None:
+        """Its policy document, if it has one."""
+        return self._data.environments.get(environment)
+
+    async def put_application(self, application: Application) -> None:
+        """Add or change one."""
+        _check_uid("application", application, self._applications(application.environment))
+        if application.id in self._data.hidden:
+            raise NotFound("application", application.id)
+        self._data.applications[application.id] = application
+        for lane in self._data.lanes_of[application.id]:
+            self._data.wake(lane)
+
+    async def application(self, environment: str, known_as: str) -> Application:
+        """The application with this id or uid."""
+        return _find("application", known_as, self._applications(environment))
+
+    async def applications(
+        self, environment: str, *, after: str = "", limit: int = 50
+    ) -> list[Application]:
+        """Applications by id, behind one."""
+        return _page(self._applications(environment), after, limit)
+
+    async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
+        """Add or change one; a new one gets its lane."""
+        self._data.application(endpoint.application)
+        lane = self._data.lane_of(endpoint.id)
+        if lane is not None and lane.endpoint.standing is Standing.DELETED:
+            raise NotFound("endpoint", endpoint.id)
+        _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
+        if lane is None:
+            lane = self._new_lane(endpoint)
+        lane.endpoint = replace(endpoint, lane=lane.number)
+        self._data.wake(lane)
+        return lane.endpoint
+
+    async def endpoint(self, application: str, known_as: str) -> Endpoint:
+        """The endpoint with this id or uid."""
+        return _find("endpoint", known_as, self._endpoints(application))
+
+    async def endpoints(
+        self, application: str, *, after: str = "", limit: int = 50
+    ) -> list[Endpoint]:
+        """Endpoints by id, behind one."""
+        return _page(self._endpoints(application), after, limit)
+
+    async def lane(self, application: str, endpoint: str) -> LaneRow:
+        """An endpoint's lane."""
+        lane = self._data.lane_of(endpoint)
+        if lane is None or lane.endpoint.application != application:
+            raise NotFound("endpoint", endpoint)
+        return self._data.row(lane)
+
+    async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
+        """Hide an application and its endpoints; returns these."""
+        self._data.application(application)
+        self._data.hidden.add(application)
+        gone = []
+        for lane in self._data.lanes_of[application]:
+            if lane.endpoint.standing is not Standing.DELETED:
+                lane.endpoint = replace(lane.endpoint, standing=Standing.DELETED, updated_at=now)
+                self._data.wake(lane)
+                gone.append(lane)
+        return self._data.endpoints(gone)
+
+    async def put_policy(self, version: str, document: str) -> None:
+        """Keep a policy document under its version."""
+        self._data.policies[version] = document
+
+    async def policy(self, version: str) -> str:
+        """The document of a version."""
+        if version not in self._data.policies:
+            raise NotFound("policy", version)
+        return self._data.policies[version]
+
+    def _new_lane(self, endpoint: Endpoint) -> Lane:
+        lane = Lane(replace(endpoint, lane=len(self._data.lanes) + 1))
+        self._data.lanes[lane.number] = lane
+        self._data.lane_numbers[endpoint.id] = lane.number
+        self._data.lanes_of[endpoint.application].append(lane)
+        return lane
+
+    def _applications(self, environment: str) -> list[Application]:
+        return [
+            application
+            for application in self._data.applications.values()
+            if application.environment == environment and application.id not in self._data.hidden
+        ]
+
+    def _endpoints(self, application: str) -> list[Endpoint]:
+        return [
+            lane.endpoint
+            for lane in self._data.lanes_of[application]
+            if lane.endpoint.standing is not Standing.DELETED
+        ]
+
+
+def _check_uid(kind: str, new: Named, others: Iterable[Named]) -> None:
+    if new.uid is not None and any(new.uid == one.uid and new.id != one.id for one in others):
+        raise Conflict(kind, new.uid)
+
+
+def _find(kind: str, known_as: str, among: Iterable[Named]) -> Named:
+    found = [one for one in among if known_as in (one.id, one.uid)]
+    if not found:
+        raise NotFound(kind, known_as)
+    return min(found, key=lambda one: one.id != known_as)
+
+
+def _page(found: Iterable[Named], after: str, limit: int) -> list[Named]:
+    return sorted((one for one in found if one.id > after), key=_id)[:limit]
+
+
+def _id(one: Application | Endpoint) -> str:
+    return one.id

@@ -1,0 +1,102 @@
+"""Messages in the memory store, what became of them, and what people may ask for them."""
+
+from collections import Counter
+
+from tarry.errors import NotFound
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import LIVE, Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Notice
+from tarry.service.model.message import Message
+from tarry.service.store.memory.data import Data
+from tarry.service.store.memory.queue import ended
+
+
+class MemoryHistory:
+    """The part of `contract.Catalogue` about messages."""
+
+    _data: Data
+
+    async def message(self, application: str, known_as: str) -> Message:
+        """The message with this id or event id."""
+        try:
+            return self._data.message(application, known_as)
+        except NotFound:
+            named = self._data.event_ids.get((application, known_as))
+            if named is None:
+                raise
+            return self._data.messages[named]
+
+    async def messages(
+        self, application: str, *, before: str | None = None, limit: int = 50
+    ) -> list[Message]:
+        """Messages, the newest first, before one."""
+        found = (
+            message
+            for message in self._data.messages.values()
+            if message.application == application and (before is None or message.id < before)
+        )
+        return sorted(found, key=lambda message: message.id, reverse=True)[:limit]
+
+    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
+        """All deliveries of a message, by endpoint id."""
+        found = ((lane.endpoint, delivery) for lane, delivery in self._data.deliveries(message))
+        return sorted(found, key=lambda pair: pair[0].id)
+
+    async def undelivered(
+        self, application: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+        found = (
+            (lane.endpoint, delivery)
+            for lane in self._data.lanes_of[application]
+            for delivery in lane.deliveries.values()
+            if delivery.state in {*LIVE, State.FAILED} and (lane.number, delivery.seq) > after
+        )
+        return sorted(found, key=lambda pair: (pair[1].lane, pair[1].seq))[:limit]
+
+    async def attempts(self, message: str) -> list[Attempt]:
+        """All attempts of a message, by id."""
+        return sorted(self._data.attempts.get(message, ()), key=lambda attempt: attempt.id)
+
+    async def attempts_to(
+        self, endpoint: str, *, before: str | None = None, limit: int = 50
+    ) -> list[Attempt]:
+        """Attempts made at an endpoint, the newest first, before one."""
+        lane = self._data.lane_numbers.get(endpoint)
+        found = (
+            attempt
+            for attempts in self._data.attempts.values()
+            for attempt in attempts
+            if attempt.lane == lane and (before is None or attempt.id < before)
+        )
+        return sorted(found, key=lambda attempt: attempt.id, reverse=True)[:limit]
+
+    async def counts(self, lane: int) -> dict[State, int]:
+        """How many deliveries of a lane are in each state."""
+        found = self._data.lanes.get(lane)
+        rows = found.deliveries.values() if found else ()
+        return dict(Counter(delivery.state for delivery in rows))
+
+    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
+        """What owners should hear of, by id, behind one."""
+        found = (notice for notice in self._data.notices.values() if notice.id > after)
+        return sorted(found, key=lambda notice: notice.id)[:limit]
+
+    async def cancel(self, application: str, message: str, *, now: float) -> int:
+        """End a message's live deliveries as CANCELLED; how many."""
+        self._data.message(application, message)
+        cancelled = 0
+        for lane, delivery in self._data.deliveries(message):
+            if delivery.state in LIVE:
+                lane.put(ended(delivery, State.CANCELLED, Reason.CANCELLED, now))
+                self._data.wake(lane)
+                cancelled += 1
+        return cancelled
+
+    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+        """Ask for one more attempt, first in line."""
+        self._data.message(endpoint.application, message)
+        lane = self._data.lanes[endpoint.lane]
+        lane.resends[resend] = message
+        self._data.wake(lane)

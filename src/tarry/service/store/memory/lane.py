@@ -1,0 +1,106 @@
+"""A lane in memory: its deliveries by number, and those that are live in the orders asked for."""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from typing import TypeVar
+
+from tarry.service.model.delivery import ENDED, LIVE, Delivery, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Known
+
+Key = TypeVar("Key", int, tuple[float, int])
+
+
+class Lane:
+    """One endpoint's queue.
+
+    `ready` holds sequence numbers, `waiting` (due time, sequence), `aging` (accepted, sequence) of
+    what is live, each sorted: a look at the next ones costs the same whatever waits behind them.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.known = Known()
+        self.added = 0
+        self.ended = 0
+        self.resting = False
+        self.deliveries: dict[int, Delivery] = {}
+        self.resends: dict[str, str] = {}
+        self.ready: list[int] = []
+        self.waiting: list[tuple[float, int]] = []
+        self.aging: list[tuple[float, int]] = []
+
+    @property
+    def number(self) -> int:
+        """By which everybody knows it."""
+        return self.endpoint.lane
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to send."""
+        return not self.aging and not self.resends
+
+    def put(self, delivery: Delivery) -> None:
+        """Keep a delivery, a new one or one that changed, with the orders and counts it is in."""
+        before = self.deliveries.get(delivery.seq)
+        if before is None:
+            self.added += 1
+        else:
+            self._take_out(before)
+        self.deliveries[delivery.seq] = delivery
+        self._put_in(delivery)
+
+    def live(self, seq: int) -> Delivery | None:
+        """The delivery of this number, if it has not ended."""
+        delivery = self.deliveries.get(seq)
+        return delivery if delivery is not None and delivery.state in LIVE else None
+
+    def forget(self, seq: int) -> None:
+        """Let a delivery go that ended: it was added and has ended all the same."""
+        del self.deliveries[seq]
+
+    def ready_between(self, after: int, before: int | None) -> Iterator[Delivery]:
+        """What is ready behind one number and before another, in order."""
+        first = bisect_right(self.ready, after)
+        last = len(self.ready) if before is None else bisect_left(self.ready, before)
+        return (self.deliveries[self.ready[place]] for place in range(first, last))
+
+    def waiting_behind(self, due_after: float, after: int) -> Iterator[Delivery]:
+        """What waits for a time of its own, the first due first, behind one."""
+        first = bisect_right(self.waiting, (due_after, after))
+        return (
+            self.deliveries[self.waiting[place][1]] for place in range(first, len(self.waiting))
+        )
+
+    def next_due_at(self, now: float) -> float | None:
+        """When the first is due that is not due yet."""
+        place = bisect_right(self.waiting, now, key=lambda entry: entry[0])
+        return self.waiting[place][0] if place < len(self.waiting) else None
+
+    def _put_in(self, delivery: Delivery) -> None:
+        if delivery.state in ENDED:
+            self.ended += 1
+            return
+        insort(self.aging, (delivery.accepted_at, delivery.seq))
+        if delivery.state is State.READY:
+            insort(self.ready, delivery.seq)
+        else:
+            insort(self.waiting, _due(delivery))
+
+    def _take_out(self, delivery: Delivery) -> None:
+        if delivery.state in ENDED:
+            self.ended -= 1
+            return
+        _remove(self.aging, (delivery.accepted_at, delivery.seq))
+        if delivery.state is State.READY:
+            _remove(self.ready, delivery.seq)
+        else:
+            _remove(self.waiting, _due(delivery))
+
+
+def _due(delivery: Delivery) -> tuple[float, int]:
+    return (delivery.due_at or 0.0, delivery.seq)
+
+
+def _remove(entries: list[Key], entry: Key) -> None:
+    del entries[bisect_left(entries, entry)]

@@ -1,0 +1,87 @@
+"""Who owns which shards of the memory store, and which lanes are to be looked at."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tarry.service.model.application import shard_of
+from tarry.service.model.lane import Lease
+from tarry.service.store.contract import Nudge
+from tarry.service.store.memory.data import Data
+from tarry.service.store.memory.lane import Lane
+
+
+class MemoryLeases:
+    """The part of `contract.Queue` that shares the lanes out."""
+
+    _data: Data
+
+    async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
+        """Own shards that are free, or whose time is over, until `worker` owns `most` of them."""
+        now = self._data.clock()
+        self._data.workers[worker] = now + length
+        taken = [shard for shard in self._data.shards if shard.until > now]
+        room = most - sum(shard.worker == worker for shard in taken)
+        leases: list[Lease] = []
+        for number, shard in enumerate(self._data.shards):
+            if len(leases) < room and shard.until <= now:
+                clean = not shard.worker
+                shard.worker, shard.epoch, shard.until = worker, shard.epoch + 1, now + length
+                leases.append(Lease(number, shard.epoch, worker, clean))
+        return leases
+
+    async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
+        """Own them for longer; returns those that are still owned."""
+        until = self._data.clock() + length
+        self._data.workers[worker] = until
+        owned = [lease for lease in leases if lease.worker == worker and self._data.holds(lease)]
+        for lease in owned:
+            self._data.shards[lease.shard].until = until
+        return owned
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Give shards back."""
+        for lease in leases:
+            if self._data.holds(lease):
+                shard = self._data.shards[lease.shard]
+                shard.worker, shard.until = "", 0.0
+
+    async def workers(self) -> int:
+        """How many workers are alive."""
+        now = self._data.clock()
+        return sum(until > now for until in self._data.workers.values())
+
+    async def clock(self) -> float:
+        """The time leases go by."""
+        return self._data.clock()
+
+    async def awake(self, shards: Sequence[int]) -> list[int]:
+        """The lanes of these shards that are not at rest."""
+        return [
+            lane.number for lane in self._of(self._data.lanes.values(), shards) if not lane.resting
+        ]
+
+    async def woken(self, shards: Sequence[int]) -> list[int]:
+        """The lanes of these shards that were woken since this was asked last, each once."""
+        lanes = (self._data.lanes[number] for number in sorted(self._data.woken))
+        woken = [lane.number for lane in self._of(lanes, shards)]
+        self._data.woken.difference_update(woken)
+        return woken
+
+    def listen(self, nudge: Nudge) -> None:
+        """Call `nudge()` soon after a lane was woken."""
+        self._data.nudges.append(nudge)
+
+    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Let lanes rest that have nothing to send; those that do now."""
+        good = list(leases)
+        resting = set()
+        for number, added in lanes.items():
+            lane = self._data.held(number, good)
+            if lane is not None and lane.idle and lane.added <= added:
+                lane.resting = True
+                resting.add(number)
+        return resting
+
+    @staticmethod
+    def _of(lanes: Iterable[Lane], shards: Sequence[int]) -> list[Lane]:
+        wanted = set(shards)
+        return [lane for lane in lanes if shard_of(lane.endpoint.application) in wanted]

@@ -1,0 +1,91 @@
+"""How the memory store takes messages in."""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.service.model.application import Application
+from tarry.service.model.delivery import LIVE, Delivery, Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.memory.data import Data
+from tarry.service.store.memory.lane import Lane
+
+
+class MemoryOutbox:
+    """See `contract.Outbox`."""
+
+    _data: Data
+
+    async def add(
+        self, messages: Sequence[NewMessage]
+    ) -> list[Accepted | Conflict | NotFound | BacklogFull]:
+        """Accept messages, one result each."""
+        return [self._add(new) for new in messages]
+
+    async def expunge(self, application: str, message: str) -> None:
+        """Forget a message's payload."""
+        found = self._data.message(application, message)
+        self._data.messages[message] = replace(found, payload=None)
+
+    def _add(self, new: NewMessage) -> Accepted | Conflict | NotFound | BacklogFull:
+        try:
+            application = self._data.application(new.message.application)
+        except NotFound as missing:
+            return missing
+        answer = self._known(new, application) or self._full(application)
+        if answer is None:
+            self._keep(new, application)
+            answer = Accepted(new.message)
+        return answer
+
+    def _known(self, new: NewMessage, application: Application) -> Accepted | Conflict | None:
+        message = new.message
+        if new.key is not None and (application.environment, new.key) in self._data.keys:
+            fingerprint, first = self._data.keys[application.environment, new.key]
+            if fingerprint != new.fingerprint:
+                return Conflict("message", new.key)
+            return Accepted(self._data.messages[first], repeated=True)
+        if message.event_id is None:
+            return None
+        used = (message.application, message.event_id) in self._data.event_ids
+        return Conflict("message", message.event_id) if used else None
+
+    def _full(self, application: Application) -> BacklogFull | None:
+        allowed = application.most_waiting
+        if allowed is None:
+            return None
+        waiting = sum(lane.added - lane.ended for lane in self._data.lanes_of[application.id])
+        return BacklogFull(application.id, allowed) if waiting >= allowed else None
+
+    def _keep(self, new: NewMessage, application: Application) -> None:
+        message = new.message
+        self._data.messages[message.id] = message
+        if new.key is not None:
+            self._data.keys[application.environment, new.key] = (new.fingerprint, message.id)
+        if message.event_id is not None:
+            self._data.event_ids[message.application, message.event_id] = message.id
+        for lane in self._data.lanes_of[message.application]:
+            wanted = lane.endpoint.wants(message.event_type, message.channels)
+            if wanted and lane.endpoint.standing is not Standing.DELETED:
+                delivery = _delivery(message, lane)
+                self._data.deliver(lane, delivery)
+                if delivery.state in LIVE:
+                    self._data.stir(lane)
+
+
+def _delivery(message: Message, lane: Lane) -> Delivery:
+    fresh = Delivery(
+        lane=lane.number,
+        seq=lane.added + 1,
+        message=message.id,
+        accepted_at=message.accepted_at,
+    )
+    if lane.endpoint.standing is Standing.DISABLED:
+        ended_at = message.accepted_at
+        return replace(fresh, state=State.SKIPPED, reason=Reason.SKIPPED, ended_at=ended_at)
+    due_at = message.deliver_at
+    if due_at is not None and due_at > message.accepted_at:
+        return replace(fresh, state=State.WAITING, reason=Reason.SCHEDULED, due_at=due_at)
+    return fresh

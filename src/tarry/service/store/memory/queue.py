@@ -1,0 +1,189 @@
+"""What the memory store gives a dispatcher to send, and what it writes down afterwards."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, takewhile
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
+from tarry.service.store.memory.data import Data
+from tarry.service.store.memory.lane import Lane
+
+
+class MemoryQueue:
+    """The part of `contract.Queue` that moves deliveries."""
+
+    _data: Data
+
+    async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
+        """These lanes; those that are gone are left out."""
+        known = self._data.lanes
+        return [self._data.row(known[number]) for number in lanes if number in known]
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        """What these lanes could send next."""
+        fetched = Fetched([], {}, {})
+        room = most_bytes
+        for want in wants:
+            lane = self._data.lanes.get(want.lane)
+            if lane is None:
+                continue
+            fetched.added[want.lane] = lane.added
+            if want.stream is Stream.WAITING and (due_at := lane.next_due_at(now)) is not None:
+                fetched.next_due_at[want.lane] = due_at
+            for place, due in enumerate(islice(self._stream(lane, want, now), want.limit)):
+                room -= len(due.payload or b"")
+                if place and room <= 0:
+                    break
+                fetched.due.append(due)
+        return fetched
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Iterable[Lease],
+    ) -> list[bool]:
+        """Write down what became of deliveries and lanes."""
+        good = [lease for lease in leases if self._data.holds(lease)]
+        made = [self._settle(settlement, good) for settlement in settlements]
+        for change in changes:
+            lane = self._data.held(change.lane, good)
+            if lane is not None:
+                self._change(lane, change)
+        return made
+
+    async def expire(
+        self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
+    ) -> int:
+        """End live deliveries that are too old."""
+        held = self._data.held(lane, [lease])
+        if held is None:
+            return 0
+        old = takewhile(lambda entry: entry[0] < accepted_before, held.aging)
+        aged = (held.deliveries[seq] for _, seq in old)
+        ends = list(islice((one for one in aged if not _scheduled(one, now)), limit))
+        for delivery in ends:
+            held.put(ended(delivery, State.FAILED, Reason.AGED, now))
+        return len(ends)
+
+    async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
+        """Nothing: nobody else's transactions reach in here."""
+        return 0
+
+    async def origin(self, origin: str) -> bytes:
+        """What was learned of an origin."""
+        return self._data.origins.get(origin, b"")
+
+    async def learn(self, origins: Mapping[str, bytes]) -> None:
+        """Keep what was learned of origins."""
+        self._data.origins.update(origins)
+
+    def _stream(self, lane: Lane, want: Want, now: float) -> Iterator[Due]:
+        match want.stream:
+            case Stream.READY:
+                rows = lane.ready_between(want.after, want.before)
+            case Stream.WAITING:
+                rows = takewhile(
+                    lambda delivery: (delivery.due_at or 0.0) <= now,
+                    lane.waiting_behind(want.due_after, want.after),
+                )
+            case Stream.EARLY:
+                rows = (
+                    delivery
+                    for delivery in lane.waiting_behind(want.due_after, want.after)
+                    if delivery.reason is not Reason.SCHEDULED
+                )
+            case Stream.RESEND:
+                return (self._resend(lane, resend) for resend in sorted(lane.resends))
+            case _:
+                assert_never(want.stream)
+        return (self._due(delivery, want.stream) for delivery in rows)
+
+    def _due(self, delivery: Delivery, stream: Stream) -> Due:
+        message = self._data.messages[delivery.message]
+        return Due(
+            lane=delivery.lane,
+            seq=delivery.seq,
+            stream=stream,
+            message=message.id,
+            event_type=message.event_type,
+            payload=message.payload,
+            accepted_at=delivery.accepted_at,
+            due_at=delivery.due_at,
+            tries=delivery.tries,
+            attempts=delivery.attempts,
+            memory=delivery.memory,
+        )
+
+    def _resend(self, lane: Lane, resend: str) -> Due:
+        message = self._data.messages[lane.resends[resend]]
+        return Due(
+            lane=lane.number,
+            seq=0,
+            stream=Stream.RESEND,
+            message=message.id,
+            event_type=message.event_type,
+            payload=message.payload,
+            accepted_at=message.accepted_at,
+            resend=resend,
+        )
+
+    def _settle(self, settlement: Settlement | Resent, leases: Sequence[Lease]) -> bool:
+        lane = self._data.held(settlement.lane, leases)
+        if lane is None:
+            return False
+        if isinstance(settlement, Resent):
+            if lane.resends.pop(settlement.resend, None) is None:
+                return False
+        else:
+            delivery = lane.live(settlement.seq)
+            if delivery is None or delivery.tries != settlement.tries:
+                return False
+            lane.put(_settled(delivery, settlement))
+        if settlement.attempt is not None:
+            self._data.attempts[settlement.attempt.message].append(settlement.attempt)
+        return True
+
+    def _change(self, lane: Lane, change: Change) -> None:
+        if change.known is not None:
+            lane.known = change.known
+        if change.standing is not None:
+            lane.endpoint = _standing(lane.endpoint, change.standing, change.at)
+        for notice in change.notices:
+            self._data.notices[notice.id] = notice
+
+
+def ended(delivery: Delivery, state: State, reason: Reason, now: float) -> Delivery:
+    """A delivery that ended without another attempt."""
+    return replace(delivery, state=state, reason=reason, due_at=None, ended_at=now)
+
+
+def _settled(delivery: Delivery, settlement: Settlement) -> Delivery:
+    return replace(
+        delivery,
+        state=settlement.state,
+        reason=settlement.reason,
+        attempts=settlement.attempts,
+        tries=delivery.tries + (settlement.attempt is not None),
+        due_at=settlement.due_at,
+        memory=settlement.memory,
+        ended_at=settlement.ended_at,
+    )
+
+
+def _scheduled(delivery: Delivery, now: float) -> bool:
+    return delivery.reason is Reason.SCHEDULED and (delivery.due_at or 0.0) > now
+
+
+def _standing(endpoint: Endpoint, standing: Standing, at: float) -> Endpoint:
+    if endpoint.standing is Standing.DELETED:
+        return endpoint
+    parked = endpoint.parked
+    if standing is Standing.PARKED and all(until is not None for _, until in parked):
+        parked = (*parked, (at, None))
+    return replace(endpoint, standing=standing, parked=parked, updated_at=at)

@@ -1,0 +1,28 @@
+"""The memory store, put together."""
+
+import time
+from collections.abc import Callable
+
+from tarry.service.store.memory.catalogue import MemoryCatalogue
+from tarry.service.store.memory.data import Data
+from tarry.service.store.memory.history import MemoryHistory
+from tarry.service.store.memory.leases import MemoryLeases
+from tarry.service.store.memory.outbox import MemoryOutbox
+from tarry.service.store.memory.queue import MemoryQueue
+from tarry.service.store.memory.tasks import MemoryTasks
+from tarry.service.store.memory.upkeep import MemoryUpkeep
+
+
+class MemoryStore(
+    MemoryOutbox,
+    MemoryLeases,
+    MemoryQueue,
+    MemoryTasks,
+    MemoryCatalogue,
+    MemoryHistory,
+    MemoryUpkeep,
+):
+    """Keeps everything in this process. `clock` is the time leases go by."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._data = Data(clock)

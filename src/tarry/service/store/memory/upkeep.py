@@ -1,0 +1,94 @@
+"""What the memory store forgets in time."""
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tarry.errors import StoreError
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.message import Message
+from tarry.service.store.contract import Retention
+from tarry.service.store.memory.data import Data
+
+
+class MemoryUpkeep:
+    """See `contract.Upkeep`."""
+
+    _data: Data
+
+    async def sweep(self, retention: Retention, *, limit: int) -> int:
+        """Remove what need not be kept; how many: 0 is all done."""
+        gone = list(islice(self._over(retention.messages_before), limit))
+        swept = sum(self._forget(message) for message in gone)
+        with_payload = (
+            message
+            for message in self._over(retention.payloads_before)
+            if message.payload is not None
+        )
+        for message in list(islice(with_payload, limit)):
+            self._data.messages[message.id] = replace(message, payload=None)
+            swept += 1
+        swept += self._forget_keys(retention.keys_before, limit)
+        return swept + self._forget_notices(retention.notices_before, limit)
+
+    async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
+        """Endpoints with something sealed, by id, behind one."""
+        found = (
+            lane
+            for lane in self._data.lanes.values()
+            if lane.endpoint.standing is not Standing.DELETED
+            and lane.endpoint.id > after
+            and (lane.endpoint.secrets or lane.endpoint.headers is not None)
+        )
+        return self._data.endpoints(found)[:limit]
+
+    async def backup(self, target: Path) -> None:
+        """There is nothing to copy from."""
+        raise StoreError(f"the memory store keeps nothing that could be copied to {target}")
+
+    async def check(self) -> None:
+        """All is well as long as the process lives."""
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+    def _over(self, accepted_before: float | None) -> Iterator[Message]:
+        if accepted_before is None:
+            return
+        for message in self._data.messages.values():
+            if message.accepted_at < accepted_before and self._data.over(message):
+                yield message
+
+    def _forget(self, message: Message) -> int:
+        data = self._data
+        places = data.places.pop(message.id, [])
+        for lane, seq in places:
+            lane.forget(seq)
+        attempts = data.attempts.pop(message.id, [])
+        data.keys = {key: kept for key, kept in data.keys.items() if kept[1] != message.id}
+        if message.event_id is not None:
+            del data.event_ids[message.application, message.event_id]
+        del data.messages[message.id]
+        return 1 + len(places) + len(attempts)
+
+    def _forget_keys(self, before: float | None, limit: int) -> int:
+        messages, keys = self._data.messages, self._data.keys
+        old = (
+            key
+            for key, (_, message) in keys.items()
+            if before is not None and messages[message].accepted_at < before
+        )
+        gone = list(islice(old, limit))
+        for key in gone:
+            del keys[key]
+        return len(gone)
+
+    def _forget_notices(self, before: float | None, limit: int) -> int:
+        notices = self._data.notices.values()
+        old = (notice.id for notice in notices if before is not None and notice.at < before)
+        gone = list(islice(old, limit))
+        for notice in gone:
+            del self._data.notices[notice]
+        return len(gone)

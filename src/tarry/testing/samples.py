@@ -1,0 +1,154 @@
+"""Things of the webhook service with sensible values, for tests: say only what matters."""
+
+from itertools import count
+from typing import Any
+
+from tarry.service.model.application import SHARDS, Application
+from tarry.service.model.attempt import Attempt, Settlement
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.ids import APPLICATION, ATTEMPT, ENDPOINT, MESSAGE, TASK, make
+from tarry.service.model.lane import Due, Notice
+from tarry.service.model.message import Message, NewMessage
+from tarry.service.model.task import Task, Work
+
+NOON = 1_800_000_000.0
+"""When things in samples happen, unless said otherwise."""
+ENVIRONMENT = "org_sample"
+
+_count = count(1)
+
+
+def new_id(prefix: str) -> str:
+    """An id that no other sample has; those made later sort behind it."""
+    return make(prefix, now=NOON + next(_count) / 1000, entropy=bytes(19))
+
+
+def an_application(**values: Any) -> Application:  # noqa: ANN401  whatever the fields are
+    """An application, known to `ENVIRONMENT`."""
+    usual = {
+        "id": new_id(APPLICATION),
+        "environment": ENVIRONMENT,
+        "name": "Acme",
+        "created_at": NOON,
+        "updated_at": NOON,
+    }
+    return Application(**{**usual, **values})
+
+
+def an_endpoint(application: str | Application, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
+    """An endpoint of an application that takes every message."""
+    usual = {
+        "id": new_id(ENDPOINT),
+        "application": _id(application),
+        "url": "https://hooks.example/in",
+        "created_at": NOON,
+        "updated_at": NOON,
+    }
+    return Endpoint(**{**usual, **values})
+
+
+def a_message(application: str | Application, **values: Any) -> Message:  # noqa: ANN401  likewise
+    """A message to the endpoints of an application."""
+    usual = {
+        "id": new_id(MESSAGE),
+        "application": _id(application),
+        "event_type": "invoice.paid",
+        "payload": b'{"total": 12}',
+        "accepted_at": NOON,
+    }
+    return Message(**{**usual, **values})
+
+
+def new_message(
+    application: str | Application,
+    *,
+    key: str | None = None,
+    fingerprint: bytes = b"",
+    **values: Any,  # noqa: ANN401  likewise
+) -> NewMessage:
+    """A message to be accepted, with its idempotency key if there is one."""
+    return NewMessage(a_message(application, **values), key, fingerprint)
+
+
+def an_attempt(due: Due, **values: Any) -> Attempt:  # noqa: ANN401  likewise
+    """The next attempt at what was fetched: a server error, unless said otherwise."""
+    usual = {
+        "id": new_id(ATTEMPT),
+        "lane": due.lane,
+        "message": due.message,
+        "number": due.tries + 1,
+        "at": NOON,
+        "took": 0.25,
+        "url": "https://hooks.example/in",
+        "status": 500,
+        "kind": "server error",
+    }
+    return Attempt(**{**usual, **values})
+
+
+def delivered(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
+    """What was fetched went out, and the endpoint took it."""
+    usual = {
+        "lane": due.lane,
+        "seq": due.seq,
+        "tries": due.tries,
+        "state": State.DELIVERED,
+        "reason": Reason.DELIVERED,
+        "attempts": due.attempts + 1,
+        "ended_at": NOON,
+        "attempt": an_attempt(due, status=204, kind=None),
+    }
+    return Settlement(**{**usual, **values})
+
+
+def postponed(due: Due, due_at: float, **values: Any) -> Settlement:  # noqa: ANN401  likewise
+    """What was fetched went out and failed: it waits until `due_at`."""
+    usual = {
+        "state": State.WAITING,
+        "reason": Reason.BACKOFF,
+        "due_at": due_at,
+        "memory": 10.0,
+        "ended_at": None,
+        "attempt": an_attempt(due),
+    }
+    return delivered(due, **{**usual, **values})
+
+
+def failed(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
+    """What was fetched went out and failed for good."""
+    usual = {"state": State.FAILED, "reason": Reason.EXHAUSTED, "attempt": an_attempt(due)}
+    return delivered(due, **{**usual, **values})
+
+
+def a_notice(endpoint: Endpoint, **values: Any) -> Notice:  # noqa: ANN401  likewise
+    """A notice to the owner of an endpoint."""
+    usual = {
+        "id": new_id("notice_"),
+        "application": endpoint.application,
+        "endpoint": endpoint.id,
+        "kind": "endpoint.failing",
+        "facts": {"share": 0.5, "failures": 7, "since": None, "url": endpoint.url},
+        "at": NOON,
+    }
+    return Notice(**{**usual, **values})
+
+
+def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN401  likewise
+    """A task for the lane of an endpoint, which must have one."""
+    usual = {
+        "id": new_id(TASK),
+        "work": work,
+        "application": endpoint.application,
+        "endpoint": endpoint.id,
+        "lane": endpoint.lane,
+        "created_at": NOON,
+    }
+    return Task(**{**usual, **values})
+
+
+ALL_SHARDS = range(SHARDS)
+
+
+def _id(application: str | Application) -> str:
+    return application if isinstance(application, str) else application.id
