@@ -1,0 +1,164 @@
+"""Secrets at rest: sealed with AES-256-GCM, each for the one place in the database it belongs to.
+
+A sealed secret that is moved to another tenant, row or column does not open. It names the key it
+was sealed with, so that keys can be changed while the service runs.
+"""
+
+import os
+import re
+import secrets
+import stat
+import tempfile
+from binascii import Error as NotBase64
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Iterable
+from pathlib import Path
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from msgspec import Struct
+
+from tarry.errors import SealError, SettingsError
+
+_FORM = 1
+"""The first byte of what is sealed; the second is the length of the key's id."""
+_NONCE = 12
+_TAG = 16
+_KEY = 32
+_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_WANTED = "a list of 'id:base64', the newest first, each key 32 random bytes"
+
+
+class Place(Struct, frozen=True):
+    """What a secret is for: nowhere else does it open."""
+
+    tenant: str
+    row: str
+    column: str
+
+
+class Seals:
+    """Keys: the first one seals, each of them opens what it has sealed."""
+
+    def __init__(self, keys: Iterable[tuple[str, bytes]]) -> None:
+        self._ciphers: dict[str, AESGCM] = {}
+        for name, key in keys:
+            if not _ID.fullmatch(name):
+                wanted = "keys named by 1 to 64 letters, digits, '.', '_' or '-'"
+                raise SettingsError("sealing keys", name, wanted)
+            if len(key) != _KEY:
+                raise SettingsError("sealing keys", f"{name} ({len(key)} bytes)", _WANTED)
+            if name in self._ciphers:
+                raise SettingsError("sealing keys", name, "keys that all have another id")
+            self._ciphers[name] = AESGCM(key)
+        if not self._ciphers:
+            raise SettingsError("sealing keys", "empty", _WANTED)
+        self._newest = next(iter(self._ciphers))
+
+    @classmethod
+    def of(cls, text: str) -> "Seals":
+        """Read keys: `id:base64` apart by space, commas or lines; `#` begins a remark."""
+        bare = " ".join(line.partition("#")[0] for line in text.splitlines())
+        return cls(map(_key, bare.replace(",", " ").split()))
+
+    def __repr__(self) -> str:
+        return f"Seals({', '.join(self._ciphers)})"
+
+    def seal(self, secret: bytes, place: Place) -> bytes:
+        """Seal a secret for its place, with the newest key. No two seals are alike."""
+        name = self._newest.encode("ascii")
+        head = bytes((_FORM, len(name))) + name
+        nonce = secrets.token_bytes(_NONCE)
+        cipher = self._ciphers[self._newest]
+        return head + nonce + cipher.encrypt(nonce, secret, _bound(head, place))
+
+    def open(self, sealed: bytes, place: Place) -> bytes:
+        """Open what was sealed for this place; SealError if it was not, or with another key."""
+        name, head = _opened_by(sealed)
+        cipher = self._ciphers.get(name)
+        if cipher is None:
+            known = ", ".join(self._ciphers)
+            raise SealError(f"a secret is sealed with the key {name!r}; the keys given are {known}")
+        rest = sealed[len(head) :]
+        try:
+            return cipher.decrypt(rest[:_NONCE], rest[_NONCE:], _bound(head, place))
+        except InvalidTag:
+            where = f"{place.column!r} of {place.row!r} ({place.tenant!r})"
+            why = f"it was changed, sealed for another place, or with another key named {name!r}"
+            raise SealError(f"the secret {where} cannot be opened: {why}") from None
+
+    def needs_resealing(self, sealed: bytes) -> bool:
+        """Whether it was sealed with another key than the newest."""
+        return _opened_by(sealed)[0] != self._newest
+
+
+def generate_key(name: str) -> str:
+    """A new key of this name, as `Seals.of` reads it."""
+    return f"{name}:{b2a_base64(secrets.token_bytes(_KEY), newline=False).decode('ascii')}"
+
+
+def key_file(path: Path) -> str:
+    """What a key file says. If there is none yet it is made, with one key, for its owner only.
+
+    Without this file no secret in the database can be opened again: it belongs into the backup,
+    apart from the database.
+    """
+    try:
+        if not path.exists():
+            _make_key_file(path)
+        if path.stat().st_mode & stat.S_IRWXO:
+            wanted = f"closed to other users: chmod 600 {path}"
+            raise SettingsError("key file", str(path), wanted)
+        return path.read_text("ascii")
+    except OSError as error:
+        wanted = f"a file that can be read and written ({error.strerror})"
+        raise SettingsError("key file", str(path), wanted) from error
+    except UnicodeDecodeError:
+        raise SettingsError("key file", str(path), _WANTED) from None
+
+
+def _make_key_file(path: Path) -> None:
+    """Make the file whole or not at all; of several processes that try, one does."""
+    name = f"key-{secrets.token_hex(4)}"
+    # Made by mkstemp for its owner only, and on disk before it has its name.
+    handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as file:
+            file.write(f"# tarry's sealing keys, the newest first\n{generate_key(name)}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(draft, path)
+    except FileExistsError:
+        return  # another process was faster: its key is the one
+    finally:
+        Path(draft).unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _key(entry: str) -> tuple[str, bytes]:
+    name, colon, encoded = entry.partition(":")
+    try:
+        if colon:
+            return name, a2b_base64(encoded.encode("ascii"), strict_mode=True)
+    except (NotBase64, UnicodeEncodeError):
+        pass
+    # Not even the name is said: without a colon it is the key.
+    raise SettingsError("sealing keys", "...", _WANTED)
+
+
+def _opened_by(sealed: bytes) -> tuple[str, bytes]:
+    """The id of the key something is sealed with, and the head that says so."""
+    head = sealed[: 2 + sealed[1]] if len(sealed) > 1 else b""
+    if not head or sealed[0] != _FORM or len(sealed) < len(head) + _NONCE + _TAG:
+        raise SealError(f"these {len(sealed)} bytes are not a secret that tarry sealed")
+    return head[2:].decode("ascii", "replace"), head
+
+
+def _bound(head: bytes, place: Place) -> bytes:
+    """What is sealed in beside the secret, each part with its length: no two places are alike."""
+    parts = [head, *(part.encode() for part in (place.tenant, place.row, place.column))]
+    return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
