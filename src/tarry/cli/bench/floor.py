@@ -1,0 +1,116 @@
+"""The floor: how fast signed POSTs leave one process when nothing else is done.
+
+A bare asyncio protocol with httptools' parser, meant for uvloop: no timeouts, limits, TLS, address
+checks, store or second attempt. What tarry takes longer for, it takes for these.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import cast
+from urllib.parse import urlsplit
+
+import httptools
+
+from tarry.cli.bench.job import PAYLOAD, SECRET, key_of, message_id, signature
+from tarry.errors import TarryError
+
+GOOD = range(200, 300)
+
+
+async def bare_client(url: str, deliveries: int, concurrency: int) -> float:
+    """Make so many deliveries over so many connections; seconds from first send to last answer.
+
+    Each connection has one request on its way at a time. A connection that is lost and an answer
+    that is not 2xx end it with an error.
+    """
+    loop, place = asyncio.get_running_loop(), urlsplit(url)
+    requests = _requests(place.netloc, place.path or "/", deliveries)
+    work = Work(requests, deliveries, loop.create_future())
+    for _ in range(min(concurrency, deliveries)):
+        _, client = await loop.create_connection(
+            lambda: Client(work), place.hostname or "", place.port or 80
+        )
+        work.clients.append(client)
+    started = time.perf_counter()
+    for client in work.clients:
+        client.send()
+    try:
+        await work.done
+        return time.perf_counter() - started
+    finally:
+        for client in work.clients:
+            client.close()
+
+
+def _requests(host: str, path: str, deliveries: int) -> Iterator[bytes]:
+    """One signed request after the other, ready for the wire, made when it is asked for."""
+    body, key = PAYLOAD.encode(), key_of(SECRET)
+    frame = (
+        f"POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body)}\r\nwebhook-id: %s\r\nwebhook-timestamp: %d\r\n"
+        "webhook-signature: %s\r\n\r\n"
+    )
+    for serial in range(deliveries):
+        id, now = message_id(serial), int(time.time())  # noqa: A001  an id is what it is
+        yield (frame % (id, now, signature(key, id, now, body))).encode() + body
+
+
+class Work:
+    """What all connections share: the requests that are left, and the answers that are due."""
+
+    def __init__(
+        self, requests: Iterator[bytes], answers_due: int, done: asyncio.Future[None]
+    ) -> None:
+        self.requests = requests
+        self.answers_due = answers_due
+        self.done = done
+        self.clients: list[Client] = []
+
+    def answered(self, status: int) -> None:
+        """Note an answer."""
+        self.answers_due -= 1
+        if status not in GOOD:
+            self.fail(f"the receiver answered {status}")
+        elif not self.answers_due and not self.done.done():
+            self.done.set_result(None)
+
+    def fail(self, why: str) -> None:
+        """Give up."""
+        if not self.done.done():
+            self.done.set_exception(TarryError(f"the bare client gave up: {why}"))
+
+
+class Client(asyncio.Protocol):
+    """One connection: send, wait for the answer, send the next."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+        self._parser = httptools.HttpResponseParser(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Be ready."""
+        self._transport = cast("asyncio.Transport", transport)  # a stream's goes both ways
+
+    def send(self) -> None:
+        """Send the next request, if any is left."""
+        request = next(self._work.requests, None)
+        if request:
+            self._transport.write(request)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on."""
+        self._parser.feed_data(data)
+
+    def on_message_complete(self) -> None:
+        """Note the answer and go on; httptools calls this."""
+        self._work.answered(self._parser.get_status_code())
+        self.send()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Say so, if anybody still waits."""
+        self._work.fail(f"a connection was lost ({error or 'closed by the receiver'})")
+
+    def close(self) -> None:
+        """Hang up."""
+        self._transport.close()
