@@ -15,13 +15,15 @@ from tarry.service.model.task import Task, Work
 NOON = 1_800_000_000.0
 """When things in samples happen, unless said otherwise."""
 ENVIRONMENT = "org_sample"
+ALL_SHARDS = range(SHARDS)
 
 _count = count(1)
 
 
 def new_id(prefix: str) -> str:
     """An id that no other sample has; those made later sort behind it."""
-    return make(prefix, now=NOON + next(_count) / 1000, entropy=bytes(19))
+    middle = (next(_count) + 0.5) / 1000  # of a millisecond: no rounding takes it to another
+    return make(prefix, now=NOON + middle, entropy=bytes(19))
 
 
 def an_application(**values: Any) -> Application:  # noqa: ANN401  whatever the fields are
@@ -145,9 +147,6 @@ def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN4
         "created_at": NOON,
     }
     return Task(**{**usual, **values})
-
-
-ALL_SHARDS = range(SHARDS)
 
 
 def _id(application: str | Application) -> str:

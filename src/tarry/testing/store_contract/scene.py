@@ -1,0 +1,123 @@
+# ruff: noqa: S101  assert is how a test speaks
+"""What a store is tried on: an application with an endpoint, and a worker that owns every shard."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tarry.service.model.application import SHARDS, Application
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.delivery import LIVE, Delivery
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
+from tarry.service.model.message import Accepted, Message
+from tarry.service.store.contract import Store
+from tarry.testing.samples import (
+    ALL_SHARDS,
+    ENVIRONMENT,
+    NOON,
+    an_application,
+    an_endpoint,
+    new_message,
+)
+
+WORKER = "worker-1"
+LENGTH = 10.0
+"""Seconds that a lease is held for."""
+PLENTY = 1_000_000_000
+"""More bytes than any test has."""
+
+
+class Scene:
+    """An application with one endpoint, all shards leased; and short ways to say things."""
+
+    def __init__(
+        self, store: Store, application: Application, endpoint: Endpoint, leases: list[Lease]
+    ) -> None:
+        self.store = store
+        self.application = application
+        self.endpoint = endpoint
+        self.endpoints = [endpoint]
+        self.leases = leases
+
+    @classmethod
+    async def set_up(cls, store: Store) -> "Scene":
+        """Everything is there, and its lane was woken and seen."""
+        await store.put_environment(ENVIRONMENT)
+        application = an_application()
+        await store.put_application(application)
+        endpoint = await store.put_endpoint(an_endpoint(application))
+        leases = await store.lease(WORKER, most=SHARDS, length=LENGTH)
+        await store.woken(ALL_SHARDS)
+        return cls(store, application, endpoint, leases)
+
+    @property
+    def lane(self) -> int:
+        """The number of the endpoint's lane."""
+        return self.endpoint.lane
+
+    @property
+    def lease(self) -> Lease:
+        """The lease of the shard that the application is in."""
+        return next(lease for lease in self.leases if lease.shard == self.application.shard)
+
+    async def add(self, **values: Any) -> Message:  # noqa: ANN401  whatever a message's fields are
+        """A message that is accepted."""
+        (answer,) = await self.store.add([new_message(self.application, **values)])
+        assert isinstance(answer, Accepted), answer
+        return answer.message
+
+    async def add_endpoint(self, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
+        """One more endpoint of the application, whose waking was seen."""
+        endpoint = await self.store.put_endpoint(an_endpoint(self.application, **values))
+        await self.store.woken(ALL_SHARDS)
+        self.endpoints.append(endpoint)
+        return endpoint
+
+    async def fetch(
+        self,
+        stream: Stream = Stream.READY,
+        *,
+        now: float = NOON,
+        **values: Any,  # noqa: ANN401  likewise
+    ) -> Fetched:
+        """All that a want of the lane brings."""
+        want = Want(**{"lane": self.lane, "stream": stream, "limit": 100, **values})
+        return await self.store.fetch([want], now=now, most_bytes=PLENTY)
+
+    async def due(self, stream: Stream = Stream.READY, **values: Any) -> list[Due]:  # noqa: ANN401  likewise
+        """What a want of the lane brings to be sent."""
+        return (await self.fetch(stream, **values)).due
+
+    async def settle(
+        self,
+        *settlements: Settlement | Resent,
+        changes: Sequence[Change] = (),
+        leases: Sequence[Lease] | None = None,
+    ) -> list[bool]:
+        """Write down what became of deliveries, as the owner of every shard."""
+        held = self.leases if leases is None else leases
+        return await self.store.settle(settlements, changes, held)
+
+    async def row(self, endpoint: Endpoint | None = None) -> LaneRow:
+        """The lane of the endpoint, or of another one."""
+        endpoint = endpoint or self.endpoint
+        return await self.store.lane(endpoint.application, endpoint.id)
+
+    async def delivery(self, message: Message, endpoint: Endpoint | None = None) -> Delivery:
+        """The delivery of a message to the endpoint, or to another one."""
+        wanted = (endpoint or self.endpoint).id
+        found = await self.store.deliveries(message.id)
+        return next(delivery for to, delivery in found if to.id == wanted)
+
+    async def rest(self) -> None:
+        """The lane, which has nothing to send, is at rest."""
+        added = (await self.row()).added
+        assert await self.store.rest({self.lane: added}, self.leases) == {self.lane}
+
+    async def check_counts(self) -> None:
+        """What a lane says of its deliveries must be so, whatever was done to them."""
+        for row in await self.store.lanes([endpoint.lane for endpoint in self.endpoints]):
+            counts = await self.store.counts(row.lane)
+            live = sum(count for state, count in counts.items() if state in LIVE)
+            assert row.waiting == live, f"{row.waiting} are said to wait, {live} do"
+            assert row.added >= sum(counts.values())
