@@ -117,6 +117,18 @@ def postponed(due: Due, due_at: float, **values: Any) -> Settlement:  # noqa: AN
     return delivered(due, **{**usual, **values})
 
 
+def put_back(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
+    """What was fetched went out and met a lane that is down: it is ready again, not counted."""
+    usual = {
+        "state": State.READY,
+        "reason": Reason.LANE_OPEN,
+        "attempts": due.attempts,
+        "ended_at": None,
+        "attempt": an_attempt(due, counted=False),
+    }
+    return delivered(due, **{**usual, **values})
+
+
 def failed(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
     """What was fetched went out and failed for good."""
     usual = {"state": State.FAILED, "reason": Reason.EXHAUSTED, "attempt": an_attempt(due)}

@@ -15,15 +15,29 @@ The tests are coroutines, which anyio's pytest plugin runs.
 
 import pytest
 
-TOPICS = ("add",)
+TOPICS = ("add", "keys", "fanout", "lease", "fetch", "settle", "rest")
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "scene")))
 
 # ruff: noqa: E402  pytest must know of the modules before they are imported
 from tarry.testing.store_contract.add import AddContract
+from tarry.testing.store_contract.fanout import FanoutContract
+from tarry.testing.store_contract.fetch import FetchContract
+from tarry.testing.store_contract.keys import KeysContract
+from tarry.testing.store_contract.lease import LeaseContract
+from tarry.testing.store_contract.rest import RestContract
+from tarry.testing.store_contract.settle import SettleContract
 from tarry.testing.store_contract.topic import Later
 
 __all__ = ["Later", "StoreContract"]
 
 
-class StoreContract(AddContract):
+class StoreContract(
+    AddContract,
+    KeysContract,
+    FanoutContract,
+    LeaseContract,
+    FetchContract,
+    SettleContract,
+    RestContract,
+):
     """All topics; each can be bound by itself as well."""

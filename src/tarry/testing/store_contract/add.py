@@ -1,4 +1,4 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, numbers are the example
+# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
 """Adding messages: what becomes of each, and of its deliveries."""
 
 import asyncio

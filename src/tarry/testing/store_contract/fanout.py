@@ -1,0 +1,88 @@
+# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
+"""Fan-out: which endpoints get a message, and in which order each of them gets its messages."""
+
+from msgspec.structs import replace
+
+from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Standing
+from tarry.testing.samples import NOON, a_message, an_application, an_endpoint, new_message
+from tarry.testing.store_contract.scene import Scene
+from tarry.testing.store_contract.topic import Topic
+
+
+class FanoutContract(Topic):
+    """One message, many endpoints."""
+
+    async def test_every_endpoint_gets_a_delivery_of_its_own(self, scene: Scene) -> None:
+        second = await scene.add_endpoint()
+        assert second.lane != scene.lane
+        message = await scene.add()
+        found = await scene.store.deliveries(message.id)
+        assert [(to, one.lane) for to, one in found] == [
+            (scene.endpoint, scene.lane),
+            (second, second.lane),
+        ]
+
+    async def test_endpoints_choose_by_event_type(self, scene: Scene) -> None:
+        paid = await scene.add_endpoint(event_types=("invoice.paid", "invoice.void"))
+        none = await scene.add_endpoint(event_types=())
+        assert await _takers(scene, event_type="invoice.paid") == [scene.endpoint.id, paid.id]
+        assert await _takers(scene, event_type="invoice") == [scene.endpoint.id]
+        assert (await scene.row(none)).added == 0
+
+    async def test_endpoints_choose_by_channel(self, scene: Scene) -> None:
+        european = await scene.add_endpoint(channels=("eu", "uk"))
+        assert await _takers(scene, channels=("us", "uk")) == [scene.endpoint.id, european.id]
+        assert await _takers(scene, channels=("us",)) == [scene.endpoint.id]
+        assert await _takers(scene, channels=()) == [scene.endpoint.id]
+
+    async def test_other_applications_get_nothing(self, scene: Scene) -> None:
+        other = an_application()
+        await scene.store.put_application(other)
+        stranger = await scene.store.put_endpoint(an_endpoint(other))
+        await scene.add()
+        assert (await scene.row(stranger)).added == 0
+
+    async def test_a_lane_counts_only_what_goes_into_it(self, scene: Scene) -> None:
+        paid = await scene.add_endpoint(event_types=("invoice.paid",))
+        types = ["invoice.paid", "invoice.void", "invoice.paid", "invoice.void", "invoice.paid"]
+        new = [new_message(scene.application, event_type=event_type) for event_type in types]
+        await scene.store.add(new)
+        wanted = [one.message.id for one in new if one.message.event_type == "invoice.paid"]
+        due = await scene.due(lane=paid.lane)
+        assert [(one.seq, one.message) for one in due] == list(zip((1, 2, 3), wanted, strict=True))
+        assert [one.seq for one in await scene.due()] == [1, 2, 3, 4, 5]
+
+    async def test_the_order_is_that_of_adding_not_of_ids_or_times(self, scene: Scene) -> None:
+        late, early = a_message(scene.application), a_message(scene.application)
+        second = await scene.add(id=early.id, accepted_at=NOON + 5)
+        first = await scene.add(id=late.id, accepted_at=NOON - 5)
+        assert [one.message for one in await scene.due()] == [second.id, first.id]
+
+    async def test_a_new_endpoint_gets_new_messages_only(self, scene: Scene) -> None:
+        await scene.add()
+        late = await scene.add_endpoint()
+        message = await scene.add()
+        assert [one.message for one in await scene.due(lane=late.lane)] == [message.id]
+
+    async def test_an_edit_counts_from_the_next_message_on(self, scene: Scene) -> None:
+        before = await scene.add(event_type="a")
+        await scene.store.put_endpoint(replace(scene.endpoint, event_types=("b",)))
+        await scene.add(event_type="a")
+        after = await scene.add(event_type="b")
+        assert [one.message for one in await scene.due()] == [before.id, after.id]
+
+    async def test_a_lane_of_a_disabled_endpoint_counts_on(self, scene: Scene) -> None:
+        messages = []
+        for standing in (Standing.ENABLED, Standing.DISABLED, Standing.ENABLED):
+            await scene.store.put_endpoint(replace(scene.endpoint, standing=standing))
+            messages.append(await scene.add())
+        found = [await scene.delivery(message) for message in messages]
+        assert [one.seq for one in found] == [1, 2, 3]
+        assert [one.state for one in found] == [State.READY, State.SKIPPED, State.READY]
+
+
+async def _takers(scene: Scene, **values: object) -> list[str]:
+    """The ids of the endpoints that get such a message."""
+    message = await scene.add(**values)
+    return [to.id for to, _ in await scene.store.deliveries(message.id)]

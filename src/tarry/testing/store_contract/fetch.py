@@ -1,0 +1,170 @@
+# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
+"""Fetching: what a lane could send next, in the order of each stream."""
+
+import pytest
+
+from tarry.service.model.delivery import Reason
+from tarry.service.model.lane import Due, Fetched, Stream, Want
+from tarry.testing.samples import NOON, delivered, failed, new_message, postponed, put_back
+from tarry.testing.store_contract.scene import PLENTY, Scene
+from tarry.testing.store_contract.topic import Topic
+
+
+class FetchContract(Topic):
+    """The streams, and how much of them is given."""
+
+    async def test_what_is_fetched_says_all_that_is_needed_to_send_it(self, scene: Scene) -> None:
+        message = await scene.add(accepted_at=NOON - 3)
+        due = Due(
+            lane=scene.lane,
+            seq=1,
+            stream=Stream.READY,
+            message=message.id,
+            event_type=message.event_type,
+            payload=message.payload,
+            accepted_at=NOON - 3,
+        )
+        assert await scene.fetch() == Fetched([due], {}, {scene.lane: 1})
+        settlement = postponed(due, NOON + 7, attempts=1, memory=12.5)
+        assert await scene.settle(settlement) == [True]
+        (again,) = await scene.due(Stream.WAITING, now=NOON + 7)
+        assert (again.stream, again.due_at) == (Stream.WAITING, NOON + 7)
+        assert (again.tries, again.attempts, again.memory) == (1, 1, 12.5)
+        assert (again.accepted_at, again.payload) == (NOON - 3, message.payload)
+
+    async def test_fetching_changes_nothing(self, scene: Scene) -> None:
+        await scene.add()
+        assert await scene.due() == await scene.due()
+
+    async def test_what_is_ready_comes_by_number_between_two(self, scene: Scene) -> None:
+        await scene.store.add([new_message(scene.application) for _ in range(9)])
+        assert _seqs(await scene.due(after=3)) == [4, 5, 6, 7, 8, 9]
+        assert _seqs(await scene.due(before=3)) == [1, 2]
+        assert _seqs(await scene.due(after=3, before=7)) == [4, 5, 6]
+        assert _seqs(await scene.due(after=3, before=7, limit=2)) == [4, 5]
+        assert _seqs(await scene.due(after=9)) == []
+
+    async def test_what_waits_or_ended_is_not_ready(self, scene: Scene) -> None:
+        await scene.store.add([new_message(scene.application) for _ in range(4)])
+        one, two, three, _ = await scene.due()
+        await scene.settle(delivered(one), failed(two), postponed(three, NOON - 5))
+        assert _seqs(await scene.due()) == [4]
+
+    async def test_what_waits_comes_by_due_time_once_it_is_due(self, scene: Scene) -> None:
+        await _waiting(scene, NOON + 3, NOON + 1, NOON + 2, NOON + 1)
+        assert _seqs(await scene.due(Stream.WAITING, now=NOON)) == []
+        assert _seqs(await scene.due(Stream.WAITING, now=NOON + 1)) == [2, 4]
+        assert _seqs(await scene.due(Stream.WAITING, now=NOON + 9)) == [2, 4, 3, 1]
+        assert _seqs(await scene.due(Stream.WAITING, now=NOON + 9, limit=3)) == [2, 4, 3]
+
+    async def test_what_waits_is_fetched_on_from_the_last(self, scene: Scene) -> None:
+        await _waiting(scene, NOON + 3, NOON + 1, NOON + 2, NOON + 1)
+        behind = {"now": NOON + 9, "due_after": NOON + 1, "after": 2}
+        assert _seqs(await scene.due(Stream.WAITING, **behind)) == [4, 3, 1]
+        behind["after"] = 4
+        assert _seqs(await scene.due(Stream.WAITING, **behind)) == [3, 1]
+        assert _seqs(await scene.due(Stream.EARLY, **behind)) == [3, 1]
+
+    async def test_the_next_due_time_is_told_to_whoever_asks_for_what_is_due(
+        self, scene: Scene
+    ) -> None:
+        await _waiting(scene, NOON + 3, NOON + 1)
+        at = {when: await scene.fetch(Stream.WAITING, now=NOON + when) for when in (0, 1, 2, 3)}
+        assert at[0].next_due_at == {scene.lane: NOON + 1}
+        assert at[1].next_due_at == {scene.lane: NOON + 3}
+        assert at[2].next_due_at == {scene.lane: NOON + 3}
+        assert at[3].next_due_at == {}
+        behind = await scene.fetch(Stream.WAITING, now=NOON, due_after=NOON + 2, limit=0)
+        assert behind.next_due_at == {scene.lane: NOON + 1}
+
+    async def test_other_streams_do_not_tell_the_next_due_time(self, scene: Scene) -> None:
+        await _waiting(scene, NOON + 3)
+        for stream in (Stream.READY, Stream.EARLY, Stream.RESEND):
+            fetched = await scene.fetch(stream)
+            assert fetched.next_due_at == {}
+            assert fetched.added == {scene.lane: 1}
+
+    async def test_early_is_what_waits_for_any_reason_but_its_schedule(self, scene: Scene) -> None:
+        await scene.add(deliver_at=NOON + 1)
+        reasons = [Reason.BACKOFF, Reason.RETRY_AFTER, Reason.LANE_OPEN]
+        await _waiting(scene, NOON + 4, NOON + 3, NOON + 2, reasons=reasons)
+        assert _seqs(await scene.due(Stream.EARLY, now=NOON)) == [4, 3, 2]
+        assert _seqs(await scene.due(Stream.EARLY, now=NOON, limit=1)) == [4]
+        assert [one.stream for one in await scene.due(Stream.EARLY)] == [Stream.EARLY] * 3
+        assert _seqs(await scene.due(Stream.WAITING, now=NOON + 1)) == [1]
+
+    async def test_what_was_sent_for_the_lane_s_sake_stays_ready_in_its_place(
+        self, scene: Scene
+    ) -> None:
+        await scene.store.add([new_message(scene.application) for _ in range(3)])
+        _, second, _ = await scene.due()
+        assert await scene.settle(put_back(second)) == [True]
+        due = await scene.due()
+        assert [(one.seq, one.tries, one.attempts) for one in due] == [
+            (1, 0, 0),
+            (2, 1, 0),
+            (3, 0, 0),
+        ]
+
+    async def test_the_wants_of_many_lanes_are_answered_in_their_order(self, scene: Scene) -> None:
+        second, third = await scene.add_endpoint(), await scene.add_endpoint()
+        await scene.store.add([new_message(scene.application) for _ in range(2)])
+        wants = [
+            Want(lane=third.lane, stream=Stream.READY, limit=1),
+            Want(lane=scene.lane, stream=Stream.READY, limit=5),
+            Want(lane=second.lane, stream=Stream.READY, limit=5, after=1),
+            Want(lane=third.lane, stream=Stream.READY, limit=5, after=1),
+        ]
+        fetched = await scene.store.fetch(wants, now=NOON, most_bytes=PLENTY)
+        assert [(one.lane, one.seq) for one in fetched.due] == [
+            (third.lane, 1),
+            (scene.lane, 1),
+            (scene.lane, 2),
+            (second.lane, 2),
+            (third.lane, 2),
+        ]
+        assert fetched.added == {scene.lane: 2, second.lane: 2, third.lane: 2}
+
+    async def test_a_lane_that_is_not_there_brings_nothing(self, scene: Scene) -> None:
+        assert await scene.fetch(lane=scene.lane + 1000) == Fetched([], {}, {})
+        assert await scene.store.fetch([], now=NOON, most_bytes=PLENTY) == Fetched([], {}, {})
+
+    async def test_payloads_stay_within_their_limit_and_in_order(self, scene: Scene) -> None:
+        for size in (100, 300, 10, 10):
+            await scene.add(payload=bytes(size))
+        want = Want(lane=scene.lane, stream=Stream.READY, limit=9)
+        fetched = await scene.store.fetch([want], now=NOON, most_bytes=200)
+        assert _seqs(fetched.due) == [1], "what is too large must not be overtaken"
+        fetched = await scene.store.fetch([want], now=NOON, most_bytes=PLENTY)
+        assert _seqs(fetched.due) == [1, 2, 3, 4]
+
+    @pytest.mark.parametrize("stream", [Stream.READY, Stream.WAITING, Stream.EARLY])
+    async def test_each_want_gets_its_first_however_large(
+        self, scene: Scene, stream: Stream
+    ) -> None:
+        second = await scene.add_endpoint()
+        for _ in range(2):
+            await scene.add(payload=bytes(1000))
+        if stream is not Stream.READY:
+            for lane in (scene.lane, second.lane):
+                due = await scene.due(lane=lane)
+                await scene.settle(*(postponed(one, NOON) for one in due))
+        wants = [Want(lane=lane, stream=stream, limit=5) for lane in (scene.lane, second.lane)]
+        fetched = await scene.store.fetch(wants, now=NOON, most_bytes=10)
+        assert [(one.lane, one.seq) for one in fetched.due] == [(scene.lane, 1), (second.lane, 1)]
+
+
+async def _waiting(scene: Scene, *times: float, reasons: list[Reason] | None = None) -> None:
+    """So many deliveries, waiting until these times."""
+    messages = [await scene.add() for _ in times]
+    ready = {one.message: one for one in await scene.due()}
+    whys = reasons or [Reason.BACKOFF] * len(times)
+    settlements = [
+        postponed(ready[message.id], due_at, reason=why)
+        for message, due_at, why in zip(messages, times, whys, strict=True)
+    ]
+    assert all(await scene.settle(*settlements))
+
+
+def _seqs(due: list[Due]) -> list[int]:
+    return [one.seq for one in due]

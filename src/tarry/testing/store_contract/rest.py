@@ -1,0 +1,174 @@
+# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
+"""Rest: a lane with nothing to send is left alone until something happens to it."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.task import Work
+from tarry.testing.samples import (
+    ALL_SHARDS,
+    NOON,
+    a_task,
+    an_application,
+    an_endpoint,
+    delivered,
+    failed,
+    new_message,
+)
+from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.topic import Later, Topic
+
+
+class RestContract(Topic):
+    """No wake-up is lost, and none is told twice."""
+
+    async def test_a_new_lane_is_awake_and_its_waking_is_told_once(self, scene: Scene) -> None:
+        endpoint = await scene.store.put_endpoint(an_endpoint(scene.application))
+        assert set(await scene.store.awake(ALL_SHARDS)) == {scene.lane, endpoint.lane}
+        assert await scene.store.woken(ALL_SHARDS) == [endpoint.lane]
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+    async def test_only_the_lanes_of_the_shards_are_told(self, scene: Scene) -> None:
+        others = [shard for shard in ALL_SHARDS if shard != scene.application.shard]
+        await scene.store.put_endpoint(scene.endpoint)
+        assert await scene.store.awake(others) == []
+        assert await scene.store.woken(others) == []
+        assert await scene.store.awake([scene.application.shard]) == [scene.lane]
+        assert await scene.store.woken([scene.application.shard]) == [scene.lane]
+
+    async def test_a_lane_with_nothing_to_send_may_rest(self, scene: Scene) -> None:
+        await scene.add()
+        await scene.settle(*map(delivered, await scene.due()))
+        assert await scene.store.rest({scene.lane: 1}, scene.leases) == {scene.lane}
+        assert await scene.store.awake(ALL_SHARDS) == []
+
+    async def test_a_lane_with_something_to_send_stays_awake(self, scene: Scene) -> None:
+        message = await scene.add()
+        assert await scene.store.rest({scene.lane: 1}, scene.leases) == set()
+        await scene.settle(*map(delivered, await scene.due()))
+        await scene.store.resend(scene.endpoint, message.id, resend="r1")
+        assert await scene.store.rest({scene.lane: 1}, scene.leases) == set()
+        assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
+
+    async def test_a_lane_that_got_more_than_its_owner_knows_stays_awake(
+        self, scene: Scene
+    ) -> None:
+        await scene.store.add([new_message(scene.application) for _ in range(2)])
+        await scene.settle(*map(delivered, await scene.due()))
+        assert await scene.store.rest({scene.lane: 1}, scene.leases) == set()
+        assert await scene.store.rest({scene.lane: 2}, scene.leases) == {scene.lane}
+
+    async def test_each_lane_rests_for_itself(self, scene: Scene) -> None:
+        idle, busy = await scene.add_endpoint(), await scene.add_endpoint(event_types=("b",))
+        await scene.add(event_type="b")
+        await scene.settle(*map(delivered, await scene.due()))
+        await scene.settle(*map(delivered, await scene.due(lane=idle.lane)))
+        wanted = {scene.lane: 1, idle.lane: 1, busy.lane: 1, scene.lane + 1000: 0}
+        assert await scene.store.rest(wanted, scene.leases) == {scene.lane, idle.lane}
+        assert await scene.store.awake(ALL_SHARDS) == [busy.lane]
+
+    async def test_a_stale_lease_lets_nothing_rest(self, scene: Scene, later: Later) -> None:
+        await later(LENGTH + 1)
+        assert await scene.store.rest({scene.lane: 0}, scene.leases) == set()
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        assert await scene.store.rest({scene.lane: 0}, scene.leases) == set()
+        assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
+
+    async def test_a_lease_of_another_shard_lets_nothing_rest(self, scene: Scene) -> None:
+        others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
+        assert await scene.store.rest({scene.lane: 0}, others) == set()
+
+    async def test_a_delivery_wakes_a_lane_at_rest_once(self, scene: Scene) -> None:
+        await scene.rest()
+        await scene.add()
+        await scene.add()
+        assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+    async def test_a_scheduled_delivery_wakes_a_lane_at_rest(self, scene: Scene) -> None:
+        await scene.rest()
+        await scene.add(deliver_at=NOON + 60)
+        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+
+    async def test_a_delivery_to_a_lane_that_is_awake_is_not_told(self, scene: Scene) -> None:
+        await scene.add()
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+    async def test_what_is_skipped_wakes_nobody(self, scene: Scene) -> None:
+        await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DISABLED))
+        await scene.store.woken(ALL_SHARDS)
+        await scene.rest()
+        await scene.add()
+        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.awake(ALL_SHARDS) == []
+
+    async def test_a_lane_that_was_woken_may_rest_again(self, scene: Scene) -> None:
+        for _ in range(2):
+            await scene.rest()
+            await scene.add()
+            assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+            await scene.settle(*map(delivered, await scene.due()))
+
+    async def test_a_wake_up_that_nobody_asked_for_yet_outlives_rest(self, scene: Scene) -> None:
+        await scene.store.put_endpoint(scene.endpoint)
+        await scene.rest()
+        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+
+    @pytest.mark.parametrize("resting", [True, False])
+    @pytest.mark.parametrize(
+        "what", ["endpoint", "deletion", "application", "cancel", "resend", "task"]
+    )
+    async def test_whatever_others_change_wakes_the_lane_once(
+        self, scene: Scene, what: str, *, resting: bool
+    ) -> None:
+        message = await scene.add()
+        if resting and what != "cancel":
+            await scene.settle(*map(delivered, await scene.due()))
+            await scene.rest()
+        match what:
+            case "endpoint":
+                await scene.store.put_endpoint(replace(scene.endpoint, rate=5.0))
+            case "deletion":
+                await scene.store.delete_application(scene.application.id, now=NOON)
+            case "application":
+                await scene.store.put_application(replace(scene.application, rate=5.0))
+            case "cancel":
+                await scene.store.cancel(scene.application.id, message.id, now=NOON)
+            case "resend":
+                await scene.store.resend(scene.endpoint, message.id, resend="r1")
+            case _:
+                await scene.store.add_task(a_task(scene.endpoint, Work.RECOVER))
+        assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+    async def test_a_change_elsewhere_wakes_nobody(self, scene: Scene) -> None:
+        other = an_application()
+        await scene.store.put_application(other)
+        stranger = await scene.store.put_endpoint(an_endpoint(other))
+        await scene.store.put_application(replace(other, rate=1.0))
+        assert await scene.store.woken(ALL_SHARDS) == [stranger.lane]
+
+    async def test_a_replay_wakes_a_lane_at_rest_and_only_such_a_one(self, scene: Scene) -> None:
+        await scene.store.add([new_message(scene.application) for _ in range(2)])
+        await scene.settle(*map(failed, await scene.due()))
+        task = a_task(scene.endpoint, Work.RECOVER)
+        await scene.store.add_task(task)
+        await scene.store.woken(ALL_SHARDS)
+        await scene.rest()
+        for woken in ([scene.lane], []):
+            await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
+            assert await scene.store.woken(ALL_SHARDS) == woken
+
+    async def test_who_listens_is_nudged_after_a_wake_up(self, scene: Scene) -> None:
+        nudged = asyncio.Event()
+        scene.store.listen(nudged.set)
+        await scene.rest()
+        await scene.add()
+        async with asyncio.timeout(10):
+            await nudged.wait()
+        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]

@@ -1,0 +1,255 @@
+# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
+"""Settling: what became of deliveries is written once, by whoever still owns the lane."""
+
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.model.attempt import Attempt, Resent, Trigger
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Change, Known, Lease, Stream
+from tarry.testing.samples import (
+    ALL_SHARDS,
+    NOON,
+    a_notice,
+    an_attempt,
+    delivered,
+    failed,
+    new_message,
+    postponed,
+    put_back,
+)
+from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.topic import Later, Topic
+
+KNOWN = Known(
+    pace=b'{"rate": 200}\x00',
+    origin="https://hooks.example",
+    accepted_at=NOON - 60,
+    failing_since=NOON - 30.5,
+    failures=7,
+    warned=0.75,
+)
+
+
+class SettleContract(Topic):
+    """One commit for deliveries, attempts and lanes; nothing at all for who lost the lane."""
+
+    async def test_a_success_ends_a_delivery(self, scene: Scene) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        settlement = delivered(due, ended_at=NOON + 1)
+        assert await scene.settle(settlement) == [True]
+        delivery = await scene.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.DELIVERED, Reason.DELIVERED)
+        assert (delivery.attempts, delivery.tries, delivery.ended_at) == (1, 1, NOON + 1)
+        assert await scene.store.attempts(message.id) == [settlement.attempt]
+        row = await scene.row()
+        assert (row.added, row.ended, row.waiting) == (1, 1, 0)
+
+    async def test_a_failure_makes_a_delivery_wait(self, scene: Scene) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        assert await scene.settle(postponed(due, NOON + 30, memory=7.5)) == [True]
+        delivery = await scene.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.WAITING, Reason.BACKOFF)
+        assert (delivery.attempts, delivery.tries) == (1, 1)
+        assert (delivery.due_at, delivery.memory, delivery.ended_at) == (NOON + 30, 7.5, None)
+        assert (await scene.row()).waiting == 1
+
+    async def test_an_attempt_is_kept_as_it_was_made(self, scene: Scene) -> None:
+        await scene.add()
+        (due,) = await scene.due()
+        attempt = Attempt(
+            id=an_attempt(due).id,
+            lane=due.lane,
+            message=due.message,
+            number=1,
+            at=NOON + 0.25,
+            took=1.125,
+            url="https://hooks.example/in?a=ü",
+            status=503,
+            kind="server error",
+            detail="überlastet \U0001f40c",
+            body=b"\x00\xff busy",
+            trigger=Trigger.MANUAL,
+            counted=False,
+            policy="a1b2c3",
+            now=NOON + 1.375,
+            draw=0.123456789,
+            decision="again in 30 s",
+        )
+        await scene.settle(postponed(due, NOON + 30, attempt=attempt))
+        assert await scene.store.attempts(due.message) == [attempt]
+        assert await scene.store.attempts_to(scene.endpoint.id) == [attempt]
+
+    async def test_without_an_attempt_tries_stay_as_they_are(self, scene: Scene) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        gone = failed(due, reason=Reason.EXPUNGED, attempts=0, attempt=None)
+        assert await scene.settle(gone) == [True]
+        delivery = await scene.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
+        assert (delivery.attempts, delivery.tries) == (0, 0)
+        assert await scene.store.attempts(message.id) == []
+
+    async def test_each_settlement_has_its_own_answer(self, scene: Scene) -> None:
+        await scene.store.add([new_message(scene.application) for _ in range(3)])
+        one, two, three = await scene.due()
+        answers = await scene.settle(
+            delivered(one), replace(delivered(two), tries=4), failed(three)
+        )
+        assert answers == [True, False, True]
+        assert [due.seq for due in await scene.due()] == [2]
+
+    async def test_nothing_to_settle_is_no_harm(self, scene: Scene) -> None:
+        assert await scene.settle() == []
+
+    async def test_a_delivery_that_was_tried_meanwhile_is_not_settled(self, scene: Scene) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        assert await scene.settle(put_back(due)) == [True]
+        assert await scene.settle(delivered(due)) == [False], "its number of tries is an old one"
+        delivery = await scene.delivery(message)
+        assert (delivery.state, delivery.tries) == (State.READY, 1)
+        assert len(await scene.store.attempts(message.id)) == 1
+        (again,) = await scene.due()
+        assert await scene.settle(delivered(again)) == [True]
+
+    @pytest.mark.parametrize("tries", [0, 2])
+    async def test_the_number_of_tries_must_be_the_very_one(self, scene: Scene, tries: int) -> None:
+        await scene.add()
+        (due,) = await scene.due()
+        await scene.settle(put_back(due))
+        (again,) = await scene.due()
+        assert await scene.settle(delivered(again, tries=tries)) == [False]
+        assert await scene.settle(delivered(again, tries=1)) == [True]
+
+    async def test_what_has_ended_is_not_settled_again(self, scene: Scene) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        await scene.settle(failed(due))
+        assert await scene.settle(delivered(due, tries=1)) == [False]
+        assert (await scene.delivery(message)).state is State.FAILED
+        assert (await scene.row()).ended == 1
+
+    async def test_what_was_cancelled_on_its_way_stays_cancelled(self, scene: Scene) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        assert await scene.store.cancel(scene.application.id, message.id, now=NOON + 2) == 1
+        assert await scene.settle(delivered(due)) == [False]
+        delivery = await scene.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.CANCELLED, Reason.CANCELLED)
+        assert (delivery.ended_at, delivery.tries) == (NOON + 2, 0)
+        assert (await scene.row()).ended == 1
+
+    async def test_a_delivery_that_is_not_there_is_not_settled(self, scene: Scene) -> None:
+        await scene.add()
+        (due,) = await scene.due()
+        assert await scene.settle(
+            delivered(due, seq=77), delivered(due, lane=scene.lane + 1000)
+        ) == [False, False]
+
+    async def test_a_delivery_is_settled_only_with_a_lease_of_its_shard(self, scene: Scene) -> None:
+        await scene.add()
+        (due,) = await scene.due()
+        others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
+        assert await scene.settle(delivered(due), leases=others) == [False]
+        assert await scene.settle(delivered(due), leases=[]) == [False]
+        assert await scene.settle(delivered(due), leases=[scene.lease]) == [True]
+
+    @pytest.mark.parametrize("how", ["ran out", "taken", "given back", "taken again", "forged"])
+    async def test_a_stale_lease_changes_nothing(
+        self, scene: Scene, later: Later, how: str
+    ) -> None:
+        message = await scene.add()
+        await scene.store.resend(scene.endpoint, message.id, resend="r1")
+        (due,) = await scene.due()
+        (resend,) = await scene.due(Stream.RESEND)
+        before = await scene.row()
+        stale = await _stale(scene, later, how)
+        change = Change(
+            lane=scene.lane,
+            at=NOON,
+            known=KNOWN,
+            standing=Standing.PARKED,
+            notices=(a_notice(scene.endpoint),),
+        )
+        resent = Resent(scene.lane, "r1", an_attempt(resend))
+        assert await scene.settle(delivered(due), resent, changes=[change], leases=stale) == [
+            False,
+            False,
+        ]
+        assert await scene.row() == before
+        assert (await scene.due(), await scene.due(Stream.RESEND)) == ([due], [resend])
+        assert await scene.store.attempts(message.id) == []
+        assert await scene.store.notices() == []
+
+    async def test_what_a_lane_learned_is_kept(self, scene: Scene) -> None:
+        second = await scene.add_endpoint()
+        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, known=KNOWN)])
+        assert (await scene.row()).known == KNOWN
+        assert (await scene.row(second)).known == Known()
+        assert (await scene.row()).endpoint == scene.endpoint
+
+    async def test_a_change_says_only_what_it_says(self, scene: Scene) -> None:
+        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, known=KNOWN)])
+        disable = Change(lane=scene.lane, at=NOON + 1, standing=Standing.DISABLED)
+        await scene.settle(changes=[disable])
+        row = await scene.row()
+        assert row.known == KNOWN
+        assert (row.endpoint.standing, row.endpoint.parked) == (Standing.DISABLED, ())
+        assert row.endpoint.updated_at == NOON + 1
+
+    async def test_parking_an_endpoint_opens_a_parking_once(self, scene: Scene) -> None:
+        earlier = ((NOON - 9, NOON - 8),)
+        await scene.store.put_endpoint(replace(scene.endpoint, parked=earlier))
+        for at in (NOON, NOON + 5):
+            change = Change(lane=scene.lane, at=at, standing=Standing.PARKED)
+            await scene.settle(changes=[change])
+        endpoint = await scene.store.endpoint(scene.application.id, scene.endpoint.id)
+        assert endpoint.standing is Standing.PARKED
+        assert endpoint.parked == (*earlier, (NOON, None))
+
+    async def test_a_deleted_endpoint_is_not_brought_back(self, scene: Scene) -> None:
+        await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DELETED))
+        change = Change(lane=scene.lane, at=NOON + 5, standing=Standing.PARKED, known=KNOWN)
+        await scene.settle(changes=[change])
+        row = await scene.row()
+        assert (row.endpoint.standing, row.endpoint.parked) == (Standing.DELETED, ())
+        assert row.known == KNOWN
+
+    async def test_notices_are_kept_with_a_change(self, scene: Scene) -> None:
+        notices = (a_notice(scene.endpoint), a_notice(scene.endpoint, kind="endpoint.disabled"))
+        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, notices=notices)])
+        assert await scene.store.notices() == list(notices)
+
+    async def test_a_change_of_a_lane_that_is_not_there_is_dropped(self, scene: Scene) -> None:
+        change = Change(lane=scene.lane + 1000, at=NOON, notices=(a_notice(scene.endpoint),))
+        assert await scene.settle(changes=[change]) == []
+        assert await scene.store.notices() == []
+
+    async def test_an_owner_does_not_wake_its_own_lanes(self, scene: Scene) -> None:
+        await scene.add()
+        (due,) = await scene.due()
+        change = Change(lane=scene.lane, at=NOON, known=KNOWN, standing=Standing.PARKED)
+        await scene.settle(delivered(due), changes=[change])
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+
+async def _stale(scene: Scene, later: Later, how: str) -> list[Lease]:
+    """Leases that are not good any more."""
+    store, leases = scene.store, scene.leases
+    if how == "forged":
+        return [replace(lease, epoch=lease.epoch + 1) for lease in leases] + [
+            replace(lease, worker="somebody else") for lease in leases
+        ]
+    if how == "given back":
+        await store.release(leases)
+        return leases
+    await later(LENGTH + 1)
+    if how == "taken":
+        await store.lease("worker-2", most=len(leases), length=LENGTH)
+    if how == "taken again":
+        await store.lease(leases[0].worker, most=len(leases), length=LENGTH)
+    return leases
