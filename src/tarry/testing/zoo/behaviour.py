@@ -1,0 +1,75 @@
+"""One way in which a receiver behaves, and what a sender may make of it."""
+
+from collections.abc import Awaitable, Callable, Iterator
+
+from msgspec import Struct
+
+from tarry.core.outcome import Kind
+from tarry.testing.zoo.certificates import Certificate
+from tarry.testing.zoo.line import Line
+
+Ending = int | Kind
+"""How an attempt ended for its sender: with a status, or with a failure before there was one."""
+Play = Callable[[Line], Awaitable[None]]
+
+
+class Behaviour(Struct, frozen=True, kw_only=True):
+    """What a receiver does with a request, and how a sound sender may end the attempt."""
+
+    name: str
+    does: str
+    """In one line, with the receiver as its subject."""
+    endings: frozenset[Ending]
+    play: Play
+    cut: bool = False
+    """The answer's body has no end, or breaks off before it: a sender has to say so."""
+    unheard: bool = False
+    """It plays as soon as a connection stands, before any request is read."""
+    unaccepted: bool = False
+    """No connection is ever taken: the line in front of the door is full."""
+    scheme: str = "http"
+    certificate: Certificate | None = None
+    """What is shown in a TLS handshake; without one, none is made."""
+
+
+class Family:
+    """Behaviours of one sort, in the order in which they were put in."""
+
+    def __init__(self) -> None:
+        self._members: list[Behaviour] = []
+
+    def __iter__(self) -> Iterator[Behaviour]:
+        return iter(self._members)
+
+    def add(
+        self, name: str, does: str, *endings: Ending, cut: bool = False, unheard: bool = False
+    ) -> Callable[[Play], Play]:
+        """Let the decorated function be a behaviour."""
+
+        def put(play: Play) -> Play:
+            self.put(
+                Behaviour(
+                    name=name,
+                    does=does,
+                    endings=frozenset(endings),
+                    play=play,
+                    cut=cut,
+                    unheard=unheard,
+                )
+            )
+            return play
+
+        return put
+
+    def says(
+        self, name: str, does: str, *endings: Ending, answer: bytes, cut: bool = False
+    ) -> None:
+        """Add a receiver that sends these bytes, all at once, and waits for the next request."""
+
+        @self.add(name, does, *endings, cut=cut)
+        async def say(line: Line) -> None:
+            await line.send(answer)
+
+    def put(self, behaviour: Behaviour) -> None:
+        """Add a behaviour that was made elsewhere."""
+        self._members.append(behaviour)

@@ -1,0 +1,140 @@
+"""Certificates, good and bad, from an authority that is made anew in every process."""
+
+import ssl
+import warnings
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from functools import cache
+from ipaddress import ip_address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import RLock
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+
+HOST = "localhost"
+ADDRESS = "127.0.0.1"
+DAY = timedelta(days=1)
+
+
+class Certificate(Enum):
+    """What a receiver shows in a handshake."""
+
+    GOOD = "good"
+    EXPIRED = "that has expired"
+    NOT_YET = "that is not valid yet"
+    WRONG_NAME = "for another name"
+    SELF_SIGNED = "signed by itself"
+    UNKNOWN_AUTHORITY = "by an authority nobody knows"
+    NOT_AN_AUTHORITY = "signed with one that may not sign"
+    OLD_VERSION = "that is good, but speaks TLS 1.1 at most"
+    WANTS_ONE_TOO = "that is good, but asks for one of the sender's"
+
+
+class Signer(NamedTuple):
+    """A key with the certificate it signs by."""
+
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @property
+    def pem(self) -> bytes:
+        """The certificate, as files hold it."""
+        return self.certificate.public_bytes(Encoding.PEM)
+
+
+def authority(name: str = "the zoo") -> Signer:
+    """Give an authority; the one of the zoo is to be trusted by senders under test."""
+    with _making:
+        return _authority(name)
+
+
+def context(certificate: Certificate) -> ssl.SSLContext:
+    """How a receiver speaks TLS that shows this certificate."""
+    with _making:
+        return _context(certificate)
+
+
+_making = RLock()  # a cache alone would let two threads make two authorities of one name
+
+
+@cache
+def _authority(name: str) -> Signer:
+    return _signed(name, by=None, may_sign=True, alternatives=())
+
+
+@cache
+def _context(certificate: Certificate) -> ssl.SSLContext:
+    chain = _chain(certificate)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    key = chain[0].key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    with TemporaryDirectory() as folder:  # the only way to hand them over is in a file
+        file = Path(folder, "chain.pem")
+        file.write_bytes(key + b"".join(link.pem for link in chain))
+        tls.load_cert_chain(file)
+    if certificate is Certificate.OLD_VERSION:
+        tls.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            tls.minimum_version = tls.maximum_version = ssl.TLSVersion.TLSv1_1
+    if certificate is Certificate.WANTS_ONE_TOO:
+        tls.verify_mode = ssl.CERT_REQUIRED
+        tls.load_verify_locations(cadata=authority().pem.decode())
+    return tls
+
+
+def _chain(certificate: Certificate) -> tuple[Signer, ...]:  # noqa: PLR0911  one for each
+    """The certificate, and what stands between it and the authority."""
+    zoo = authority()
+    match certificate:
+        case Certificate.EXPIRED:
+            return (_signed(HOST, by=zoo, since=-2 * DAY, until=-DAY),)
+        case Certificate.NOT_YET:
+            return (_signed(HOST, by=zoo, since=DAY, until=2 * DAY),)
+        case Certificate.WRONG_NAME:
+            return (_signed("elsewhere.test", by=zoo, alternatives=("elsewhere.test",)),)
+        case Certificate.SELF_SIGNED:
+            return (_signed(HOST, by=None),)
+        case Certificate.UNKNOWN_AUTHORITY:
+            return (_signed(HOST, by=authority("somebody else")),)
+        case Certificate.NOT_AN_AUTHORITY:
+            between = _signed("a mere server", by=zoo)
+            return _signed(HOST, by=between), between
+        case _:
+            return (_signed(HOST, by=zoo),)
+
+
+def _signed(  # noqa: PLR0913  what may be wrong with a certificate
+    name: str,
+    *,
+    by: Signer | None,
+    since: timedelta = -DAY,
+    until: timedelta = DAY,
+    alternatives: tuple[str, ...] = (HOST, ADDRESS),
+    may_sign: bool = False,
+) -> Signer:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(by.certificate.subject if by else subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now + since)
+        .not_valid_after(now + until)
+        .add_extension(x509.BasicConstraints(ca=may_sign, path_length=None), critical=True)
+    )
+    if alternatives:
+        names = [_alternative(each) for each in alternatives]
+        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+    return Signer(key, builder.sign(by.key if by else key, SHA256()))
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    return x509.IPAddress(ip_address(name)) if name == ADDRESS else x509.DNSName(name)

@@ -1,0 +1,154 @@
+"""Receivers that answer with more than anybody wants to hear."""
+
+import zlib
+
+from tarry.core.outcome import Kind
+from tarry.testing.zoo.behaviour import Family
+from tarry.testing.zoo.line import Line
+
+FLOODS = Family()
+OK = b"HTTP/1.1 200 OK\r\n"
+KB = 1024
+PIECE = b"x" * 64 * KB
+TEN_GB = 10 * KB**3
+BOMB = 300
+"""Megabytes that a bomb unfolds to; packed it is about a thousandth of that."""
+
+
+@FLOODS.add("endless-body", "sends a body without a length and without an end", 200, cut=True)
+async def endless_body(line: Line) -> None:
+    """Only the end of the connection would end it."""
+    await line.send(OK + b"\r\n")
+    await line.flood(PIECE)
+
+
+@FLOODS.add("endless-chunks", "sends chunks without end", 200, cut=True)
+async def endless_chunks(line: Line) -> None:
+    """Large ones."""
+    await line.send(OK + b"transfer-encoding: chunked\r\n\r\n")
+    await line.flood(b"10000\r\n" + PIECE + b"\r\n")
+
+
+@FLOODS.add("endless-small-chunks", "sends chunks of one byte without end", 200, cut=True)
+async def endless_small_chunks(line: Line) -> None:
+    """Each costs work to read."""
+    await line.send(OK + b"transfer-encoding: chunked\r\n\r\n")
+    await line.flood(b"1\r\nx\r\n" * 4 * KB)
+
+
+@FLOODS.add("huge-length", "announces 10 GB and sends them", 200, cut=True)
+async def huge_length(line: Line) -> None:
+    """Whoever makes room for it beforehand falls over."""
+    await line.send(OK + b"content-length: %d\r\n\r\n" % TEN_GB)
+    await line.flood(PIECE, TEN_GB // len(PIECE))
+
+
+@FLOODS.add("huge-length-and-silence", "announces 10 GB and sends none of them", 200, cut=True)
+async def huge_length_and_silence(line: Line) -> None:
+    """Likewise."""
+    await line.send(OK + b"content-length: %d\r\n\r\n" % TEN_GB)
+    await line.hang()
+
+
+@FLOODS.add("huge-chunk", "announces a chunk of 10 GB and sends it", 200, cut=True)
+async def huge_chunk(line: Line) -> None:
+    """Likewise, as a chunk."""
+    await line.send(OK + b"transfer-encoding: chunked\r\n\r\n%x\r\n" % TEN_GB)
+    await line.flood(PIECE, TEN_GB // len(PIECE))
+
+
+def _bomb(encoding: str, begin: bytes) -> None:
+    """Add a bomb. Its checksum is wrong: whoever notices has unpacked it all."""
+    packer = zlib.compressobj(level=9, wbits=-15)
+    one = packer.compress(bytes(KB**2)) + packer.flush(zlib.Z_FULL_FLUSH)
+    packed = begin + one * BOMB + packer.flush() + bytes(8)
+
+    @FLOODS.add(f"{encoding}-bomb", f"sends {BOMB} MB packed with {encoding}", 200, cut=True)
+    async def bomb(line: Line) -> None:
+        head = b"content-encoding: %b\r\ncontent-length: %d\r\n\r\n"
+        await line.send(OK + head % (encoding.encode(), len(packed)))
+        await line.send(packed)
+
+
+_bomb("gzip", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03")
+_bomb("deflate", b"\x78\xda")
+
+
+def _too_much_head(name: str, does: str, piece: bytes, times: int | None) -> None:
+    @FLOODS.add(name, does, Kind.PROTOCOL)
+    async def too_much(line: Line) -> None:
+        await line.send(OK)
+        await line.flood(piece, times)
+        await line.send(b"\r\ncontent-length: 0\r\n\r\n")
+
+
+_too_much_head(
+    "many-headers", "sends 320 KB of headers", b"x-flood: " + b"a" * 22 + b"\r\n", 10_000
+)
+_too_much_head("huge-header", "sends one header of 320 KB", b"x-flood:" + b"a" * 16 * KB, 20)
+_too_much_head("endless-headers", "sends headers without end", b"x-flood: a\r\n" * KB, None)
+_too_much_head("endless-header", "sends a header without end", b"a" * 16 * KB, None)
+
+
+@FLOODS.add("long-reason", "gives a reason of 8 KB", 200, Kind.PROTOCOL)
+async def long_reason(line: Line) -> None:
+    """It is within the limits of a head, so it may pass."""
+    await line.send(b"HTTP/1.1 200 " + b"y" * 8 * KB + b"\r\ncontent-length: 0\r\n\r\n")
+
+
+@FLOODS.add("endless-reason", "gives a reason without end", Kind.PROTOCOL)
+async def endless_reason(line: Line) -> None:
+    """The very first line never ends."""
+    await line.send(b"HTTP/1.1 200 ")
+    await line.flood(b"y" * 16 * KB)
+
+
+@FLOODS.add("endless-continue", "says 100 Continue without end", Kind.PROTOCOL, Kind.TIMEOUT)
+async def endless_continue(line: Line) -> None:
+    """Each is short and in order; there is no answer."""
+    await line.flood(b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+
+
+@FLOODS.add("endless-hints", "sends early hints without end", Kind.PROTOCOL, Kind.TIMEOUT)
+async def endless_hints(line: Line) -> None:
+    """Likewise, with headers."""
+    await line.flood(b"HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n" * 100)
+
+
+@FLOODS.add("endless-blank-lines", "sends blank lines without end", Kind.PROTOCOL, Kind.TIMEOUT)
+async def endless_blank_lines(line: Line) -> None:
+    """Some readers skip those before the status."""
+    await line.flood(b"\r\n" * 8 * KB)
+
+
+@FLOODS.add("endless-extension", "gives a chunk an extension without end", 200, cut=True)
+async def endless_extension(line: Line) -> None:
+    """Nothing of it counts as body."""
+    await line.send(OK + b"transfer-encoding: chunked\r\n\r\n5;why=")
+    await line.flood(b"y" * 16 * KB)
+
+
+@FLOODS.add("endless-chunk-size", "writes a chunk's size with zeros without end", 200, cut=True)
+async def endless_chunk_size(line: Line) -> None:
+    """Likewise."""
+    await line.send(OK + b"transfer-encoding: chunked\r\n\r\n")
+    await line.flood(b"0" * 16 * KB)
+
+
+@FLOODS.add("endless-trailers", "sends trailers without end", 200, cut=True)
+async def endless_trailers(line: Line) -> None:
+    """The body is whole, but the answer is not over."""
+    await line.send(OK + b"transfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n")
+    await line.flood(b"x-flood: a\r\n" * KB)
+
+
+@FLOODS.add("large-body", "sends 64 KB and a byte: one more than is read", 200, cut=True)
+async def large_body(line: Line) -> None:
+    """Off by one, or not."""
+    await line.send(OK + b"content-length: 65537\r\n\r\n" + PIECE + b"x")
+
+
+@FLOODS.add("largest-body", "sends 64 KB: as much as is read", 200)
+async def largest_body(line: Line) -> None:
+    """Likewise."""
+    await line.send(OK + b"content-length: 65536\r\n\r\n" + PIECE)

@@ -1,0 +1,117 @@
+"""One connection as a receiver holds it: what was asked, and the rude ways to go on or to end."""
+
+import asyncio
+import socket
+import struct
+from contextlib import suppress
+from itertools import repeat
+from typing import cast
+
+from msgspec import Struct
+
+RESET_ON_CLOSE = struct.pack("ii", 1, 0)
+PIECE = 16 * 1024
+
+
+class Asked(Struct, frozen=True):
+    """A request as it came: header names in lower case."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Line:
+    """A connection. Once it is `over`, nothing more is read from it.
+
+    `answered` counts the requests answered on it before this one; `url` is the receiver's own, and
+    `beat` the seconds between two bytes of somebody slow.
+    """
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, url: str, beat: float
+    ) -> None:
+        self.url = url
+        self.beat = beat
+        self.answered = 0
+        self.over = False
+        self._reader = reader
+        self._writer = writer
+
+    async def asked(self) -> Asked | None:
+        """Read the next request; None when the other side has closed."""
+        try:
+            head = await self.head()
+        except asyncio.IncompleteReadError:
+            return None
+        first, *fields = head.decode("latin-1").split("\r\n")
+        method, path, _ = first.split(" ", 2)
+        pairs = (field.partition(":") for field in fields if field)
+        headers = {name.lower(): value.strip() for name, _, value in pairs}
+        body = await self._reader.readexactly(int(headers.get("content-length", 0)))
+        return Asked(method, path, headers, body)
+
+    async def head(self) -> bytes:
+        """Read a request as far as its body."""
+        return await self._reader.readuntil(b"\r\n\r\n")
+
+    async def some(self) -> bytes:
+        """Read whatever comes first."""
+        return await self._reader.read(PIECE)
+
+    async def send(self, data: bytes) -> None:
+        """Send this, and wait while the other side does not take it."""
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def trickle(self, data: bytes) -> None:
+        """Send this a byte at a time."""
+        for byte in data:
+            await self.send(bytes((byte,)))
+            await asyncio.sleep(self.beat)
+
+    async def flood(self, piece: bytes, times: int | None = None) -> None:
+        """Send a piece over and over, as fast as it is taken; without `times`, for ever."""
+        for _ in repeat(None) if times is None else repeat(None, times):
+            await self.send(piece)
+            await asyncio.sleep(0)  # a drain that need not wait would let nobody else run
+
+    async def hang(self) -> None:
+        """Say nothing more, until the other side has gone."""
+        while await self._reader.read(PIECE):
+            pass
+        self.over = True
+
+    async def ignore(self) -> None:
+        """Say nothing more and read nothing more: even its going is not noticed."""
+        cast("asyncio.Transport", self._writer.transport).pause_reading()
+        await asyncio.Event().wait()
+
+    async def hang_up(self) -> None:
+        """End the connection in good order, and wait for the other side to do so too.
+
+        A socket closed while there is something left to read would be reset.
+        """
+        self.over = True
+        if self._writer.can_write_eof():
+            self._writer.write_eof()
+            await self.hang()
+        self._writer.close()
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+    def reset(self) -> None:
+        """Break the connection off."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
+        self.drop()
+
+    def drop(self) -> None:
+        """Close without a word: under TLS, the end of the stream goes unannounced."""
+        self.over = True
+        self._writer.transport.abort()
+
+    @property
+    def _socket(self) -> socket.socket:
+        sock: socket.socket = self._writer.get_extra_info("socket")
+        return sock

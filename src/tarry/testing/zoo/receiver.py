@@ -1,0 +1,148 @@
+"""A receiver at work: it listens on loopback, in a thread of its own, and behaves as it was told.
+
+Beside its behaviour every receiver can be asked calmly, at `calm_url`, and answers then as it
+should, with the body of the request: so one sees whether a sender that met the behaviour still
+tells one answer from the other. Where a request can be heard at all, that is on the same port, and
+so perhaps on the same connection.
+"""
+
+import asyncio
+import socket
+from contextlib import ExitStack, suppress
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
+
+from tarry.testing.zoo.behaviour import Behaviour
+from tarry.testing.zoo.certificates import ADDRESS, HOST, context
+from tarry.testing.zoo.line import Asked, Line
+
+CALM = "/calm"
+TRAP = "/trap"
+"""Where redirects lead that nobody should follow; asked there, it answers as it should."""
+ROOM = 1024
+MOST_HEAD = 64 * 1024
+
+
+class Receiver:
+    """One receiver, open from here to the end of the `with`.
+
+    `requests` are those it has read, in order; `connections` counts those it has taken.
+    """
+
+    def __init__(self, behaviour: Behaviour, *, beat: float = 1.0) -> None:
+        self.behaviour = behaviour
+        self.requests: list[Asked] = []
+        self.connections = 0
+        self.url = self.calm_url = ""
+        self._beat = beat
+        self._thread = Thread(target=self._run, name=f"zoo {behaviour.name}")
+        self._ready = Event()
+        self._sockets = ExitStack()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._taken: set[socket.socket] = set()
+
+    def __enter__(self) -> Self:
+        listener = self._listen(0 if self.behaviour.unaccepted else ROOM)
+        host = HOST if self.behaviour.scheme == "https" else ADDRESS
+        base = f"{self.behaviour.scheme}://{host}:{listener.getsockname()[1]}"
+        self._listeners = [(listener, False)]
+        self.url, self.calm_url = f"{base}/hook", f"{base}{CALM}"
+        if self.behaviour.unaccepted:
+            self._fill(listener)
+        if self.behaviour.unheard or self.behaviour.scheme == "https":
+            beside = self._listen(ROOM)
+            self._listeners.append((beside, True))
+            self.calm_url = f"http://{ADDRESS}:{beside.getsockname()[1]}{CALM}"
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+        self._sockets.close()
+
+    def _listen(self, room: int) -> socket.socket:
+        listener = self._sockets.enter_context(socket.create_server((ADDRESS, 0), backlog=room))
+        listener.settimeout(0)
+        return listener
+
+    def _fill(self, listener: socket.socket) -> None:
+        """Take the places in front of the door."""
+        for _ in range(2):
+            waiting = self._sockets.enter_context(socket.socket())
+            waiting.settimeout(0)
+            waiting.connect_ex(listener.getsockname())
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+        for sock in self._taken:  # a task that was cancelled before its first step closed nothing
+            sock.close()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._closing = asyncio.Event()
+        for listener, calm in self._listeners:
+            if calm or not self.behaviour.unaccepted:
+                self._loop.add_reader(listener, self._take, listener, calm)
+        self._ready.set()
+        await self._closing.wait()
+        for listener, _ in self._listeners:
+            self._loop.remove_reader(listener)
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def _take(self, listener: socket.socket, calm: bool) -> None:  # noqa: FBT001  a callback's
+        with suppress(BlockingIOError):  # who knocked may have gone again
+            sock, _ = listener.accept()
+            sock.settimeout(0)
+            self._taken.add(sock)
+            task = self._loop.create_task(self._meet(sock, calm=calm))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _meet(self, sock: socket.socket, *, calm: bool) -> None:
+        """Hold one connection from its beginning to its end."""
+        self.connections += not calm
+        with suppress(OSError, asyncio.IncompleteReadError):  # the other side went: so be it
+            line = await self._open(sock, calm=calm)
+            try:
+                await self._converse(line, calm=calm)
+            finally:
+                line.drop()
+        self._taken.discard(sock)
+
+    async def _open(self, sock: socket.socket, *, calm: bool) -> Line:
+        reader = asyncio.StreamReader(limit=MOST_HEAD)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        shown = None if calm else self.behaviour.certificate
+        transport, _ = await self._loop.connect_accepted_socket(
+            lambda: protocol, sock, ssl=context(shown) if shown else None
+        )
+        writer = asyncio.StreamWriter(transport, protocol, reader, self._loop)
+        return Line(reader, writer, url=self.url, beat=self._beat)
+
+    async def _converse(self, line: Line, *, calm: bool) -> None:
+        if self.behaviour.unheard and not calm:
+            await self.behaviour.play(line)
+            return
+        while not line.over and (asked := await line.asked()):
+            self.requests.append(asked)
+            if calm or asked.path in {CALM, TRAP}:
+                await line.send(_as_it_should(asked))
+            else:
+                await self.behaviour.play(line)
+            line.answered += 1
+
+
+def _as_it_should(asked: Asked) -> bytes:
+    length = str(len(asked.body)).encode()
+    return b"HTTP/1.1 200 OK\r\ncontent-length: " + length + b"\r\n\r\n" + asked.body

@@ -1,0 +1,64 @@
+"""A plain socket that asks a receiver, and tells what came back until it ended or fell silent."""
+
+import socket
+import ssl
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import pytest
+
+from tarry.testing import zoo
+
+SILENCE = 0.05
+"""Seconds after which a receiver on loopback is taken to be silent."""
+ENOUGH = 512 * 1024
+
+
+class Visitor:
+    """Holds one connection to a receiver."""
+
+    def __init__(self, receiver: zoo.Receiver, sock: socket.socket) -> None:
+        self.receiver = receiver
+        self.sock = sock
+
+    def ask(self, path: str = "/hook", body: bytes = b"abc") -> "Visitor":
+        head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        self.sock.sendall(head.encode() + body)
+        return self
+
+    def hear(self, most: int = ENOUGH) -> tuple[bytes, str]:
+        """Give what came, and why no more did: silence, end, reset or enough."""
+        heard = b""
+        while len(heard) < most:
+            try:
+                piece = self.sock.recv(64 * 1024)
+            except TimeoutError:
+                return heard, "silence"
+            except ConnectionResetError:
+                return heard, "reset"
+            if not piece:
+                return heard, "end"
+            heard += piece
+        return heard, "enough"
+
+
+Visit = Callable[[str], Visitor]
+
+
+@pytest.fixture
+def visit() -> Iterator[Visit]:
+    """Open a receiver by its name, and a connection to it."""
+    with ExitStack() as opened:
+
+        def open_both(name: str) -> Visitor:
+            receiver = opened.enter_context(zoo.receiver(name, beat=0.001))
+            to = urlsplit(receiver.url)
+            sock = opened.enter_context(socket.create_connection(("127.0.0.1", to.port or 0)))
+            if receiver.behaviour.certificate:
+                tls = ssl.create_default_context(cadata=zoo.authority().pem.decode())
+                sock = opened.enter_context(tls.wrap_socket(sock, server_hostname=to.hostname))
+            sock.settimeout(SILENCE)
+            return Visitor(receiver, sock)
+
+        yield open_both

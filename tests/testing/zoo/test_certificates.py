@@ -1,0 +1,52 @@
+import ssl
+import warnings
+from threading import Thread
+
+from cryptography import x509
+
+from tarry.testing.zoo.certificates import Certificate, authority, context
+
+
+def handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> str | None:
+    """Let both shake hands in memory, and give the version they agreed on."""
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asking = client.wrap_bio(down, up, server_hostname="localhost")
+    asked = server.wrap_bio(up, down, server_side=True)
+    for _ in range(4):
+        for side in (asking, asked):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    return asking.version()
+
+
+def trusting() -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=authority().pem.decode())
+
+
+def test_the_good_one_is_trusted_by_who_trusts_the_authority() -> None:
+    assert handshake(context(Certificate.GOOD), trusting()) == "TLSv1.3"
+
+
+def test_the_old_version_is_spoken_with_who_does_not_mind() -> None:
+    careless = trusting()
+    careless.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        careless.minimum_version = ssl.TLSVersion.TLSv1_1
+    assert handshake(context(Certificate.OLD_VERSION), careless) == "TLSv1.1"
+
+
+def test_an_authority_is_made_once_even_by_many_threads() -> None:
+    made: list[bytes] = []
+    threads = [Thread(target=lambda: made.append(authority("crowded").pem)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 1
+
+
+def test_the_authority_may_sign() -> None:
+    constraints = authority().certificate.extensions.get_extension_for_class(x509.BasicConstraints)
+    assert constraints.value.ca

@@ -1,0 +1,65 @@
+import socket
+from urllib.parse import urlsplit
+
+import pytest
+
+from tarry.core.outcome import Kind
+from tarry.testing import zoo
+from tarry.testing.zoo.slow import HEAD, SLOW
+from tests.testing.zoo.conftest import SILENCE, Visit
+
+HALVES = {
+    "hang-after-accept": b"",
+    "hang-mid-request": b"",
+    "hang-before-answer": b"",
+    "hang-mid-status": b"HTTP/1.1 20",
+    "hang-mid-head": HEAD[:30],
+    "hang-before-blank-line": HEAD[:-2],
+    "hang-after-head": HEAD,
+    "hang-mid-body": HEAD + b"x" * 300,
+}
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_they_fall_silent_after_a_part(visit: Visit, name: str) -> None:
+    assert visit(name).ask().hear() == (HALVES[name], "silence")
+
+
+def test_where_the_line_is_full_no_connection_is_made() -> None:
+    with zoo.receiver("hang-before-accept") as receiver:
+        port = urlsplit(receiver.url).port
+        with pytest.raises(TimeoutError):
+            socket.create_connection(("127.0.0.1", port or 0), timeout=SILENCE)
+
+
+def test_who_does_not_read_takes_no_more_than_buffers_hold(visit: Visit) -> None:
+    visitor = visit("hang-after-accept")
+    with pytest.raises(TimeoutError):
+        visitor.sock.sendall(bytes(64 * 1024 * 1024))
+
+
+@pytest.mark.parametrize("name", ["slow-head", "slow-body", "slow-chunks", "slow-continue"])
+def test_they_send_a_byte_at_a_time(visit: Visit, name: str) -> None:
+    visitor = visit(name).ask()
+    if name in {"slow-body", "slow-chunks"}:
+        assert visitor.sock.recv(8)  # the head comes at once
+    heard, why = visitor.hear(most=50)
+    assert why == "enough"
+    assert len(heard) < 60
+
+
+def test_slow_means_a_second_unless_it_is_said() -> None:
+    with zoo.receiver("slow-head") as receiver:
+        port = urlsplit(receiver.url).port
+        with socket.create_connection(("127.0.0.1", port or 0), timeout=1.0) as sock:
+            sock.sendall(b"POST /hook HTTP/1.1\r\n\r\n")
+            assert sock.recv(100) == b"H"
+            sock.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                sock.recv(1)
+
+
+def test_without_all_headers_it_is_a_timeout_and_with_them_an_answer() -> None:
+    for each in SLOW:
+        ending: zoo.Ending = 200 if each.cut else Kind.TIMEOUT
+        assert each.endings == {ending}
