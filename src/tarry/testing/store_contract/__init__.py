@@ -15,17 +15,19 @@ The tests are coroutines, which anyio's pytest plugin runs.
 
 import pytest
 
-TOPICS = ("add", "keys", "fanout", "lease", "fetch", "settle", "rest")
+TOPICS = ("add", "keys", "fanout", "lease", "fetch", "settle", "rest", "expire", "tasks")
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "scene")))
 
 # ruff: noqa: E402  pytest must know of the modules before they are imported
 from tarry.testing.store_contract.add import AddContract
+from tarry.testing.store_contract.expire import ExpireContract
 from tarry.testing.store_contract.fanout import FanoutContract
 from tarry.testing.store_contract.fetch import FetchContract
 from tarry.testing.store_contract.keys import KeysContract
 from tarry.testing.store_contract.lease import LeaseContract
 from tarry.testing.store_contract.rest import RestContract
 from tarry.testing.store_contract.settle import SettleContract
+from tarry.testing.store_contract.tasks import TasksContract
 from tarry.testing.store_contract.topic import Later
 
 __all__ = ["Later", "StoreContract"]
@@ -39,5 +41,7 @@ class StoreContract(
     FetchContract,
     SettleContract,
     RestContract,
+    ExpireContract,
+    TasksContract,
 ):
     """All topics; each can be bound by itself as well."""

@@ -1,0 +1,110 @@
+# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
+"""Expiry: what waited too long ends, the oldest first."""
+
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.lane import Stream
+from tarry.service.model.message import Message
+from tarry.service.model.task import Work
+from tarry.testing.samples import ALL_SHARDS, NOON, a_task, delivered, failed, postponed
+from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.topic import Later, Topic
+
+
+class ExpireContract(Topic):
+    """Age ends a delivery, nothing else does here."""
+
+    async def test_what_is_too_old_fails_for_its_age(self, scene: Scene) -> None:
+        old = await scene.add(accepted_at=NOON - 1)
+        at_the_limit = await scene.add(accepted_at=NOON)
+        assert await _expire(scene) == 1
+        delivery = await scene.delivery(old)
+        assert (delivery.state, delivery.reason) == (State.FAILED, Reason.AGED)
+        assert (delivery.ended_at, delivery.tries) == (NOON + 99, 0)
+        assert (await scene.delivery(at_the_limit)).state is State.READY
+        assert await scene.store.attempts(old.id) == []
+        assert await _expire(scene) == 0
+
+    async def test_what_waits_for_a_retry_ages_too(self, scene: Scene) -> None:
+        message = await scene.add(accepted_at=NOON - 1)
+        (due,) = await scene.due()
+        await scene.settle(postponed(due, NOON + 1000, memory=3.5))
+        assert await _expire(scene) == 1
+        delivery = await scene.delivery(message)
+        assert (delivery.state, delivery.due_at) == (State.FAILED, None)
+        assert (delivery.attempts, delivery.tries, delivery.memory) == (1, 1, 3.5)
+        assert (await scene.fetch(Stream.WAITING)).next_due_at == {}
+
+    async def test_what_is_scheduled_ages_from_its_time_on(self, scene: Scene) -> None:
+        message = await scene.add(accepted_at=NOON - 1, deliver_at=NOON + 200)
+        assert await _expire(scene) == 0
+        assert await _expire(scene, now=NOON + 200) == 1
+        assert (await scene.delivery(message)).state is State.FAILED
+
+    async def test_the_oldest_go_first_and_no_more_than_asked_for(self, scene: Scene) -> None:
+        messages = [await scene.add(accepted_at=NOON - age) for age in (1, 3, 2, 3)]
+        assert await _expire(scene, limit=1) == 1
+        assert await _failed(scene, messages) == [1]
+        assert await _expire(scene, limit=2) == 2
+        assert await _failed(scene, messages) == [1, 2, 3]
+        assert await _expire(scene, limit=2) == 1
+
+    async def test_what_ended_before_is_left_alone(self, scene: Scene) -> None:
+        message = await scene.add(accepted_at=NOON - 1)
+        await scene.settle(*map(delivered, await scene.due()))
+        assert await _expire(scene) == 0
+        assert (await scene.delivery(message)).state is State.DELIVERED
+
+    async def test_other_lanes_are_left_alone(self, scene: Scene) -> None:
+        second = await scene.add_endpoint()
+        message = await scene.add(accepted_at=NOON - 1)
+        assert await _expire(scene) == 1
+        assert (await scene.delivery(message, second)).state is State.READY
+
+    async def test_what_expired_on_its_way_is_not_settled(self, scene: Scene) -> None:
+        await scene.add(accepted_at=NOON - 1)
+        (due,) = await scene.due()
+        await _expire(scene)
+        assert await scene.settle(delivered(due)) == [False]
+
+    async def test_what_was_recovered_counts_its_age_anew(self, scene: Scene) -> None:
+        message = await scene.add(accepted_at=NOON - 1)
+        await scene.settle(*map(failed, await scene.due()))
+        task = a_task(scene.endpoint, Work.RECOVER)
+        await scene.store.add_task(task)
+        await scene.store.advance(task, now=NOON + 50, limit=9, lease=scene.lease)
+        assert await _expire(scene) == 0
+        assert (await scene.delivery(message)).state is State.READY
+
+    async def test_a_stale_lease_ends_nothing(self, scene: Scene, later: Later) -> None:
+        await scene.add(accepted_at=NOON - 1)
+        await later(LENGTH + 1)
+        assert await _expire(scene) == 0
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        assert await _expire(scene) == 0
+        assert len(await scene.due()) == 1
+
+    async def test_a_lease_of_another_shard_ends_nothing(self, scene: Scene) -> None:
+        await scene.add(accepted_at=NOON - 1)
+        other = next(one for one in scene.leases if one.shard != scene.application.shard)
+        ended = await scene.store.expire(
+            scene.lane, accepted_before=NOON, now=NOON + 99, limit=9, lease=other
+        )
+        assert ended == 0
+
+    async def test_expiry_wakes_nobody(self, scene: Scene) -> None:
+        await scene.add(accepted_at=NOON - 1)
+        await _expire(scene)
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+
+async def _expire(scene: Scene, *, now: float = NOON + 99, limit: int = 100) -> int:
+    """End what was accepted before noon."""
+    return await scene.store.expire(
+        scene.lane, accepted_before=NOON, now=now, limit=limit, lease=scene.lease
+    )
+
+
+async def _failed(scene: Scene, messages: list[Message]) -> list[int]:
+    """Which of the messages have failed, by their places."""
+    found = [await scene.delivery(message) for message in messages]
+    return [place for place, one in enumerate(found) if one.state is State.FAILED]

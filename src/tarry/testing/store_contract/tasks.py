@@ -1,0 +1,259 @@
+# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
+"""Tasks: long work on a lane, done in pieces by its owner, each of them whole."""
+
+import pytest
+from msgspec.structs import replace
+
+from tarry.errors import NotFound
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Stream
+from tarry.service.model.task import Task, Work
+from tarry.testing.samples import (
+    ALL_SHARDS,
+    NOON,
+    a_task,
+    an_application,
+    delivered,
+    failed,
+    new_message,
+    postponed,
+)
+from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.topic import Later, Topic
+
+
+class TasksContract(Topic):
+    """Recover, replay what is missing, discard."""
+
+    async def test_a_task_is_on_record(self, scene: Scene) -> None:
+        task = await _put(scene, Work.RECOVER, since=NOON - 5.5, until=NOON + 5.5)
+        assert await scene.store.get_task(task.id) == task
+        assert await scene.store.task(ALL_SHARDS) == task
+        with pytest.raises(NotFound):
+            await scene.store.get_task("qtask_none")
+
+    async def test_the_tasks_of_an_application_come_newest_first(self, scene: Scene) -> None:
+        first = await _put(scene, Work.RECOVER, created_at=NOON)
+        second = await _put(scene, Work.REPLAY_MISSING, created_at=NOON + 1)
+        assert await scene.store.tasks(scene.application.id) == [second, first]
+        assert await scene.store.tasks("app_other") == []
+
+    async def test_the_oldest_unfinished_task_of_the_shards_is_next(self, scene: Scene) -> None:
+        second = await _put(scene, Work.RECOVER, created_at=NOON + 1)
+        first = await _put(scene, Work.RECOVER, created_at=NOON)
+        others = [shard for shard in ALL_SHARDS if shard != scene.application.shard]
+        assert await scene.store.task(others) is None
+        assert await scene.store.task([scene.application.shard]) == first
+        await _finish(scene, first)
+        assert await scene.store.task(ALL_SHARDS) == second
+        await _finish(scene, second)
+        assert await scene.store.task(ALL_SHARDS) is None
+
+    async def test_recovering_makes_what_failed_ready_again(self, scene: Scene) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        await scene.settle(postponed(due, NOON, memory=8.0))
+        (due,) = await scene.due(Stream.WAITING)
+        await scene.settle(failed(due, memory=9.0))
+        task = await _finish(scene, await _put(scene, Work.RECOVER))
+        assert (task.done, task.finished_at) == (1, NOON + 50)
+        delivery = await scene.delivery(message)
+        assert (delivery.state, delivery.reason, delivery.seq) == (State.READY, Reason.REPLAYED, 1)
+        assert (delivery.attempts, delivery.tries) == (0, 2)
+        assert (delivery.memory, delivery.due_at, delivery.ended_at) == (None, None, None)
+        assert delivery.accepted_at == NOON + 50
+        assert (await scene.row()).waiting == 1
+        assert [(one.seq, one.tries) for one in await scene.due()] == [(1, 2)]
+        assert len(await scene.store.attempts(message.id)) == 2
+
+    async def test_only_what_failed_is_recovered(self, scene: Scene) -> None:
+        messages = [await scene.add() for _ in range(4)]
+        one, two, three, _ = await scene.due()
+        await scene.settle(delivered(one), failed(two), postponed(three, NOON + 9))
+        await scene.store.cancel(scene.application.id, messages[3].id, now=NOON)
+        task = await _finish(scene, await _put(scene, Work.RECOVER))
+        assert task.done == 1
+        assert [(await scene.delivery(message)).state for message in messages] == [
+            State.DELIVERED,
+            State.READY,
+            State.WAITING,
+            State.CANCELLED,
+        ]
+
+    @pytest.mark.parametrize("work", [Work.RECOVER, Work.REPLAY_MISSING])
+    async def test_a_task_concerns_messages_of_its_time(self, scene: Scene, work: Work) -> None:
+        messages = [await scene.add(accepted_at=NOON + at) for at in (-1, 0, 1, 2)]
+        endpoint = scene.endpoint
+        if work is Work.RECOVER:
+            await scene.settle(*map(failed, await scene.due()))
+        else:
+            endpoint = await scene.add_endpoint()
+        task = a_task(endpoint, work, since=NOON, until=NOON + 2)
+        await scene.store.add_task(task)
+        assert (await _finish(scene, task)).done == 2
+        due = await scene.due(lane=endpoint.lane)
+        assert [one.message for one in due] == [messages[1].id, messages[2].id]
+
+    async def test_what_an_endpoint_missed_is_delivered_in_the_order_of_ids(
+        self, scene: Scene
+    ) -> None:
+        old = [await scene.add() for _ in range(3)]
+        late = await scene.add_endpoint()
+        new = await scene.add()
+        task = a_task(late, Work.REPLAY_MISSING)
+        await scene.store.add_task(task)
+        assert (await _finish(scene, task)).done == 3
+        due = await scene.due(lane=late.lane)
+        assert [one.message for one in due] == [new.id, *(message.id for message in old)]
+        assert [one.seq for one in due] == [1, 2, 3, 4]
+        delivery = await scene.delivery(old[0], late)
+        assert (delivery.state, delivery.reason) == (State.READY, Reason.REPLAYED)
+        assert (delivery.attempts, delivery.tries, delivery.accepted_at) == (0, 0, NOON + 50)
+        row = await scene.row(late)
+        assert (row.added, row.ended) == (4, 0)
+
+    async def test_only_what_an_endpoint_wants_is_missing(self, scene: Scene) -> None:
+        wanted = await scene.add(event_type="a", channels=("eu",))
+        await scene.add(event_type="b", channels=("eu",))
+        await scene.add(event_type="a", channels=("us",))
+        other = an_application()
+        await scene.store.put_application(other)
+        await scene.store.add([new_message(other, event_type="a", channels=("eu",))])
+        late = await scene.add_endpoint(event_types=("a",), channels=("eu",))
+        task = a_task(late, Work.REPLAY_MISSING)
+        await scene.store.add_task(task)
+        assert (await _finish(scene, task)).done == 1
+        assert [one.message for one in await scene.due(lane=late.lane)] == [wanted.id]
+
+    async def test_what_was_skipped_is_missing_too(self, scene: Scene) -> None:
+        await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DISABLED))
+        skipped = await scene.add()
+        await scene.store.put_endpoint(scene.endpoint)
+        sent = await scene.add()
+        await scene.settle(*map(failed, await scene.due()))
+        assert (await _finish(scene, await _put(scene, Work.REPLAY_MISSING))).done == 1
+        delivery = await scene.delivery(skipped)
+        assert (delivery.state, delivery.reason, delivery.seq) == (State.READY, Reason.REPLAYED, 1)
+        assert (delivery.ended_at, delivery.accepted_at) == (None, NOON + 50)
+        assert (await scene.delivery(sent)).state is State.FAILED
+        row = await scene.row()
+        assert (row.added, row.ended) == (2, 1)
+
+    async def test_discarding_ends_what_waits_and_forgets_resends(self, scene: Scene) -> None:
+        messages = [await scene.add() for _ in range(3)]
+        one, two, _ = await scene.due()
+        await scene.settle(delivered(one), postponed(two, NOON + 9))
+        await scene.store.resend(scene.endpoint, messages[0].id, resend="r1")
+        await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DELETED))
+        assert (await _finish(scene, await _put(scene, Work.DISCARD))).done == 2
+        found = [await scene.delivery(message) for message in messages]
+        assert [one.state for one in found] == [State.DELIVERED, State.DISCARDED, State.DISCARDED]
+        assert (found[1].reason, found[1].due_at) == (Reason.DISCARDED, None)
+        assert (found[1].ended_at, found[1].tries) == (NOON + 50, 1)
+        assert await scene.due(Stream.RESEND) == []
+        await scene.rest()
+
+    @pytest.mark.parametrize("work", list(Work))
+    async def test_a_task_goes_on_in_pieces_from_where_it_came(
+        self, scene: Scene, work: Work
+    ) -> None:
+        messages = [await scene.add() for _ in range(7)]
+        task = await _prepared(scene, work)
+        done = []
+        for _ in range(20):
+            task = await scene.store.advance(task, now=NOON + 50, limit=3, lease=scene.lease)
+            assert await scene.store.get_task(task.id) == task
+            done.append(task.done)
+            if task.finished_at is not None:
+                break
+        assert task.done == 7
+        steps = [after - before for before, after in zip([0, *done], done, strict=False)]
+        assert max(steps) <= 3, f"at most 3 were asked for: {steps}"
+        assert task.finished_at == NOON + 50
+        row = (await scene.store.lanes([task.lane]))[0]
+        assert row.waiting == (0 if work is Work.DISCARD else len(messages))
+
+    async def test_a_piece_done_twice_is_done_once(self, scene: Scene) -> None:
+        for _ in range(4):
+            await scene.add()
+        await scene.settle(*map(failed, await scene.due()))
+        task = await _put(scene, Work.RECOVER)
+        await scene.store.advance(task, now=NOON, limit=2, lease=scene.lease)
+        await scene.settle(*map(failed, await scene.due()))
+        again = await scene.store.advance(task, now=NOON, limit=2, lease=scene.lease)
+        assert again.done == 4
+        assert [one.seq for one in await scene.due()] == [3, 4], "it went back to the beginning"
+
+    async def test_a_finished_task_does_nothing_more(self, scene: Scene) -> None:
+        task = await _finish(scene, await _put(scene, Work.RECOVER))
+        await scene.add()
+        await scene.settle(*map(failed, await scene.due()))
+        again = await scene.store.advance(task, now=NOON + 99, limit=9, lease=scene.lease)
+        assert again == task
+        assert await scene.due() == []
+
+    async def test_what_fails_while_a_task_is_at_work_is_no_matter(self, scene: Scene) -> None:
+        for _ in range(3):
+            await scene.add()
+        await scene.settle(*map(failed, await scene.due()))
+        task = await _put(scene, Work.RECOVER)
+        await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
+        await scene.settle(*map(failed, await scene.due()))
+        assert (await _finish(scene, task)).done == 3
+        assert [one.seq for one in await scene.due()] == [2, 3]
+
+    @pytest.mark.parametrize("work", list(Work))
+    @pytest.mark.parametrize("taken", [True, False])
+    async def test_a_stale_lease_advances_nothing(
+        self, scene: Scene, later: Later, work: Work, *, taken: bool
+    ) -> None:
+        await scene.add()
+        task = await _prepared(scene, work)
+        before = await scene.store.counts(task.lane)
+        await later(LENGTH + 1)
+        if taken:
+            await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        assert await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease) == task
+        assert await scene.store.get_task(task.id) == task
+        assert await scene.store.counts(task.lane) == before
+
+    async def test_what_waits_for_a_deleted_application_is_discarded(self, scene: Scene) -> None:
+        second = await scene.add_endpoint()
+        message = await scene.add()
+        gone = await scene.store.delete_application(scene.application.id, now=NOON)
+        assert {endpoint.id for endpoint in gone} == {scene.endpoint.id, second.id}
+        for endpoint in gone:
+            task = a_task(endpoint, Work.DISCARD)
+            await scene.store.add_task(task)
+            assert (await _finish(scene, task)).done == 1
+        found = await scene.store.deliveries(message.id)
+        assert {delivery.state for _, delivery in found} == {State.DISCARDED}
+
+
+async def _put(scene: Scene, work: Work, **values: float) -> Task:
+    """A task of the endpoint, put on record."""
+    task = a_task(scene.endpoint, work, **values)
+    await scene.store.add_task(task)
+    return task
+
+
+async def _finish(scene: Scene, task: Task) -> Task:
+    """The task after all was done, a hundred at a time."""
+    for _ in range(20):
+        task = await scene.store.advance(task, now=NOON + 50, limit=100, lease=scene.lease)
+        if task.finished_at is not None:
+            return task
+    raise AssertionError(f"it does not come to an end: {task}")
+
+
+async def _prepared(scene: Scene, work: Work) -> Task:
+    """A task that concerns every message that there is."""
+    endpoint = scene.endpoint
+    if work is Work.RECOVER:
+        await scene.settle(*map(failed, await scene.due()))
+    elif work is Work.REPLAY_MISSING:
+        endpoint = await scene.add_endpoint()
+    task = a_task(endpoint, work)
+    await scene.store.add_task(task)
+    return task
