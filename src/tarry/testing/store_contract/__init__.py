@@ -15,18 +15,38 @@ The tests are coroutines, which anyio's pytest plugin runs.
 
 import pytest
 
-TOPICS = ("add", "keys", "fanout", "lease", "fetch", "settle", "rest", "expire", "tasks")
+TOPICS = (
+    "add",
+    "keys",
+    "fanout",
+    "lease",
+    "fetch",
+    "settle",
+    "rest",
+    "expire",
+    "tasks",
+    "catalogue",
+    "paging",
+    "resend",
+    "sweep",
+    "concurrent",
+)
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "scene")))
 
 # ruff: noqa: E402  pytest must know of the modules before they are imported
 from tarry.testing.store_contract.add import AddContract
+from tarry.testing.store_contract.catalogue import CatalogueContract
+from tarry.testing.store_contract.concurrent import ConcurrentContract
 from tarry.testing.store_contract.expire import ExpireContract
 from tarry.testing.store_contract.fanout import FanoutContract
 from tarry.testing.store_contract.fetch import FetchContract
 from tarry.testing.store_contract.keys import KeysContract
 from tarry.testing.store_contract.lease import LeaseContract
+from tarry.testing.store_contract.paging import PagingContract
+from tarry.testing.store_contract.resend import ResendContract
 from tarry.testing.store_contract.rest import RestContract
 from tarry.testing.store_contract.settle import SettleContract
+from tarry.testing.store_contract.sweep import SweepContract
 from tarry.testing.store_contract.tasks import TasksContract
 from tarry.testing.store_contract.topic import Later
 
@@ -43,5 +63,10 @@ class StoreContract(
     RestContract,
     ExpireContract,
     TasksContract,
+    CatalogueContract,
+    PagingContract,
+    ResendContract,
+    SweepContract,
+    ConcurrentContract,
 ):
     """All topics; each can be bound by itself as well."""

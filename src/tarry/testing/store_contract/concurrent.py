@@ -1,0 +1,210 @@
+# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
+"""Many at once: whatever the order turns out to be, it must have been some order."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import TypeVar
+
+from tarry.errors import Conflict
+from tarry.service.model.application import SHARDS
+from tarry.service.model.delivery import State
+from tarry.service.model.lane import Due
+from tarry.service.model.message import Accepted
+from tarry.service.store.contract import Store
+from tarry.testing.samples import (
+    ALL_SHARDS,
+    NOON,
+    an_application,
+    an_endpoint,
+    delivered,
+    new_message,
+    put_back,
+)
+from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.topic import Topic
+
+Answer = TypeVar("Answer")
+
+
+class ConcurrentContract(Topic):
+    """Calls that overlap, also from two who opened the same database."""
+
+    async def test_numbers_have_no_gaps_and_no_order_is_seen_that_changes_later(
+        self, scene: Scene, other: Store
+    ) -> None:
+        second = await scene.add_endpoint(event_types=("even",))
+        done = asyncio.Event()
+
+        async def watch() -> list[int]:
+            """A reader that goes on behind the last it saw, as an owner does."""
+            seen: list[int] = []
+            while True:
+                over = done.is_set()
+                due = await scene.due(after=seen[-1] if seen else 0, limit=1000)
+                seen += [one.seq for one in due]
+                if over:
+                    return seen
+                await asyncio.sleep(0)
+
+        async def add(store: Store, number: int) -> None:
+            new = [
+                new_message(scene.application, event_type="odd" if (number + one) % 2 else "even")
+                for one in range(3)
+            ]
+            await store.add(new)
+
+        watching = asyncio.create_task(watch())
+        await asyncio.gather(*(add((scene.store, other)[one % 2], one) for one in range(40)))
+        done.set()
+        assert await watching == list(range(1, 121))
+        seqs = [one.seq for one in await scene.due(lane=second.lane)]
+        assert seqs == list(range(1, 61))
+
+    async def test_the_messages_of_a_call_stay_together_in_their_order(
+        self, scene: Scene, other: Store
+    ) -> None:
+        calls = [[new_message(scene.application) for _ in range(5)] for _ in range(10)]
+        stores = (scene.store, other)
+        await asyncio.gather(*(stores[one % 2].add(call) for one, call in enumerate(calls)))
+        order = {one.message: one.seq for one in await scene.due()}
+        for call in calls:
+            seqs = [order[new.message.id] for new in call]
+            assert seqs == list(range(seqs[0], seqs[0] + 5))
+
+    async def test_of_many_with_the_same_key_one_is_accepted(
+        self, scene: Scene, other: Store
+    ) -> None:
+        new = [new_message(scene.application, key="k", fingerprint=b"one") for _ in range(20)]
+        answers = await _each(new_store.add([one]) for new_store, one in _shared(scene, other, new))
+        accepted = [answer for (answer,) in answers if isinstance(answer, Accepted)]
+        assert len(accepted) == 20
+        assert sum(not answer.repeated for answer in accepted) == 1
+        (first,) = {answer.message.id for answer in accepted}
+        assert [one.message for one in await scene.due()] == [first]
+
+    async def test_of_many_requests_with_the_same_key_one_is_accepted(
+        self, scene: Scene, other: Store
+    ) -> None:
+        new = [
+            new_message(scene.application, key="k", fingerprint=bytes([number]))
+            for number in range(20)
+        ]
+        answers = await _each(new_store.add([one]) for new_store, one in _shared(scene, other, new))
+        assert sum(isinstance(answer, Conflict) for (answer,) in answers) == 19
+        assert len(await scene.due()) == 1
+
+    async def test_of_many_with_the_same_event_id_one_is_accepted(
+        self, scene: Scene, other: Store
+    ) -> None:
+        new = [new_message(scene.application, event_id="evt-1") for _ in range(20)]
+        answers = await _each(new_store.add([one]) for new_store, one in _shared(scene, other, new))
+        assert sum(isinstance(answer, Accepted) for (answer,) in answers) == 1
+        assert sum(isinstance(answer, Conflict) for (answer,) in answers) == 19
+        assert len(await scene.due()) == 1
+
+    async def test_a_delivery_is_settled_by_one_of_many(self, scene: Scene) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        answers = await _each(scene.settle(delivered(due)) for _ in range(10))
+        assert sorted(answers) == [[False]] * 9 + [[True]]
+        assert len(await scene.store.attempts(message.id)) == 1
+        assert (await scene.delivery(message)).tries == 1
+
+    async def test_settlements_of_many_deliveries_do_not_disturb_each_other(
+        self, scene: Scene
+    ) -> None:
+        second = await scene.add_endpoint()
+        await scene.store.add([new_message(scene.application) for _ in range(30)])
+        mine, others = await scene.due(), await scene.due(lane=second.lane)
+
+        async def settle(due: Iterable[Due]) -> list[bool]:
+            return await scene.settle(*map(delivered, due))
+
+        pairs = zip(mine, reversed(others), strict=True)
+        answers = await _each(settle(pair) for pair in pairs)
+        assert answers == [[True, True]] * 30
+        for endpoint in (scene.endpoint, second):
+            row = await scene.row(endpoint)
+            assert (row.added, row.ended) == (30, 30)
+
+    async def test_whether_cancelled_or_settled_it_ended_once(
+        self, scene: Scene, other: Store
+    ) -> None:
+        messages = [await scene.add() for _ in range(20)]
+        due = await scene.due()
+        settled, cancelled = await asyncio.gather(
+            _each(scene.settle(delivered(one)) for one in due),
+            _each(other.cancel(scene.application.id, one.id, now=NOON) for one in messages),
+        )
+        for message, (made,), ended in zip(messages, settled, cancelled, strict=True):
+            assert made != bool(ended)
+            state = (await scene.delivery(message)).state
+            assert state is (State.DELIVERED if made else State.CANCELLED)
+        assert (await scene.row()).ended == 20
+
+    async def test_no_lane_goes_to_rest_with_a_delivery(self, scene: Scene, other: Store) -> None:
+        for number in range(20):
+            row = await scene.row()
+            _, resting = await asyncio.gather(
+                other.add([new_message(scene.application)]),
+                scene.store.rest({scene.lane: row.added}, scene.leases),
+            )
+            assert await scene.store.awake(ALL_SHARDS) == [scene.lane], f"round {number}"
+            woken = await scene.store.woken(ALL_SHARDS)
+            assert woken == ([scene.lane] if resting else []), f"round {number}"
+            await scene.settle(*map(delivered, await scene.due()))
+
+    async def test_a_wake_up_is_told_to_one_of_many(self, scene: Scene) -> None:
+        for _ in range(10):
+            await scene.store.put_endpoint(scene.endpoint)
+            told = await _each(scene.store.woken(ALL_SHARDS) for _ in range(5))
+            assert sorted(told) == [[], [], [], [], [scene.lane]]
+
+    async def test_a_shard_goes_to_one_of_many_workers(self, store: Store) -> None:
+        workers = [f"worker-{number}" for number in range(8)]
+        taken = await _each(store.lease(worker, most=20, length=LENGTH) for worker in workers)
+        shards = [lease.shard for leases in taken for lease in leases]
+        assert sorted(shards) == list(range(SHARDS))
+        assert max(map(len, taken)) <= 20
+
+    async def test_of_many_with_the_same_uid_one_is_put(self, scene: Scene, other: Store) -> None:
+        stores = (scene.store, other)
+        puts = (stores[one % 2].put_application(an_application(uid="u")) for one in range(10))
+        answers = await asyncio.gather(*puts, return_exceptions=True)
+        assert sum(answer is None for answer in answers) == 1
+        assert sum(isinstance(answer, Conflict) for answer in answers) == 9
+
+    async def test_an_endpoint_that_comes_with_messages_misses_none_that_follow(
+        self, scene: Scene, other: Store
+    ) -> None:
+        put, _ = await asyncio.gather(
+            other.put_endpoint(an_endpoint(scene.application)),
+            _each(scene.add() for _ in range(10)),
+        )
+        last = await scene.add()
+        due = await scene.due(lane=put.lane)
+        assert [one.seq for one in due] == list(range(1, len(due) + 1))
+        assert due[-1].message == last.id
+
+    async def test_adding_and_settling_at_once_keeps_count(
+        self, scene: Scene, other: Store
+    ) -> None:
+        await scene.store.add([new_message(scene.application) for _ in range(20)])
+        due = await scene.due()
+        await asyncio.gather(
+            _each(other.add([new_message(scene.application)]) for _ in range(20)),
+            _each(scene.settle(delivered(one)) for one in due[:10]),
+            _each(scene.settle(put_back(one)) for one in due[10:]),
+        )
+        row = await scene.row()
+        assert (row.added, row.ended) == (40, 10)
+
+
+def _shared(scene: Scene, other: Store, new: Iterable[Answer]) -> Iterable[tuple[Store, Answer]]:
+    """Each with the store that shall have it, in turn."""
+    return ((scene.store if place % 2 else other, one) for place, one in enumerate(new))
+
+
+async def _each(calls: Iterable[Coroutine[None, None, Answer]]) -> list[Answer]:
+    """The answers of calls that all began at once."""
+    return await asyncio.gather(*calls)

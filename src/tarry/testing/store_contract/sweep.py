@@ -1,0 +1,157 @@
+# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
+"""Sweeping: what need not be kept goes, and nothing that is still needed."""
+
+import pytest
+
+from tarry.errors import NotFound
+from tarry.service.model.delivery import State
+from tarry.service.model.lane import Change, Stream
+from tarry.service.model.message import Accepted, Message
+from tarry.service.model.task import Work
+from tarry.service.store.contract import Retention
+from tarry.testing.samples import (
+    NOON,
+    a_notice,
+    a_task,
+    an_application,
+    delivered,
+    failed,
+    new_message,
+)
+from tarry.testing.store_contract.scene import Scene
+from tarry.testing.store_contract.topic import Topic
+
+PAYLOADS = Retention(payloads_before=NOON)
+MESSAGES = Retention(messages_before=NOON)
+KEYS = Retention(keys_before=NOON)
+
+
+class SweepContract(Topic):
+    """Retention, in pieces."""
+
+    async def test_nothing_goes_that_has_no_limit(self, scene: Scene) -> None:
+        message = await _old(scene, key="k")
+        assert await _sweep(scene, Retention()) == 0
+        assert await scene.store.message(scene.application.id, message.id) == message
+
+    async def test_old_payloads_go_and_what_is_known_of_the_message_stays(
+        self, scene: Scene
+    ) -> None:
+        old = await _old(scene, event_id="evt-1")
+        new = await _old(scene, accepted_at=NOON)
+        assert await _sweep(scene, PAYLOADS) > 0
+        found = await scene.store.message(scene.application.id, "evt-1")
+        assert (found.id, found.payload) == (old.id, None)
+        assert await scene.store.message(scene.application.id, new.id) == new
+        assert len(await scene.store.attempts(old.id)) == 1
+        assert await _sweep(scene, PAYLOADS) == 0
+
+    async def test_old_messages_go_with_everything(self, scene: Scene) -> None:
+        old = await _old(scene, event_id="evt-1", key="k", fingerprint=b"one")
+        new = await _old(scene, accepted_at=NOON)
+        before = await scene.row()
+        assert await _sweep(scene, MESSAGES) > 0
+        for known_as in (old.id, "evt-1"):
+            with pytest.raises(NotFound):
+                await scene.store.message(scene.application.id, known_as)
+        assert await scene.store.messages(scene.application.id) == [new]
+        assert await scene.store.deliveries(old.id) == []
+        assert await scene.store.attempts(old.id) == []
+        assert len(await scene.store.attempts_to(scene.endpoint.id)) == 1
+        assert await scene.row() == before, "a lane counts what it had, not what is kept"
+        again = new_message(scene.application, event_id="evt-1", key="k", fingerprint=b"two")
+        assert await scene.store.add([again]) == [Accepted(again.message)]
+        assert (await scene.delivery(again.message)).seq == 3
+
+    @pytest.mark.parametrize("retention", [PAYLOADS, MESSAGES], ids=["payloads", "messages"])
+    async def test_what_is_still_to_be_sent_stays(self, scene: Scene, retention: Retention) -> None:
+        await scene.add_endpoint()
+        message = await _old(scene)
+        assert await _sweep(scene, retention) == 0
+        assert await scene.store.message(scene.application.id, message.id) == message
+
+    @pytest.mark.parametrize("retention", [PAYLOADS, MESSAGES], ids=["payloads", "messages"])
+    async def test_what_somebody_wants_to_be_resent_stays(
+        self, scene: Scene, retention: Retention
+    ) -> None:
+        message = await _old(scene)
+        late = await scene.add_endpoint()
+        await scene.store.resend(late, message.id, resend="r1")
+        assert await _sweep(scene, retention) == 0
+        (due,) = await scene.due(Stream.RESEND, lane=late.lane)
+        assert due.payload == message.payload
+
+    async def test_a_message_that_nobody_wanted_goes_too(self, scene: Scene) -> None:
+        application = an_application()
+        await scene.store.put_application(application)
+        new = new_message(application, accepted_at=NOON - 1)
+        await scene.store.add([new])
+        assert await _sweep(scene, MESSAGES) > 0
+        assert await scene.store.messages(application.id) == []
+
+    async def test_old_keys_are_forgotten(self, scene: Scene) -> None:
+        old = await _old(scene, key="k1")
+        new = await _old(scene, key="k2", accepted_at=NOON)
+        assert await _sweep(scene, KEYS) == 1
+        assert await _sweep(scene, KEYS) == 0
+        again = [new_message(scene.application, key=key) for key in ("k1", "k2")]
+        assert await scene.store.add(again) == [
+            Accepted(again[0].message),
+            Accepted(new, repeated=True),
+        ]
+        assert await scene.store.message(scene.application.id, old.id) == old
+
+    async def test_a_key_is_forgotten_although_its_message_waits(self, scene: Scene) -> None:
+        await scene.add(key="k", accepted_at=NOON - 1)
+        assert await _sweep(scene, KEYS) == 1
+        again = new_message(scene.application, key="k")
+        assert await scene.store.add([again]) == [Accepted(again.message)]
+
+    async def test_old_notices_go(self, scene: Scene) -> None:
+        notices = [a_notice(scene.endpoint, at=NOON + at) for at in (-1, 0)]
+        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, notices=tuple(notices))])
+        assert await _sweep(scene, Retention(notices_before=NOON)) == 1
+        assert await scene.store.notices() == notices[1:]
+
+    async def test_much_is_swept_in_pieces(self, scene: Scene) -> None:
+        new = [
+            new_message(scene.application, accepted_at=NOON - 1, key=f"k{number}")
+            for number in range(20)
+        ]
+        await scene.store.add(new)
+        await scene.settle(*map(delivered, await scene.due()))
+        retention = Retention(payloads_before=NOON, messages_before=NOON, keys_before=NOON)
+        sweeps = 0
+        while await scene.store.sweep(retention, limit=4):
+            sweeps += 1
+            assert sweeps < 500, "it never ends"
+        assert sweeps > 1, "all went at once"
+        assert await scene.store.messages(scene.application.id) == []
+        assert await scene.store.attempts_to(scene.endpoint.id) == []
+
+    async def test_a_replay_passes_over_what_is_gone(self, scene: Scene) -> None:
+        await scene.add(accepted_at=NOON - 1)
+        kept = await scene.add(accepted_at=NOON)
+        await scene.settle(*map(failed, await scene.due()))
+        await _sweep(scene, MESSAGES)
+        task = a_task(scene.endpoint, Work.RECOVER)
+        await scene.store.add_task(task)
+        task = await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease)
+        assert task.done == 1
+        assert (await scene.delivery(kept)).state is State.READY
+
+
+async def _old(scene: Scene, *, accepted_at: float = NOON - 1, **values: object) -> Message:
+    """A message that the endpoint has."""
+    message = await scene.add(accepted_at=accepted_at, **values)
+    await scene.settle(*map(delivered, await scene.due()))
+    return message
+
+
+async def _sweep(scene: Scene, retention: Retention) -> int:
+    """All that can go; how much."""
+    swept = 0
+    while piece := await scene.store.sweep(retention, limit=100):
+        swept += piece
+        assert swept < 1000, "it never ends"
+    return swept
