@@ -1,0 +1,47 @@
+"""Copy a database file while others work on it."""
+
+import os
+from pathlib import Path
+
+import apsw
+
+from tarry.errors import StoreError
+from tarry.service.store.sqlite.connection import connect_to_read
+from tarry.service.store.sqlite.faults import store_error
+
+
+def back_up(path: Path, target: Path) -> None:
+    """Write a consistent copy to `target`, which is there whole or not at all."""
+    part = target.with_name(target.name + ".part")
+    try:
+        part.unlink(missing_ok=True)
+        _copy(path, part)
+        part.replace(target)
+        _sync(target.parent)
+    except apsw.Error as error:
+        part.unlink(missing_ok=True)
+        raise StoreError(f"no backup at {target}: {store_error(error, part)}") from error
+    except OSError as error:
+        raise StoreError(f"no backup at {target}: {error.strerror}") from error
+
+
+def _copy(path: Path, part: Path) -> None:
+    source = connect_to_read(path)
+    try:
+        copy = apsw.Connection(str(part))
+        try:
+            # All in one step, from one snapshot: with several, each write of others starts it over.
+            with copy.backup("main", source, "main") as backup:
+                backup.step(-1)
+        finally:
+            copy.close()
+    finally:
+        source.close()
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,176 @@
+"""Who gets messages and by which rules, in this store."""
+
+from typing import TypeVar
+
+import apsw
+from msgspec import json
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.model.application import Application, shard_of
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import LaneRow
+from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.endpoints import save_endpoint
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.threads import Threads
+
+Kept = TypeVar("Kept")
+
+
+class SqliteCatalogue:
+    """The part of `contract.Catalogue` about applications, endpoints and policies."""
+
+    _threads: Threads
+
+    async def environments(self) -> list[str]:
+        """Every environment's id."""
+        return await self._threads.browse(
+            lambda db: [known for (known,) in db.execute(SQL["environments"])]
+        )
+
+    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
+        """Make an environment, or change its policy."""
+        await self._put("put_environment", (environment, policy))
+
+    async def environment_policy(self, environment: str) -> str | None:
+        """Its policy document, if it has one."""
+        return await self._threads.browse(
+            lambda db: db.execute(SQL["environment_policy"], (environment,)).get
+        )
+
+    async def put_application(self, application: Application) -> None:
+        """Add or change one."""
+
+        def work(session: Session) -> None:
+            try:
+                done = session.db.execute(
+                    SQL["put_application"],
+                    {
+                        "id": application.id,
+                        "environment": application.environment,
+                        "uid": application.uid,
+                        "most_waiting": application.most_waiting,
+                        "document": rows.document(application),
+                    },
+                ).fetchall()
+            except apsw.ConstraintError:
+                raise Conflict("application", str(application.uid)) from None
+            if not done:
+                raise NotFound("application", application.id)
+            lanes = list(session.db.execute(SQL["application_lanes"], (application.id,)))
+            session.wake(lane for (lane,) in lanes)
+
+        await self._threads.write(work)
+
+    async def application(self, environment: str, known_as: str) -> Application:
+        """The application with this id or uid."""
+        found = await self._documents("application", (environment, known_as), rows.APPLICATION)
+        if not found:
+            raise NotFound("application", known_as)
+        return found[0]
+
+    async def applications(
+        self, environment: str, *, after: str = "", limit: int = 50
+    ) -> list[Application]:
+        """Applications by id, behind one."""
+        return await self._documents("applications", (environment, after, limit), rows.APPLICATION)
+
+    async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
+        """Add or change one; a new one gets its lane."""
+
+        def work(session: Session) -> Endpoint:
+            if not session.db.execute(
+                SQL["application_exists"], (endpoint.application,)
+            ).fetchone():
+                raise NotFound("application", endpoint.application)
+            kept = replace(endpoint, lane=_lane(session, endpoint))
+            try:
+                save_endpoint(session, kept)
+            except apsw.ConstraintError:
+                raise Conflict("endpoint", str(endpoint.uid)) from None
+            session.wake([kept.lane])
+            return kept
+
+        return await self._threads.write(work)
+
+    async def endpoint(self, application: str, known_as: str) -> Endpoint:
+        """The endpoint with this id or uid."""
+        found = await self._documents("endpoint", (application, known_as), rows.ENDPOINT)
+        if not found:
+            raise NotFound("endpoint", known_as)
+        return found[0]
+
+    async def endpoints(
+        self, application: str, *, after: str = "", limit: int = 50
+    ) -> list[Endpoint]:
+        """Endpoints by id, behind one."""
+        return await self._documents("endpoints", (application, after, limit), rows.ENDPOINT)
+
+    async def lane(self, application: str, endpoint: str) -> LaneRow:
+        """An endpoint's lane."""
+
+        def work(db: apsw.Connection) -> LaneRow:
+            row = db.execute(SQL["lane"], (endpoint, application)).fetchone()
+            if row is None:
+                raise NotFound("endpoint", endpoint)
+            return rows.lane_row(row)
+
+        return await self._threads.browse(work)
+
+    async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
+        """Hide an application and its endpoints; returns these."""
+
+        def work(session: Session) -> list[Endpoint]:
+            db = session.db
+            if not db.execute(SQL["delete_application"], (now, application)).fetchall():
+                raise NotFound("application", application)
+            documents = list(db.execute(SQL["add_endpoints"], (application,)))
+            gone = [
+                replace(rows.ENDPOINT.decode(text), standing=Standing.DELETED, updated_at=now)
+                for (text,) in documents
+            ]
+            for endpoint in gone:
+                save_endpoint(session, endpoint)
+            session.wake(endpoint.lane for endpoint in gone)
+            return sorted(gone, key=lambda endpoint: endpoint.id)
+
+        return await self._threads.write(work)
+
+    async def put_policy(self, version: str, document: str) -> None:
+        """Keep a policy document under its version."""
+        await self._put("put_policy", (version, document))
+
+    async def policy(self, version: str) -> str:
+        """The document of a version."""
+
+        def work(db: apsw.Connection) -> str:
+            document = db.execute(SQL["policy"], (version,)).get
+            if document is None:
+                raise NotFound("policy", version)
+            return str(document)
+
+        return await self._threads.browse(work)
+
+    async def _put(self, query: str, values: rows.Row) -> None:
+        await self._threads.write(lambda session: session.db.execute(SQL[query], values).fetchall())
+
+    async def _documents(
+        self, query: str, bounds: rows.Row, decoder: json.Decoder[Kept]
+    ) -> list[Kept]:
+        return await self._threads.browse(
+            lambda db: [decoder.decode(text) for (text,) in db.execute(SQL[query], bounds)]
+        )
+
+
+def _lane(session: Session, endpoint: Endpoint) -> int:
+    known = session.db.execute(SQL["endpoint_known"], (endpoint.id,)).fetchone()
+    if known is not None:
+        standing, lane = known
+        if standing == Standing.DELETED.value:
+            raise NotFound("endpoint", endpoint.id)
+        return int(lane)
+    ((lane,),) = list(session.db.execute(SQL["new_lane"], (shard_of(endpoint.application),)))
+    session.db.execute(SQL["new_lane_state"], (lane,))
+    return int(lane)

@@ -1,0 +1,38 @@
+"""Open a database file with the settings that durability and speed depend on."""
+
+from pathlib import Path
+
+import apsw
+
+BUSY_MS = 5_000
+CACHE_KB = 16_384
+CHECKPOINT_PAGES = 4_000
+WAL_KEPT_BYTES = 64 * 1024 * 1024
+STATEMENTS = 200
+"""How many prepared statements a connection keeps: more than this store has queries."""
+
+
+def connect(path: Path, *, create: bool = False) -> apsw.Connection:
+    """A connection for somebody who writes; only `create` makes a file that is not there."""
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    db = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS)
+    try:
+        db.set_busy_timeout(BUSY_MS)
+        db.pragma("journal_mode", "WAL")
+        db.pragma("synchronous", "FULL")
+        db.pragma("cache_size", -CACHE_KB)
+        db.pragma("temp_store", "MEMORY")
+        db.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+        # A log that a long read let grow is cut back once it was copied into the file.
+        db.pragma("journal_size_limit", WAL_KEPT_BYTES)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def connect_to_read(path: Path) -> apsw.Connection:
+    """A connection that sees a snapshot while it reads, and can change nothing."""
+    db = connect(path)
+    db.pragma("query_only", value=True)
+    return db

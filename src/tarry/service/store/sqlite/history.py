@@ -1,0 +1,123 @@
+"""Messages in this store, what became of them, and what people may ask for them."""
+
+from typing import Any  # parameters of queries are numbers and words
+
+import apsw
+
+from tarry.errors import NotFound
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Notice
+from tarry.service.model.message import Message
+from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.threads import Threads
+
+BEHIND_ALL = "\U0010ffff"
+"""Sorts behind every id."""
+
+
+class SqliteHistory:
+    """The part of `contract.Catalogue` about messages."""
+
+    _threads: Threads
+
+    async def message(self, application: str, known_as: str) -> Message:
+        """The message with this id or event id."""
+
+        def work(db: apsw.Connection) -> Message:
+            asked = {"application": application, "known_as": known_as}
+            row = db.execute(SQL["message"], asked).fetchone()
+            if row is None:
+                raise NotFound("message", known_as)
+            return rows.message(row)
+
+        return await self._threads.browse(work)
+
+    async def messages(
+        self, application: str, *, before: str | None = None, limit: int = 50
+    ) -> list[Message]:
+        """Messages, the newest first, before one."""
+        bounds = (application, BEHIND_ALL if before is None else before, limit)
+        return await self._threads.browse(
+            lambda db: [rows.message(row) for row in db.execute(SQL["messages"], bounds)]
+        )
+
+    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
+        """All deliveries of a message, by endpoint id."""
+        return await self._deliveries("deliveries", {"message": message})
+
+    async def undelivered(
+        self, application: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+        lane, seq = after
+        bounds = {"application": application, "lane": lane, "seq": seq, "limit": limit}
+        return await self._deliveries("undelivered", bounds)
+
+    async def attempts(self, message: str) -> list[Attempt]:
+        """All attempts of a message, by id."""
+        return await self._threads.browse(
+            lambda db: [rows.attempt(row) for row in db.execute(SQL["attempts"], (message,))]
+        )
+
+    async def attempts_to(
+        self, endpoint: str, *, before: str | None = None, limit: int = 50
+    ) -> list[Attempt]:
+        """Attempts made at an endpoint, the newest first, before one."""
+        bounds = (endpoint, BEHIND_ALL if before is None else before, limit)
+        return await self._threads.browse(
+            lambda db: [rows.attempt(row) for row in db.execute(SQL["attempts_to"], bounds)]
+        )
+
+    async def counts(self, lane: int) -> dict[State, int]:
+        """How many deliveries of a lane are in each state."""
+        return await self._threads.browse(
+            lambda db: {State(state): count for state, count in db.execute(SQL["counts"], (lane,))}
+        )
+
+    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
+        """What owners should hear of, by id, behind one."""
+        bounds = (after, limit)
+        return await self._threads.browse(
+            lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["notices"], bounds)]
+        )
+
+    async def cancel(self, application: str, message: str, *, now: float) -> int:
+        """End a message's live deliveries as CANCELLED; how many."""
+
+        def work(session: Session) -> int:
+            number = _number(session, application, message)
+            ended = list(session.db.execute(SQL["cancel"], (now, number)))
+            for (lane,) in ended:
+                session.db.execute(SQL["settle_ended"], (1, lane))
+            session.wake(lane for (lane,) in ended)
+            return len(ended)
+
+        return await self._threads.write(work)
+
+    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+        """Ask for one more attempt, first in line."""
+
+        def work(session: Session) -> None:
+            number = _number(session, endpoint.application, message)
+            session.db.execute(SQL["resend"], (endpoint.lane, resend, number))
+            session.wake([endpoint.lane])
+
+        await self._threads.write(work)
+
+    async def _deliveries(
+        self, query: str, bounds: dict[str, Any]
+    ) -> list[tuple[Endpoint, Delivery]]:
+        return await self._threads.browse(
+            lambda db: [rows.delivery_with_endpoint(row) for row in db.execute(SQL[query], bounds)]
+        )
+
+
+def _number(session: Session, application: str, message: str) -> int:
+    number = session.db.execute(SQL["message_number"], (message, application)).get
+    if number is None:
+        raise NotFound("message", message)
+    return int(number)

@@ -1,0 +1,112 @@
+"""Who owns which shards of a file's lanes, and which lanes are to be looked at.
+
+One process at a time has the dispatcher's role, by a lock of the operating system. Whoever gets the
+lock knows that the leases of any other process are over: nobody has to wait for that.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tarry.service.model.lane import Lease
+from tarry.service.store.contract import Nudge
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.rows import array
+from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.threads import Threads
+
+
+class SqliteLeases:
+    """The part of `contract.Queue` that shares the lanes out."""
+
+    _threads: Threads
+
+    async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
+        """Own shards that are free, or whose time is over."""
+        lock = self._threads.lock
+        lock.take(worker)
+
+        def work(session: Session) -> list[Lease]:
+            db, now = session.db, session.clock()
+            here = array(lock.workers)
+            db.execute(SQL["lease_end"], (here,))
+            db.execute(SQL["lease_forget"], (here,))
+            db.execute(SQL["alive"], (worker, now + length))
+            owned = db.execute(SQL["lease_owned"], (worker, now)).get
+            room = max(0, most - owned)
+            taken = db.execute(
+                SQL["lease"], {"worker": worker, "until": now + length, "now": now, "most": room}
+            )
+            leases = [Lease(shard, epoch, worker, bool(clean)) for shard, epoch, clean in taken]
+            return sorted(leases, key=lambda lease: lease.shard)
+
+        return await self._threads.write(work)
+
+    async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
+        """Own them for longer; returns those that are still owned."""
+
+        def work(session: Session) -> list[Lease]:
+            until = session.clock() + length
+            session.db.execute(SQL["alive"], (worker, until))
+            mine = [lease for lease in leases if lease.worker == worker]
+            held = session.held(mine)
+            session.db.executemany(SQL["renew"], ((until, shard) for shard in held))
+            return [lease for lease in mine if lease.shard in held]
+
+        return await self._threads.write(work)
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Give shards back, and with the last one the dispatcher's role."""
+
+        def work(session: Session) -> set[str]:
+            session.db.executemany(SQL["release"], ((shard,) for shard in session.held(leases)))
+            return {
+                worker for (worker,) in session.db.execute(SQL["release_left"], (session.clock(),))
+            }
+
+        left = await self._threads.write(work)
+        for worker in {lease.worker for lease in leases} - left:
+            self._threads.lock.leave(worker)
+
+    async def workers(self) -> int:
+        """How many workers are alive."""
+        now = self._threads.clock()
+        return await self._threads.read(lambda db: int(db.execute(SQL["workers"], (now,)).get))
+
+    async def clock(self) -> float:
+        """This machine's time: whoever opens the file is on it."""
+        return self._threads.clock()
+
+    async def awake(self, shards: Sequence[int]) -> list[int]:
+        """The lanes of these shards that are not at rest."""
+        asked = array(shards)
+        return await self._threads.read(
+            lambda db: [lane for (lane,) in db.execute(SQL["awake"], (asked,))]
+        )
+
+    async def woken(self, shards: Sequence[int]) -> list[int]:
+        """The lanes of these shards that were woken since this was asked last, each once."""
+        asked = (array(shards),)
+        # Mostly there is none: a look costs no commit.
+        if not await self._threads.read(lambda db: db.execute(SQL["woken_look"], asked).fetchone()):
+            return []
+        return await self._threads.write(
+            lambda session: sorted(lane for (lane,) in session.db.execute(SQL["woken"], asked))
+        )
+
+    def listen(self, nudge: Nudge) -> None:
+        """Call `nudge()` soon after a lane was woken."""
+        self._threads.listen(nudge)
+
+    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Let lanes rest that have nothing to send; those that do now."""
+        good = list(leases)
+
+        def work(session: Session) -> set[int]:
+            held = session.held(good)
+            return {
+                lane
+                for lane, added in lanes.items()
+                if session.shard(lane) in held
+                and session.db.execute(SQL["rest"], {"lane": lane, "added": added}).fetchall()
+            }
+
+        return await self._threads.write(work)

@@ -1,0 +1,169 @@
+"""How this store takes messages in: a whole batch by a handful of statements."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.session import Goal, Session, Tenant
+from tarry.service.store.sqlite.threads import Threads
+
+Answer = Accepted | Conflict | NotFound | BacklogFull
+
+
+class SqliteOutbox:
+    """See `contract.Outbox`."""
+
+    _threads: Threads
+
+    async def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
+        """Accept messages, one result each."""
+        if not messages:
+            return []
+        return await self._threads.write(lambda session: Adding(session).add(messages))
+
+    async def expunge(self, application: str, message: str) -> None:
+        """Forget a message's payload."""
+
+        def work(session: Session) -> None:
+            done = session.db.execute(SQL["expunge"], (message, application)).fetchall()
+            if not done:
+                raise NotFound("message", message)
+
+        await self._threads.write(work)
+
+
+class Fresh(Struct, frozen=True):
+    """A message that will be kept, its number, and where it goes."""
+
+    message: Message
+    number: int
+    goals: tuple[Goal, ...]
+
+
+class Adding:
+    """One call of `add`: first it is decided what to keep, then all of it is written."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._db = session.db
+        self._tenants: dict[str, Tenant | None] = {}
+        self._fresh: list[Fresh] = []
+        self._keys: dict[tuple[str, str], tuple[NewMessage, int]] = {}
+        self._events: set[tuple[str, str]] = set()
+        self._waiting: Counter[str] = Counter()
+        self._number = 0
+
+    def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
+        """Decide on each, in order, and keep what is accepted."""
+        self._number = self._db.execute(SQL["add_last"]).get
+        answers = [self._decide(new) for new in messages]
+        if self._fresh:
+            self._keep()
+        return answers
+
+    def _decide(self, new: NewMessage) -> Answer:
+        message = new.message
+        tenant = self._tenant(message.application)
+        if tenant is None:
+            return NotFound("application", message.application)
+        if new.key is not None and (known := self._known(new, new.key, tenant)) is not None:
+            return known
+        if message.event_id is not None and self._used(message, message.event_id):
+            return Conflict("message", message.event_id)
+        most = tenant.most_waiting
+        if most is not None and self._waiting[message.application] >= most:
+            return BacklogFull(message.application, most)
+        self._accept(new, tenant)
+        return Accepted(message)
+
+    def _tenant(self, application: str) -> Tenant | None:
+        if application not in self._tenants:
+            tenant = self._session.tenant(application)
+            if tenant is not None and tenant.most_waiting is not None:
+                waiting = self._db.execute(SQL["add_waiting"], (application,)).get
+                self._waiting[application] = int(waiting)
+            self._tenants[application] = tenant
+        return self._tenants[application]
+
+    def _known(self, new: NewMessage, key: str, tenant: Tenant) -> Accepted | Conflict | None:
+        earlier = self._keys.get((tenant.environment, key))
+        if earlier is not None:
+            fingerprint, first = earlier[0].fingerprint, earlier[0].message
+        else:
+            row = self._db.execute(SQL["add_key"], (tenant.environment, key)).fetchone()
+            if row is None:
+                return None
+            fingerprint = row[0]
+            (first,) = map(rows.message, self._db.execute(SQL["message_numbered"], row[1:]))
+        if fingerprint != new.fingerprint:
+            return Conflict("message", key)
+        return Accepted(first, repeated=True)
+
+    def _used(self, message: Message, event_id: str) -> bool:
+        event = (message.application, event_id)
+        return event in self._events or bool(self._db.execute(SQL["add_event"], event).fetchone())
+
+    def _accept(self, new: NewMessage, tenant: Tenant) -> None:
+        message = new.message
+        self._number += 1
+        goals = tenant.audience.goals(message)
+        self._fresh.append(Fresh(message, self._number, goals))
+        self._waiting[message.application] += sum(not skipped for _, skipped in goals)
+        if new.key is not None:
+            self._keys[tenant.environment, new.key] = (new, self._number)
+        if message.event_id is not None:
+            self._events.add((message.application, message.event_id))
+
+    def _keep(self) -> None:
+        self._db.executemany(
+            SQL["add_message"],
+            (rows.message_row(fresh.number, fresh.message) for fresh in self._fresh),
+        )
+        if self._keys:
+            self._db.executemany(
+                SQL["add_first"],
+                (
+                    (environment, key, number, new.fingerprint, new.message.accepted_at)
+                    for (environment, key), (new, number) in self._keys.items()
+                ),
+            )
+        last = self._number_lanes()
+        self._db.executemany(SQL["add_delivery"], self._deliveries(last))
+
+    def _number_lanes(self) -> dict[int, int]:
+        goals = Counter(goal for fresh in self._fresh for goal in fresh.goals)
+        live = Counter[int]()
+        skipped = Counter[int]()
+        for (lane, is_skipped), deliveries in goals.items():
+            (skipped if is_skipped else live)[lane] += deliveries
+        added = live + skipped
+        steps = ((deliveries, lane) for lane, deliveries in added.items())
+        lanes = list(self._db.executemany(SQL["add_to_lane"], steps))
+        if skipped:
+            ended = ((deliveries, lane) for lane, deliveries in skipped.items())
+            self._db.executemany(SQL["settle_ended"], ended)
+        self._session.wake(lane for lane, _, awake in lanes if not awake and live[lane])
+        return {lane: last - added[lane] for lane, last, _ in lanes}
+
+    def _deliveries(self, last: dict[int, int]) -> Iterator[rows.Row]:
+        for fresh in self._fresh:
+            at, due_at = fresh.message.accepted_at, fresh.message.deliver_at
+            if due_at is not None and due_at > at:
+                state, reason = State.WAITING.value, Reason.SCHEDULED.value
+            else:
+                state, reason, due_at = State.READY.value, Reason.NEW.value, None
+            for lane, skipped in fresh.goals:
+                last[lane] = seq = last[lane] + 1
+                if skipped:
+                    yield lane, seq, fresh.number, _SKIPPED, _WHY_SKIPPED, None, at, at
+                else:
+                    yield lane, seq, fresh.number, state, reason, due_at, at, None
+
+
+_SKIPPED, _WHY_SKIPPED = State.SKIPPED.value, Reason.SKIPPED.value

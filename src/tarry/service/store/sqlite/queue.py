@@ -1,0 +1,92 @@
+"""What this store gives a dispatcher to send."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
+
+import apsw
+
+from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
+from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.threads import Threads
+
+LARGEST = 2**63 - 1
+
+
+class SqliteQueue:
+    """The part of `contract.Queue` that reads lanes."""
+
+    _threads: Threads
+
+    async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
+        """These lanes; those that are gone are left out."""
+
+        def work(db: apsw.Connection) -> list[LaneRow]:
+            found = (db.execute(SQL["lanes"], (lane,)).fetchone() for lane in lanes)
+            return [rows.lane_row(row) for row in found if row is not None]
+
+        return await self._threads.read(work)
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        """What these lanes could send next."""
+        return await self._threads.read(lambda db: _fetch(db, wants, now, most_bytes))
+
+    async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
+        """Nothing: another copy of SQLite in the same process would break the file's locks."""
+        return 0
+
+    async def origin(self, origin: str) -> bytes:
+        """What was learned of an origin."""
+
+        def work(db: apsw.Connection) -> bytes:
+            row = db.execute(SQL["origin"], (origin,)).fetchone()
+            return b"" if row is None else row[0]
+
+        return await self._threads.read(work)
+
+    async def learn(self, origins: Mapping[str, bytes]) -> None:
+        """Keep what was learned of origins."""
+        learned = list(origins.items())
+        await self._threads.write(
+            lambda session: session.db.executemany(SQL["learn"], learned).fetchall()
+        )
+
+
+def _fetch(db: apsw.Connection, wants: Sequence[Want], now: float, most_bytes: int) -> Fetched:
+    fetched = Fetched([], {}, {})
+    room = most_bytes
+    for want in wants:
+        added = db.execute(SQL["fetch_added"], (want.lane,)).get
+        if added is None:
+            continue
+        fetched.added[want.lane] = added
+        if want.stream is Stream.WAITING:
+            due_at = db.execute(SQL["fetch_next"], (want.lane, now)).get
+            if due_at is not None:
+                fetched.next_due_at[want.lane] = due_at
+        first = True
+        for due in _stream(db, want, now):
+            room -= len(due.payload or b"")
+            if room <= 0 and not first:
+                break  # what is not read of the stream is not read from the disk either
+            first = False
+            fetched.due.append(due)
+    return fetched
+
+
+def _stream(db: apsw.Connection, want: Want, now: float) -> Iterator[Due]:
+    bounds: rows.Row
+    match want.stream:
+        case Stream.READY:
+            before = LARGEST if want.before is None else want.before
+            query, bounds = "fetch_ready", (want.lane, want.after, before, want.limit)
+        case Stream.WAITING:
+            query = "fetch_waiting"
+            bounds = (want.lane, want.due_after, want.after, now, want.limit)
+        case Stream.EARLY:
+            query, bounds = "fetch_early", (want.lane, want.due_after, want.after, want.limit)
+        case Stream.RESEND:
+            query, bounds = "fetch_resend", (want.lane, want.limit)
+        case _:
+            assert_never(want.stream)
+    return (rows.due(row, want.stream) for row in db.execute(SQL[query], bounds))

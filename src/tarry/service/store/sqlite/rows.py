@@ -1,0 +1,178 @@
+"""Rows of this database as values, and values as rows.
+
+The columns come in the order that the queries have them. What is looked at as a whole only
+(endpoints, applications, tasks, notices) is kept as a JSON document beside what is searched for.
+"""
+
+from collections.abc import Iterable
+from typing import Any  # a row's columns have no types before they are put into a value
+
+from msgspec import json
+
+from tarry.service.model.application import Application
+from tarry.service.model.attempt import Attempt, Trigger
+from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
+from tarry.service.model.message import Message
+from tarry.service.model.task import Task
+
+Row = tuple[Any, ...]
+
+APPLICATION = json.Decoder(Application)
+ENDPOINT = json.Decoder(Endpoint)
+KNOWN = json.Decoder(Known)
+NOTICE = json.Decoder(Notice)
+TASK = json.Decoder(Task)
+_WORDS = json.Decoder(tuple[str, ...])
+
+
+def document(value: Application | Endpoint | Known | Notice | Task) -> str:
+    """A value as it is kept as a whole."""
+    return json.encode(value).decode()
+
+
+def array(values: Iterable[int | str]) -> str:
+    """Values to be looked for, as one parameter."""
+    return json.encode(list(values)).decode()
+
+
+def words(text: str) -> tuple[str, ...]:
+    """A list of words that was kept as JSON."""
+    return () if text == "[]" else _WORDS.decode(text)
+
+
+def message(row: Row) -> Message:
+    """A message."""
+    known, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at = row
+    return Message(
+        id=known,
+        application=application,
+        event_type=event_type,
+        payload=payload,
+        event_id=event_id,
+        channels=words(channels),
+        tags=words(tags),
+        accepted_at=accepted_at,
+        deliver_at=deliver_at,
+    )
+
+
+def message_row(number: int, message: Message) -> Row:
+    """A message as it is inserted."""
+    return (
+        number,
+        message.id,
+        message.application,
+        message.event_type,
+        message.event_id,
+        array(message.channels) if message.channels else "[]",
+        array(message.tags) if message.tags else "[]",
+        message.accepted_at,
+        message.deliver_at,
+        message.payload,
+    )
+
+
+def delivery(row: Row) -> Delivery:
+    """A delivery, by its eleven columns."""
+    lane, seq, known, state, reason, attempts, tries, memory, due_at, accepted_at, ended_at = row
+    return Delivery(
+        lane=lane,
+        seq=seq,
+        message=known,
+        state=State(state),
+        reason=Reason(reason),
+        attempts=attempts,
+        tries=tries,
+        memory=memory,
+        due_at=due_at,
+        accepted_at=accepted_at,
+        ended_at=ended_at,
+    )
+
+
+def delivery_with_endpoint(row: Row) -> tuple[Endpoint, Delivery]:
+    """A delivery behind its endpoint's document."""
+    return ENDPOINT.decode(row[0]), delivery(row[1:])
+
+
+def due(row: Row, stream: Stream) -> Due:
+    """What may be sent."""
+    lane, seq, known, event_type, payload, accepted_at, due_at, tries, attempts, memory, resend = (
+        row
+    )
+    return Due(
+        lane=lane,
+        seq=seq,
+        stream=stream,
+        message=known,
+        event_type=event_type,
+        payload=payload,
+        accepted_at=accepted_at,
+        due_at=due_at,
+        tries=tries,
+        attempts=attempts,
+        memory=memory,
+        resend=resend,
+    )
+
+
+def attempt(row: Row) -> Attempt:
+    """An attempt."""
+    known, lane, made_for, number, at, took, url, status, kind, detail, body, *decided = row
+    trigger, counted, policy, now, draw, decision = decided
+    return Attempt(
+        id=known,
+        lane=lane,
+        message=made_for,
+        number=number,
+        at=at,
+        took=took,
+        url=url,
+        status=status,
+        kind=kind,
+        detail=detail,
+        body=body,
+        trigger=Trigger(trigger),
+        counted=bool(counted),
+        policy=policy,
+        now=now,
+        draw=draw,
+        decision=decision,
+    )
+
+
+def attempt_row(attempt: Attempt, message: int) -> Row:
+    """An attempt as it is inserted, with its message's number."""
+    return (
+        attempt.lane,
+        attempt.id,
+        message,
+        attempt.number,
+        attempt.at,
+        attempt.took,
+        attempt.url,
+        attempt.status,
+        attempt.kind,
+        attempt.detail,
+        attempt.body,
+        attempt.trigger.value,
+        attempt.counted,
+        attempt.policy,
+        attempt.now,
+        attempt.draw,
+        attempt.decision,
+    )
+
+
+def lane_row(row: Row) -> LaneRow:
+    """A lane with its endpoint and application."""
+    endpoint, application, known, added, ended = row
+    return LaneRow(
+        endpoint=ENDPOINT.decode(endpoint),
+        application=APPLICATION.decode(application),
+        known=Known() if known is None else KNOWN.decode(known),
+        added=added,
+        ended=ended,
+    )

@@ -1,0 +1,95 @@
+"""A database file's schema: whose file it is, how far it has come, and the steps forward."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from tarry.errors import SchemaMismatch, StoreError
+from tarry.service.store.migrate import Migration, Status, status, steps
+from tarry.service.store.sqlite.connection import connect
+from tarry.service.store.sqlite.faults import store_error
+
+APPLICATION_ID = int.from_bytes(b"tarr", "big")
+STEPS = steps(__package__)
+WANTED = len(STEPS)
+
+Answer = TypeVar("Answer")
+
+
+class SqliteMigrator:
+    """Looks at the schema of a file, and brings it up to date."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def status(self) -> Status:
+        """What is there, and what is to be done; a file that is not there has schema 0."""
+        if not self._path.exists():
+            return status(STEPS, 0)
+        return await asyncio.to_thread(on_file, self._path, look, create=False)
+
+    async def up(self) -> Status:
+        """Make all steps that are to be made; the file, if there is none."""
+        return await asyncio.to_thread(on_file, self._path, bring_up, create=True)
+
+
+def look(db: apsw.Connection) -> Status:
+    """How far the schema has come; StoreError if the file belongs to another program."""
+    found = int(db.pragma("user_version"))
+    if db.pragma("application_id") != APPLICATION_ID and db.pragma("schema_version") != 0:
+        raise StoreError(
+            f"{db.filename} is the database of another program: name another file for tarry"
+        )
+    return status(STEPS, found)
+
+
+def bring_up(db: apsw.Connection) -> Status:
+    """Make the steps that are to be made, each in one transaction; what was found before."""
+    before = look(db)
+    for step in before.pending:
+        _make(db, step)
+    return before
+
+
+def require(db: apsw.Connection) -> None:
+    """Refuse a schema that is not the one this tarry works with."""
+    found = look(db)
+    if found.pending:
+        raise SchemaMismatch(found.found, found.wanted)
+
+
+def on_file(path: Path, work: Callable[[apsw.Connection], Answer], *, create: bool) -> Answer:
+    """Do something on a connection of its own, and say plainly why it cannot be done."""
+    check_folder(path)
+    try:
+        db = connect(path, create=create)
+        try:
+            return work(db)
+        finally:
+            db.close()
+    except apsw.Error as error:
+        told = store_error(error, path)
+        raise told from error
+
+
+def check_folder(path: Path) -> None:
+    """SQLite would only say "unable to open": say what is the matter with the folder."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: name a file in it for the database")
+    if not path.parent.is_dir():
+        raise StoreError(f"{path} cannot be opened: the folder {path.parent} does not exist")
+
+
+def _make(db: apsw.Connection, step: Migration) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        # Somebody else may have made it while this one waited for the lock.
+        if int(db.pragma("user_version")) < step.number:
+            db.execute(step.sql)
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise

@@ -1,0 +1,116 @@
+"""A writing connection, with what is remembered of its database between transactions.
+
+What is remembered is what cannot change (a lane's shard) or is looked up by a version that is read
+in the same transaction (an application's endpoints). A rollback forgets it all: it may have been
+read from changes that were never made.
+"""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import apsw
+from msgspec import Struct
+
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Lease
+from tarry.service.model.message import Message
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.rows import ENDPOINT
+
+MOST_REMEMBERED = 10_000
+
+Goal = tuple[int, bool]
+"""A lane that a message goes to, and whether it is skipped because the endpoint is disabled."""
+
+
+class Audience:
+    """An application's endpoints at one version, and which of them want which messages."""
+
+    def __init__(self, version: int, endpoints: tuple[Endpoint, ...]) -> None:
+        self.version = version
+        self._endpoints = endpoints
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[Goal, ...]] = {}
+
+    def goals(self, message: Message) -> tuple[Goal, ...]:
+        """Where a message goes."""
+        kind = (message.event_type, message.channels)
+        goals = self._known.get(kind)
+        if goals is None:
+            goals = tuple(
+                (endpoint.lane, endpoint.standing is Standing.DISABLED)
+                for endpoint in self._endpoints
+                if endpoint.wants(*kind)
+            )
+            if len(self._known) >= MOST_REMEMBERED:
+                self._known.clear()
+            self._known[kind] = goals
+        return goals
+
+
+class Tenant(Struct, frozen=True):
+    """What adding needs to know of an application."""
+
+    environment: str
+    most_waiting: int | None
+    audience: Audience
+
+
+class Session:
+    """What a piece of work inside a transaction gets."""
+
+    def __init__(self, db: apsw.Connection, path: Path, clock: Callable[[], float]) -> None:
+        self.db = db
+        self.path = path
+        self.clock = clock
+        self.woke = False
+        self._audiences: dict[str, Audience] = {}
+        self._shards: dict[int, int] = {}
+
+    def forget(self) -> None:
+        """A transaction was rolled back."""
+        self._audiences.clear()
+        self._shards.clear()
+
+    def tenant(self, application: str) -> Tenant | None:
+        """The application, as it is in this transaction; None if there is none."""
+        row = self.db.execute(SQL["add_application"], (application,)).fetchone()
+        if row is None:
+            return None
+        environment, most_waiting, version = row
+        audience = self._audiences.get(application)
+        if audience is None or audience.version != version:
+            documents = self.db.execute(SQL["add_endpoints"], (application,))
+            audience = Audience(version, tuple(ENDPOINT.decode(text) for (text,) in documents))
+            if len(self._audiences) >= MOST_REMEMBERED:
+                self._audiences.clear()
+            self._audiences[application] = audience
+        return Tenant(environment, most_waiting, audience)
+
+    def shard(self, lane: int) -> int | None:
+        """The shard of a lane; None if there is no such lane."""
+        shard = self._shards.get(lane)
+        if shard is None:
+            shard = self.db.execute(SQL["shard_of_lane"], (lane,)).get
+            if shard is not None:
+                if len(self._shards) >= MOST_REMEMBERED:
+                    self._shards.clear()
+                self._shards[lane] = shard
+        return shard
+
+    def held(self, leases: Iterable[Lease]) -> set[int]:
+        """The shards of those leases that are still good."""
+        now = self.clock()
+        return {
+            lease.shard
+            for lease in leases
+            if self.db.execute(
+                SQL["held"], (lease.shard, lease.epoch, lease.worker, now)
+            ).fetchone()
+        }
+
+    def wake(self, lanes: Iterable[int]) -> None:
+        """Have the owners of lanes look at them."""
+        for lane in lanes:
+            self.db.execute(SQL["wake"], (lane,))
+            self.db.execute(SQL["wake_owner"], (lane,))
+            self.woke = True

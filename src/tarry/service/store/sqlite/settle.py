@@ -1,0 +1,128 @@
+"""How this store writes down what became of deliveries and lanes."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from tarry.service.model.attempt import Attempt, Resent, Settlement
+from tarry.service.model.delivery import LIVE, State
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Lease
+from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.endpoints import save_endpoint
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.threads import Threads
+
+
+class SqliteSettling:
+    """The part of `contract.Queue` that changes deliveries."""
+
+    _threads: Threads
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Iterable[Lease],
+    ) -> list[bool]:
+        """Write down what became of deliveries and lanes."""
+        leases = list(leases)
+
+        def work(session: Session) -> list[bool]:
+            held = session.held(leases)
+            made = _settle(session, settlements, held)
+            for change in changes:
+                if session.shard(change.lane) in held:
+                    _change(session, change)
+            return made
+
+        return await self._threads.write(work)
+
+    async def expire(
+        self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
+    ) -> int:
+        """End live deliveries that are too old."""
+        bounds = {"lane": lane, "accepted_before": accepted_before, "now": now, "limit": limit}
+
+        def work(session: Session) -> int:
+            if session.shard(lane) not in session.held([lease]):
+                return 0
+            session.db.execute(SQL["expire"], bounds)
+            expired = session.db.changes()
+            session.db.execute(SQL["settle_ended"], (expired, lane))
+            return expired
+
+        return await self._threads.write(work)
+
+
+def _settle(
+    session: Session, settlements: Sequence[Settlement | Resent], held: set[int]
+) -> list[bool]:
+    made = [False] * len(settlements)
+    attempts: list[tuple[Attempt, int]] = []
+    steps = (
+        _step(place, settlement)
+        for place, settlement in enumerate(settlements)
+        if isinstance(settlement, Settlement) and session.shard(settlement.lane) in held
+    )
+    ended = Counter[int]()
+    for place, message in session.db.executemany(SQL["settle"], steps):
+        made[place] = True
+        settlement = settlements[place]
+        if isinstance(settlement, Settlement) and settlement.state not in LIVE:
+            ended[settlement.lane] += 1
+        if settlement.attempt is not None:
+            attempts.append((settlement.attempt, message))
+    for place, settlement in enumerate(settlements):
+        if isinstance(settlement, Resent) and session.shard(settlement.lane) in held:
+            asked = (settlement.lane, settlement.resend)
+            for (message,) in list(session.db.execute(SQL["settle_resent"], asked)):
+                made[place] = True
+                attempts.append((settlement.attempt, message))
+    session.db.executemany(
+        SQL["settle_attempt"], (rows.attempt_row(attempt, message) for attempt, message in attempts)
+    )
+    session.db.executemany(
+        SQL["settle_ended"], ((deliveries, lane) for lane, deliveries in ended.items())
+    )
+    return made
+
+
+def _step(place: int, settlement: Settlement) -> rows.Row:
+    due_at = settlement.due_at
+    if due_at is None and settlement.state is State.WAITING:
+        due_at = 0.0  # it waits for no time at all: it is due
+    return (
+        settlement.state.value,
+        settlement.reason.value,
+        settlement.attempts,
+        settlement.attempt is not None,
+        due_at,
+        settlement.memory,
+        settlement.ended_at,
+        settlement.lane,
+        settlement.seq,
+        settlement.tries,
+        place,
+    )
+
+
+def _change(session: Session, change: Change) -> None:
+    db = session.db
+    if change.known is not None:
+        db.execute(SQL["settle_known"], (rows.document(change.known), change.lane))
+    if change.standing is not None:
+        endpoint = rows.ENDPOINT.decode(db.execute(SQL["settle_endpoint"], (change.lane,)).get)
+        if endpoint.standing is not Standing.DELETED:
+            save_endpoint(session, _stands(endpoint, change.standing, change.at))
+    for notice in change.notices:
+        db.execute(SQL["settle_notice"], (notice.id, notice.at, rows.document(notice)))
+
+
+def _stands(endpoint: Endpoint, standing: Standing, at: float) -> Endpoint:
+    parked = endpoint.parked
+    if standing is Standing.PARKED and all(until is not None for _, until in parked):
+        parked = (*parked, (at, None))
+    return replace(endpoint, standing=standing, parked=parked, updated_at=at)

@@ -1,0 +1,110 @@
+-- Who gets messages, and by which rules.
+
+-- name: environments
+-- Every environment.
+SELECT id FROM environment ORDER BY id;
+
+-- name: put_environment
+-- Make an environment, or change its policy.
+INSERT INTO environment (id, policy) VALUES (:environment, :policy)
+    ON CONFLICT (id) DO UPDATE SET policy = excluded.policy;
+
+-- name: environment_policy
+-- An environment's policy document.
+SELECT policy FROM environment WHERE id = :environment;
+
+-- name: put_application
+-- Add or change an application; a hidden one stays as it is.
+INSERT INTO application (id, environment, uid, most_waiting, version, document)
+VALUES (:id, :environment, :uid, :most_waiting, 1, :document)
+    ON CONFLICT (id) DO UPDATE
+   SET environment = excluded.environment, uid = excluded.uid, version = version + 1,
+       most_waiting = excluded.most_waiting, document = excluded.document
+ WHERE deleted_at IS NULL
+RETURNING id;
+
+-- name: touch_application
+-- One of an application's endpoints changed: whoever remembers them must look again.
+UPDATE application SET version = version + 1 WHERE id = :application;
+
+-- name: application
+-- The application with an id or, if there is none, a uid.
+SELECT document
+  FROM application
+ WHERE environment = :environment AND deleted_at IS NULL AND id = :known_as
+ UNION ALL
+SELECT document
+  FROM application
+ WHERE environment = :environment AND deleted_at IS NULL AND uid = :known_as
+ LIMIT 1;
+
+-- name: applications
+-- Applications by id, behind one.
+SELECT document
+  FROM application
+ WHERE environment = :environment AND id > :after AND deleted_at IS NULL
+ ORDER BY id
+ LIMIT :limit;
+
+-- name: application_exists
+-- Whether there is an application that is not hidden.
+SELECT 1 FROM application WHERE id = :application AND deleted_at IS NULL;
+
+-- name: application_lanes
+-- The lanes of an application.
+SELECT lane FROM endpoint WHERE application = :application ORDER BY lane;
+
+-- name: delete_application
+-- Hide an application.
+UPDATE application
+   SET deleted_at = :now, version = version + 1
+ WHERE id = :application AND deleted_at IS NULL
+RETURNING id;
+
+-- name: endpoint_known
+-- How an endpoint stands, and its lane.
+SELECT standing, lane FROM endpoint WHERE id = :endpoint;
+
+-- name: new_lane
+-- Make a lane, awake.
+INSERT INTO lane (shard) VALUES (:shard) RETURNING number;
+
+-- name: new_lane_state
+-- What will be known of a new lane.
+INSERT INTO lane_state (lane) VALUES (:lane);
+
+-- name: put_endpoint
+-- Add or change an endpoint.
+INSERT INTO endpoint (id, application, uid, lane, standing, sealed, document)
+VALUES (:id, :application, :uid, :lane, :standing, :sealed, :document)
+    ON CONFLICT (id) DO UPDATE
+   SET application = excluded.application, uid = excluded.uid, standing = excluded.standing,
+       sealed = excluded.sealed, document = excluded.document;
+
+-- name: endpoint
+-- The endpoint with an id or, if there is none, a uid.
+SELECT document
+  FROM endpoint
+ WHERE application = :application AND standing <> 'deleted' AND id = :known_as
+ UNION ALL
+SELECT document
+  FROM endpoint
+ WHERE application = :application AND standing <> 'deleted' AND uid = :known_as
+ LIMIT 1;
+
+-- name: endpoints
+-- Endpoints by id, behind one.
+SELECT document
+  FROM endpoint
+ WHERE application = :application AND id > :after AND standing <> 'deleted'
+ ORDER BY id
+ LIMIT :limit;
+
+-- name: put_policy
+-- Keep a policy document under its version.
+INSERT INTO policy (version, document) VALUES (:version, :document)
+    ON CONFLICT (version) DO UPDATE SET document = excluded.document;
+
+-- name: policy
+-- The policy document of a version.
+SELECT document FROM policy WHERE version = :version;

@@ -1,0 +1,96 @@
+-- Messages, and what became of them.
+
+-- name: message
+-- The message with an id or, if there is none, an event id.
+SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at
+  FROM message
+ WHERE id = :known_as AND application = :application
+ UNION ALL
+SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at
+  FROM message
+ WHERE application = :application AND event_id = :known_as
+ LIMIT 1;
+
+-- name: message_numbered
+-- The message with a number.
+SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at
+  FROM message
+ WHERE number = :number;
+
+-- name: message_number
+-- The number of an application's message.
+SELECT number FROM message WHERE id = :message AND application = :application;
+
+-- name: messages
+-- The newest messages of an application before one.
+SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at
+  FROM message
+ WHERE application = :application AND id < :before
+ ORDER BY id DESC
+ LIMIT :limit;
+
+-- name: deliveries
+-- All deliveries of a message, with their endpoints.
+SELECT endpoint.document, delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason,
+       delivery.attempts, delivery.tries, delivery.memory, delivery.due_at, delivery.accepted_at,
+       delivery.ended_at
+  FROM message
+  JOIN delivery ON delivery.message = message.number
+  JOIN endpoint ON endpoint.lane = delivery.lane
+ WHERE message.id = :message
+ ORDER BY endpoint.id;
+
+-- name: undelivered
+-- Deliveries of an application that are live or failed, by lane and sequence, behind one.
+SELECT endpoint.document, delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason,
+       delivery.attempts, delivery.tries, delivery.memory, delivery.due_at, delivery.accepted_at,
+       delivery.ended_at
+  FROM endpoint INDEXED BY endpoint_lane
+ CROSS JOIN delivery INDEXED BY delivery_undelivered ON delivery.lane = endpoint.lane
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE endpoint.application = :application AND endpoint.lane >= :lane
+   AND delivery.state IN ('ready', 'waiting', 'failed')
+   AND delivery.seq > iif(endpoint.lane = :lane, :seq, 0)
+ ORDER BY endpoint.lane, delivery.seq
+ LIMIT :limit;
+
+-- name: attempts
+-- All attempts of a message.
+SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
+       attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
+       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
+  FROM message
+  JOIN attempt ON attempt.message = message.number
+ WHERE message.id = :message
+ ORDER BY attempt.id;
+
+-- name: attempts_to
+-- The newest attempts made at an endpoint, before one.
+SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
+       attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
+       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
+  FROM endpoint
+  JOIN attempt ON attempt.lane = endpoint.lane
+  JOIN message ON message.number = attempt.message
+ WHERE endpoint.id = :endpoint AND attempt.id < :before
+ ORDER BY attempt.id DESC
+ LIMIT :limit;
+
+-- name: counts
+-- How many deliveries of a lane are in each state.
+SELECT state, count(*) FROM delivery WHERE lane = :lane GROUP BY state;
+
+-- name: notices
+-- What owners should hear of, behind one.
+SELECT document FROM notice WHERE id > :after ORDER BY id LIMIT :limit;
+
+-- name: cancel
+-- End a message's live deliveries.
+UPDATE delivery
+   SET state = 'cancelled', reason = 'cancelled', due_at = NULL, ended_at = :now
+ WHERE message = :message AND state IN ('ready', 'waiting')
+RETURNING lane;
+
+-- name: resend
+-- Ask for one more attempt.
+INSERT OR REPLACE INTO resend (lane, id, message) VALUES (:lane, :resend, :message);

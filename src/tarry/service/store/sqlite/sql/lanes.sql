@@ -1,0 +1,120 @@
+-- Who owns which lanes, and which are to be looked at.
+
+-- name: lease_owned
+-- How many shards a worker owns.
+SELECT count(*) FROM shard WHERE worker = :worker AND until > :now;
+
+-- name: lease
+-- Own shards that are free or whose time is over, each under a new epoch.
+UPDATE shard
+   SET epoch = epoch + 1, clean = worker IS NULL, worker = :worker, until = :until
+ WHERE number IN (SELECT number FROM shard WHERE until <= :now ORDER BY number LIMIT :most)
+RETURNING number, epoch, clean;
+
+-- name: lease_end
+-- End the leases of workers in other processes: they had the lock, and have it no longer.
+UPDATE shard SET until = 0 WHERE until > 0 AND worker NOT IN (SELECT value FROM json_each(:here));
+
+-- name: lease_forget
+-- Workers in other processes are alive no longer.
+DELETE FROM worker WHERE id NOT IN (SELECT value FROM json_each(:here));
+
+-- name: alive
+-- A worker counts as alive for a while.
+INSERT INTO worker (id, until) VALUES (:worker, :until)
+    ON CONFLICT (id) DO UPDATE SET until = excluded.until;
+
+-- name: held
+-- Whether a lease is still good.
+SELECT 1
+  FROM shard
+ WHERE number = :shard AND epoch = :epoch AND worker = :worker AND until > :now;
+
+-- name: renew
+-- Own a shard for longer.
+UPDATE shard SET until = :until WHERE number = :shard;
+
+-- name: release
+-- Give a shard back.
+UPDATE shard SET worker = NULL, until = 0 WHERE number = :shard;
+
+-- name: release_left
+-- Who still owns a shard.
+SELECT DISTINCT worker FROM shard WHERE until > :now;
+
+-- name: workers
+-- How many workers are alive.
+SELECT count(*) FROM worker WHERE until > :now;
+
+-- name: awake
+-- The lanes of shards that are not at rest.
+SELECT lane.number
+  FROM json_each(:shards) AS asked
+  JOIN lane ON lane.shard = asked.value AND lane.awake;
+
+-- name: woken_any
+-- Whether any lane was woken.
+SELECT 1 FROM wake LIMIT 1;
+
+-- name: woken_look
+-- Whether a lane of these shards was woken.
+SELECT 1 FROM wake WHERE shard IN (SELECT value FROM json_each(:shards)) LIMIT 1;
+
+-- name: woken
+-- The lanes of shards that were woken since this was asked last.
+DELETE FROM wake
+ WHERE shard IN (SELECT value FROM json_each(:shards))
+RETURNING lane;
+
+-- name: wake
+-- A lane is not at rest any more.
+UPDATE lane SET awake = 1 WHERE number = :lane AND NOT awake;
+
+-- name: lane_awake
+-- Whether a lane is awake.
+SELECT awake FROM lane WHERE number = :lane;
+
+-- name: wake_owner
+-- Let a lane's owner hear of it.
+INSERT OR IGNORE INTO wake (shard, lane) SELECT shard, number FROM lane WHERE number = :lane;
+
+-- name: shard_of_lane
+-- Where a lane belongs.
+SELECT shard FROM lane WHERE number = :lane;
+
+-- name: rest
+-- Let a lane rest that has nothing live, no resend, and to which no more came than was known.
+UPDATE lane
+   SET awake = 0
+ WHERE number = :lane
+   AND added <= :added
+   AND added = (SELECT ended FROM lane_state WHERE lane = :lane)
+   AND NOT EXISTS (SELECT 1 FROM resend WHERE lane = :lane)
+RETURNING number;
+
+-- name: lanes
+-- A lane with its endpoint and application.
+SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended
+  FROM endpoint
+  JOIN application ON application.id = endpoint.application
+  JOIN lane ON lane.number = endpoint.lane
+  JOIN lane_state ON lane_state.lane = endpoint.lane
+ WHERE endpoint.lane = :lane;
+
+-- name: lane
+-- An endpoint's lane.
+SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended
+  FROM endpoint
+  JOIN application ON application.id = endpoint.application
+  JOIN lane ON lane.number = endpoint.lane
+  JOIN lane_state ON lane_state.lane = endpoint.lane
+ WHERE endpoint.id = :endpoint AND endpoint.application = :application;
+
+-- name: origin
+-- What was learned of an origin.
+SELECT known FROM origin WHERE origin = :origin;
+
+-- name: learn
+-- Keep what was learned of an origin.
+INSERT INTO origin (origin, known) VALUES (:origin, :known)
+    ON CONFLICT (origin) DO UPDATE SET known = excluded.known;

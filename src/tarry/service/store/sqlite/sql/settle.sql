@@ -1,0 +1,58 @@
+-- What becomes of deliveries and lanes.
+
+-- name: settle
+-- Write down what became of a delivery; the number of tries is the fence.
+UPDATE delivery
+   SET state = ?, reason = ?, attempts = ?, tries = tries + ?, due_at = ?, memory = ?, ended_at = ?
+ WHERE lane = ? AND seq = ? AND tries = ? AND state IN ('ready', 'waiting')
+RETURNING ?, message;
+
+-- name: settle_resent
+-- What somebody asked for was sent.
+DELETE FROM resend WHERE lane = :lane AND id = :resend RETURNING message;
+
+-- name: settle_attempt
+-- Keep an attempt.
+INSERT INTO attempt (lane, id, message, number, at, took, url, status, kind, detail, body,
+                     "trigger", counted, policy, now, draw, decision)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: settle_ended
+-- Count what ended in a lane, or came back to life.
+UPDATE lane_state SET ended = ended + :deliveries WHERE lane = :lane;
+
+-- name: settle_known
+-- Keep what a lane has learned.
+UPDATE lane_state SET known = :known WHERE lane = :lane;
+
+-- name: settle_endpoint
+-- The endpoint of a lane.
+SELECT document FROM endpoint WHERE lane = :lane;
+
+-- name: settle_notice
+-- Keep what an owner should hear of.
+INSERT OR REPLACE INTO notice (id, at, document) VALUES (:id, :at, :document);
+
+-- name: expire
+-- End what is too old, the oldest first. What is scheduled counts only once it is due.
+UPDATE delivery
+   SET state = 'failed', reason = 'too old', due_at = NULL, ended_at = :now
+ WHERE lane = :lane AND seq IN (
+    SELECT seq FROM (
+        SELECT * FROM (
+            SELECT accepted_at, seq
+              FROM delivery
+             WHERE lane = :lane AND state IN ('ready', 'waiting') AND reason <> 'scheduled'
+               AND accepted_at < :accepted_before
+             ORDER BY accepted_at, seq
+             LIMIT :limit
+        )
+        UNION ALL
+        SELECT accepted_at, seq
+          FROM delivery
+         WHERE lane = :lane AND state = 'waiting' AND due_at <= :now
+           AND reason = 'scheduled' AND accepted_at < :accepted_before
+    )
+    ORDER BY accepted_at, seq
+    LIMIT :limit
+ );

@@ -1,0 +1,74 @@
+-- Long work on a lane's deliveries.
+
+-- name: put_task
+-- Keep a task, or how far it came.
+INSERT INTO task (id, application, shard, created_at, finished_at, document)
+VALUES (:id, :application, :shard, :created_at, :finished_at, :document)
+    ON CONFLICT (id) DO UPDATE
+   SET finished_at = excluded.finished_at, document = excluded.document;
+
+-- name: get_task
+-- A task by id.
+SELECT document FROM task WHERE id = :task;
+
+-- name: tasks
+-- An application's tasks, the newest first.
+SELECT document FROM task WHERE application = :application ORDER BY created_at DESC, id DESC;
+
+-- name: task
+-- The oldest task of a shard that is not finished.
+SELECT created_at, id, document
+  FROM task
+ WHERE shard = :shard AND finished_at IS NULL
+ ORDER BY created_at, id
+ LIMIT 1;
+
+-- name: advance_failed
+-- What failed in a lane, behind one, of messages accepted in a span of time.
+SELECT delivery.seq
+  FROM delivery INDEXED BY delivery_failed
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.state = 'failed' AND delivery.seq > :after
+   AND message.accepted_at >= :since AND message.accepted_at < :until
+ ORDER BY delivery.seq
+ LIMIT :limit;
+
+-- name: advance_live
+-- What is live in a lane, behind one, of messages accepted in a span of time.
+SELECT delivery.seq
+  FROM delivery INDEXED BY delivery_undelivered
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.state IN ('ready', 'waiting', 'failed')
+   AND delivery.state <> 'failed' AND delivery.seq > :after
+   AND message.accepted_at >= :since AND message.accepted_at < :until
+ ORDER BY delivery.seq
+ LIMIT :limit;
+
+-- name: advance_messages
+-- An application's messages behind one, each with its delivery in a lane if it has any.
+SELECT message.id, message.number, message.event_type, message.channels,
+       message.accepted_at >= :since AND message.accepted_at < :until,
+       delivery.seq, delivery.state
+  FROM message INDEXED BY message_application
+  LEFT JOIN delivery INDEXED BY delivery_message
+    ON delivery.message = message.number AND delivery.lane = :lane
+ WHERE message.application = :application AND message.id > :after
+ ORDER BY message.id
+ LIMIT :limit;
+
+-- name: advance_again
+-- Make a delivery ready again, as if it were new.
+UPDATE delivery
+   SET state = 'ready', reason = 'replayed', attempts = 0, memory = NULL, due_at = NULL,
+       accepted_at = :now, ended_at = NULL
+ WHERE lane = :lane AND seq = :seq;
+
+-- name: advance_discard
+-- End a delivery whose endpoint is no more.
+UPDATE delivery
+   SET state = 'discarded', reason = 'endpoint deleted', due_at = NULL, ended_at = :now
+ WHERE lane = :lane AND seq = :seq;
+
+-- name: advance_resends
+-- Nobody will be sent anything again.
+DELETE FROM resend WHERE lane = :lane;

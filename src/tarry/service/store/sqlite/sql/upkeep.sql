@@ -1,0 +1,73 @@
+-- What keeps the database in shape. What is to go is looked for by a reader, then removed by the
+-- writer if it may still go: a long look holds up nobody.
+
+-- name: sweep_messages
+-- Messages accepted before a time of which nothing is still to be sent.
+SELECT number
+  FROM message
+ WHERE accepted_at < :before
+   AND NOT EXISTS (SELECT 1 FROM delivery
+                    WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
+   AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+ ORDER BY accepted_at
+ LIMIT :limit;
+
+-- name: sweep_payloads
+-- The same, of those that still have their payload.
+SELECT number
+  FROM message
+ WHERE accepted_at < :before AND payload IS NOT NULL
+   AND NOT EXISTS (SELECT 1 FROM delivery
+                    WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
+   AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+ ORDER BY accepted_at
+ LIMIT :limit;
+
+-- name: sweep_over
+-- Whether nothing of a message is still to be sent.
+SELECT NOT EXISTS (SELECT 1 FROM delivery
+                    WHERE delivery.message = :message AND state IN ('ready', 'waiting'))
+   AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = :message);
+
+-- name: sweep_message
+-- Forget a message.
+DELETE FROM message WHERE number = :message;
+
+-- name: sweep_deliveries
+-- Forget a message's deliveries.
+DELETE FROM delivery WHERE message = :message;
+
+-- name: sweep_attempts
+-- Forget a message's attempts.
+DELETE FROM attempt WHERE message = :message;
+
+-- name: sweep_key
+-- Forget a message's idempotency key.
+DELETE FROM key WHERE message = :message;
+
+-- name: sweep_payload
+-- Forget a message's payload.
+UPDATE message SET payload = NULL WHERE number = :message AND payload IS NOT NULL;
+
+-- name: sweep_keys
+-- Forget idempotency keys of messages accepted before a time.
+DELETE FROM key
+ WHERE (environment, key) IN (SELECT environment, key FROM key INDEXED BY key_accepted
+                               WHERE accepted_at < :before ORDER BY accepted_at LIMIT :limit);
+
+-- name: sweep_notices
+-- Forget what owners should have heard of before a time.
+DELETE FROM notice
+ WHERE id IN (SELECT id FROM notice WHERE at < :before ORDER BY at LIMIT :limit);
+
+-- name: sealed
+-- Endpoints with something sealed, behind one.
+SELECT document
+  FROM endpoint INDEXED BY endpoint_sealed
+ WHERE sealed AND id > :after AND standing <> 'deleted'
+ ORDER BY id
+ LIMIT :limit;
+
+-- name: check
+-- Write something: it must reach the disk.
+UPDATE checkup SET times = times + 1;

@@ -1,0 +1,46 @@
+"""The store in an SQLite file, put together."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tarry.service.store.sqlite import schema
+from tarry.service.store.sqlite.catalogue import SqliteCatalogue
+from tarry.service.store.sqlite.history import SqliteHistory
+from tarry.service.store.sqlite.leases import SqliteLeases
+from tarry.service.store.sqlite.outbox import SqliteOutbox
+from tarry.service.store.sqlite.queue import SqliteQueue
+from tarry.service.store.sqlite.settle import SqliteSettling
+from tarry.service.store.sqlite.tasks import SqliteTasks
+from tarry.service.store.sqlite.threads import Threads
+from tarry.service.store.sqlite.upkeep import SqliteUpkeep
+
+
+class SqliteStore(
+    SqliteOutbox,
+    SqliteLeases,
+    SqliteQueue,
+    SqliteSettling,
+    SqliteTasks,
+    SqliteCatalogue,
+    SqliteHistory,
+    SqliteUpkeep,
+):
+    """Keeps everything in a file, whose schema must be the right one: see `open_sqlite`."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+        self._threads = Threads(path.absolute(), clock)
+
+
+async def open_sqlite(
+    path: Path, *, migrate: bool = True, clock: Callable[[], float] = time.time
+) -> SqliteStore:
+    """Open a database file, making it or bringing it up to date if `migrate`.
+
+    Otherwise a schema that is not the right one is a SchemaMismatch. StoreError says in words why a
+    file cannot be used. `clock` is the time that leases go by.
+    """
+    work = schema.bring_up if migrate else schema.require
+    await asyncio.to_thread(schema.on_file, path, work, create=migrate)
+    return SqliteStore(path, clock)

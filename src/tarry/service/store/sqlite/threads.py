@@ -1,0 +1,56 @@
+"""The threads of a store on a file: one writes, one reads for the dispatcher, one for all others.
+
+A long look at the catalogue holds up no delivery, and neither waits for a commit.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import apsw
+
+from tarry.service.store.sqlite.connection import connect
+from tarry.service.store.sqlite.lock import DispatcherLock
+from tarry.service.store.sqlite.nudges import Nudges
+from tarry.service.store.sqlite.reader import Reader
+from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.writer import Writer
+
+Answer = TypeVar("Answer")
+
+
+class Threads:
+    """What all parts of the store have in common."""
+
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+        self.path = path
+        self.clock = clock
+        self.lock = DispatcherLock(path)
+        self.nudges = Nudges()
+        self._writer = Writer(lambda: Session(connect(path), path, clock), self.nudges)
+        self._reader = Reader(path, "tarry-reader")
+        self._browser = Reader(path, "tarry-browser")
+
+    async def write(self, work: Callable[[Session], Answer]) -> Answer:
+        """Do something in a transaction that is on disk when this returns."""
+        return await self._writer.do(work)
+
+    async def read(self, work: Callable[[apsw.Connection], Answer]) -> Answer:
+        """Read from a snapshot, for the dispatcher."""
+        return await self._reader.do(work)
+
+    async def browse(self, work: Callable[[apsw.Connection], Answer]) -> Answer:
+        """Read from a snapshot, for people and programs that look around."""
+        return await self._browser.do(work)
+
+    def listen(self, nudge: Callable[[], None]) -> None:
+        """Call `nudge` when a lane was woken, here or by another process."""
+        self.nudges.add(nudge)
+        self._reader.watch(self.nudges)
+
+    async def close(self) -> None:
+        """End the threads, the one that writes last, and give the dispatcher's role back."""
+        await self._browser.close()
+        await self._reader.close()
+        await self._writer.close()
+        self.lock.give_back()

@@ -1,0 +1,79 @@
+"""What keeps this store in shape."""
+
+import asyncio
+from pathlib import Path
+
+import apsw
+
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.store.contract import Retention
+from tarry.service.store.sqlite import rows, schema
+from tarry.service.store.sqlite.backup import back_up
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.threads import Threads
+
+
+class SqliteUpkeep:
+    """See `contract.Upkeep`."""
+
+    _threads: Threads
+
+    async def sweep(self, retention: Retention, *, limit: int) -> int:
+        """Remove what need not be kept; how many: 0 is all done."""
+        messages = await self._over("sweep_messages", retention.messages_before, limit)
+        payloads = await self._over("sweep_payloads", retention.payloads_before, limit)
+
+        def work(session: Session) -> int:
+            before = session.db.total_changes()
+            _forget(session.db, messages)
+            over = ((message,) for message in payloads if _is_over(session.db, message))
+            session.db.executemany(SQL["sweep_payload"], over)
+            if retention.keys_before is not None:
+                session.db.execute(SQL["sweep_keys"], (retention.keys_before, limit))
+            if retention.notices_before is not None:
+                session.db.execute(SQL["sweep_notices"], (retention.notices_before, limit))
+            return session.db.total_changes() - before
+
+        return await self._threads.write(work)
+
+    async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
+        """Endpoints with something sealed, by id, behind one."""
+        bounds = (after, limit)
+        return await self._threads.browse(
+            lambda db: [rows.ENDPOINT.decode(text) for (text,) in db.execute(SQL["sealed"], bounds)]
+        )
+
+    async def backup(self, target: Path) -> None:
+        """Write a copy that is consistent, while others work."""
+        await asyncio.to_thread(back_up, self._threads.path, target)
+
+    async def check(self) -> None:
+        """Raise if the database cannot be written to, or its schema is not the right one."""
+
+        def work(session: Session) -> None:
+            schema.require(session.db)
+            session.db.execute(SQL["check"])
+
+        await self._threads.write(work)
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the file."""
+        await self._threads.close()
+
+    async def _over(self, query: str, before: float | None, limit: int) -> list[int]:
+        if before is None:
+            return []
+        return await self._threads.browse(
+            lambda db: [number for (number,) in db.execute(SQL[query], (before, limit))]
+        )
+
+
+def _is_over(db: apsw.Connection, message: int) -> bool:
+    return bool(db.execute(SQL["sweep_over"], (message,)).get)
+
+
+def _forget(db: apsw.Connection, messages: list[int]) -> None:
+    over = [(message,) for message in messages if _is_over(db, message)]
+    for part in ("sweep_attempts", "sweep_deliveries", "sweep_key", "sweep_message"):
+        db.executemany(SQL[part], over)
