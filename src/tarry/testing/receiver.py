@@ -1,0 +1,287 @@
+"""A receiver of webhooks that behaves, and has only so much capacity: for tests and benchmarks.
+
+    with Receiver(capacity=200, manner="brittle") as receiver:
+        ...                     # send something to receiver.url
+        receiver.go_down("refuse")
+        receiver.come_back()
+        receiver.latency = 0.2
+        receiver.script([500, 500])    # then as before
+        receiver.arrivals
+
+Above its capacity it does what an endpoint of the simulator does, by the same code. As a process of
+its own: ``python -m tarry.testing.receiver --help``. It needs `tarry[service,sim]`.
+"""
+
+import asyncio
+import re
+import sys
+import time
+from argparse import ArgumentParser
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from random import Random
+from signal import SIGINT, SIGTERM, signal
+from threading import Event, Thread
+from types import TracebackType
+from typing import IO, Literal, NamedTuple, Self, cast
+
+import uvloop
+
+from tarry.errors import TarryError
+from tarry.sim.endpoint import MANNERS, Capacity, Endpoint, Manner
+
+Down = Literal["refuse", "hang"] | int
+"""How it is down: no connection is taken, no answer is given, or always this status."""
+ADDRESS = "127.0.0.1"
+BACKLOG = 4096
+OK = 200
+OVERLOADED = 503
+FLUSHED_EVERY = 0.25
+LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
+ID = re.compile(rb"\r\n(?:webhook|svix)-id: *([^\r]*)", re.IGNORECASE)
+ATTEMPT = re.compile(rb"\r\nwebhook-attempt: *(\d+)", re.IGNORECASE)
+ANSWERS = {
+    status: b"HTTP/1.1 %d Said\r\ncontent-length: 0\r\n\r\n" % status for status in range(200, 600)
+}
+
+
+class Arrival(NamedTuple):
+    """A request that arrived. `status` is None when it got no answer."""
+
+    at: float
+    """By the monotonic clock."""
+    id: str
+    attempt: int
+    status: int | None
+    body: bytes
+
+
+class Receiver:
+    """A receiver in a thread of its own, from here to the end of the `with`.
+
+    A shedding one with a `queue` lets so many seconds of work wait, and answers the later the more
+    waits. `statuses` counts the answers; `arrivals` are kept if `record`, and their bodies too if
+    `bodies`. Each arrival is also written to `log`, as a line.
+    """
+
+    def __init__(  # noqa: PLR0913  each may be left out
+        self,
+        *,
+        port: int = 0,
+        capacity: float | None = None,
+        manner: Manner = "shed",
+        queue: float = 0.0,
+        latency: float = 0.0,
+        seed: int = 0,
+        record: bool = True,
+        bodies: bool = False,
+        log: IO[str] | None = None,
+    ) -> None:
+        self.latency = latency
+        self.arrivals: list[Arrival] = []
+        self.statuses: Counter[int | None] = Counter()
+        self._port = port
+        self._endpoint: Endpoint | None = None
+        if capacity is not None:
+            draw = Random(seed).random  # noqa: S311  chance is for loads, not for secrets
+            self._endpoint = Endpoint(manner, Capacity(((0.0, capacity),)), draw, queue)
+        self._record, self._bodies, self._log = record, bodies, log
+        self._script: deque[int] = deque()
+        self._down: Down | None = None
+        self.connections: set[Connection] = set()
+        self._server: asyncio.Server | None = None
+        self._ready = Event()
+        self._thread = Thread(target=self._run, name="receiver")
+
+    @property
+    def url(self) -> str:
+        """Where to send to; any other path does as well."""
+        return f"http://{ADDRESS}:{self._port}/hook"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        if self._server is None:
+            raise TarryError(f"port {self._port} cannot be listened on; 0 takes a free one")
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._loop.call_soon_threadsafe(self._closing.set)
+        self._thread.join()
+
+    def go_down(self, how: Down = "refuse") -> None:
+        """Be down from now on; a refusing one also drops the connections it has."""
+        asyncio.run_coroutine_threadsafe(self._turn(how), self._loop).result()
+
+    def come_back(self) -> None:
+        """Take requests again, on the same port."""
+        asyncio.run_coroutine_threadsafe(self._turn(None), self._loop).result()
+
+    def script(self, statuses: Iterable[int]) -> None:
+        """Answer the next requests with these, one each, as if there were no limits."""
+        self._script = deque(statuses)
+
+    def arrived(self, connection: "Connection", head: bytes, body: bytes) -> None:
+        """Answer one request, now or later, or never."""
+        at = time.monotonic()
+        status, delay = self._judged(at)
+        self.statuses[status] += 1
+        if self._record or self._log:
+            self._note(at, head, body, status)
+        if status is None:
+            return
+        if delay > 0:
+            self._loop.call_later(delay, connection.answer, status)
+        else:
+            connection.answer(status)
+
+    def _judged(self, at: float) -> tuple[int | None, float]:
+        if self._down is not None:
+            return (self._down if isinstance(self._down, int) else None), self.latency
+        if self._script:
+            return self._script.popleft(), self.latency
+        if self._endpoint is None:
+            return OK, self.latency
+        if not self._endpoint.accepts(at, 1):
+            return OVERLOADED, 0.0
+        return OK, self.latency + self._endpoint.delay(at)
+
+    def _note(self, at: float, head: bytes, body: bytes, status: int | None) -> None:
+        found, tried = ID.search(head), ATTEMPT.search(head)
+        name = found[1].decode("latin-1") if found else ""
+        attempt = int(tried[1]) if tried else 0
+        if self._record:
+            kept = body if self._bodies else b""
+            self.arrivals.append(Arrival(at, name, attempt, status, kept))
+        if self._log:
+            self._log.write(f"{at:.6f}\t{name}\t{attempt}\t{status or '-'}\n")
+
+    async def _turn(self, how: Down | None) -> None:
+        """Be down in this way, or not at all."""
+        self._down = how
+        if how == "refuse" and self._server:
+            self._server.close()
+            self._server = None
+            for connection in tuple(self.connections):
+                connection.drop()
+        elif how != "refuse" and self._server is None:
+            self._server = await self._loop.create_server(
+                lambda: Connection(self), ADDRESS, self._port, backlog=BACKLOG
+            )
+            self._port = self._server.sockets[0].getsockname()[1]
+
+    async def _flush(self) -> None:
+        while self._log:  # whoever reads the file meanwhile should not wait long
+            await asyncio.sleep(FLUSHED_EVERY)
+            self._log.flush()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._closing = asyncio.Event()
+        try:
+            with suppress(OSError):  # the port is taken: who waits for us says so
+                await self._turn(None)
+        finally:
+            self._ready.set()
+        if self._server is None:
+            return
+        flushing = self._loop.create_task(self._flush())
+        await self._closing.wait()
+        flushing.cancel()
+        await self._turn("refuse")
+
+
+class Connection(asyncio.Protocol):
+    """One connection: it finds the requests in what comes."""
+
+    def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._unread = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Remember it, so that it can be dropped."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._receiver.connections.add(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """Forget it."""
+        self._receiver.connections.discard(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand on each request that is whole."""
+        unread = self._unread + data if self._unread else data
+        while (end := unread.find(b"\r\n\r\n")) >= 0:
+            length = LENGTH.search(unread, 0, end)
+            whole = end + 4 + (int(length[1]) if length else 0)
+            if len(unread) < whole:
+                break
+            self._receiver.arrived(self, unread[:end], unread[end + 4 : whole])
+            unread = unread[whole:]
+        self._unread = unread
+
+    def answer(self, status: int) -> None:
+        """Answer, unless the other side has gone meanwhile."""
+        if not self._transport.is_closing():
+            self._transport.write(ANSWERS[status])
+
+    def drop(self) -> None:
+        """Break it off."""
+        self._transport.abort()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run as a process of its own until a signal ends it; its URL is the first line it prints."""
+    given = _parser().parse_args(arguments)
+    ended = Event()
+    for number in (SIGINT, SIGTERM):
+        signal(number, lambda *_: ended.set())
+    with ExitStack() as opened:
+        log = opened.enter_context(given.log.open("w")) if given.log else None
+        receiver = opened.enter_context(
+            Receiver(
+                port=given.port,
+                capacity=given.capacity,
+                manner=given.mode,
+                queue=given.queue,
+                latency=given.latency,
+                record=False,
+                log=log,
+            )
+        )
+        if given.down:
+            receiver.go_down(int(given.how) if given.how.isdigit() else given.how)
+        sys.stdout.write(f"{receiver.url}\n")
+        sys.stdout.flush()
+        if given.down:
+            ended.wait(given.down)
+            receiver.come_back()
+        ended.wait()
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="python -m tarry.testing.receiver")
+    add = parser.add_argument
+    add("--port", type=int, default=0, help="where to listen; 0 takes a free one")
+    add("--capacity", type=float, help="requests a second it can do; no limit if not given")
+    add("--mode", choices=MANNERS, default="shed", help="what it does above its capacity")
+    add("--queue", type=float, default=0.0, help="seconds of work that may wait when it sheds")
+    add("--latency", type=float, default=0.0, help="seconds each answer takes")
+    add("--down", type=float, default=0.0, help="seconds it is down at first")
+    add("--how", default="refuse", help="how it is down: refuse, hang or a status")
+    add("--log", type=Path, help="a file for the arrivals: time, id, attempt, status")
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Self
+from urllib.parse import urlsplit
+
+import pytest
+
+from tarry.errors import TarryError
+from tarry.testing.receiver import Receiver
+
+
+def port_of(url: str) -> int:
+    return urlsplit(url).port or 0
+
+
+class Sender:
+    """Asks a receiver over one plain connection."""
+
+    def __init__(self, url: str) -> None:
+        self.sock = socket.create_connection(("127.0.0.1", port_of(url)))
+        self.sock.settimeout(5.0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sock.close()
+
+    def put(self, number: int = 1, attempt: int = 1, body: bytes = b"{}") -> None:
+        head = f"webhook-id: msg_{number}\r\nWebhook-Attempt: {attempt}\r\n"
+        head = f"POST /hook HTTP/1.1\r\n{head}Content-Length: {len(body)}\r\n\r\n"
+        self.sock.sendall(head.encode() + body)
+
+    def ask(self, number: int = 1, attempt: int = 1, body: bytes = b"{}") -> int:
+        """Give the status of the answer."""
+        self.put(number, attempt, body)
+        return int(self.sock.recv(1000).split(b" ")[1])
+
+
+def test_it_notes_what_arrives() -> None:
+    with Receiver(bodies=True) as receiver, Sender(receiver.url) as sender:
+        began_at = time.monotonic()
+        assert sender.ask(7, attempt=3, body=b"seven") == 200
+        (arrival,) = receiver.arrivals
+        assert arrival[1:] == ("msg_7", 3, 200, b"seven")
+        assert began_at <= arrival.at <= time.monotonic()
+        assert receiver.statuses == {200: 1}
+
+
+def test_a_request_may_come_in_pieces_or_two_at_once() -> None:
+    with Receiver() as receiver, Sender(receiver.url) as sender:
+        sender.sock.sendall(b"POST / HTTP/1.1\r\ncontent-len")
+        sender.sock.sendall(b"gth: 4\r\n\r\nab")
+        sender.sock.sendall(b"cdGET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        heard = b""
+        while heard.count(b"200") < 3:
+            heard += sender.sock.recv(1000)
+
+
+def test_a_script_is_followed_to_its_end() -> None:
+    with Receiver() as receiver, Sender(receiver.url) as sender:
+        receiver.script([500, 429])
+        assert [sender.ask() for _ in range(4)] == [500, 429, 200, 200]
+
+
+@pytest.mark.parametrize("status", [500, 404])
+def test_it_can_be_down_with_a_status(status: int) -> None:
+    with Receiver() as receiver, Sender(receiver.url) as sender:
+        receiver.go_down(status)
+        assert sender.ask() == status
+        receiver.come_back()
+        assert sender.ask() == 200
+
+
+def test_it_can_hang() -> None:
+    with Receiver() as receiver, Sender(receiver.url) as sender:
+        receiver.go_down("hang")
+        sender.sock.settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            sender.ask()
+        assert receiver.arrivals[0].status is None
+
+
+def test_it_can_refuse_and_comes_back_on_the_same_port() -> None:
+    with Receiver() as receiver:
+        with Sender(receiver.url) as sender:
+            sender.ask()
+            receiver.go_down()
+            with pytest.raises((ConnectionError, IndexError)):
+                sender.ask()
+        with pytest.raises(ConnectionRefusedError):
+            Sender(receiver.url)
+        receiver.come_back()
+        with Sender(receiver.url) as sender:
+            assert sender.ask() == 200
+
+
+def test_its_latency_is_settable_at_any_time() -> None:
+    with Receiver() as receiver, Sender(receiver.url) as sender:
+        receiver.latency = 0.05
+        began_at = time.monotonic()
+        sender.ask()
+        assert 0.05 <= time.monotonic() - began_at < 1.0
+
+
+def test_a_shedding_one_refuses_what_is_too_much() -> None:
+    with Receiver(capacity=50) as receiver, Sender(receiver.url) as sender:
+        statuses = [sender.ask() for _ in range(40)]
+    assert statuses[0] == 200
+    assert statuses.count(503) >= 20
+
+
+def test_with_a_queue_it_gets_slower_instead() -> None:
+    with Receiver(capacity=50, queue=10.0) as receiver:
+        senders = [Sender(receiver.url) for _ in range(11)]
+        began_at = time.monotonic()
+        for sender in senders:
+            sender.put()
+        assert all(b"200" in sender.sock.recv(1000) for sender in senders)
+        assert time.monotonic() - began_at > 0.15
+        for sender in senders:
+            sender.sock.close()
+
+
+def test_a_brittle_one_breaks_and_stays_broken_while_too_much_comes() -> None:
+    with Receiver(capacity=10, manner="brittle") as receiver, Sender(receiver.url) as sender:
+        statuses = [sender.ask() for _ in range(30)]
+    assert statuses == [200] * 10 + [503] * 20
+
+
+def test_a_degrading_one_does_less_the_more_comes() -> None:
+    with Receiver(capacity=10, manner="degrade") as receiver, Sender(receiver.url) as sender:
+        statuses = [sender.ask() for _ in range(200)]
+    assert statuses[:10] == [200] * 10
+    assert statuses[100:].count(200) < 10
+
+
+def test_a_port_that_is_taken_is_an_error_that_names_it() -> None:
+    with Receiver() as receiver:
+        port = port_of(receiver.url)
+        with pytest.raises(TarryError, match=f"port {port} "), Receiver(port=port):
+            pass
+
+
+def test_it_runs_as_a_process_and_writes_a_line_for_each_arrival(tmp_path: Path) -> None:
+    log = tmp_path / "arrivals.tsv"
+    options = ["--capacity", "5", "--mode", "brittle", "--log", str(log)]
+    command = [sys.executable, "-m", "tarry.testing.receiver", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        with Sender(process.stdout.readline().strip()) as sender:
+            statuses = [sender.ask(number, attempt=2) for number in range(8)]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=5) == 0
+    lines = [line.split("\t") for line in log.read_text().splitlines()]
+    assert [line[1:] for line in lines] == [
+        [f"msg_{number}", "2", str(status)] for number, status in enumerate(statuses)
+    ]
+    assert statuses == [200] * 5 + [503] * 3
+
+
+def test_a_process_is_down_for_as_long_as_it_is_told() -> None:
+    options = ["--down", "0.3", "--how", "500"]
+    command = [sys.executable, "-m", "tarry.testing.receiver", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        with Sender(process.stdout.readline().strip()) as sender:
+            statuses = [sender.ask()]
+            give_up_at = time.monotonic() + 5
+            while statuses[-1] != 200 and time.monotonic() < give_up_at:
+                statuses.append(sender.ask())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=5) == 0
+    assert set(statuses) == {500, 200}
