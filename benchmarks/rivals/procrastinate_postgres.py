@@ -1,4 +1,4 @@
-"""Procrastinate on PostgreSQL, sending with aiohttp: two processes of 32 jobs at a time.
+"""Procrastinate on PostgreSQL, sending with aiohttp: two processes of 16 jobs at a time.
 
 Kept, all of it on disk: each job, that it was begun, and how and when it ended. Not the status.
 Enqueued by one process, sixteen at a time, each job with a commit of its own.
@@ -13,7 +13,7 @@ import uvloop
 
 from rivals.surroundings import jobs, signed, sink_url, store_url
 
-AT_A_TIME = 32
+AT_A_TIME = 16
 ENQUEUERS = 16
 CONNECTIONS = 16
 
