@@ -1,0 +1,135 @@
+"""May this be called? URLs when they are set, addresses when a name was resolved and at the socket.
+
+Private networks are open only where the operator says so. The same questions are asked at all
+three places, since a name can lead elsewhere tomorrow than it did today.
+"""
+
+import re
+from collections.abc import Iterable
+from ipaddress import IPv6Network, ip_network
+
+from msgspec import Struct
+
+from tarry.errors import EgressRefused, SettingsError
+from tarry.service.wire.address import Address, Network, disguised, read, rule_against
+from tarry.service.wire.exchange import Target
+from tarry.service.wire.sign import check_headers
+from tarry.service.wire.url import read_url
+
+PORTS = "80, 443, 1024-65535"
+"""The ports that may be called unless the operator says otherwise: no mail, no remote shells."""
+
+_RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_LAST_PORT = 65_535
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_PRIVATE_ENDINGS = (
+    ".home.arpa",
+    ".internal",
+    ".local",
+    ".localdomain",
+    ".localdomain6",
+    ".localhost",
+)
+
+
+class Egress(Struct, frozen=True):
+    """What may be called: the public internet, and the networks the operator allows."""
+
+    networks: tuple[Network, ...]
+    ports: tuple[range, ...]
+    own: frozenset[tuple[str, int]]
+    """Where this service itself listens: it does not call itself, in allowed networks neither."""
+
+    @classmethod
+    def of(
+        cls, networks: Iterable[str] = (), *, ports: str = PORTS, own: Iterable[str] = ()
+    ) -> "Egress":
+        """Read the operator's settings.
+
+        `networks` are like `10.0.0.0/8` or a single address, `ports` like `80, 443, 8000-8999`,
+        `own` like `hooks.example.com:443` or `[::1]:8400`.
+        """
+        return cls(
+            tuple(map(_network, networks)),
+            tuple(map(_ports, ports.split(","))),
+            frozenset(map(_own, own)),
+        )
+
+    def target(self, url: str, headers: Iterable[tuple[str, str]] = ()) -> Target:
+        """Where an endpoint is, if it may be called.
+
+        EgressRefused names the rule that forbids it; SettingsError what cannot be read.
+        """
+        place = read_url(url)
+        if not any(place.port in ports for ports in self.ports):
+            raise EgressRefused(place.host, f"port {place.port} is not among the allowed ones")
+        if read(place.host) is not None:
+            self.check(place.host, place.port)
+        elif (place.host, place.port) in self.own:
+            raise EgressRefused(place.host, "it is this service itself")
+        elif not self.networks and _is_private(place.host):
+            raise EgressRefused(place.host, "a name that only private networks know")
+        return Target(place.scheme, place.host, place.port, place.path, check_headers(headers))
+
+    def permits(self, address: str, port: int) -> bool:
+        """Whether a connection to this address may be made, or kept."""
+        return self._rule_against(address, port) is None
+
+    def check(self, address: str, port: int) -> None:
+        """Like `permits`, but EgressRefused says which rule forbids it."""
+        rule = self._rule_against(address, port)
+        if rule is not None:
+            raise EgressRefused(address, rule)
+
+    def _rule_against(self, text: str, port: int) -> str | None:
+        address = read(text)
+        if address is None:
+            return "it is no address, or one with a scope"
+        if (str(address), port) in self.own:
+            return "it is this service itself"
+        return None if self._is_allowed(address) else rule_against(address)
+
+    def _is_allowed(self, address: Address) -> bool:
+        """Whether the operator allows it.
+
+        An IPv4 address in disguise must be one that may be called in its own clothes: who allows
+        the prefix of his NAT64 does not mean the loopback behind it.
+        """
+        if not any(address in network for network in self.networks):
+            return False
+        inner = disguised(address)
+        return inner is None or self._is_allowed(inner) or rule_against(inner) is None
+
+
+def _is_private(host: str) -> bool:
+    """Whether a name means something only inside: it has one label, or an ending set aside."""
+    return "." not in host or host.endswith(_PRIVATE_ENDINGS)
+
+
+def _network(text: str) -> Network:
+    try:
+        network = ip_network(text.strip())
+    except ValueError as error:
+        wanted = f"a network such as 10.0.0.0/8 or fd00::/8 ({error})"
+        raise SettingsError("allow_network", text, wanted) from None
+    if isinstance(network, IPv6Network) and ("%" in text or network.subnet_of(_MAPPED)):
+        wanted = "written without a scope, and as an IPv4 network if it is one"
+        raise SettingsError("allow_network", text, wanted)
+    return network
+
+
+def _ports(text: str) -> range:
+    match = _RANGE.fullmatch(text.strip())
+    first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
+    if not 0 < first <= last <= _LAST_PORT:
+        wanted = f"ports from 1 to {_LAST_PORT}, such as {PORTS!r}"
+        raise SettingsError("allow_ports", text, wanted)
+    return range(first, last + 1)
+
+
+def _own(text: str) -> tuple[str, int]:
+    place = read_url(f"http://{text}")
+    if not text.endswith(f":{place.port}") or not set("/?#").isdisjoint(text):
+        raise SettingsError("own", text, "a host and a port, such as hooks.example.com:443")
+    address = read(place.host)
+    return (place.host if address is None else str(address)), place.port

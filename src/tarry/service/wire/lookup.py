@@ -1,0 +1,60 @@
+"""Look names up, which blocks: in threads that nothing else waits for.
+
+They are daemons, as those of the standard library's pools are not: a name server that never answers
+does not hold up the end of the process.
+"""
+
+import socket
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Lock, Thread
+
+Job = Callable[[], None]
+
+
+def look_up(host: str) -> list[str]:
+    """All addresses of a name, as the system knows them; OSError if it knows none."""
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [str(place[0]) for *_, place in found]
+
+
+class Threads:
+    """Threads that do jobs in turn: begun when they are needed, never more than `most`."""
+
+    def __init__(self, most: int, name: str) -> None:
+        self._most = most
+        self._name = name
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
+        self._lock = Lock()
+        self._count = 0
+        self._idle = 0
+        self._queued = 0
+
+    def do(self, job: Job) -> None:
+        """Do a job as soon as a thread is free. It sees to its own failures."""
+        with self._lock:
+            self._queued += 1
+            begin = self._queued > self._idle and self._count < self._most
+            self._count += begin
+        self._jobs.put(job)
+        if begin:
+            Thread(target=self._work, name=self._name, daemon=True).start()
+
+    def close(self) -> None:
+        """Let the threads end, each after its job; what still waits is not done."""
+        while not self._jobs.empty():
+            self._jobs.get()
+        for _ in range(self._count):
+            self._jobs.put(None)
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._idle += 1
+            job = self._jobs.get()
+            with self._lock:
+                self._idle -= 1
+                self._queued -= 1
+            if job is None:
+                return
+            job()

@@ -1,0 +1,137 @@
+"""Read a URL strictly, so that nobody can read it in another way.
+
+What other programs guess at is refused here: odd ways to write an IPv4 address, look-alike letters,
+backslashes, spaces, user names. What is left is ASCII and means one thing.
+"""
+
+import re
+import unicodedata
+from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from tarry.errors import EgressRefused, SettingsError
+
+LONGEST = 2048
+"""Characters of a URL, also when letters beyond ASCII are written as %xx."""
+
+_PORTS = {"http": 80, "https": 443}
+_LAST_PORT = 65_535
+_LONGEST_NAME = 253
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^#]*)(?:#.*)?")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_PLAIN = frozenset("0123456789-")
+_KEPT = "!$%&'()*+,/:;=?@[]"
+"""What stays as it is in a path, beside letters, digits and -._~; the rest is sent as %xx."""
+
+
+class Location(Struct, frozen=True):
+    """A URL, taken apart. `host` is a name in lower case or an address, never in brackets."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+
+def read_url(url: str) -> Location:
+    """Take a URL apart.
+
+    SettingsError for what is not a URL, EgressRefused for one that nobody should be asked to call.
+    """
+    if not 0 < len(url) <= LONGEST:
+        raise _unreadable(url, f"1 to {LONGEST} characters long")
+    if "\\" in url or any(unicodedata.category(letter)[0] in "CZ" for letter in url):
+        raise _unreadable(url, "without spaces, control characters and backslashes")
+    match = _URL.fullmatch(url)
+    if not match:
+        raise _unreadable(url, "a URL such as https://example.com/hooks")
+    scheme, authority, rest = match.groups()
+    scheme = scheme.lower()
+    default = _PORTS.get(scheme)
+    if default is None:
+        raise EgressRefused(f"{scheme}://", "only http and https are called")
+    if "@" in authority:
+        rule = "a URL with a user name or a password in it"
+        raise EgressRefused(authority.rpartition("@")[2], rule)
+    host, port = _host_and_port(authority, url, default)
+    return Location(scheme, host, port, _path(rest, url))
+
+
+def read_host(host: str) -> str:
+    """A name in ASCII and lower case without a full stop at its end, or an IPv4 address."""
+    name = _ascii(host).lower().removesuffix(".")
+    labels = name.split(".")
+    if len(name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, labels)):
+        wanted = "a name of labels with letters, digits, - and _, each of 1 to 63 characters"
+        raise SettingsError("host", _shortened(host), wanted)
+    if _NUMBER.fullmatch(labels[-1]):
+        # inet_aton takes 0x7f.1 and 2130706433 for loopback: a name that ends in a number is
+        # an address, in the one way to write it.
+        try:
+            IPv4Address(name)
+        except ValueError:
+            rule = "an IPv4 address is written as four decimal numbers, and no name ends in one"
+            raise EgressRefused(host, rule) from None
+    return name
+
+
+def _host_and_port(place: str, url: str, default: int) -> tuple[str, int]:
+    if place.startswith("["):
+        inner, closed, after = place[1:].partition("]")
+        if not closed or (after and not after.startswith(":")):
+            raise _unreadable(url, "with an IPv6 address in one pair of brackets")
+        host, colon, port = _ipv6(inner), after[:1], after[1:]
+    else:
+        name, colon, port = place.partition(":")
+        if not name:
+            raise _unreadable(url, "a URL with a host")
+        host = read_host(name)
+    if not colon:
+        return host, default
+    if not _PORT.fullmatch(port) or int(port) > _LAST_PORT:
+        raise _unreadable(url, f"with a port from 1 to {_LAST_PORT}, or none")
+    return host, int(port)
+
+
+def _ipv6(text: str) -> str:
+    if "%" in text:
+        raise EgressRefused(f"[{text}]", "an address with a scope is one of this machine's links")
+    try:
+        return str(IPv6Address(text))
+    except ValueError:
+        raise SettingsError("host", f"[{text}]", "an IPv6 address if it is in brackets") from None
+
+
+def _ascii(host: str) -> str:
+    """The host with labels beyond ASCII in their xn-- form, as IDNA 2008 has it."""
+    if host.isascii():
+        return host
+    if unicodedata.normalize("NFKC", host) != host or "\u3002" in host:
+        raise EgressRefused(host, "letters that stand for others, as circled or wide ones do")
+    return ".".join(label if label.isascii() else _punycode(label) for label in host.split("."))
+
+
+def _punycode(label: str) -> str:
+    if not all(unicodedata.category(letter)[0] in "LM" or letter in _PLAIN for letter in label):
+        raise SettingsError("host", _shortened(label), "a name of letters, the digits 0 to 9 and -")
+    return "xn--" + label.lower().encode("punycode").decode("ascii")
+
+
+def _path(rest: str, url: str) -> str:
+    path = quote(rest if rest.startswith("/") else f"/{rest}", safe=_KEPT)
+    if len(path) > LONGEST:
+        raise _unreadable(url, f"at most {LONGEST} characters long when letters are sent as %xx")
+    return path
+
+
+def _unreadable(url: str, wanted: str) -> SettingsError:
+    return SettingsError("url", _shortened(url), wanted)
+
+
+def _shortened(text: str) -> str:
+    most = 100
+    return text if len(text) <= most else f"{text[:most]}..."

@@ -1,0 +1,133 @@
+import socket
+import threading
+from threading import Barrier, Event, Semaphore
+
+import pytest
+
+from tarry.service.wire.lookup import Threads, look_up
+
+
+@pytest.fixture
+def threads() -> Threads:
+    return Threads(3, "tarry-test")
+
+
+def alive() -> int:
+    return sum(thread.name == "tarry-test" for thread in threading.enumerate())
+
+
+def all_ended() -> bool:
+    for thread in threading.enumerate():
+        if thread.name == "tarry-test":
+            thread.join(5)
+    return alive() == 0
+
+
+def test_all_addresses_of_a_name_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def getaddrinfo(*args: object, **named: object) -> list[tuple[object, ...]]:
+        asked.append((args, named))
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", 0)),
+            (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("2606:4700::1", 0, 0, 0)),
+        ]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    assert look_up("example.com") == ["93.184.216.34", "2606:4700::1"]
+    # Without AI_ADDRCONFIG: an address that cannot be reached from here is still checked.
+    assert asked == [(("example.com", None), {"type": socket.SOCK_STREAM})]
+
+
+def test_the_system_is_asked() -> None:
+    assert look_up("127.1") == ["127.0.0.1"], "libc reads it so: hence the guard"
+    assert set(look_up("localhost")) <= {"127.0.0.1", "::1"}
+    with pytest.raises(socket.gaierror):
+        look_up("nothing.invalid")
+
+
+def test_jobs_are_done_by_daemons(threads: Threads) -> None:
+    done = Event()
+    seen: list[threading.Thread] = []
+
+    def job() -> None:
+        seen.append(threading.current_thread())
+        done.set()
+
+    threads.do(job)
+    assert done.wait(5)
+    (thread,) = seen
+    assert thread.daemon
+    assert thread.name == "tarry-test"
+    threads.close()
+    assert all_ended()
+
+
+def test_no_more_threads_are_begun_than_allowed_and_all_jobs_done(threads: Threads) -> None:
+    together, done = Barrier(4), Semaphore(0)  # three at a time, and this test
+
+    def job() -> None:
+        together.wait(5)
+        done.release()
+
+    for _ in range(9):
+        threads.do(job)
+    for _ in range(3):
+        assert alive() == 3
+        together.wait(5)
+    for _ in range(9):
+        assert done.acquire(timeout=5)
+    threads.close()
+    assert all_ended()
+
+
+def test_an_idle_thread_is_used_again(threads: Threads) -> None:
+    idents = set()
+    for _ in range(20):
+        done = Event()
+
+        def job(done: Event = done) -> None:
+            idents.add(threading.get_ident())
+            done.set()
+
+        threads.do(job)
+        assert done.wait(5)
+        while threads._idle == 0:  # noqa: SLF001  the thread is on its way back
+            threading.Event().wait(0.001)
+    assert len(idents) == alive() == 1
+    threads.close()
+    assert all_ended()
+
+
+def test_a_stuck_job_leaves_the_other_threads_free(threads: Threads) -> None:
+    stuck, done = Event(), Event()
+
+    def job() -> None:
+        stuck.wait(10)
+
+    threads.do(job)
+    threads.do(job)
+    threads.do(done.set)
+    assert done.wait(5)
+    stuck.set()
+    threads.close()
+    assert all_ended()
+
+
+def test_after_closing_what_waits_is_not_done(threads: Threads) -> None:
+    begun, stuck = Semaphore(0), Event()
+    done = []
+
+    def job() -> None:
+        begun.release()
+        stuck.wait(10)
+
+    for _ in range(3):
+        threads.do(job)
+    for _ in range(3):
+        assert begun.acquire(timeout=5)
+    threads.do(lambda: done.append(1))
+    threads.close()
+    stuck.set()
+    assert all_ended()
+    assert not done
