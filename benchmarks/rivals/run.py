@@ -171,9 +171,11 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def wait_for(deliveries: int, sink: Sink, processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Wait until all have arrived, or no more will."""
+    """Wait until every message has arrived, or no more will."""
     arrived, changed_at = 0, time.monotonic()
-    while arrived < deliveries and time.monotonic() < changed_at + QUIET:
+    while time.monotonic() < changed_at + QUIET:
+        if arrived >= deliveries and sink.report().distinct == deliveries:
+            return
         if all(process.poll() is not None for process in processes):
             return
         time.sleep(LOOK_EVERY)

@@ -27,15 +27,14 @@ async def bare_client(url: str, deliveries: int, concurrency: int) -> float:
     loop, place = asyncio.get_running_loop(), urlsplit(url)
     requests = _requests(place.netloc, place.path or "/", deliveries)
     work = Work(requests, deliveries, loop.create_future())
-    for _ in range(min(concurrency, deliveries)):
-        _, client = await loop.create_connection(
-            lambda: Client(work), place.hostname or "", place.port or 80
-        )
-        work.clients.append(client)
-    started = time.perf_counter()
-    for client in work.clients:
-        client.send()
     try:
+        for _ in range(min(concurrency, deliveries)):
+            await loop.create_connection(
+                lambda: Client(work), place.hostname or "", place.port or 80
+            )
+        started = time.perf_counter()
+        for client in work.clients:
+            client.send()
         await work.done
         return time.perf_counter() - started
     finally:
@@ -91,6 +90,7 @@ class Client(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Be ready."""
         self._transport = cast("asyncio.Transport", transport)  # a stream's goes both ways
+        self._work.clients.append(self)
 
     def send(self) -> None:
         """Send the next request, if any is left."""
