@@ -1,0 +1,123 @@
+"""Accept messages: give deliveries their places in the lanes, and keep all in one transaction."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.postgres.claims import Result, decide
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.faults import Stale
+from tarry.service.store.postgres.many import insert_many
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.routes import Route, Routes
+
+MESSAGE = (
+    "id",
+    "application",
+    "event_type",
+    "payload",
+    "event_id",
+    "key",
+    "channels",
+    "tags",
+    "accepted_at",
+    "deliver_at",
+    "lanes",
+    "seqs",
+)
+DELIVERY = ("lane", "seq", "message", "state", "reason", "due_at", "accepted_at", "ended_at")
+
+Routed = tuple[NewMessage, list[Route]]
+
+
+async def accept(
+    connection: Connection, routes: Routes, messages: Sequence[NewMessage], *, limited: bool = True
+) -> list[Result]:
+    """Accept messages inside this transaction; one result each.
+
+    Without `limited` an application may have more waiting than its limit says.
+    """
+    tenants = await routes.tenants(connection, {new.message.application for new in messages})
+    results = await decide(connection, tenants, messages, limited=limited)
+    accepted = [
+        (new, tenants[new.message.application].to(new.message))
+        for new, result in zip(messages, results, strict=True)
+        if isinstance(result, Accepted) and not result.repeated
+    ]
+    try:
+        await _keep(connection, accepted)
+    except Stale:
+        routes.forget(new.message.application for new, _ in accepted)
+        raise
+    return results
+
+
+async def _keep(connection: Connection, accepted: Sequence[Routed]) -> None:
+    seqs, woken = await _numbers(connection, accepted)
+    messages: list[tuple[object, ...]] = []
+    deliveries: list[tuple[object, ...]] = []
+    skipped: Counter[int] = Counter()
+    for new, routes in accepted:
+        lanes = [route.endpoint.lane for route in routes]
+        places = []
+        for route in routes:
+            lane = route.endpoint.lane
+            seqs[lane] += 1
+            places.append(seqs[lane])
+            deliveries.append((lane, seqs[lane], *_start(new.message, route.endpoint.standing)))
+            skipped[lane] += route.endpoint.standing is Standing.DISABLED
+        messages.append(_row(new, lanes, places))
+    await insert_many(connection, "add_messages", "message", MESSAGE, messages)
+    await insert_many(connection, "add_deliveries", "delivery", DELIVERY, deliveries)
+    if skipped := +skipped:
+        await connection.execute(SQL["add_ended"], list(skipped), list(skipped.values()))
+    if woken:
+        await connection.execute(SQL["woken_tell"], woken)
+
+
+async def _numbers(
+    connection: Connection, accepted: Sequence[Routed]
+) -> tuple[dict[int, int], list[int]]:
+    """The last number given in each lane before these, and the lanes that are woken by them."""
+    known = {route.endpoint.lane: route for _, routes in accepted for route in routes}
+    if not known:
+        return {}, []
+    many = Counter(route.endpoint.lane for _, routes in accepted for route in routes)
+    live = [known[lane].endpoint.standing is not Standing.DISABLED for lane in many]
+    found = await connection.fetch(SQL["add_lanes"], list(many), list(many.values()), live)
+    versions = {row["number"]: row["version"] for row in found}
+    if any(versions.get(lane) != route.version for lane, route in known.items()):
+        raise Stale
+    woken = [row["number"] for row in found if row["woken"]]
+    return {row["number"]: row["added"] for row in found}, woken
+
+
+def _start(message: Message, standing: Standing) -> tuple[object, ...]:
+    """How a delivery begins: the columns from `message` on."""
+    at = message.accepted_at
+    if standing is Standing.DISABLED:
+        return (message.id, State.SKIPPED, Reason.SKIPPED, None, at, at)
+    due_at = message.deliver_at
+    if due_at is not None and due_at > at:
+        return (message.id, State.WAITING, Reason.SCHEDULED, due_at, at, None)
+    return (message.id, State.READY, Reason.NEW, None, at, None)
+
+
+def _row(new: NewMessage, lanes: list[int], seqs: list[int]) -> tuple[object, ...]:
+    message = new.message
+    return (
+        message.id,
+        message.application,
+        message.event_type,
+        message.payload,
+        message.event_id,
+        new.key,
+        message.channels,
+        message.tags,
+        message.accepted_at,
+        message.deliver_at,
+        lanes,
+        seqs,
+    )

@@ -1,0 +1,76 @@
+"""Where the database is: the URL that is asked for, and how it may be shown."""
+
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from msgspec import Struct
+
+from tarry.errors import SettingsError
+
+SCHEMES = ("postgresql", "postgres")
+WANTED = "a URL such as postgresql://user:password@host:5432/database"
+HIDDEN = "***"
+POOLER = "pgbouncer"
+"""Of the URL's query: ``pgbouncer=true`` says that a pooler in transaction mode is in between."""
+
+_YES = {"1", "true", "on", "yes"}
+_NO = {"0", "false", "off", "no"}
+
+
+class Address(Struct, frozen=True):
+    """A database's URL, without what only tarry understands. `pooler` is None if nobody said."""
+
+    url: str
+    shown: str
+    database: str
+    pooler: bool | None = None
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown!r})"
+
+
+def read(url: str) -> Address:
+    """Read a database URL; SettingsError says what is wrong with it, without its password."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # refuses what is no number
+        query = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError as error:
+        raise SettingsError("db", _without_userinfo(url), WANTED) from error
+    if parts.scheme not in SCHEMES or "\0" in unquote(url):
+        raise SettingsError("db", show(url), WANTED)
+    said = [value.lower() for name, value in query if name == POOLER]
+    if any(value not in _YES | _NO for value in said):
+        raise SettingsError("db", show(url), f"a URL with {POOLER}=true or {POOLER}=false")
+    kept = urlencode([(name, value) for name, value in query if name != POOLER])
+    return Address(
+        parts._replace(query=kept).geturl(),
+        show(url),
+        unquote(parts.path.lstrip("/")),
+        said[-1] in _YES if said else None,
+    )
+
+
+def show(url: str) -> str:
+    """The URL without its password.
+
+    >>> show("postgresql://me:secret@localhost/hooks")
+    'postgresql://me:***@localhost/hooks'
+    """
+    parts = urlsplit(url)
+    account, at, hosts = parts.netloc.rpartition("@")
+    if ":" in account:
+        account = f"{account.partition(':')[0]}:{HIDDEN}"
+    query: list[tuple[str, Any]] = [
+        (name, HIDDEN if "pass" in name.lower() else value)
+        for name, value in parse_qsl(parts.query, keep_blank_values=True)
+    ]
+    return parts._replace(
+        netloc=f"{account}{at}{hosts}", query=urlencode(query, safe="/*,")
+    ).geturl()
+
+
+def _without_userinfo(url: str) -> str:
+    """What cannot even be taken apart is shown from its host on."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"

@@ -1,0 +1,156 @@
+"""Who gets messages, and by which rules: what people and programs look at and change."""
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound, StoreError
+from tarry.service.model.application import Application, shard_of
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import LaneRow
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.faults import refuse_nul
+from tarry.service.store.postgres.part import Part, wake
+from tarry.service.store.postgres.queries import SQL
+
+Answer = TypeVar("Answer")
+
+
+class PostgresCatalogue(Part):
+    """The part of `contract.Catalogue` about environments, applications and endpoints."""
+
+    async def environments(self) -> list[str]:
+        """Every environment's id."""
+        return [row["id"] for row in await self._database.fetch(SQL["environments"])]
+
+    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
+        """Make an environment, or change its policy."""
+        refuse_nul(environment, policy)
+        await self._database.execute(SQL["put_environment"], environment, policy)
+
+    async def environment_policy(self, environment: str) -> str | None:
+        """Its policy document, if it has one."""
+        found = await self._database.fetch(SQL["environment_policy"], environment)
+        return found[0]["policy"] if found else None
+
+    async def put_application(self, application: Application) -> None:
+        """Add or change one."""
+        told = rows.from_application(application)
+        refuse_nul(*(value for value in told if isinstance(value, str)))
+
+        async def put(connection: Connection) -> None:
+            if not await connection.fetch(SQL["put_application"], *told):
+                raise NotFound("application", application.id)
+            lanes = await connection.fetch(SQL["put_application_lanes"], application.id)
+            await wake(connection, [row["number"] for row in lanes])
+
+        await _with_uid("application", application.uid, self._database.run(put))
+
+    async def application(self, environment: str, known_as: str) -> Application:
+        """The application with this id or uid."""
+        found = await self._database.fetch(SQL["application"], environment, known_as)
+        if not found:
+            raise NotFound("application", known_as)
+        return rows.application(found[0])
+
+    async def applications(
+        self, environment: str, *, after: str = "", limit: int = 50
+    ) -> list[Application]:
+        """Applications by id, behind one."""
+        found = await self._database.fetch(SQL["applications"], environment, after, limit)
+        return [rows.application(row) for row in found]
+
+    async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
+        """Add or change one; a new one gets its lane."""
+        refuse_nul(*_texts(endpoint))
+
+        async def put(connection: Connection) -> Endpoint:
+            application = endpoint.application
+            if not await connection.fetch(SQL["put_endpoint_application"], application):
+                raise NotFound("application", application)
+            known = await connection.fetch(SQL["put_endpoint_known"], endpoint.id)
+            if known and known[0]["standing"] == Standing.DELETED:
+                raise NotFound("endpoint", endpoint.id)
+            if not known:
+                known = await connection.fetch(
+                    SQL["put_endpoint_lane"], application, shard_of(application)
+                )
+            changed = replace(endpoint, lane=known[0]["lane"])
+            await connection.execute(SQL["put_endpoint_changed"], changed.lane)
+            await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(changed))
+            await wake(connection, [changed.lane])
+            return changed
+
+        return await _with_uid("endpoint", endpoint.uid, self._database.run(put))
+
+    async def endpoint(self, application: str, known_as: str) -> Endpoint:
+        """The endpoint with this id or uid."""
+        found = await self._database.fetch(SQL["endpoint"], application, known_as)
+        if not found:
+            raise NotFound("endpoint", known_as)
+        return rows.endpoint(found[0])
+
+    async def endpoints(
+        self, application: str, *, after: str = "", limit: int = 50
+    ) -> list[Endpoint]:
+        """Endpoints by id, behind one."""
+        found = await self._database.fetch(SQL["endpoints"], application, after, limit)
+        return [rows.endpoint(row) for row in found]
+
+    async def lane(self, application: str, endpoint: str) -> LaneRow:
+        """An endpoint's lane."""
+        found = await self._database.fetch(SQL["lane"], application, endpoint)
+        if not found:
+            raise NotFound("endpoint", endpoint)
+        (row,) = await self._database.fetch(SQL["lanes"], [found[0]["lane"]])
+        return rows.lane(row)
+
+    async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
+        """Hide an application and its endpoints; returns these."""
+
+        async def delete(connection: Connection) -> list[Endpoint]:
+            if not await connection.fetch(SQL["delete_application"], application, now):
+                raise NotFound("application", application)
+            await connection.execute(SQL["delete_application_lanes"], application)
+            found = await connection.fetch(SQL["delete_application_endpoints"], application, now)
+            gone = sorted(map(rows.endpoint, found), key=lambda endpoint: endpoint.id)
+            await wake(connection, [endpoint.lane for endpoint in gone])
+            return gone
+
+        return await self._database.run(delete)
+
+    async def put_policy(self, version: str, document: str) -> None:
+        """Keep a policy document under its version."""
+        refuse_nul(version, document)
+        await self._database.execute(SQL["put_policy"], version, document)
+
+    async def policy(self, version: str) -> str:
+        """The document of a version."""
+        found = await self._database.fetch(SQL["policy"], version)
+        if not found:
+            raise NotFound("policy", version)
+        return str(found[0]["document"])
+
+
+async def _with_uid(kind: str, uid: str | None, put: Awaitable[Answer]) -> Answer:
+    """Say of a uid that is taken that it is."""
+    try:
+        return await put
+    except StoreError as error:
+        cause = error.__cause__
+        if isinstance(cause, asyncpg.UniqueViolationError) and uid is not None:
+            raise Conflict(kind, uid) from error
+        raise
+
+
+def _texts(endpoint: Endpoint) -> list[str]:
+    told: list[str] = []
+    for value in rows.from_endpoint(endpoint):
+        if isinstance(value, str):
+            told.append(value)
+        elif isinstance(value, tuple):
+            told.extend(value)
+    return told

@@ -1,0 +1,188 @@
+"""Decide which messages are accepted: what keys and event ids were used before, and what waits.
+
+Whoever uses one that another transaction is just using waits until that one has ended.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.faults import Stale
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.routes import Tenant
+
+Result = Accepted | Conflict | NotFound | BacklogFull
+Name = tuple[str, str]
+"""An environment and a key, or an application and an event id."""
+
+
+async def decide(
+    connection: Connection,
+    tenants: dict[str, Tenant],
+    messages: Sequence[NewMessage],
+    *,
+    limited: bool,
+) -> list[Result]:
+    """One result for each message; those that are accepted have their keys and event ids."""
+    results: list[Result] = []
+    used: dict[Name, NewMessage] = {}
+    for part in _parts(messages, tenants):
+        results += await _Claims(connection, tenants, part, used, limited=limited).decide()
+    return results
+
+
+def _parts(
+    messages: Sequence[NewMessage], tenants: dict[str, Tenant]
+) -> Iterator[Sequence[NewMessage]]:
+    """Cut where a key or an event id comes again: the second must see what became of the first."""
+    start = 0
+    seen: set[tuple[str, str, str]] = set()
+    for place, new in enumerate(messages):
+        tenant = tenants.get(new.message.application)
+        if tenant is None:
+            continue
+        names = set()
+        if new.key is not None:
+            names.add(("key", tenant.environment, new.key))
+        if new.message.event_id is not None:
+            names.add(("event", new.message.application, new.message.event_id))
+        if not seen.isdisjoint(names):
+            yield messages[start:place]
+            start = place
+            seen.clear()
+        seen |= names
+    yield messages[start:]
+
+
+class _Claims:
+    """Messages that have no key and no event id in common."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        tenants: dict[str, Tenant],
+        messages: Sequence[NewMessage],
+        used: dict[Name, NewMessage],
+        *,
+        limited: bool,
+    ) -> None:
+        self._connection = connection
+        self._tenants = tenants
+        self._messages = messages
+        self._used = used  # keys of messages accepted before in the same call
+        self._limited = limited
+        self._results: dict[int, Result] = {}
+        self._keys: dict[int, Name] = {}
+        self._events: dict[int, Name] = {}
+
+    async def decide(self) -> list[Result]:
+        """Look at each: its application, its key, its event id, and what waits already."""
+        for place, new in enumerate(self._messages):
+            if new.message.application not in self._tenants:
+                self._results[place] = NotFound("application", new.message.application)
+        await self._take_keys()
+        await self._take_event_ids()
+        for place, new in self._open():
+            self._results[place] = self._unless_full(new)
+        await self._give_back()
+        return [self._results[place] for place in range(len(self._messages))]
+
+    def _open(self) -> list[tuple[int, NewMessage]]:
+        """Those not decided yet, with their places."""
+        left = enumerate(self._messages)
+        return [(place, new) for place, new in left if place not in self._results]
+
+    async def _take_keys(self) -> None:
+        wanted = {
+            place: (self._tenants[new.message.application].environment, new.key)
+            for place, new in self._open()
+            if new.key is not None
+        }
+        for place in [place for place, name in wanted.items() if name in self._used]:
+            first = self._used[wanted.pop(place)]
+            self._answer(place, first.fingerprint, first.message)
+        if not wanted:
+            return
+        new_keys = [
+            (*name, self._messages[place].fingerprint, *_named(self._messages[place].message))
+            for place, name in wanted.items()
+        ]
+        taken = await self._connection.fetch(SQL["add_keys"], *rows.columns(new_keys, 5))
+        ours = {row["message"] for row in taken}
+        mine = {place for place in wanted if self._messages[place].message.id in ours}
+        self._keys = {place: wanted[place] for place in mine}
+        if others := {name: place for place, name in wanted.items() if place not in mine}:
+            await self._answer_known(others)
+
+    def _answer(self, place: int, fingerprint: bytes, first: Message) -> None:
+        """Answer for a key that was used before: with the first message, if it is the same."""
+        new = self._messages[place]
+        if fingerprint == new.fingerprint:
+            self._results[place] = Accepted(first, repeated=True)
+        else:
+            self._results[place] = Conflict("message", new.key or "")
+
+    async def _answer_known(self, places: dict[Name, int]) -> None:
+        names = rows.columns(list(places), 2)
+        for row in await self._connection.fetch(SQL["add_known"], *names):
+            place = places.pop((row["key_environment"], row["known_key"]))
+            self._answer(place, row["fingerprint"], rows.message(row))
+        if places:  # they were swept in between
+            raise Stale
+
+    async def _take_event_ids(self) -> None:
+        wanted = {
+            place: (new.message.application, new.message.event_id)
+            for place, new in self._open()
+            if new.message.event_id is not None
+        }
+        if not wanted:
+            return
+        new_events = [(*name, self._messages[place].message.id) for place, name in wanted.items()]
+        taken = await self._connection.fetch(SQL["add_events"], *rows.columns(new_events, 3))
+        ours = {row["message"] for row in taken}
+        for place, name in wanted.items():
+            if self._messages[place].message.id in ours:
+                self._events[place] = name
+            else:
+                self._results[place] = Conflict("message", name[1])
+
+    def _unless_full(self, new: NewMessage) -> Accepted | BacklogFull:
+        message = new.message
+        tenant = self._tenants[message.application]
+        allowed = tenant.most_waiting
+        if allowed is not None:
+            if self._limited and tenant.waiting >= allowed:
+                return BacklogFull(message.application, allowed)
+            live = (
+                route.endpoint.standing is not Standing.DISABLED for route in tenant.to(message)
+            )
+            tenant.waiting += sum(live)
+        return Accepted(message)
+
+    async def _give_back(self) -> None:
+        """Forget the names of messages that are not accepted in the end."""
+        refused = {
+            place for place, result in self._results.items() if not isinstance(result, Accepted)
+        }
+        self._used |= {
+            name: self._messages[place]
+            for place, name in self._keys.items()
+            if place not in refused
+        }
+        for query, names in (
+            ("add_refused_keys", [name for place, name in self._keys.items() if place in refused]),
+            (
+                "add_refused_events",
+                [name for place, name in self._events.items() if place in refused],
+            ),
+        ):
+            if names:
+                await self._connection.execute(SQL[query], *rows.columns(names, 2))
+
+
+def _named(message: Message) -> tuple[str, float]:
+    return message.id, message.accepted_at

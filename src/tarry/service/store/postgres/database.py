@@ -1,0 +1,236 @@
+"""Connections to PostgreSQL: a few of them, made when needed and dropped when they have failed.
+
+No connection keeps anything from one transaction to the next, so that a pooler may be in between.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+
+from tarry.call.api import retry
+from tarry.call.policy import Policy
+from tarry.core.backoff import Exponential
+from tarry.errors import ServiceError, StoreError, StoreUnavailable
+from tarry.service.store.postgres import faults
+from tarry.service.store.postgres.address import Address
+from tarry.service.store.postgres.faults import Stale
+
+Connection = Any
+"""asyncpg's; it ships no types."""
+Answer = TypeVar("Answer")
+Work = Callable[[Connection], Awaitable[Answer]]
+
+AGAIN = Policy(
+    attempts=6, within=5.0, backoff=Exponential(base=0.01, cap=0.5), nested=True, name="tarry store"
+)
+"""When a transaction lost against another (a deadlock, say)."""
+
+CONNECT_WITHIN = 5.0
+ANSWER_WITHIN = 30.0
+DIAL_PAUSE = 0.25
+"""Seconds after a connection could not be made in which nobody else tries: a server that comes
+back is not met by a crowd."""
+
+UNREPLICATED = "might not have been replicated"
+"""What the server adds to a warning when it stopped waiting for its standby."""
+
+
+class Mode(StrEnum):
+    """What work is done in."""
+
+    WRITE = "BEGIN"
+    READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    SINGLE = ""  # one statement, which is a transaction by itself
+
+
+class Database:
+    """A database and the connections to it, at most `size`."""
+
+    def __init__(self, address: Address, *, size: int = 4) -> None:
+        self.address = address
+        self.pooler = address.pooler
+        self._idle: list[Connection] = []
+        self._all: set[Connection] = set()
+        self._slots = asyncio.Semaphore(size)
+        self._dial_at = 0.0
+        self._down: StoreError | None = None
+        self._closed = False
+        self._retried = retry(AGAIN, on=faults.contended)(self._once)
+
+    async def run(self, work: Work[Answer], mode: Mode = Mode.WRITE) -> Answer:
+        """Do the work in one transaction; again if it lost against others, so it must be able to.
+
+        What it returns is committed. StoreUnavailable if that is not sure.
+        """
+        try:
+            answer: Answer = await self._retried(work, mode)
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as e:
+            raise faults.translate(e) from e
+        except (OSError, UnicodeError, Stale, faults.Unsure) as e:
+            raise faults.translate(e) from e
+        return answer
+
+    async def fetch(self, sql: str, *arguments: object) -> list[Any]:
+        """The rows of a query that changes nothing."""
+
+        async def ask(connection: Connection) -> list[Any]:
+            rows: list[Any] = await connection.fetch(sql, *arguments)
+            return rows
+
+        return await self.run(ask, Mode.SINGLE)
+
+    async def execute(self, sql: str, *arguments: object) -> list[Any]:
+        """The rows that one statement returns that changes something."""
+        return await self.fetch(sql, *arguments)
+
+    async def close(self) -> None:
+        """Let go of the connections that are idle now, and of the others when they are."""
+        self._closed = True
+        while self._idle:
+            connection = self._idle.pop()
+            self._all.discard(connection)
+            with suppress(Exception):  # it is gone, one way or the other
+                await connection.close(timeout=1.0)
+
+    async def _once(self, work: Work[Answer], mode: Mode) -> Answer:
+        async with self._connection() as connection:
+            if mode is Mode.SINGLE and not self.pooler:
+                answer = await work(connection)
+            else:
+                # A pooler may give each statement to another server, but for those of a transaction
+                await connection.execute(mode.value or Mode.WRITE.value)
+                answer = await work(connection)
+                await connection.execute("COMMIT")
+            if connection.unsure:
+                raise faults.Unsure(connection.unsure)
+            return answer
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Connection]:
+        """A connection for one transaction, with nothing else under way."""
+        try:
+            async with asyncio.timeout(ANSWER_WITHIN):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise StoreUnavailable("all connections to PostgreSQL are busy") from error
+        connection = None
+        try:
+            connection = await self._take()
+            yield connection
+        except (asyncpg.PostgresError, ServiceError, Stale) as error:
+            if not await _rolled_back(connection, error):
+                self._drop(connection)
+            raise
+        except BaseException:
+            # Nobody knows what is under way on it: a cancelled wait, a lost line, a time limit.
+            self._drop(connection)
+            raise
+        else:
+            self._give_back(connection)
+        finally:
+            self._slots.release()
+
+    async def _take(self) -> Connection:
+        if self._closed:
+            raise StoreError("the store is closed")
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            self._all.discard(connection)
+        return await self._dial()
+
+    async def _dial(self) -> Connection:
+        """Make a connection; who just found that it cannot be done spares others the attempt."""
+        now = asyncio.get_running_loop().time()
+        if self._down is not None and now < self._dial_at:
+            raise StoreUnavailable(
+                getattr(self._down, "reason", str(self._down)), max(0.1, self._dial_at - now)
+            ) from self._down
+        try:
+            connection = await connect(self.address, pooler=self.pooler)
+        except StoreUnavailable as error:
+            self._down = error
+            self._dial_at = asyncio.get_running_loop().time() + DIAL_PAUSE
+            raise
+        self._down = None
+        self.pooler = connection.pooler
+        self._all.add(connection)
+        return connection
+
+    def _give_back(self, connection: Connection) -> None:
+        if self._closed or connection.is_closed():
+            self._drop(connection)
+        else:
+            self._idle.append(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        if connection is not None:
+            self._all.discard(connection)
+            connection.terminate()
+
+
+class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg ships no types
+    """A connection that notes when the server did not wait for its standby."""
+
+    # asyncpg's own has slots; these are ours.
+    __slots__ = ("pooler", "unsure")
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)
+        self.unsure = ""
+        self.pooler = False
+        self.add_log_listener(self._note)
+
+    # Its callbacks come in the order of what the server sent: before the answer to the commit.
+    def _note(self, _: object, message: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+        if UNREPLICATED in (message.detail or ""):
+            self.unsure = message.message
+
+
+async def connect(address: Address, *, pooler: bool | None) -> Connection:
+    """One connection, to a server that will do; StoreError says why there is none."""
+    try:
+        connection = await _connect(address, cached=pooler is False)
+        faults.refuse_old(connection.get_server_version()[:2], address.shown)
+        if pooler is None:
+            # A pooler gives out numbers of its own for what cancels a query, not a process's.
+            async with connection.transaction():
+                behind = await connection.fetchval("SELECT pg_backend_pid()")
+            pooler = behind != connection.get_server_pid()
+            if not pooler:
+                await connection.close()
+                connection = await _connect(address, cached=True)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+        raise faults.translate_connecting(error, address.shown, address.database) from error
+    connection.pooler = pooler
+    return connection
+
+
+async def _connect(address: Address, *, cached: bool) -> Connection:
+    return await asyncpg.connect(
+        address.url,
+        connection_class=Session,
+        timeout=CONNECT_WITHIN,
+        command_timeout=ANSWER_WITHIN,
+        statement_cache_size=200 if cached else 0,
+        max_cached_statement_lifetime=0,
+    )
+
+
+async def _rolled_back(connection: Connection | None, error: Exception) -> bool:
+    """Whether a connection is as good as new after the server or the work refused something."""
+    if connection is None or connection.is_closed():
+        return False
+    if getattr(error, "sqlstate", None) in faults.NOT_OURS:
+        return False
+    if connection.is_in_transaction():
+        try:
+            await connection.execute("ROLLBACK")
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            return False
+    return True

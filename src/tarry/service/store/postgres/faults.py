@@ -1,0 +1,117 @@
+"""Say in tarry's own errors what PostgreSQL and the way to it have done, once for all of the store.
+
+What may pass by itself is StoreUnavailable: the connection was lost, the server is down, starting,
+full, a standby, or took too long. The rest is StoreError. Passwords are in neither.
+"""
+
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+
+from tarry.errors import StoreError, StoreUnavailable
+
+OLDEST = 13
+"""The first version of PostgreSQL that will do."""
+
+PASSING = {
+    "25006": "it is a standby, or read-only",
+    "25P03": "the transaction was left alone for too long",
+    "25P04": "the transaction took too long",
+    "53100": "its disk is full",
+    "53200": "it is out of memory",
+    "53300": "it has no connection to spare",
+    "55P03": "a lock was not free in time",
+    "57014": "the statement took too long or was cancelled",
+    "57P01": "it is shutting down",
+    "57P02": "it crashed",
+    "57P03": "it is starting up or shutting down",
+    "57P05": "the connection was idle for too long",
+    "58030": "its disk has failed",
+}
+"""What passes, by SQLSTATE; connections that fail (class 08) do too."""
+
+CONTENDED = frozenset({"40001", "40P01"})
+"""Serialization failure and deadlock: the transaction is to be run again at once."""
+
+NOT_OURS = {"25006"} | {code for code in PASSING if code.startswith("57P")}
+"""After these the connection is of no use: another one may lead to a server that will do."""
+
+
+class Unsure(Exception):  # noqa: N818  not an error yet: it becomes StoreUnavailable
+    """A commit was made here, but perhaps not on the standby that it was to be made on as well."""
+
+
+class Stale(Exception):  # noqa: N818  a sign to begin again, not an error
+    """Something has changed since it was looked at; to be done again, as for a lost conflict."""
+
+    sqlstate = "40001"
+
+
+def contended(error: BaseException) -> bool:
+    """Whether the transaction lost against another and will do when it is run again."""
+    return getattr(error, "sqlstate", None) in CONTENDED
+
+
+def translate(error: BaseException) -> StoreError:
+    """The error of tarry for one of the driver's, of the system's or of a time limit."""
+    if isinstance(error, StoreError):
+        return error
+    if isinstance(error, Unsure):
+        return StoreUnavailable(f"it is not sure that its standby has what was written: {error}")
+    state = getattr(error, "sqlstate", None) or ""
+    if state in PASSING:
+        return StoreUnavailable(f"PostgreSQL says that {PASSING[state]} ({_line(error)})")
+    if state in CONTENDED:
+        return StoreUnavailable(f"it lost against others again and again ({_line(error)})")
+    if state.startswith("08"):
+        return StoreUnavailable(f"the connection to PostgreSQL was lost ({_line(error)})")
+    if isinstance(error, asyncpg.PostgresError):
+        return StoreError(f"PostgreSQL refused: {_line(error)}")
+    if isinstance(error, TimeoutError):
+        return StoreUnavailable("PostgreSQL did not answer in time")
+    if isinstance(error, asyncpg.InterfaceError) and "clos" not in str(error):
+        return StoreError(f"PostgreSQL was not asked: {_line(error)}")
+    if isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError):
+        return StoreUnavailable(f"the connection to PostgreSQL was lost ({_line(error)})")
+    return StoreError(f"PostgreSQL was not asked: {_line(error)}")
+
+
+def translate_connecting(error: BaseException, shown: str, database: str) -> StoreError:
+    """Likewise for what went wrong before anything was asked; `shown` is the URL to show."""
+    if isinstance(error, StoreError):
+        return error
+    match getattr(error, "sqlstate", None) or "":
+        case "28P01" | "28000":
+            return StoreError(f"PostgreSQL at {shown} refuses the user or the password")
+        case "3D000":
+            return StoreError(
+                f"there is no database {database!r} at {shown}: create it, or name another"
+            )
+        case "42501":
+            return StoreError(f"the user of {shown} may not do that: {_line(error)}")
+        case state if state in PASSING:
+            return StoreUnavailable(f"PostgreSQL at {shown} says that {PASSING[state]}")
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return StoreUnavailable(f"no server at {shown} is of the kind that its URL asks for")
+    if isinstance(error, TimeoutError):
+        return StoreUnavailable(f"nothing answered at {shown} in time")
+    if isinstance(error, OSError | asyncpg.PostgresConnectionError):
+        return StoreUnavailable(f"no PostgreSQL answers at {shown} ({_line(error)})")
+    return StoreError(f"PostgreSQL at {shown} cannot be used: {_line(error)}")
+
+
+def refuse_old(version: tuple[int, ...], shown: str) -> None:
+    """Raise if the server is older than what tarry's SQL needs."""
+    if version[0] < OLDEST:
+        found = ".".join(map(str, version))
+        raise StoreError(f"PostgreSQL at {shown} is version {found}; tarry needs {OLDEST} or newer")
+
+
+def refuse_nul(*texts: str | None) -> None:
+    """Raise if there is a character in a text that PostgreSQL cannot keep."""
+    for text in texts:
+        if text is not None and "\0" in text:
+            raise StoreError(f"text with a NUL character cannot be stored: {text[:80]!r}")
+
+
+def _line(error: BaseException) -> str:
+    """What it says, as one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,95 @@
+"""Messages, what became of them, and what people may ask for them."""
+
+from tarry.errors import NotFound
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Notice
+from tarry.service.model.message import Message
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.part import Part, wake
+from tarry.service.store.postgres.queries import SQL
+
+
+class PostgresHistory(Part):
+    """The part of `contract.Catalogue` about messages."""
+
+    async def message(self, application: str, known_as: str) -> Message:
+        """The message with this id or event id."""
+        found = await self._database.fetch(SQL["message"], application, known_as)
+        if not found:
+            raise NotFound("message", known_as)
+        return rows.message(found[0])
+
+    async def messages(
+        self, application: str, *, before: str | None = None, limit: int = 50
+    ) -> list[Message]:
+        """Messages, the newest first, before one."""
+        found = await self._database.fetch(SQL["messages"], application, before, limit)
+        return [rows.message(row) for row in found]
+
+    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
+        """All deliveries of a message, by endpoint id."""
+        found = await self._database.fetch(SQL["deliveries"], message)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+
+    async def undelivered(
+        self, application: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+        found = await self._database.fetch(SQL["undelivered"], application, *after, limit)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+
+    async def attempts(self, message: str) -> list[Attempt]:
+        """All attempts of a message, by id."""
+        return [rows.attempt(row) for row in await self._database.fetch(SQL["attempts"], message)]
+
+    async def attempts_to(
+        self, endpoint: str, *, before: str | None = None, limit: int = 50
+    ) -> list[Attempt]:
+        """Attempts made at an endpoint, the newest first, before one."""
+        found = await self._database.fetch(SQL["attempts_to"], endpoint, before, limit)
+        return [rows.attempt(row) for row in found]
+
+    async def counts(self, lane: int) -> dict[State, int]:
+        """How many deliveries of a lane are in each state."""
+        found = await self._database.fetch(SQL["counts"], lane)
+        return {State(row["state"]): row["many"] for row in found}
+
+    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
+        """What owners should hear of, by id, behind one."""
+        return [
+            rows.notice(row) for row in await self._database.fetch(SQL["notices"], after, limit)
+        ]
+
+    async def cancel(self, application: str, message: str, *, now: float) -> int:
+        """End a message's live deliveries as CANCELLED; how many."""
+
+        async def end(connection: Connection) -> int:
+            if not await connection.fetch(SQL["cancel_message"], application, message):
+                raise NotFound("message", message)
+            live = await connection.fetch(SQL["cancel"], message)
+            lanes = [row["lane"] for row in live]
+            if lanes:
+                seqs = [row["seq"] for row in live]
+                await connection.execute(
+                    SQL["cancel_deliveries"], lanes, seqs, Reason.CANCELLED, now
+                )
+                await wake(connection, lanes)
+                await connection.execute(SQL["add_ended"], lanes, [1] * len(lanes))
+            return len(lanes)
+
+        return await self._database.run(end)
+
+    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
+        """Ask for one more attempt, first in line."""
+
+        async def ask(connection: Connection) -> None:
+            known = await connection.fetch(SQL["resend_message"], endpoint.application, message)
+            if not known:
+                raise NotFound("message", message)
+            await wake(connection, [endpoint.lane])
+            await connection.execute(SQL["resend"], endpoint.lane, resend, message)
+
+        await self._database.run(ask)

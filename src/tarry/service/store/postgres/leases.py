@@ -1,0 +1,82 @@
+"""Who owns which shards, and which lanes are to be looked at."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from tarry.service.model.lane import Lease
+from tarry.service.store.contract import Nudge
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection, Mode
+from tarry.service.store.postgres.listen import Listening
+from tarry.service.store.postgres.part import Part, held
+from tarry.service.store.postgres.queries import SQL
+
+
+class PostgresLeases(Part):
+    """The part of `contract.Queue` that shares the lanes out. Time is the database's."""
+
+    _listening: Listening
+
+    async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
+        """Own shards that are free, or whose time is over, until `worker` owns `most` of them."""
+        taken = await self._database.execute(SQL["lease"], worker, most, length)
+        return [Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _sorted(taken)]
+
+    async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
+        """Own them for longer; returns those that are still owned."""
+        named = [(lease.shard, lease.epoch) for lease in leases if lease.worker == worker]
+        kept = await self._database.execute(SQL["renew"], worker, *rows.columns(named, 2), length)
+        owned = {row["number"] for row in kept}
+        return [
+            lease
+            for lease in leases
+            if (lease.shard, lease.epoch) in named and lease.shard in owned
+        ]
+
+    async def release(self, leases: Sequence[Lease]) -> None:
+        """Give shards back."""
+        named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+        await self._database.execute(SQL["release"], *rows.columns(named, 3))
+
+    async def workers(self) -> int:
+        """How many workers are alive."""
+        (row,) = await self._database.fetch(SQL["workers"])
+        return int(row["alive"])
+
+    async def clock(self) -> float:
+        """The database's time."""
+        (row,) = await self._database.fetch(SQL["clock"])
+        return float(row["now"])
+
+    async def awake(self, shards: Sequence[int]) -> list[int]:
+        """The lanes of these shards that are not at rest."""
+        found = await self._database.fetch(SQL["awake"], list(shards))
+        return [row["number"] for row in found]
+
+    async def woken(self, shards: Sequence[int]) -> list[int]:
+        """The lanes of these shards that were woken since this was asked last, each once."""
+        found = await self._database.execute(SQL["woken"], list(shards))
+        return sorted({row["lane"] for row in found})
+
+    def listen(self, nudge: Nudge) -> None:
+        """Call `nudge()` soon after a lane was woken or something was put into the outbox."""
+        self._listening.add(nudge)
+
+    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Let lanes rest that have nothing to send; those that do now."""
+        if not lanes:
+            return set()
+        given = list(leases)
+
+        async def let(connection: Connection) -> set[int]:
+            shards = await held(connection, given)
+            # Whoever adds holds the lane's row until the commit: by now it is there, or comes later
+            # and finds the lane at rest.
+            await connection.fetch(SQL["rest_lock"], list(lanes), shards)
+            resting = await connection.fetch(SQL["rest"], list(lanes), list(lanes.values()), shards)
+            return {row["number"] for row in resting}
+
+        return await self._database.run(let, Mode.WRITE)
+
+
+def _sorted(found: list[rows.Row]) -> list[rows.Row]:
+    return sorted(found, key=lambda row: row["number"])

@@ -1,0 +1,65 @@
+"""Hear at once that there is something to do. Only to be quicker: what counts is in the tables."""
+
+import asyncio
+from contextlib import suppress
+
+from tarry.errors import StoreError
+from tarry.service.store.contract import Nudge
+from tarry.service.store.postgres.database import Connection, Database, connect
+
+CHANNEL = "tarry"
+PAUSE = 1.0
+"""Seconds before another connection is tried."""
+
+
+class Listening:
+    """Listens on a connection of its own for as long as somebody wants to be nudged.
+
+    Behind a pooler nothing is heard: there one has to ask.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._nudges: list[Nudge] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, nudge: Nudge) -> None:
+        """Call `nudge()` from now on."""
+        self._nudges.append(nudge)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._keep_listening())
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def _keep_listening(self) -> None:
+        while True:
+            with suppress(StoreError):
+                connection = await connect(self._database.address, pooler=self._database.pooler)
+                try:
+                    if connection.pooler:
+                        return
+                    await self._listen(connection)
+                finally:
+                    connection.terminate()
+            await asyncio.sleep(PAUSE)
+
+    async def _listen(self, connection: Connection) -> None:
+        """Listen until the connection is gone."""
+        gone = asyncio.Event()
+        connection.add_termination_listener(lambda _: gone.set())
+        with suppress(Exception):  # whatever it is, the connection will not do
+            await connection.add_listener(CHANNEL, self._heard)
+            self._nudge()  # for what came while nobody listened
+            await gone.wait()
+
+    def _heard(self, *_: object) -> None:
+        self._nudge()
+
+    def _nudge(self) -> None:
+        for nudge in self._nudges:
+            nudge()

@@ -1,0 +1,29 @@
+"""What all parts of the store stand on."""
+
+from collections.abc import Iterable
+
+from tarry.service.model.lane import Lease
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection, Database
+from tarry.service.store.postgres.queries import SQL
+
+
+class Part:
+    """A part of the store: it has the database."""
+
+    _database: Database
+
+
+async def held(connection: Connection, leases: Iterable[Lease]) -> list[int]:
+    """The shards whose leases are good: nobody can take them before the transaction has ended."""
+    named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+    found = await connection.fetch(SQL["lease_held"], *rows.columns(named, 3))
+    return [row["number"] for row in found]
+
+
+async def wake(connection: Connection, lanes: Iterable[int]) -> None:
+    """Get lanes up and tell of it. It locks them: to be done before what they are woken for."""
+    numbers = sorted(lanes)
+    if numbers:
+        await connection.execute(SQL["woken_lock"], numbers)
+        await connection.execute(SQL["woken_tell"], numbers)

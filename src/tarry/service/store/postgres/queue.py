@@ -1,0 +1,65 @@
+"""What may be sent next, and what is too old for it."""
+
+from collections.abc import Mapping, Sequence
+
+from tarry.service.model.delivery import Reason
+from tarry.service.model.lane import Fetched, LaneRow, Lease, Want
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.part import Part, held
+from tarry.service.store.postgres.queries import SQL
+
+
+class PostgresQueue(Part):
+    """The part of `contract.Queue` that gives deliveries out."""
+
+    async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
+        """These lanes; those that are gone are left out."""
+        found = await self._database.fetch(SQL["lanes"], list(lanes))
+        return [rows.lane(row) for row in found]
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        """What these lanes could send next."""
+        fetched = Fetched([], {}, {})
+        if not wants:
+            return fetched
+        asked = [
+            (want.lane, want.stream, want.limit, want.after, want.before, want.due_after)
+            for want in wants
+        ]
+        columns = rows.columns(asked, 6)
+        for row in await self._database.fetch(SQL["fetch"], *columns, now, most_bytes):
+            fetched.added[row["lane"]] = row["added"]
+            if row["next_due_at"] is not None:
+                fetched.next_due_at[row["lane"]] = row["next_due_at"]
+            if row["message"] is not None:
+                fetched.due.append(rows.due(row))
+        return fetched
+
+    async def expire(
+        self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
+    ) -> int:
+        """End live deliveries that are too old."""
+
+        async def end(connection: Connection) -> int:
+            shards = await held(connection, [lease])
+            if not await connection.fetch(SQL["settle_lanes"], [lane], shards):
+                return 0
+            ended = await connection.fetch(
+                SQL["expire"], lane, accepted_before, now, limit, Reason.AGED
+            )
+            if ended:
+                await connection.execute(SQL["add_ended"], [lane], [len(ended)])
+            return len(ended)
+
+        return await self._database.run(end)
+
+    async def origin(self, origin: str) -> bytes:
+        """What was learned of an origin."""
+        found = await self._database.fetch(SQL["origin"], origin)
+        return bytes(found[0]["known"]) if found else b""
+
+    async def learn(self, origins: Mapping[str, bytes]) -> None:
+        """Keep what was learned of origins."""
+        if origins:
+            await self._database.execute(SQL["learn"], list(origins), list(origins.values()))

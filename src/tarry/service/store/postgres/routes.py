@@ -1,0 +1,82 @@
+"""Where the messages of applications go, remembered until their endpoints change."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.message import Message
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.queries import SQL
+
+MOST_REMEMBERED = 20_000
+"""Applications; when there are more, all are forgotten and looked up again."""
+
+
+class Route(Struct, frozen=True):
+    """An endpoint, as it was when its lane had this version."""
+
+    endpoint: Endpoint
+    version: int
+
+
+class Tenant(Struct):
+    """An application that messages are for; `waiting` is known if it is limited."""
+
+    environment: str
+    version: int
+    most_waiting: int | None
+    waiting: int
+    routes: Sequence[Route] = ()
+
+    def to(self, message: Message) -> list[Route]:
+        """Where a message goes."""
+        return [
+            route
+            for route in self.routes
+            if route.endpoint.wants(message.event_type, message.channels)
+        ]
+
+
+class Routes:
+    """Remembers the endpoints of applications by the number of their changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[int, list[Route]]] = {}
+
+    async def tenants(self, connection: Connection, wanted: set[str]) -> dict[str, Tenant]:
+        """Those of these applications that are there."""
+        found = {
+            row["id"]: Tenant(
+                row["environment"], row["version"], row["most_waiting"], row["waiting"] or 0
+            )
+            for row in await connection.fetch(SQL["add_applications"], list(wanted))
+        }
+        await self._look_up(
+            connection,
+            {
+                name: tenant.version
+                for name, tenant in found.items()
+                if name not in self._known or self._known[name][0] != tenant.version
+            },
+        )
+        for name, tenant in found.items():
+            tenant.routes = self._known[name][1]
+        return found
+
+    def forget(self, applications: Iterable[str]) -> None:
+        """Look these up again next time."""
+        for application in applications:
+            self._known.pop(application, None)
+
+    async def _look_up(self, connection: Connection, versions: dict[str, int]) -> None:
+        if not versions:
+            return
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.clear()
+        routes: dict[str, list[Route]] = {application: [] for application in versions}
+        for row in await connection.fetch(SQL["add_endpoints"], list(versions)):
+            routes[row["application"]].append(Route(rows.endpoint(row), row["version"]))
+        for application, found in routes.items():
+            self._known[application] = (versions[application], found)

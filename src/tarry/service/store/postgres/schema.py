@@ -1,0 +1,52 @@
+"""The schema `tarry` of a database: how far it has come, and the steps forward."""
+
+from tarry.errors import SchemaMismatch
+from tarry.service.store.migrate import Status, status, steps
+from tarry.service.store.postgres.database import Connection, Database
+from tarry.service.store.postgres.queries import SQL
+
+STEPS = steps(__package__)
+WANTED = len(STEPS)
+
+
+class PostgresMigrator:
+    """Looks at a database's schema and brings it up to date."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def status(self) -> Status:
+        """What is there, and what is to be done."""
+        return await self._database.run(look)
+
+    async def up(self) -> Status:
+        """Make all steps that are to be made, all or none; another one at it is waited for."""
+
+        async def climb(connection: Connection) -> Status:
+            await connection.execute(SQL["migrate_lock"])
+            before = await look(connection)
+            if before.pending and not before.found:
+                await connection.execute(SQL["migrate_begin"])
+            for step in before.pending:
+                await connection.execute(step.sql)
+                await connection.execute(SQL["migrate_noted"], step.number, step.name)
+            return before
+
+        return await self._database.run(climb)
+
+
+async def look(connection: Connection) -> Status:
+    """How far the schema has come; a database without one is at 0."""
+    (row,) = await connection.fetch(SQL["migrate_known"])
+    if not row["known"]:
+        return status(STEPS, 0)
+    (row,) = await connection.fetch(SQL["check_schema"])
+    return status(STEPS, row["number"])
+
+
+async def require(connection: Connection) -> int:
+    """The number of the schema; SchemaMismatch if it is not the one this tarry works with."""
+    found = await look(connection)
+    if found.pending:
+        raise SchemaMismatch(found.found, WANTED)
+    return found.found

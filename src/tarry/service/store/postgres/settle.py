@@ -1,0 +1,159 @@
+"""Write down what became of deliveries and of lanes."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from tarry.service.model.attempt import Attempt, Resent, Settlement
+from tarry.service.model.delivery import ENDED
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Lease
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.many import insert_many
+from tarry.service.store.postgres.part import Part, held
+from tarry.service.store.postgres.queries import SQL
+
+
+class PostgresSettle(Part):
+    """The part of `contract.Queue` that keeps what the dispatcher did."""
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Iterable[Lease],
+    ) -> list[bool]:
+        """Write down what became of deliveries and lanes."""
+        if not settlements and not changes:
+            return []
+        given = list(leases)
+
+        async def write(connection: Connection) -> list[bool]:
+            shards = await held(connection, given)
+            lanes = {settlement.lane for settlement in settlements}
+            lanes |= {change.lane for change in changes}
+            found = await connection.fetch(SQL["settle_lanes"], list(lanes), shards)
+            good = {row["number"] for row in found}
+            made = await _settle(connection, settlements, good)
+            await _change(connection, [change for change in changes if change.lane in good])
+            return made
+
+        return await self._database.run(write)
+
+
+async def _settle(
+    connection: Connection, settlements: Sequence[Settlement | Resent], lanes: set[int]
+) -> list[bool]:
+    made = [False] * len(settlements)
+    for places in _rounds(settlements, lanes):
+        batch = [
+            (place, one) for place in places if isinstance(one := settlements[place], Settlement)
+        ]
+        resent = [(place, one) for place in places if isinstance(one := settlements[place], Resent)]
+        for place in await _settled(connection, batch):
+            made[place] = True
+        for place in await _resent(connection, resent):
+            made[place] = True
+    done = [one for one, was in zip(settlements, made, strict=True) if was]
+    attempts = [one.attempt for one in done if one.attempt is not None]
+    await keep_attempts(connection, attempts)
+    ended = Counter(one.lane for one in done if isinstance(one, Settlement) and one.state in ENDED)
+    if ended:
+        await connection.execute(SQL["add_ended"], list(ended), list(ended.values()))
+    return made
+
+
+def _rounds(settlements: Sequence[Settlement | Resent], lanes: set[int]) -> list[list[int]]:
+    """Places of what may be written, so that no delivery comes twice in one statement."""
+    rounds: list[list[int]] = []
+    times: Counter[tuple[int, int | str]] = Counter()
+    for place, one in enumerate(settlements):
+        if one.lane not in lanes:
+            continue
+        name = (one.lane, one.seq if isinstance(one, Settlement) else one.resend)
+        nth = times[name]
+        times[name] += 1
+        if nth == len(rounds):
+            rounds.append([])
+        rounds[nth].append(place)
+    return rounds
+
+
+async def _settled(connection: Connection, batch: Sequence[tuple[int, Settlement]]) -> list[int]:
+    if not batch:
+        return []
+    told = [
+        (
+            one.lane,
+            one.seq,
+            one.tries,
+            one.state,
+            one.reason,
+            one.attempts,
+            int(one.attempt is not None),
+            one.due_at,
+            one.memory,
+            one.ended_at,
+        )
+        for _, one in batch
+    ]
+    changed = await connection.fetch(SQL["settle"], *rows.columns(told, 10))
+    return [batch[row["place"]][0] for row in changed]
+
+
+async def _resent(connection: Connection, batch: Sequence[tuple[int, Resent]]) -> list[int]:
+    if not batch:
+        return []
+    named = [(one.lane, one.resend) for _, one in batch]
+    gone = await connection.fetch(SQL["settle_resent"], *rows.columns(named, 2))
+    return [batch[row["place"]][0] for row in gone]
+
+
+async def keep_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:
+    """Keep attempts that were made."""
+    told = [rows.from_attempt(attempt) for attempt in attempts]
+    await insert_many(connection, "settle_attempts", "attempt", rows.ATTEMPT, told)
+
+
+async def _change(connection: Connection, changes: Sequence[Change]) -> None:
+    known = {change.lane: change.known for change in changes if change.known is not None}
+    if known:
+        told = [
+            (
+                lane,
+                one.pace,
+                one.origin,
+                one.accepted_at,
+                one.failing_since,
+                one.failures,
+                one.warned,
+            )
+            for lane, one in known.items()
+        ]
+        await connection.execute(SQL["settle_known"], *rows.columns(told, 7))
+    for change in changes:
+        if change.standing is not None:
+            await _stand(connection, change.lane, change.standing, change.at)
+    notices = [rows.from_notice(notice) for change in changes for notice in change.notices]
+    if notices:
+        await connection.executemany(SQL["settle_notices"], notices)
+
+
+async def _stand(connection: Connection, lane: int, standing: Standing, at: float) -> None:
+    found = await connection.fetch(SQL["settle_standing"], lane)
+    endpoint = rows.endpoint(found[0])
+    if endpoint.standing is Standing.DELETED:
+        return
+    await connection.execute(SQL["put_endpoint_application"], endpoint.application)
+    await connection.execute(SQL["put_endpoint_changed"], lane)
+    changed = _standing(endpoint, standing, at)
+    await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(changed))
+
+
+def _standing(endpoint: Endpoint, standing: Standing, at: float) -> Endpoint:
+    parked = endpoint.parked
+    if standing is Standing.PARKED and all(until is not None for _, until in parked):
+        parked = (*parked, (at, None))
+    return replace(endpoint, standing=standing, parked=parked, updated_at=at)

@@ -1,0 +1,124 @@
+-- name: environments
+-- Every environment.
+SELECT id FROM tarry.environment ORDER BY id;
+
+-- name: put_environment
+-- Make an environment or change its policy.
+INSERT INTO tarry.environment (id, policy) VALUES ($1, $2)
+    ON CONFLICT (id) DO UPDATE SET policy = excluded.policy;
+
+-- name: environment_policy
+-- An environment's policy.
+SELECT policy FROM tarry.environment WHERE id = $1;
+
+-- name: put_application
+-- Add or change an application, unless it is deleted; returns its number of changes.
+INSERT INTO tarry.application (id, environment, uid, name, rate, policy, most_waiting, metadata,
+                               created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT (id) DO UPDATE
+   SET environment = excluded.environment, uid = excluded.uid, name = excluded.name,
+       rate = excluded.rate, policy = excluded.policy, most_waiting = excluded.most_waiting,
+       metadata = excluded.metadata, created_at = excluded.created_at,
+       updated_at = excluded.updated_at, version = application.version + 1
+ WHERE application.deleted_at IS NULL
+RETURNING version;
+
+-- name: put_application_lanes
+-- The lanes of an application.
+SELECT number FROM tarry.lane WHERE application = $1;
+
+-- name: application
+-- An application by id or by its own id; the id comes first.
+SELECT * FROM tarry.application
+ WHERE environment = $1 AND deleted_at IS NULL AND (id = $2 OR uid = $2)
+ ORDER BY id <> $2
+ LIMIT 1;
+
+-- name: applications
+-- Applications behind one.
+SELECT * FROM tarry.application
+ WHERE environment = $1 AND deleted_at IS NULL AND id > $2
+ ORDER BY id
+ LIMIT $3;
+
+-- name: put_endpoint_application
+-- Count a change of an application's endpoints; whoever remembers them will look again.
+UPDATE tarry.application SET version = version + 1
+ WHERE id = $1 AND deleted_at IS NULL
+RETURNING id;
+
+-- name: put_endpoint_known
+-- The endpoint as it was, held until the commit.
+SELECT lane, standing FROM tarry.endpoint WHERE id = $1 FOR UPDATE;
+
+-- name: put_endpoint_lane
+-- Make a lane; it starts awake.
+WITH made AS (
+    INSERT INTO tarry.lane (application, shard) VALUES ($1, $2) RETURNING number
+)
+INSERT INTO tarry.lane_state (lane) SELECT number FROM made RETURNING lane;
+
+-- name: put_endpoint_changed
+-- Count a change of a lane's endpoint; a message that is just being added is routed again.
+UPDATE tarry.lane SET version = version + 1 WHERE number = $1;
+
+-- name: put_endpoint
+-- Add or change an endpoint.
+INSERT INTO tarry.endpoint (id, application, lane, url, uid, description, event_types, channels,
+                            rate, concurrency, fifo, blocking, policy, headers, secrets, metadata,
+                            standing, parked, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+    ON CONFLICT (id) DO UPDATE
+   SET url = excluded.url, uid = excluded.uid, description = excluded.description,
+       event_types = excluded.event_types, channels = excluded.channels, rate = excluded.rate,
+       concurrency = excluded.concurrency, fifo = excluded.fifo, blocking = excluded.blocking,
+       policy = excluded.policy, headers = excluded.headers, secrets = excluded.secrets,
+       metadata = excluded.metadata, standing = excluded.standing, parked = excluded.parked,
+       created_at = excluded.created_at, updated_at = excluded.updated_at;
+
+-- name: endpoint
+-- An endpoint by id or by its own id; the id comes first.
+SELECT * FROM tarry.endpoint
+ WHERE application = $1 AND standing <> 'deleted' AND (id = $2 OR uid = $2)
+ ORDER BY id <> $2
+ LIMIT 1;
+
+-- name: endpoints
+-- Endpoints behind one.
+SELECT * FROM tarry.endpoint
+ WHERE application = $1 AND standing <> 'deleted' AND id > $2
+ ORDER BY id
+ LIMIT $3;
+
+-- name: lane
+-- The number of an endpoint's lane.
+SELECT lane FROM tarry.endpoint WHERE application = $1 AND id = $2;
+
+-- name: delete_application
+-- Hide an application.
+UPDATE tarry.application SET deleted_at = $2, version = version + 1
+ WHERE id = $1 AND deleted_at IS NULL
+RETURNING id;
+
+-- name: delete_application_lanes
+-- Its lanes, held until the commit: a message that is just being added is routed again.
+WITH held AS (
+    SELECT number FROM tarry.lane WHERE application = $1 ORDER BY number FOR NO KEY UPDATE
+)
+UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number = h.number;
+
+-- name: delete_application_endpoints
+-- Hide its endpoints.
+UPDATE tarry.endpoint SET standing = 'deleted', updated_at = $2
+ WHERE application = $1 AND standing <> 'deleted'
+RETURNING *;
+
+-- name: put_policy
+-- Keep a policy document.
+INSERT INTO tarry.policy (version, document) VALUES ($1, $2)
+    ON CONFLICT (version) DO UPDATE SET document = excluded.document;
+
+-- name: policy
+-- A policy document.
+SELECT document FROM tarry.policy WHERE version = $1;

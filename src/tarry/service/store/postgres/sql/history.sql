@@ -1,0 +1,97 @@
+-- name: message
+-- A message by id or by its sender's id; the id comes first.
+SELECT m.* FROM tarry.message AS m
+ WHERE m.application = $1
+   AND m.id IN ($2, (SELECT e.message FROM tarry.event AS e
+                      WHERE e.application = $1 AND e.event_id = $2))
+ ORDER BY m.id <> $2
+ LIMIT 1;
+
+-- name: messages
+-- Messages before one, the newest first.
+SELECT * FROM tarry.message
+ WHERE application = $1 AND ($2::text IS NULL OR id < $2)
+ ORDER BY id DESC
+ LIMIT $3;
+
+-- name: deliveries
+-- A message's deliveries, where the message says they are.
+SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at,
+       d.accepted_at, d.ended_at
+  FROM tarry.message AS m
+ CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
+  JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
+  JOIN tarry.endpoint AS e ON e.lane = d.lane
+ WHERE m.id = $1
+ ORDER BY e.id;
+
+-- name: undelivered
+-- Deliveries that wait or failed, behind one: of each lane as many as would do, then the first.
+SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at,
+       d.accepted_at, d.ended_at
+  FROM tarry.lane AS l
+  JOIN tarry.endpoint AS e ON e.lane = l.number
+ CROSS JOIN LATERAL (
+      (SELECT * FROM tarry.delivery AS d
+        WHERE d.lane = l.number AND d.state = 'ready'
+          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
+        ORDER BY d.seq LIMIT $4)
+      UNION ALL
+      (SELECT * FROM tarry.delivery AS d
+        WHERE d.lane = l.number AND d.state IN ('waiting', 'failed')
+          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
+        ORDER BY d.seq LIMIT $4)
+ ) AS d
+ WHERE l.application = $1 AND l.number >= $2::bigint
+ ORDER BY l.number, d.seq
+ LIMIT $4;
+
+-- name: attempts
+-- A message's attempts.
+SELECT * FROM tarry.attempt WHERE message = $1 ORDER BY id;
+
+-- name: attempts_to
+-- The attempts made at an endpoint before one, the newest first.
+SELECT a.* FROM tarry.attempt AS a
+ WHERE a.lane = (SELECT e.lane FROM tarry.endpoint AS e WHERE e.id = $1)
+   AND ($2::text IS NULL OR a.id < $2)
+ ORDER BY a.id DESC
+ LIMIT $3;
+
+-- name: counts
+-- How many deliveries of a lane are in each state.
+SELECT state, count(*) AS many FROM tarry.delivery WHERE lane = $1 GROUP BY state;
+
+-- name: notices
+-- Notices behind one.
+SELECT * FROM tarry.notice WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: cancel
+-- A message's deliveries that could be cancelled, held until the commit.
+SELECT d.lane, d.seq
+  FROM tarry.message AS m
+ CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
+  JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
+ WHERE m.id = $1 AND d.state IN ('ready', 'waiting')
+ ORDER BY d.lane, d.seq
+   FOR UPDATE OF d;
+
+-- name: cancel_message
+-- Where a message's deliveries are.
+SELECT lanes FROM tarry.message WHERE application = $1 AND id = $2;
+
+-- name: cancel_deliveries
+-- End deliveries that somebody cancelled.
+UPDATE tarry.delivery AS d
+   SET state = 'cancelled', reason = $3, due_at = NULL, ended_at = $4
+  FROM unnest($1::bigint[], $2::bigint[]) AS gone (lane, seq)
+ WHERE d.lane = gone.lane AND d.seq = gone.seq;
+
+-- name: resend_message
+-- Keep a message from being swept until the commit.
+SELECT id FROM tarry.message WHERE application = $1 AND id = $2 FOR SHARE;
+
+-- name: resend
+-- Ask for one more attempt.
+INSERT INTO tarry.resend (lane, id, message) VALUES ($1, $2, $3)
+    ON CONFLICT (lane, id) DO UPDATE SET message = excluded.message;

@@ -1,0 +1,121 @@
+-- name: lease
+-- Take shards that are free or whose time is over; what somebody else is just taking is left alone.
+WITH alive AS (
+    INSERT INTO tarry.worker (id, until)
+    VALUES ($1, clock_timestamp() + $3::float8 * interval '1 second')
+        ON CONFLICT (id) DO UPDATE SET until = excluded.until
+), dead AS (
+    DELETE FROM tarry.worker WHERE until < clock_timestamp() - interval '1 hour' AND id <> $1
+), free AS (
+    SELECT number, worker IS NULL AS clean
+      FROM tarry.shard
+     WHERE until <= clock_timestamp()
+     ORDER BY number
+     LIMIT greatest(0, $2::bigint - (SELECT count(*) FROM tarry.shard
+                                      WHERE worker = $1 AND until > clock_timestamp()))
+       FOR UPDATE SKIP LOCKED
+)
+UPDATE tarry.shard AS s
+   SET worker = $1, epoch = s.epoch + 1,
+       until = clock_timestamp() + $3::float8 * interval '1 second'
+  FROM free AS f
+ WHERE s.number = f.number
+RETURNING s.number, s.epoch, f.clean;
+
+-- name: lease_held
+-- Which of these leases are good still; their rows cannot change before the transaction ends.
+SELECT s.number
+  FROM tarry.shard AS s
+  JOIN unnest($1::integer[], $2::bigint[], $3::text[]) AS held (number, epoch, worker)
+    ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
+ WHERE s.until > clock_timestamp()
+ ORDER BY s.number
+   FOR SHARE OF s;
+
+-- name: renew
+-- Own shards for longer, if they are owned still; the worker is alive in any case.
+WITH alive AS (
+    INSERT INTO tarry.worker (id, until)
+    VALUES ($1, clock_timestamp() + $4::float8 * interval '1 second')
+        ON CONFLICT (id) DO UPDATE SET until = excluded.until
+), owned AS (
+    SELECT s.number
+      FROM tarry.shard AS s
+      JOIN unnest($2::integer[], $3::bigint[]) AS held (number, epoch)
+        ON s.number = held.number AND s.epoch = held.epoch
+     WHERE s.worker = $1 AND s.until > clock_timestamp()
+     ORDER BY s.number
+       FOR NO KEY UPDATE OF s
+)
+UPDATE tarry.shard AS s
+   SET until = clock_timestamp() + $4::float8 * interval '1 second'
+  FROM owned AS o
+ WHERE s.number = o.number
+RETURNING s.number;
+
+-- name: release
+-- Give shards back that are owned still.
+WITH owned AS (
+    SELECT s.number
+      FROM tarry.shard AS s
+      JOIN unnest($1::integer[], $2::bigint[], $3::text[]) AS held (number, epoch, worker)
+        ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
+     WHERE s.until > clock_timestamp()
+     ORDER BY s.number
+       FOR NO KEY UPDATE OF s
+)
+UPDATE tarry.shard AS s
+   SET worker = NULL, until = '-infinity'
+  FROM owned AS o
+ WHERE s.number = o.number;
+
+-- name: workers
+-- How many workers are alive.
+SELECT count(*) AS alive FROM tarry.worker WHERE until > clock_timestamp();
+
+-- name: clock
+-- The database's time.
+SELECT extract(epoch FROM clock_timestamp())::float8 AS now;
+
+-- name: awake
+-- The lanes of shards that are not at rest.
+SELECT number FROM tarry.lane WHERE shard = ANY($1::integer[]) AND awake ORDER BY number;
+
+-- name: woken
+-- The lanes of shards that were woken; each call is answered once.
+DELETE FROM tarry.wake WHERE shard = ANY($1::integer[]) RETURNING lane;
+
+-- name: woken_lock
+-- Get lanes up, in order, before something is put where their owner will look.
+WITH asleep AS (
+    SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) ORDER BY number
+       FOR NO KEY UPDATE
+)
+UPDATE tarry.lane AS l SET awake = true FROM asleep AS a WHERE l.number = a.number;
+
+-- name: woken_tell
+-- Put lanes on record as woken, and tell whoever listens which shards they are in.
+WITH told AS (
+    INSERT INTO tarry.wake (shard, lane)
+    SELECT shard, number FROM tarry.lane WHERE number = ANY($1::bigint[])
+    RETURNING shard
+)
+SELECT pg_notify('tarry', shard::text) FROM (SELECT DISTINCT shard FROM told) AS shards;
+
+-- name: rest_lock
+-- Keep others from adding to lanes until it is decided whether they rest.
+SELECT number FROM tarry.lane
+ WHERE number = ANY($1::bigint[]) AND shard = ANY($2::integer[])
+ ORDER BY number
+   FOR NO KEY UPDATE;
+
+-- name: rest
+-- Let lanes rest that have nothing to send and to which no more came than their owner knows.
+UPDATE tarry.lane AS l
+   SET awake = false
+  FROM unnest($1::bigint[], $2::bigint[]) AS known (lane, added)
+ WHERE l.number = known.lane AND l.shard = ANY($3::integer[]) AND l.added <= known.added
+   AND NOT EXISTS (SELECT FROM tarry.delivery AS d
+                    WHERE d.lane = known.lane AND d.state IN ('ready', 'waiting'))
+   AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.lane = known.lane)
+RETURNING l.number;

@@ -1,0 +1,150 @@
+-- name: lanes
+-- Lanes with their endpoints and applications, in the order asked for.
+SELECT e.*, l.added, s.ended, s.pace, s.origin, s.accepted_at, s.failing_since, s.failures,
+       s.warned, a.environment AS a_environment, a.uid AS a_uid, a.name AS a_name,
+       a.rate AS a_rate, a.policy AS a_policy, a.most_waiting AS a_most_waiting,
+       a.metadata AS a_metadata, a.created_at AS a_created_at, a.updated_at AS a_updated_at
+  FROM unnest($1::bigint[]) WITH ORDINALITY AS asked (lane, place)
+  JOIN tarry.lane AS l ON l.number = asked.lane
+  JOIN tarry.lane_state AS s ON s.lane = l.number
+  JOIN tarry.endpoint AS e ON e.lane = l.number
+  JOIN tarry.application AS a ON a.id = e.application
+ ORDER BY asked.place;
+
+-- name: fetch
+-- What lanes could send next. One part for each stream, read from its own index and no further than
+-- asked for; `$7` is now, `$8` how many bytes of payloads to give, but for the first of each want.
+WITH want AS (
+    SELECT w.*, l.added,
+           (SELECT d.due_at FROM tarry.delivery AS d
+             WHERE w.stream = 'waiting' AND d.lane = w.lane AND d.state = 'waiting'
+               AND d.due_at > $7::float8
+             ORDER BY d.due_at LIMIT 1) AS next_due_at
+      FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::float8[])
+           WITH ORDINALITY AS w (lane, stream, most, after, before, due_after, place)
+      JOIN tarry.lane AS l ON l.number = w.lane
+), found AS (
+    SELECT w.place, w.lane, w.stream, w.added, w.next_due_at, d.seq, d.message, d.accepted_at,
+           d.due_at, d.tries, d.attempts, d.memory, d.resend, d.by_due,
+           m.event_type, m.payload, m.accepted_at AS message_accepted_at,
+           row_number() OVER (PARTITION BY w.place ORDER BY d.by_due, d.seq, d.resend) AS nth,
+           sum(octet_length(m.payload)) OVER (ORDER BY w.place, d.by_due, d.seq, d.resend) AS bytes
+      FROM want AS w
+      LEFT JOIN LATERAL (
+          (SELECT d.seq, d.message, d.accepted_at, d.due_at, d.tries, d.attempts, d.memory,
+                  '' COLLATE "C" AS resend, NULL::float8 AS by_due
+             FROM tarry.delivery AS d
+            WHERE w.stream = 'ready' AND d.lane = w.lane AND d.state = 'ready'
+              AND d.seq > w.after AND d.seq < coalesce(w.before, 9223372036854775807)
+            ORDER BY d.seq LIMIT w.most)
+          UNION ALL
+          (SELECT d.seq, d.message, d.accepted_at, d.due_at, d.tries, d.attempts, d.memory,
+                  '', d.due_at
+             FROM tarry.delivery AS d
+            WHERE w.stream = 'waiting' AND d.lane = w.lane AND d.state = 'waiting'
+              AND d.due_at <= $7::float8 AND (d.due_at, d.seq) > (w.due_after, w.after)
+            ORDER BY d.due_at, d.seq LIMIT w.most)
+          UNION ALL
+          (SELECT d.seq, d.message, d.accepted_at, d.due_at, d.tries, d.attempts, d.memory,
+                  '', d.due_at
+             FROM tarry.delivery AS d
+            WHERE w.stream = 'early' AND d.lane = w.lane AND d.state = 'waiting'
+              AND d.reason <> 'scheduled' AND (d.due_at, d.seq) > (w.due_after, w.after)
+            ORDER BY d.due_at, d.seq LIMIT w.most)
+          UNION ALL
+          (SELECT 0, r.message, NULL, NULL, 0, 0, NULL, r.id, NULL
+             FROM tarry.resend AS r
+            WHERE w.stream = 'resend' AND r.lane = w.lane
+            ORDER BY r.id LIMIT w.most)
+      ) AS d ON true
+      LEFT JOIN LATERAL (
+          SELECT * FROM tarry.message AS m WHERE m.id = d.message LIMIT 1
+      ) AS m ON true
+)
+SELECT * FROM found
+ WHERE nth = 1 OR coalesce(bytes, 0) < $8::bigint
+ ORDER BY place, by_due, seq, resend;
+
+-- name: settle
+-- Write down what became of deliveries; their numbers of tries are the fence.
+UPDATE tarry.delivery AS d
+   SET state = t.state, reason = t.reason, attempts = t.attempts, tries = d.tries + t.tried,
+       due_at = t.due_at, memory = t.memory, ended_at = t.ended_at
+  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
+              $7::bigint[], $8::float8[], $9::float8[], $10::float8[]) WITH ORDINALITY
+    AS t (lane, seq, tries, state, reason, attempts, tried, due_at, memory, ended_at, place)
+ WHERE d.lane = t.lane AND d.seq = t.seq AND d.tries = t.tries AND d.state IN ('ready', 'waiting')
+RETURNING t.place - 1 AS place;
+
+-- name: settle_lanes
+-- Which of these lanes are in the shards that are held.
+SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) AND shard = ANY($2::integer[]);
+
+-- name: settle_resent
+-- Take resends away that were made.
+DELETE FROM tarry.resend AS r
+ USING unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS made (lane, id, place)
+ WHERE r.lane = made.lane AND r.id = made.id
+RETURNING made.place - 1 AS place;
+
+-- name: settle_attempts
+-- Keep an attempt.
+INSERT INTO tarry.attempt (lane, id, message, number, at, took, url, status, kind, detail, body,
+                           trigger, counted, policy, now, draw, decision)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17);
+
+-- name: settle_known
+-- Keep what lanes have learned.
+WITH known AS (
+    SELECT k.*
+      FROM tarry.lane_state AS s
+      JOIN unnest($1::bigint[], $2::bytea[], $3::text[], $4::float8[], $5::float8[], $6::bigint[],
+                  $7::float8[]) AS k (lane, pace, origin, accepted_at, failing_since, failures, warned)
+        ON k.lane = s.lane
+     ORDER BY s.lane
+       FOR NO KEY UPDATE OF s
+)
+UPDATE tarry.lane_state AS s
+   SET pace = k.pace, origin = k.origin, accepted_at = k.accepted_at,
+       failing_since = k.failing_since, failures = k.failures, warned = k.warned
+  FROM known AS k
+ WHERE s.lane = k.lane;
+
+-- name: settle_standing
+-- How the endpoint of a lane stands, held until the commit.
+SELECT * FROM tarry.endpoint WHERE lane = $1 FOR UPDATE;
+
+-- name: settle_notices
+-- Keep a notice.
+INSERT INTO tarry.notice (id, application, endpoint, kind, facts, at)
+VALUES ($1, $2, $3, $4, $5, $6)
+    ON CONFLICT (id) DO UPDATE
+   SET application = excluded.application, endpoint = excluded.endpoint, kind = excluded.kind,
+       facts = excluded.facts, at = excluded.at;
+
+-- name: expire
+-- End deliveries that are too old, the oldest first.
+WITH old AS (
+    SELECT lane, seq FROM tarry.delivery
+     WHERE lane = $1 AND state IN ('ready', 'waiting') AND accepted_at < $2
+       AND NOT (reason = 'scheduled' AND due_at > $3)
+     ORDER BY accepted_at, seq
+     LIMIT $4
+       FOR UPDATE
+)
+UPDATE tarry.delivery AS d
+   SET state = 'failed', reason = $5, due_at = NULL, ended_at = $3
+  FROM old AS o
+ WHERE d.lane = o.lane AND d.seq = o.seq
+RETURNING d.seq;
+
+-- name: origin
+-- What was learned of an origin.
+SELECT known FROM tarry.origin WHERE origin = $1;
+
+-- name: learn
+-- Keep what was learned of origins.
+INSERT INTO tarry.origin (origin, known)
+SELECT origin, known FROM unnest($1::text[], $2::bytea[]) AS new (origin, known)
+ ORDER BY origin COLLATE "C"
+    ON CONFLICT (origin) DO UPDATE SET known = excluded.known;

@@ -1,0 +1,92 @@
+-- name: add_task
+-- Put a task on record.
+INSERT INTO tarry.task (id, work, application, endpoint, lane, since, until, cursor, done,
+                        created_at, finished_at, shard)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    ON CONFLICT (id) DO UPDATE
+   SET cursor = excluded.cursor, done = excluded.done, finished_at = excluded.finished_at;
+
+-- name: get_task
+-- A task by its id.
+SELECT * FROM tarry.task WHERE id = $1;
+
+-- name: tasks
+-- An application's tasks, the newest first.
+SELECT * FROM tarry.task WHERE application = $1 ORDER BY created_at DESC, id DESC;
+
+-- name: task
+-- The oldest task of these shards that is to be done.
+SELECT * FROM tarry.task
+ WHERE shard = ANY($1::integer[]) AND finished_at IS NULL
+ ORDER BY created_at, id
+ LIMIT 1;
+
+-- name: advance
+-- How far a task came, held until the commit.
+SELECT * FROM tarry.task WHERE id = $1 FOR UPDATE;
+
+-- name: advance_noted
+-- Note how far a task came now.
+UPDATE tarry.task SET cursor = $2, done = $3, finished_at = $4 WHERE id = $1;
+
+-- name: advance_failed
+-- Deliveries that failed, behind one.
+SELECT d.seq
+  FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
+ WHERE d.lane = $1 AND d.state = 'failed' AND d.seq > $2
+   AND m.accepted_at >= $3 AND ($4::float8 IS NULL OR m.accepted_at < $4)
+ ORDER BY d.seq
+ LIMIT $5
+   FOR UPDATE OF d FOR SHARE OF m;
+
+-- name: advance_live
+-- Deliveries that have not ended, behind one.
+SELECT d.seq
+  FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
+ WHERE d.lane = $1 AND d.state IN ('ready', 'waiting') AND d.seq > $2
+   AND m.accepted_at >= $3 AND ($4::float8 IS NULL OR m.accepted_at < $4)
+ ORDER BY d.seq
+ LIMIT $5
+   FOR UPDATE OF d FOR SHARE OF m;
+
+-- name: advance_missing
+-- Messages that an endpoint wants and never got, or that it was skipped by, behind one.
+SELECT m.id, d.seq
+  FROM tarry.message AS m
+  JOIN tarry.endpoint AS e ON e.lane = $1 AND e.application = m.application
+  LEFT JOIN LATERAL (
+      SELECT p.seq FROM unnest(m.lanes, m.seqs) AS p (lane, seq) WHERE p.lane = $1 LIMIT 1
+  ) AS place ON true
+  LEFT JOIN tarry.delivery AS d ON d.lane = $1 AND d.seq = place.seq
+ WHERE m.application = $2 AND m.id > $3 AND m.accepted_at >= $4
+   AND ($5::float8 IS NULL OR m.accepted_at < $5)
+   AND CASE WHEN d.seq IS NOT NULL THEN d.state = 'skipped'
+            ELSE (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
+                 AND (e.channels IS NULL OR e.channels && m.channels) END
+ ORDER BY m.id
+ LIMIT $6
+   FOR UPDATE OF m;
+
+-- name: advance_replayed
+-- Make deliveries ready as if they had come now.
+UPDATE tarry.delivery
+   SET state = 'ready', reason = $3, attempts = 0, memory = NULL, due_at = NULL,
+       accepted_at = $4, ended_at = NULL
+ WHERE lane = $1 AND seq = ANY($2::bigint[]);
+
+-- name: advance_placed
+-- Note where the new deliveries of messages are.
+UPDATE tarry.message AS m
+   SET lanes = m.lanes || $1::bigint, seqs = m.seqs || new.seq
+  FROM unnest($2::text[], $3::bigint[]) AS new (message, seq)
+ WHERE m.id = new.message;
+
+-- name: advance_discarded
+-- End deliveries of an endpoint that is deleted.
+UPDATE tarry.delivery
+   SET state = 'discarded', reason = $3, due_at = NULL, ended_at = $4
+ WHERE lane = $1 AND seq = ANY($2::bigint[]);
+
+-- name: advance_resends
+-- Forget the resends of a lane.
+DELETE FROM tarry.resend WHERE lane = $1;

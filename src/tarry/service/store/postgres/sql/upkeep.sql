@@ -1,0 +1,95 @@
+-- name: sweep_messages
+-- Messages that are old, have nothing on its way, and are wanted by no resend.
+SELECT m.id, m.application, m.event_id, m.key, m.lanes, m.seqs
+  FROM tarry.message AS m
+ WHERE m.accepted_at < $1
+   AND NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
+                     JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
+                    WHERE d.state IN ('ready', 'waiting'))
+   AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id)
+ ORDER BY m.accepted_at
+ LIMIT $2
+   FOR UPDATE OF m SKIP LOCKED;
+
+-- name: sweep_live
+-- Which of these messages, held by now, have something on its way after all.
+SELECT m.id
+  FROM tarry.message AS m
+ WHERE m.id = ANY($1::text[])
+   AND (EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
+                  JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
+                 WHERE d.state IN ('ready', 'waiting'))
+        OR EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id));
+
+-- name: sweep_deliveries
+-- Forget deliveries.
+DELETE FROM tarry.delivery AS d
+ USING unnest($1::bigint[], $2::bigint[]) AS old (lane, seq)
+ WHERE d.lane = old.lane AND d.seq = old.seq
+RETURNING d.seq;
+
+-- name: sweep_attempts
+-- Forget the attempts of messages.
+DELETE FROM tarry.attempt WHERE message = ANY($1::text[]) RETURNING id;
+
+-- name: sweep_message_keys
+-- Forget the keys of messages.
+DELETE FROM tarry.key AS k
+ USING unnest($1::text[], $2::text[]) AS old (application, key), tarry.application AS a
+ WHERE a.id = old.application AND k.environment = a.environment AND k.key = old.key
+   AND k.message = ANY($3::text[]);
+
+-- name: sweep_events
+-- Forget the senders' ids of messages.
+DELETE FROM tarry.event AS e
+ USING unnest($1::text[], $2::text[]) AS old (application, event_id)
+ WHERE e.application = old.application AND e.event_id = old.event_id;
+
+-- name: sweep_gone
+-- Forget messages.
+DELETE FROM tarry.message WHERE id = ANY($1::text[]);
+
+-- name: sweep_payloads
+-- Forget the payloads of messages that are old and have nothing on its way.
+WITH old AS (
+    SELECT m.id
+      FROM tarry.message AS m
+     WHERE m.accepted_at < $1 AND (m.payload IS NULL) = false
+       AND NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
+                         JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
+                        WHERE d.state IN ('ready', 'waiting'))
+       AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id)
+     ORDER BY m.accepted_at
+     LIMIT $2
+       FOR UPDATE OF m SKIP LOCKED
+)
+UPDATE tarry.message AS m SET payload = NULL FROM old AS o WHERE m.id = o.id RETURNING m.id;
+
+-- name: sweep_keys
+-- Forget keys that are old.
+DELETE FROM tarry.key
+ WHERE (environment, key) IN (SELECT environment, key FROM tarry.key
+                               WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2)
+RETURNING key;
+
+-- name: sweep_notices
+-- Forget notices that are old.
+DELETE FROM tarry.notice
+ WHERE id IN (SELECT id FROM tarry.notice WHERE at < $1 ORDER BY at LIMIT $2)
+RETURNING id;
+
+-- name: sealed
+-- Endpoints with something sealed, behind one.
+SELECT * FROM tarry.endpoint
+ WHERE standing <> 'deleted' AND id > $1
+   AND (headers IS NOT NULL OR json_array_length(secrets) > 0)
+ ORDER BY id
+ LIMIT $2;
+
+-- name: check
+-- Write something that means nothing.
+UPDATE tarry.migration SET number = number WHERE number = $1 RETURNING number;
+
+-- name: check_schema
+-- The schema that is there.
+SELECT coalesce(max(number), 0) AS number FROM tarry.migration;

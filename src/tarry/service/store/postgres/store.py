@@ -1,0 +1,89 @@
+"""The PostgreSQL store, put together."""
+
+from collections.abc import Sequence
+from typing import Self
+
+from tarry.errors import NotFound
+from tarry.service.model.message import NewMessage
+from tarry.service.store.postgres import address
+from tarry.service.store.postgres.accept import accept
+from tarry.service.store.postgres.catalogue import PostgresCatalogue
+from tarry.service.store.postgres.claims import Result
+from tarry.service.store.postgres.collect import PostgresCollect
+from tarry.service.store.postgres.database import Connection, Database
+from tarry.service.store.postgres.faults import refuse_nul
+from tarry.service.store.postgres.gather import Gather
+from tarry.service.store.postgres.history import PostgresHistory
+from tarry.service.store.postgres.leases import PostgresLeases
+from tarry.service.store.postgres.listen import Listening
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.queue import PostgresQueue
+from tarry.service.store.postgres.routes import Routes
+from tarry.service.store.postgres.schema import PostgresMigrator
+from tarry.service.store.postgres.settle import PostgresSettle
+from tarry.service.store.postgres.tasks import PostgresTasks
+from tarry.service.store.postgres.upkeep import PostgresUpkeep
+
+CONNECTIONS = 6
+"""How many a process uses at the most, besides the one that listens."""
+
+
+class PostgresStore(
+    PostgresLeases,
+    PostgresQueue,
+    PostgresSettle,
+    PostgresCollect,
+    PostgresTasks,
+    PostgresCatalogue,
+    PostgresHistory,
+    PostgresUpkeep,
+):
+    """Keeps everything in the schema `tarry` of a PostgreSQL database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._listening = Listening(database)
+        self._routes = Routes()
+        self._adding: Gather[NewMessage, Result] = Gather(self._accept)
+
+    @classmethod
+    async def open(cls, url: str, *, migrate: bool = False, connections: int = CONNECTIONS) -> Self:
+        """Open the database at a URL; with `migrate` its schema is made or brought up to date.
+
+        SettingsError, StoreError or SchemaMismatch say what is wrong with it.
+        """
+        database = Database(address.read(url), size=connections)
+        store = cls(database)
+        try:
+            if migrate:
+                await PostgresMigrator(database).up()
+            await store.check()
+        except BaseException:
+            await store.close()
+            raise
+        return store
+
+    async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
+        """Accept messages, one result each; those of others at the same time in the same commit."""
+        for new in messages:
+            message = new.message
+            refuse_nul(message.id, message.event_type, message.event_id, new.key)
+            refuse_nul(*message.channels, *message.tags)
+        return await self._adding(messages)
+
+    async def expunge(self, application: str, message: str) -> None:
+        """Forget a message's payload."""
+        if not await self._database.execute(SQL["expunge"], application, message):
+            raise NotFound("message", message)
+
+    async def close(self) -> None:
+        """Finish what was begun and let go of the database."""
+        await self._adding.drain()
+        await self._listening.close()
+        await self._database.close()
+
+    async def _accept(self, messages: Sequence[NewMessage]) -> list[Result]:
+        async def keep(connection: Connection) -> list[Result]:
+            return await accept(connection, self._routes, messages)
+
+        return await self._database.run(keep)

@@ -1,0 +1,83 @@
+"""Forget in time what need not be kept, and look whether all is well."""
+
+from pathlib import Path
+from typing import Any
+
+from tarry.errors import StoreError
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.store.contract import Retention
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.part import Part
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.schema import require
+
+
+class PostgresUpkeep(Part):
+    """See `contract.Upkeep`."""
+
+    async def sweep(self, retention: Retention, *, limit: int) -> int:
+        """Remove what need not be kept; how many: 0 is all done."""
+        swept = 0
+        before = retention.messages_before
+        if before is not None:
+
+            async def forget(connection: Connection) -> int:
+                return await _sweep_messages(connection, before, limit)
+
+            swept += await self._database.run(forget)
+        for query, until in (
+            ("sweep_payloads", retention.payloads_before),
+            ("sweep_keys", retention.keys_before),
+            ("sweep_notices", retention.notices_before),
+        ):
+            if until is not None:
+                swept += len(await self._database.execute(SQL[query], until, limit))
+        return swept
+
+    async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
+        """Endpoints with something sealed, by id, behind one."""
+        found = await self._database.fetch(SQL["sealed"], after, limit)
+        return [rows.endpoint(row) for row in found]
+
+    async def backup(self, target: Path) -> None:
+        """PostgreSQL has its own ways."""
+        raise StoreError(
+            f"a PostgreSQL database is not copied to {target} by tarry:"
+            f" use pg_dump --format=custom --schema=tarry --file={target} and your database's URL"
+        )
+
+    async def check(self) -> None:
+        """Raise if the database cannot be written to, or its schema is not the right one."""
+        await self._database.run(_check)
+
+
+async def _check(connection: Connection) -> None:
+    found = await require(connection)
+    await connection.execute(SQL["check"], found)
+
+
+async def _sweep_messages(connection: Connection, before: float, limit: int) -> int:
+    found = await connection.fetch(SQL["sweep_messages"], before, limit)
+    if found:
+        live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in found])
+        kept = {row["id"] for row in live}
+        found = [row for row in found if row["id"] not in kept]
+    if not found:
+        return 0
+    messages = [row["id"] for row in found]
+    lanes = [lane for row in found for lane in row["lanes"]]
+    seqs = [seq for row in found for seq in row["seqs"]]
+    deliveries = await connection.fetch(SQL["sweep_deliveries"], lanes, seqs)
+    attempts = await connection.fetch(SQL["sweep_attempts"], messages)
+    await connection.execute(SQL["sweep_message_keys"], *_named(found, "key"), messages)
+    await connection.execute(SQL["sweep_events"], *_named(found, "event_id"))
+    await connection.execute(SQL["sweep_gone"], messages)
+    return len(messages) + len(deliveries) + len(attempts)
+
+
+def _named(found: list[Any], column: str) -> list[list[str]]:
+    """The applications and names of those that have one."""
+    return rows.columns(
+        [(row["application"], row[column]) for row in found if row[column] is not None], 2
+    )

@@ -1,0 +1,46 @@
+"""A PostgreSQL database with tarry's schema: made once for a test file, emptied for each test."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg.sql import SQL, Identifier
+
+from tarry.service.store.postgres.queries import SQL as NAMED
+from tarry.service.store.postgres.schema import STEPS
+
+KEPT = {"migration", "shard"}
+
+
+@pytest.fixture(scope="module")
+def tarry_database(postgres_url: str) -> Iterator[str]:
+    """The URL of a database with the schema, for all tests of a file."""
+    name = f"tarry_{uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(name)))
+    url = urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
+    with psycopg.connect(url) as database:
+        database.execute(NAMED["migrate_begin"].encode())
+        for step in STEPS:
+            database.execute(step.sql.encode())
+            database.execute(
+                "INSERT INTO tarry.migration (number, name) VALUES (%s, %s)",
+                [step.number, step.name],
+            )
+    yield url
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
+
+
+@pytest.fixture
+def tarry_url(tarry_database: str) -> str:
+    """The same, with nothing in it."""
+    with psycopg.connect(tarry_database) as database:
+        tables = database.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'tarry'")
+        for (table,) in tables.fetchall():
+            if table not in KEPT:
+                database.execute(SQL("DELETE FROM tarry.{}").format(Identifier(table)))
+        database.execute("UPDATE tarry.shard SET worker = NULL, until = '-infinity', epoch = 0")
+    return tarry_database
