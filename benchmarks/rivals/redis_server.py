@@ -50,7 +50,9 @@ def running_redis(program: str, folder: Path) -> Iterator[str]:
     settings += ["--appendonly", "yes", "--appendfsync", "everysec", "--save", ""]
     with (
         (folder / "redis.log").open("wb") as log,
-        subprocess.Popen([program, *settings], stdout=log, stderr=log) as server,  # noqa: S603  likewise
+        subprocess.Popen(  # noqa: S603  likewise
+            [program, *settings], stdout=log, stderr=log, start_new_session=True
+        ) as server,  # Ctrl-C is for the one who measures
     ):
         try:
             _wait_until_ready(server, port, folder / "redis.log")
