@@ -1,0 +1,104 @@
+"""Connections that rest between two requests: few enough, and none for long."""
+
+from collections.abc import Callable, Hashable
+from typing import Generic, Protocol, TypeVar
+
+from tarry.service.wire.deadlines import Later, Timer
+
+MOST_IDLE = 2_000
+"""Connections that rest at the same time, to all origins together."""
+IDLE_TIME = 30.0
+"""Seconds a connection rests before it is closed: most servers close theirs after a minute or more,
+and a request that meets a closing connection has to be sent again."""
+
+
+class Resting(Protocol):
+    """What a pool needs of a connection."""
+
+    key: Hashable
+    rested_at: float
+
+    def usable(self) -> bool:
+        """Whether it can still carry a request, as far as is known."""
+
+    def close(self) -> None:
+        """Close it in good order."""
+
+
+Kept = TypeVar("Kept", bound=Resting)
+
+
+class Pool(Generic[Kept]):
+    """Resting connections by their key. The one that rested last is taken first."""
+
+    def __init__(
+        self,
+        later: Later,
+        clock: Callable[[], float],
+        *,
+        most: int = MOST_IDLE,
+        idle_time: float = IDLE_TIME,
+    ) -> None:
+        self._later = later
+        self._clock = clock
+        self._most = most
+        self._idle_time = idle_time
+        self._stacks: dict[Hashable, list[Kept]] = {}
+        self._order: dict[Kept, None] = {}  # the one that rests longest is first
+        self._timer: Timer | None = None
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def take(self, key: Hashable) -> Kept | None:
+        """A connection that rests under this key, no longer the pool's; None if there is none."""
+        stack = self._stacks.get(key)
+        while stack:
+            connection = stack.pop()
+            del self._order[connection]
+            if connection.usable():
+                return connection
+        return None
+
+    def keep(self, connection: Kept) -> None:
+        """Let it rest; if that makes too many, the one that rests longest is closed."""
+        stack = self._stacks.get(connection.key)
+        if stack is None:
+            stack = self._stacks[connection.key] = []
+        stack.append(connection)
+        self._order[connection] = None
+        if len(self._order) > self._most:
+            self._close_first()
+        if self._timer is None:
+            self._timer = self._later(self._idle_time / 4, self._sweep)
+
+    def forget(self, connection: Kept) -> None:
+        """It has closed; nothing happens if it does not rest here."""
+        if connection in self._order:
+            del self._order[connection]
+            self._stacks[connection.key].remove(connection)
+
+    def shrink(self, most: int) -> None:
+        """Close the ones that rest longest until no more than `most` are left."""
+        while len(self._order) > most:
+            self._close_first()
+
+    def close(self) -> None:
+        """Close them all."""
+        self.shrink(0)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _close_first(self) -> None:
+        connection = next(iter(self._order))
+        self.forget(connection)
+        connection.close()
+
+    def _sweep(self) -> None:
+        """Close what has rested for too long, and forget the keys under which nothing rests."""
+        before = self._clock() - self._idle_time
+        while self._order and next(iter(self._order)).rested_at <= before:
+            self._close_first()
+        self._stacks = {key: stack for key, stack in self._stacks.items() if stack}
+        self._timer = self._later(self._idle_time / 4, self._sweep) if self._order else None

@@ -1,0 +1,50 @@
+"""Why there is no connection: what every step towards one gives instead of its result."""
+
+import errno
+import ssl
+
+from msgspec import Struct
+
+from tarry.core.outcome import Kind
+
+_SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, errno.EHOSTDOWN})
+
+
+class Setback(Struct, frozen=True):
+    """A failure and its words; an endpoint's owner may read them."""
+
+    kind: Kind
+    detail: str
+
+
+def is_scarcity(error: BaseException) -> bool:
+    """Whether this machine is out of file descriptors or buffers."""
+    return isinstance(error, OSError) and error.errno in _SCARCE
+
+
+def setback(error: BaseException) -> Setback:
+    """What an error on the way to a connection, or on one, means."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return Setback(Kind.TLS, f"the certificate was refused: {error.verify_message}")
+        case ssl.SSLError():
+            # Those that Python raises by itself, and not OpenSSL, have no reason.
+            reason = getattr(error, "reason", None) or "the connection broke"
+            return Setback(Kind.TLS, f"TLS failed: {reason.replace('_', ' ').lower()}")
+        case TimeoutError():
+            return Setback(Kind.TIMEOUT, "the connection did not stand in time")
+        case _:
+            return Setback(Kind.TRANSIENT, _words(error))
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, ConnectionRefusedError):
+        return "the connection was refused"
+    if isinstance(error, ConnectionError):
+        return "the connection was reset"
+    if is_scarcity(error):
+        return "the sender has no file descriptors or buffers left"
+    if isinstance(error, OSError) and error.errno in _NO_ROUTE:
+        return "there is no route to the endpoint"
+    return f"the connection failed: {type(error).__name__}"
