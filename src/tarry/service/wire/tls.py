@@ -1,0 +1,46 @@
+"""What is asked of the other side of a TLS connection, and what is shown to it.
+
+There is no way to turn the check of a certificate off: a private authority can be trusted instead.
+"""
+
+import ssl
+from pathlib import Path
+
+from tarry.errors import SettingsError
+
+
+def context(
+    *, authorities: Path | None = None, certificate: Path | None = None, key: Path | None = None
+) -> ssl.SSLContext:
+    """TLS 1.2 or newer, the certificate and its name checked, always.
+
+    `authorities` are trusted beside those of the system. `certificate` (and `key`, if it is a file
+    of its own) is shown to endpoints that ask for one. All are PEM files.
+    """
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks certificates and names from the start
+    made.minimum_version = ssl.TLSVersion.TLSv1_2
+    made.hostname_checks_common_name = False  # a name counts only where names belong
+    made.set_alpn_protocols(["http/1.1"])
+    made.load_default_certs()
+    if authorities is not None:
+        try:
+            made.load_verify_locations(cafile=authorities)
+        except OSError as error:  # an SSLError is one, too
+            raise SettingsError(
+                "tls.authorities", str(authorities), "a PEM file with certificates"
+            ) from error
+    if certificate is not None:
+        try:
+            made.load_cert_chain(certificate, key, password=_no_password)
+        except OSError as error:
+            raise SettingsError(
+                "tls.certificate",
+                str(certificate),
+                "a PEM file with a certificate; its key, without a password, in it or in tls.key",
+            ) from error
+    return made
+
+
+def _no_password() -> str:
+    """Without this, OpenSSL would ask for the password of a key at the terminal, and wait."""
+    return ""
