@@ -66,7 +66,7 @@ class Reader(Line[apsw.Connection]):
     def leave(self) -> None:
         """Close the connection."""
         if self._db is not None:
-            self._db.close()
+            self._db.close(force=True)
             self._db = None
 
     def _read(self, work: Callable[[apsw.Connection], object]) -> object:

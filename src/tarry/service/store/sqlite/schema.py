@@ -1,6 +1,7 @@
 """A database file's schema: whose file it is, how far it has come, and the steps forward."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -81,6 +82,10 @@ def check_folder(path: Path) -> None:
         raise StoreError(f"{path} is a folder: name a file in it for the database")
     if not path.parent.is_dir():
         raise StoreError(f"{path} cannot be opened: the folder {path.parent} does not exist")
+    if not os.access(path.parent, os.W_OK):
+        raise StoreError(f"{path} cannot be opened: the folder {path.parent} is read-only")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise StoreError(f"{path} cannot be opened: it is read-only")
 
 
 def _make(db: apsw.Connection, step: Migration) -> None:

@@ -8,12 +8,14 @@ read from changes that were never made.
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import apsw
 from msgspec import Struct
 
+from tarry.errors import StoreUnavailable
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
+from tarry.service.store.sqlite import schema
+from tarry.service.store.sqlite.connection import connect
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.rows import ENDPOINT
 
@@ -58,13 +60,27 @@ class Tenant(Struct, frozen=True):
 class Session:
     """What a piece of work inside a transaction gets."""
 
-    def __init__(self, db: apsw.Connection, path: Path, clock: Callable[[], float]) -> None:
-        self.db = db
+    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self.path = path
         self.clock = clock
+        self.db = connect(path)
+        self._file = _identity(path)
+        try:
+            schema.require(self.db)
+        except BaseException:
+            self.db.close()
+            raise
         self.woke = False
         self._audiences: dict[str, Audience] = {}
         self._shards: dict[int, int] = {}
+
+    def require_file(self) -> None:
+        """Refuse to write into a file that is not at its path any more: nobody would find it.
+
+        Somebody deleted it, or put a backup in its place, while it was open here.
+        """
+        if _identity(self.path) != self._file:
+            raise StoreUnavailable(f"{self.path} was removed or replaced while it was in use")
 
     def forget(self) -> None:
         """A transaction was rolled back."""
@@ -114,3 +130,11 @@ class Session:
             self.db.execute(SQL["wake"], (lane,))
             self.db.execute(SQL["wake_owner"], (lane,))
             self.woke = True
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

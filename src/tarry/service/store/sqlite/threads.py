@@ -9,7 +9,6 @@ from typing import TypeVar
 
 import apsw
 
-from tarry.service.store.sqlite.connection import connect
 from tarry.service.store.sqlite.lock import DispatcherLock
 from tarry.service.store.sqlite.nudges import Nudges
 from tarry.service.store.sqlite.reader import Reader
@@ -27,7 +26,7 @@ class Threads:
         self.clock = clock
         self.lock = DispatcherLock(path)
         self.nudges = Nudges()
-        self._writer = Writer(lambda: Session(connect(path), path, clock), self.nudges)
+        self._writer = Writer(path, lambda: Session(path, clock), self.nudges)
         self._reader = Reader(path, "tarry-reader")
         self._browser = Reader(path, "tarry-browser")
 

@@ -5,6 +5,7 @@ its own: what fails, fails alone. Nobody gets an answer before the commit they a
 """
 
 from collections.abc import Callable
+from pathlib import Path
 
 import apsw
 
@@ -19,7 +20,10 @@ Work = Job[Session]
 class Writer(Line[Session]):
     """Does jobs in shared transactions. `open_session` is called again after a connection broke."""
 
-    def __init__(self, open_session: Callable[[], Session], on_wake: Callable[[], None]) -> None:
+    def __init__(
+        self, path: Path, open_session: Callable[[], Session], on_wake: Callable[[], None]
+    ) -> None:
+        self._path = path
         self._open_session = open_session
         self._on_wake = on_wake
         self._session: Session | None = None
@@ -31,21 +35,22 @@ class Writer(Line[Session]):
             return
         try:
             session = self._session = self._session or self._open_session()
-            session.woke = False
+            session.require_file()
             self._transact(session, jobs)
         except (StoreError, apsw.Error) as error:
             self._fail(jobs, error)
-            return
-        if session.woke:
-            self._on_wake()
+        else:
+            if session.woke:
+                self._on_wake()
 
     def leave(self) -> None:
         """Close the connection: the last one to go copies the log into the file."""
         if self._session is not None:
-            self._session.db.close()
+            self._session.db.close(force=True)
             self._session = None
 
     def _transact(self, session: Session, jobs: list[Work]) -> None:
+        session.woke = False
         session.db.execute("BEGIN IMMEDIATE")
         for job in jobs:
             self._do(session, job)
@@ -59,12 +64,12 @@ class Writer(Line[Session]):
         try:
             job.answer = job.work(session)
             session.db.execute("RELEASE job")
+        except LOST:
+            raise
         except apsw.Error as error:
             if not session.db.in_transaction:  # SQLite has rolled all of it back
                 raise
             self._undo(session)
-            if isinstance(error, LOST):
-                raise
             job.error = store_error(error, session.path)
         except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
             self._undo(session)
@@ -77,16 +82,10 @@ class Writer(Line[Session]):
         session.forget()
 
     def _fail(self, jobs: list[Work], error: StoreError | apsw.Error) -> None:
-        session = self._session
-        if session is not None:
-            session.forget()
-            if session.db.in_transaction:
-                session.db.execute("ROLLBACK")
-            if isinstance(error, apsw.Error):
-                told = store_error(error, session.path)
-                if isinstance(error, LOST):
-                    self.leave()
-                error = told
+        """Nothing of it was kept: all of them hear so, and the next ones start anew."""
+        if isinstance(error, apsw.Error):
+            error = store_error(error, self._path)
         for job in jobs:
             if job.error is None:
                 job.error = error
+        self.leave()  # which rolls back, whatever state the connection is in
