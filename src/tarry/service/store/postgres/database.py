@@ -122,7 +122,9 @@ class Database:
             connection = await self._take()
             yield connection
         except (asyncpg.PostgresError, ServiceError, Stale) as error:
-            if not await _rolled_back(connection, error):
+            if await _rolled_back(connection, error):
+                self._give_back(connection)
+            else:
                 self._drop(connection)
             raise
         except BaseException:
