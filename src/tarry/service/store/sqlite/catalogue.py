@@ -59,7 +59,7 @@ class SqliteCatalogue:
                 raise Conflict("application", str(application.uid)) from None
             if not done:
                 raise NotFound("application", application.id)
-            lanes = list(session.db.execute(SQL["application_lanes"], (application.id,)))
+            lanes = list(session.db.execute(SQL["put_application_lanes"], (application.id,)))
             session.wake(lane for (lane,) in lanes)
 
         await self._threads.write(work)
@@ -82,7 +82,7 @@ class SqliteCatalogue:
 
         def work(session: Session) -> Endpoint:
             if not session.db.execute(
-                SQL["application_exists"], (endpoint.application,)
+                SQL["put_endpoint_application"], (endpoint.application,)
             ).fetchone():
                 raise NotFound("application", endpoint.application)
             kept = replace(endpoint, lane=_lane(session, endpoint))
@@ -165,12 +165,12 @@ class SqliteCatalogue:
 
 
 def _lane(session: Session, endpoint: Endpoint) -> int:
-    known = session.db.execute(SQL["endpoint_known"], (endpoint.id,)).fetchone()
+    known = session.db.execute(SQL["put_endpoint_known"], (endpoint.id,)).fetchone()
     if known is not None:
         standing, lane = known
         if standing == Standing.DELETED.value:
             raise NotFound("endpoint", endpoint.id)
         return int(lane)
-    ((lane,),) = list(session.db.execute(SQL["new_lane"], (shard_of(endpoint.application),)))
-    session.db.execute(SQL["new_lane_state"], (lane,))
+    ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], (shard_of(endpoint.application),)))
+    session.db.execute(SQL["put_endpoint_lane_state"], (lane,))
     return int(lane)

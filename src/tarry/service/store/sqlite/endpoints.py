@@ -20,4 +20,4 @@ def save_endpoint(session: Session, endpoint: Endpoint) -> None:
             "document": rows.document(endpoint),
         },
     )
-    session.db.execute(SQL["touch_application"], (endpoint.application,))
+    session.db.execute(SQL["put_endpoint_changed"], (endpoint.application,))

@@ -29,7 +29,7 @@ class SqliteLeases:
             here = array(lock.workers)
             db.execute(SQL["lease_end"], (here,))
             db.execute(SQL["lease_forget"], (here,))
-            db.execute(SQL["alive"], (worker, now + length))
+            db.execute(SQL["lease_alive"], (worker, now + length))
             owned = db.execute(SQL["lease_owned"], (worker, now)).get
             room = max(0, most - owned)
             taken = db.execute(
@@ -45,7 +45,7 @@ class SqliteLeases:
 
         def work(session: Session) -> list[Lease]:
             until = session.clock() + length
-            session.db.execute(SQL["alive"], (worker, until))
+            session.db.execute(SQL["lease_alive"], (worker, until))
             mine = [lease for lease in leases if lease.worker == worker]
             held = session.held(mine)
             session.db.executemany(SQL["renew"], ((until, shard) for shard in held))

@@ -106,7 +106,7 @@ class Session:
         """The shard of a lane; None if there is no such lane."""
         shard = self._shards.get(lane)
         if shard is None:
-            shard = self.db.execute(SQL["shard_of_lane"], (lane,)).get
+            shard = self.db.execute(SQL["settle_shard"], (lane,)).get
             if shard is not None:
                 if len(self._shards) >= MOST_REMEMBERED:
                     self._shards.clear()
@@ -120,15 +120,15 @@ class Session:
             lease.shard
             for lease in leases
             if self.db.execute(
-                SQL["held"], (lease.shard, lease.epoch, lease.worker, now)
+                SQL["settle_held"], (lease.shard, lease.epoch, lease.worker, now)
             ).fetchone()
         }
 
     def wake(self, lanes: Iterable[int]) -> None:
         """Have the owners of lanes look at them."""
         for lane in lanes:
-            self.db.execute(SQL["wake"], (lane,))
-            self.db.execute(SQL["wake_owner"], (lane,))
+            self.db.execute(SQL["woken_awake"], (lane,))
+            self.db.execute(SQL["woken_tell"], (lane,))
             self.woke = True
 
 

@@ -89,7 +89,7 @@ class SqliteTasks:
 
 def _put(session: Session, task: Task) -> None:
     session.db.execute(
-        SQL["put_task"],
+        SQL["add_task"],
         {
             "id": task.id,
             "application": task.application,

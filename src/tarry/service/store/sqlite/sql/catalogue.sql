@@ -23,7 +23,7 @@ VALUES (:id, :environment, :uid, :most_waiting, 1, :document)
  WHERE deleted_at IS NULL
 RETURNING id;
 
--- name: touch_application
+-- name: put_endpoint_changed
 -- One of an application's endpoints changed: whoever remembers them must look again.
 UPDATE application SET version = version + 1 WHERE id = :application;
 
@@ -46,11 +46,11 @@ SELECT document
  ORDER BY id
  LIMIT :limit;
 
--- name: application_exists
+-- name: put_endpoint_application
 -- Whether there is an application that is not hidden.
 SELECT 1 FROM application WHERE id = :application AND deleted_at IS NULL;
 
--- name: application_lanes
+-- name: put_application_lanes
 -- The lanes of an application.
 SELECT lane FROM endpoint WHERE application = :application ORDER BY lane;
 
@@ -61,15 +61,15 @@ UPDATE application
  WHERE id = :application AND deleted_at IS NULL
 RETURNING id;
 
--- name: endpoint_known
+-- name: put_endpoint_known
 -- How an endpoint stands, and its lane.
 SELECT standing, lane FROM endpoint WHERE id = :endpoint;
 
--- name: new_lane
+-- name: put_endpoint_lane
 -- Make a lane, awake.
 INSERT INTO lane (shard) VALUES (:shard) RETURNING number;
 
--- name: new_lane_state
+-- name: put_endpoint_lane_state
 -- What will be known of a new lane.
 INSERT INTO lane_state (lane) VALUES (:lane);
 

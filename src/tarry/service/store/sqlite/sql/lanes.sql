@@ -19,12 +19,12 @@ UPDATE shard SET until = 0 WHERE until > 0 AND worker NOT IN (SELECT value FROM 
 -- Workers in other processes are alive no longer.
 DELETE FROM worker WHERE id NOT IN (SELECT value FROM json_each(:here));
 
--- name: alive
+-- name: lease_alive
 -- A worker counts as alive for a while.
 INSERT INTO worker (id, until) VALUES (:worker, :until)
     ON CONFLICT (id) DO UPDATE SET until = excluded.until;
 
--- name: held
+-- name: settle_held
 -- Whether a lease is still good.
 SELECT 1
   FROM shard
@@ -66,7 +66,7 @@ DELETE FROM wake
  WHERE shard IN (SELECT value FROM json_each(:shards))
 RETURNING lane;
 
--- name: wake
+-- name: woken_awake
 -- A lane is not at rest any more.
 UPDATE lane SET awake = 1 WHERE number = :lane AND NOT awake;
 
@@ -74,11 +74,11 @@ UPDATE lane SET awake = 1 WHERE number = :lane AND NOT awake;
 -- Whether a lane is awake.
 SELECT awake FROM lane WHERE number = :lane;
 
--- name: wake_owner
+-- name: woken_tell
 -- Let a lane's owner hear of it.
 INSERT OR IGNORE INTO wake (shard, lane) SELECT shard, number FROM lane WHERE number = :lane;
 
--- name: shard_of_lane
+-- name: settle_shard
 -- Where a lane belongs.
 SELECT shard FROM lane WHERE number = :lane;
 

@@ -1,6 +1,6 @@
 -- Long work on a lane's deliveries.
 
--- name: put_task
+-- name: add_task
 -- Keep a task, or how far it came.
 INSERT INTO task (id, application, shard, created_at, finished_at, document)
 VALUES (:id, :application, :shard, :created_at, :finished_at, :document)

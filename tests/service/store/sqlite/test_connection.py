@@ -1,0 +1,44 @@
+"""A connection is as durable as its settings."""
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tarry.service.store.sqlite.connection import connect, connect_to_read
+
+FULL = 2
+
+
+def test_commits_reach_the_disk_by_a_log(path: Path) -> None:
+    db = connect(path, create=True)
+    assert db.pragma("journal_mode") == "wal"
+    assert db.pragma("synchronous") == FULL
+    assert db.pragma("busy_timeout") == 5_000
+    db.close()
+
+
+def test_a_file_that_is_not_there_is_made_only_on_demand(path: Path) -> None:
+    with pytest.raises(apsw.CantOpenError):
+        connect(path)
+    assert not path.exists()
+
+
+def test_a_file_of_another_kind_is_let_go_of(path: Path) -> None:
+    path.write_text("these are no pages of a database, and they are long enough to tell" * 20)
+    with pytest.raises(apsw.NotADBError):
+        connect(path)
+
+
+def test_a_reader_changes_nothing(path: Path) -> None:
+    writer = connect(path, create=True)
+    writer.execute("CREATE TABLE word (text)")
+    reader = connect_to_read(path)
+    with pytest.raises(apsw.ReadOnlyError):
+        reader.execute("INSERT INTO word VALUES ('a')")
+    reader.close()
+    writer.close()
+
+
+def test_the_engine_has_no_known_way_to_corrupt_a_log() -> None:
+    assert apsw.sqlite_lib_version().split(".") >= ["3", "51", "3"]

@@ -1,0 +1,77 @@
+"""One process at a time has the dispatcher's role, and the kernel gives it back."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tarry.errors import StoreError, StoreOwned
+from tarry.service.store.sqlite.lock import DispatcherLock
+
+HOLD = """
+import sys, pathlib
+from tarry.service.store.sqlite.lock import DispatcherLock
+lock = DispatcherLock(pathlib.Path(sys.argv[1]))
+lock.take("worker-of-the-child")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_one_is_refused_and_told_who_has_it(path: Path) -> None:
+    first, second = DispatcherLock(path), DispatcherLock(path)
+    first.take("worker-1")
+    with pytest.raises(StoreOwned) as caught:
+        second.take("worker-2")
+    assert caught.value.database == str(path)
+    assert caught.value.owner == f"process {os.getpid()}, worker worker-1"
+    assert second.workers == frozenset()
+    first.give_back()
+
+
+def test_workers_of_one_process_share_it_until_the_last_leaves(path: Path) -> None:
+    first, second = DispatcherLock(path), DispatcherLock(path)
+    first.take("worker-1")
+    first.take("worker-2")
+    assert first.workers == {"worker-1", "worker-2"}
+    first.leave("worker-1")
+    with pytest.raises(StoreOwned):
+        second.take("worker-3")
+    first.leave("worker-2")
+    second.take("worker-3")
+    second.give_back()
+
+
+def test_a_process_that_is_killed_holds_nothing(path: Path) -> None:
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert child.stdout
+    assert child.stdin
+    assert child.stdout.readline() == b"held\n"
+    lock = DispatcherLock(path)
+    with pytest.raises(StoreOwned, match=f"process {child.pid}, worker worker-of-the-child"):
+        lock.take("worker-1")
+    child.send_signal(signal.SIGKILL)
+    child.wait()
+    child.stdin.close()
+    child.stdout.close()
+    lock.take("worker-1")
+    lock.give_back()
+
+
+def test_an_owner_without_a_name_yet_is_another_process(path: Path) -> None:
+    first, second = DispatcherLock(path), DispatcherLock(path)
+    first.take("worker-1")
+    path.with_name("hooks.db-dispatcher").write_text("")
+    with pytest.raises(StoreOwned, match="another process"):
+        second.take("worker-2")
+    first.give_back()
+
+
+def test_a_folder_that_is_not_there_is_an_error_of_the_store(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened: No such file"):
+        DispatcherLock(tmp_path / "nowhere" / "hooks.db").take("worker-1")
