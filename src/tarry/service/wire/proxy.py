@@ -1,0 +1,87 @@
+"""An egress proxy: every connection, for http and https alike, is a tunnel through it (CONNECT).
+
+With a proxy in between, tarry checks the name it asks for, and an address that stands in a URL. It
+cannot check which address the proxy connects to: it is the proxy that looks the name up, and it has
+to refuse private addresses itself. What the environment says about proxies is never looked at.
+"""
+
+from asyncio import AbstractEventLoop
+from base64 import b64encode
+from socket import socket
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from tarry.core.outcome import Kind
+from tarry.errors import SettingsError
+from tarry.service.wire.exchange import Target
+from tarry.service.wire.setback import Setback
+
+MOST_HEAD = 8 * 1024
+"""Bytes of a proxy's answer."""
+
+_WANTED = "a URL such as http://proxy.example:3128 or http://user:password@proxy.example:3128"
+
+
+class Proxy(Struct, frozen=True):
+    """Where the proxy is, and what it wants to know."""
+
+    host: str
+    port: int
+    authorization: str | None = None
+
+    @classmethod
+    def at(cls, url: str) -> "Proxy":
+        """The proxy that this URL names.
+
+        >>> Proxy.at("http://proxy.example:3128")
+        Proxy(host='proxy.example', port=3128, authorization=None)
+        """
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname, parts.port
+        except ValueError:
+            host, port, parts = None, None, urlsplit("")
+        if parts.scheme != "http" or not host or not port or parts.path not in ("", "/"):
+            raise SettingsError("proxy", _without_secret(url), _WANTED)
+        if parts.username is None:
+            return cls(host, port)
+        login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        return cls(host, port, "Basic " + b64encode(login.encode()).decode())
+
+    async def tunnel(self, loop: AbstractEventLoop, sock: socket, target: Target) -> Setback | None:
+        """Ask the proxy for a tunnel to this target, on a connection to the proxy."""
+        await loop.sock_sendall(sock, self._ask(target))
+        head = b""
+        while b"\r\n\r\n" not in head:
+            came = await loop.sock_recv(sock, MOST_HEAD)
+            head += came
+            if not came or len(head) > MOST_HEAD:
+                return Setback(Kind.TRANSIENT, "the egress proxy gave no proper answer")
+        return _judge(head)
+
+    def _ask(self, target: Target) -> bytes:
+        host = f"[{target.host}]" if ":" in target.host else target.host
+        where = f"{host}:{target.port}"
+        lines = [f"CONNECT {where} HTTP/1.1", f"Host: {where}"]
+        if self.authorization is not None:
+            lines.append(f"Proxy-Authorization: {self.authorization}")
+        return "\r\n".join([*lines, "", ""]).encode("ascii")
+
+
+def _judge(head: bytes) -> Setback | None:
+    """What the proxy's answer means. The proxy's refusals are no fault of the endpoint's own."""
+    first, _, rest = head.partition(b"\r\n\r\n")
+    words = first.split(b"\r\n")[0].split(b" ", 2)
+    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():  # noqa: PLR2004  a version and a status
+        return Setback(Kind.TRANSIENT, "the egress proxy gave no proper answer")
+    if not words[1].startswith(b"2"):
+        return Setback(Kind.TRANSIENT, f"the egress proxy answered {words[1].decode()[:3]}")
+    if rest:  # nobody speaks first in a tunnel to an HTTP or a TLS server
+        return Setback(Kind.PROTOCOL, "bytes came through the egress proxy before the request")
+    return None
+
+
+def _without_secret(url: str) -> str:
+    """The URL as an error may show it."""
+    return url.rpartition("@")[2]

@@ -1,0 +1,231 @@
+import asyncio
+from collections.abc import Hashable
+
+import pytest
+
+from tarry.core.outcome import Kind
+from tarry.service.wire import connection
+from tarry.service.wire.connection import JOINED, Connection, Exchange
+from tarry.service.wire.exchange import Answer, Request, Target
+from tarry.service.wire.setback import Setback
+
+TARGET = Target("http", "hooks.example", 80, "/")
+OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi"
+
+
+class Wire(asyncio.Transport):
+    """A transport that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+        self.ended = ""
+        self.unsent = 0
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def is_closing(self) -> bool:
+        return self.ended != ""
+
+    def close(self) -> None:
+        self.ended = "closed"
+
+    def abort(self) -> None:
+        self.ended = "aborted"
+
+
+class Owner:
+    """Remembers what it is told of its connections."""
+
+    key: Hashable = "key"
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def made(self, connection: Connection) -> None:
+        assert connection.key == "key"
+        self.told.append("made")
+
+    def rest(self, connection: Connection) -> None:
+        assert connection.usable()
+        self.told.append("rest")
+
+    def lost(self, connection: Connection) -> None:
+        assert connection.key == "key"
+        self.told.append("lost")
+
+    def repeat(self, exchange: Exchange) -> None:
+        exchange.again = True
+        self.told.append("repeat")
+
+
+class Stage:
+    """A connection between its owner and its wire, and the answers it gave."""
+
+    def __init__(self) -> None:
+        self.owner = Owner()
+        self.wire = Wire()
+        self.answers: list[Answer] = []
+        self.connection = Connection(self.owner, "key")
+        self.connection.connection_made(self.wire)
+
+    def carry(self, body: bytes = b"{}") -> Exchange:
+        exchange = Exchange(Request(TARGET, (), body), b"HEAD\r\n\r\n", self.answers.append, 0.0)
+        self.connection.carry(exchange)
+        return exchange
+
+    @property
+    def ending(self) -> int | Kind | None:
+        (answer,) = self.answers
+        return answer.status if answer.failure is None else answer.failure
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def test_an_exchange_is_written_at_once_and_then_the_connection_rests(stage: Stage) -> None:
+    stage.carry()
+    assert stage.wire.written == [b"HEAD\r\n\r\n{}"]
+    stage.connection.data_received(OK[:10])
+    assert stage.answers == []
+    stage.connection.data_received(OK[10:])
+    assert stage.ending == 200
+    assert stage.owner.told == ["made", "rest"]
+    assert stage.wire.ended == ""
+
+
+def test_a_long_body_is_not_copied(stage: Stage) -> None:
+    body = b"x" * (JOINED + 1)
+    stage.carry(body)
+    assert stage.wire.written == [b"HEAD\r\n\r\n", body]
+
+
+def test_what_nobody_asked_for_ends_the_connection(stage: Stage) -> None:
+    stage.carry()
+    stage.connection.data_received(OK)
+    stage.connection.data_received(OK)
+    assert stage.wire.ended == "aborted"
+    assert len(stage.answers) == 1
+
+
+def test_after_a_second_answer_in_the_same_breath_it_does_not_rest(stage: Stage) -> None:
+    stage.carry()
+    stage.connection.data_received(OK + OK)
+    assert stage.owner.told == ["made"]
+    assert stage.wire.ended == "aborted"
+    assert stage.ending == 200
+
+
+def test_an_answer_before_the_request_was_sent_does_not_let_it_rest(stage: Stage) -> None:
+    stage.carry()
+    stage.wire.unsent = 1
+    stage.connection.data_received(OK)
+    assert stage.wire.ended == "aborted"
+    assert stage.ending == 200
+
+
+def test_an_old_connection_does_not_rest(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "OLDEST", 0.0)
+    stage.carry()
+    stage.connection.data_received(OK)
+    assert stage.wire.ended == "aborted"
+
+
+def test_a_kept_connection_that_was_closed_is_tried_again_once(stage: Stage) -> None:
+    stage.carry()
+    stage.connection.data_received(OK)
+    stage.answers.clear()
+    exchange = stage.carry()
+    stage.connection.connection_lost(ConnectionResetError())
+    assert stage.owner.told[-2:] == ["lost", "repeat"]
+    assert stage.answers == []
+
+    another = Stage()
+    another.carry()
+    another.connection.data_received(OK)
+    another.connection.carry(exchange)
+    another.connection.connection_lost(None)
+    assert "repeat" not in another.owner.told
+    assert stage.ending is Kind.TRANSIENT
+
+
+def test_a_fresh_connection_that_is_closed_is_a_failure(stage: Stage) -> None:
+    stage.carry()
+    stage.connection.connection_lost(None)
+    assert stage.ending is Kind.TRANSIENT
+    assert stage.owner.told == ["made", "lost"]
+
+
+def test_once_a_byte_has_come_nothing_is_tried_again(stage: Stage) -> None:
+    stage.carry()
+    stage.connection.data_received(OK)
+    stage.answers.clear()
+    stage.carry()
+    stage.connection.data_received(b"H")
+    stage.connection.connection_lost(None)
+    assert stage.ending is Kind.TRANSIENT
+
+
+@pytest.mark.parametrize("error", [None, ConnectionResetError()])
+def test_with_all_headers_there_the_status_is_the_answer(
+    stage: Stage, error: Exception | None
+) -> None:
+    stage.carry()
+    stage.connection.data_received(OK[:-1])
+    stage.connection.connection_lost(error)
+    assert stage.ending == 200
+    assert stage.answers[0].truncated
+
+
+def test_given_up_it_closes_and_tells_why(stage: Stage) -> None:
+    stage.carry()
+    stage.connection.abandon(Setback(Kind.TIMEOUT, "late"))
+    assert stage.wire.ended == "aborted"
+    assert stage.ending is Kind.TIMEOUT
+    stage.connection.data_received(OK)
+    stage.connection.connection_lost(None)
+    assert len(stage.answers) == 1
+
+
+def test_given_up_within_the_body_the_status_is_the_answer(stage: Stage) -> None:
+    stage.carry()
+    stage.connection.data_received(OK[:-1])
+    stage.connection.abandon(Setback(Kind.TIMEOUT, "late"))
+    assert stage.ending == 200
+    assert stage.answers[0].truncated
+
+
+def test_an_exchange_ends_once(stage: Stage) -> None:
+    exchange = stage.carry()
+    exchange.bucket = {exchange}
+    exchange.fail(Setback(Kind.TIMEOUT, "late"))
+    exchange.fail(Setback(Kind.DNS, "later"))
+    assert stage.ending is Kind.TIMEOUT
+    assert exchange.bucket == set()
+
+
+def test_a_callback_that_fails_is_told_to_the_loop_and_harms_nothing(stage: Stage) -> None:
+    def broken(_answer: Answer) -> None:
+        raise ZeroDivisionError
+
+    async def play() -> list[object]:
+        told: list[object] = []
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _loop, context: told.append(context["exception"]))
+        exchange = Exchange(Request(TARGET, (), b""), b"", broken, 0.0)
+        stage.connection.carry(exchange)
+        stage.connection.data_received(OK)
+        return told
+
+    (error,) = asyncio.run(play())
+    assert isinstance(error, ZeroDivisionError)
+    assert stage.owner.told == ["made", "rest"]
+    stage.carry()
+    stage.connection.data_received(OK)
+    assert stage.ending == 200
