@@ -1,0 +1,197 @@
+"""The sender: an own HTTP/1.1 client on the event loop, with callbacks all the way.
+
+An attempt on a connection that stands makes no task, no future and no timer: it is written, read
+and told. What takes longer (a name, a connection, a handshake) is the work of a task.
+"""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from functools import lru_cache, partial
+from time import monotonic
+from typing import Protocol
+
+from tarry.core.outcome import Kind
+from tarry.service.wire import head, tls
+from tarry.service.wire.address import read
+from tarry.service.wire.connection import Connection, Exchange
+from tarry.service.wire.deadlines import Deadlines
+from tarry.service.wire.dial import Dialler
+from tarry.service.wire.exchange import Answer, Request
+from tarry.service.wire.pool import MOST_IDLE, Pool
+from tarry.service.wire.proxy import Proxy
+from tarry.service.wire.resolve import Addresses, Resolved, Unresolved
+from tarry.service.wire.setback import Setback, setback
+
+MOST_HEADS = 20_000
+"""Targets whose standing part of the head is remembered."""
+
+_LATE = Setback(Kind.TIMEOUT, "the answer did not come in time")
+_UNCONNECTED = Setback(Kind.TIMEOUT, "the connection did not stand in time")
+_CLOSED = Setback(Kind.TRANSIENT, "the sender was closed")
+
+
+class Resolver(Protocol):
+    """Who knows the addresses of a host, all of them checked."""
+
+    def resolve(self, host: str, port: int, done: Callable[[Resolved], None]) -> None:
+        """Tell `done` the addresses, at once or later, on the thread of the event loop."""
+
+
+class Client:
+    """Makes attempts; see `Sender`. It is made, used and closed on one running event loop."""
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        permits: Callable[[str, int], bool],
+        *,
+        context: ssl.SSLContext | None = None,
+        proxy: Proxy | None = None,
+        most_idle: int = MOST_IDLE,
+    ) -> None:
+        self._loop = loop = asyncio.get_running_loop()
+        self._resolver = resolver
+        self._dialler = Dialler(loop, permits, self._spare, context or tls.context(), proxy)
+        self._deadlines = Deadlines(loop.call_later, monotonic, self._expire)
+        self._pool = Pool[Connection](loop.call_later, monotonic, most=most_idle)
+        self._standing = lru_cache(MOST_HEADS)(head.standing)
+        self._open: set[Connection] = set()
+        self._dials: set[asyncio.Task[None]] = set()
+        self._emptied = asyncio.Event()
+        self._closed = False
+
+    def send(self, request: Request, done: Callable[[Answer], None]) -> None:
+        """Start an attempt; `done` is called once, later, on the thread of the event loop."""
+        now = monotonic()
+        try:
+            written = head.whole(self._standing(request.target), request)
+        except ValueError as error:
+            self._fail_soon(Exchange(request, b"", done, now), Setback(Kind.PROTOCOL, str(error)))
+            return
+        exchange = Exchange(request, written, done, now)
+        if self._closed:
+            self._fail_soon(exchange, _CLOSED)
+            return
+        connection = self._pool.take(request.target.origin)
+        if connection is None:
+            self._connect(exchange)
+            return
+        exchange.bucket = self._deadlines.add(exchange, now + request.timeout)
+        connection.carry(exchange)
+
+    async def close(self) -> None:
+        """Close what is kept open; attempts on their way end as failures."""
+        self._closed = True
+        self._pool.close()
+        for exchange in self._deadlines.items():
+            self._stop(exchange, _CLOSED, _CLOSED)
+        self._deadlines.close()
+        if self._dials:
+            await asyncio.wait(self._dials)
+        while self._open:
+            self._emptied.clear()
+            await self._emptied.wait()
+
+    # The way to a connection.
+
+    def _connect(self, exchange: Exchange) -> None:
+        """Look up the name, then dial. Both have to be done within the time to connect."""
+        request = exchange.request
+        now = monotonic()
+        until = min(now + request.connect_timeout, exchange.started_at + request.timeout)
+        exchange.bucket = self._deadlines.add(exchange, until)
+        target = request.target
+        if self._dialler.proxy is not None and read(target.host) is None:
+            self._looked_up(exchange, until, Addresses(()))  # it is the proxy that looks it up
+            return
+        self._resolver.resolve(target.host, target.port, partial(self._looked_up, exchange, until))
+
+    def _looked_up(self, exchange: Exchange, until: float, found: Resolved) -> None:
+        if exchange.over:
+            return
+        if isinstance(found, Unresolved):  # perhaps at once, inside `send`
+            self._fail_soon(exchange, Setback(found.kind, found.detail))
+            return
+        dial = self._loop.create_task(self._dial(exchange, found.addresses, until))
+        exchange.carrier = dial
+        self._dials.add(dial)
+        dial.add_done_callback(self._dials.discard)
+
+    async def _dial(self, exchange: Exchange, addresses: tuple[str, ...], until: float) -> None:
+        target = exchange.request.target
+        make = partial(Connection, self, target.origin)
+        made: Connection | Setback
+        try:
+            made = await self._dialler.dial(target, addresses, until, make)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is this attempt's failure
+            made = setback(error)
+        if isinstance(made, Setback):
+            exchange.fail(made)
+        elif exchange.over:  # its time ended just as the connection stood
+            made.close()
+        else:
+            self._postpone(exchange)
+            made.carry(exchange)
+
+    def _postpone(self, exchange: Exchange) -> None:
+        """The connection stands: from now on only the whole of the exchange has a limit."""
+        if exchange.bucket is not None:
+            exchange.bucket.discard(exchange)
+        due_at = exchange.started_at + exchange.request.timeout
+        exchange.bucket = self._deadlines.add(exchange, due_at)
+
+    # How an exchange ends when nobody answers.
+
+    def _expire(self, exchange: Exchange) -> None:
+        self._stop(exchange, _LATE, _UNCONNECTED)
+
+    def _stop(self, exchange: Exchange, carried: Setback, uncarried: Setback) -> None:
+        carrier = exchange.carrier
+        if isinstance(carrier, Connection):
+            carrier.abandon(carried)
+            return
+        if carrier is not None:
+            carrier.cancel()
+        exchange.fail(uncarried)
+
+    def _fail_soon(self, exchange: Exchange, why: Setback) -> None:
+        self._loop.call_soon(exchange.fail, why)
+
+    def _spare(self) -> None:
+        """There is no file descriptor left: give up half of the connections that only rest."""
+        self._pool.shrink(len(self._pool) // 2)
+
+    # What connections tell.
+
+    def made(self, connection: Connection) -> None:
+        """It stands."""
+        self._open.add(connection)
+
+    def rest(self, connection: Connection) -> None:
+        """It can carry another exchange."""
+        if self._closed:
+            connection.close()
+        else:
+            self._pool.keep(connection)
+
+    def lost(self, connection: Connection) -> None:
+        """It is closed."""
+        self._pool.forget(connection)
+        self._open.discard(connection)
+        if not self._open:
+            self._emptied.set()
+
+    def repeat(self, exchange: Exchange) -> None:
+        """The connection was closed as the request was sent: once more, on a fresh one.
+
+        This is allowed to happen, because a message may come twice and has an id to tell.
+        """
+        exchange.again = True
+        exchange.carrier = None
+        if exchange.bucket is not None:
+            exchange.bucket.discard(exchange)
+        if self._closed:
+            exchange.fail(_CLOSED)
+        else:
+            self._connect(exchange)

@@ -1,0 +1,430 @@
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from time import monotonic
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import pytest
+import uvloop
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from tarry.core.outcome import Kind
+from tarry.service.wire import tls
+from tarry.service.wire.client import Client
+from tarry.service.wire.egress import Egress
+from tarry.service.wire.exchange import Answer, Headers, Request, Target
+from tarry.service.wire.proxy import Proxy
+from tarry.service.wire.resolve import Addresses, Resolved, Resolver, Unresolved
+from tarry.testing import zoo
+
+Result = TypeVar("Result")
+Run = Callable[[Coroutine[Any, Any, Result]], Result]
+SIGNED: Headers = (("webhook-id", "msg_1"), ("webhook-signature", "v1,abc"))
+
+
+class Book:
+    """Knows every host to be on this machine."""
+
+    found: Resolved = Addresses(("127.0.0.1",))
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def resolve(self, host: str, port: int, done: Callable[[Resolved], None]) -> None:
+        assert port
+        self.asked.append(host)
+        done(self.found)
+
+
+class Silence(Book):
+    """Never tells."""
+
+    def resolve(self, host: str, port: int, done: Callable[[Resolved], None]) -> None:
+        self.asked.append(f"{host}:{port} for {done}")
+
+
+@pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
+def run(request: pytest.FixtureRequest) -> Iterator[Run[Any]]:
+    with asyncio.Runner(loop_factory=request.param) as runner:
+        yield runner.run
+
+
+@pytest.fixture(scope="session")
+def trusted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("tls") / "authority.pem"
+    file.write_bytes(zoo.authority().pem)
+    return file
+
+
+@asynccontextmanager
+async def sender(book: Book | Resolver | None = None, **settings: Any) -> AsyncIterator[Client]:  # noqa: ANN401  the client's own
+    permits = settings.pop("permits", lambda _address, _port: True)
+    client = Client(book or Book(), permits, **settings)
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def to(url: str, *headers: tuple[str, str]) -> Target:
+    parts = urlsplit(url)
+    assert parts.hostname
+    assert parts.port
+    return Target(parts.scheme, parts.hostname, parts.port, parts.path, headers)
+
+
+async def send(
+    client: Client,
+    target: Target,
+    body: bytes = b"{}",
+    *,
+    headers: Headers = SIGNED,
+    **limits: float,
+) -> Answer:
+    """The answer to one request, which must not come before `send` has returned."""
+    answers: asyncio.Queue[Answer] = asyncio.Queue()
+    client.send(Request(target, headers, body, **limits), answers.put_nowait)
+    assert answers.empty()
+    return await asyncio.wait_for(answers.get(), 10)
+
+
+def test_a_request_arrives_as_it_was_made(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            answer = await send(client, to(receiver.url, ("x-tenant", "acme")), b'{"a": 1}')
+            assert (answer.status, answer.body) == (200, b"so")
+            assert 0 < answer.took < 5
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        (asked,) = receiver.requests
+    assert (asked.method, asked.path, asked.body) == ("POST", "/hook", b'{"a": 1}')
+    assert asked.headers["host"] == urlsplit(receiver.url).netloc
+    assert asked.headers["x-tenant"] == "acme"
+    assert dict(SIGNED).items() <= asked.headers.items()
+
+
+def test_a_large_body_arrives_whole(run: Run[None]) -> None:
+    body = bytes(range(256)) * 4096
+
+    async def play() -> None:
+        async with sender() as client:
+            answer = await send(client, to(receiver.calm_url), body)
+            assert answer.status == 200
+            assert answer.truncated
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        assert receiver.requests[0].body == body
+
+
+def test_one_connection_carries_many_requests_and_each_gets_its_own_answer(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            for number in range(20):
+                answer = await send(client, to(receiver.calm_url), b"%d" % number)
+                assert answer.body == b"%d" % number
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        assert receiver.connections == 1
+
+
+def test_requests_at_the_same_time_do_not_share_a_connection(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            for _ in range(3):
+                bodies = [b"%d" % number for number in range(10)]
+                sends = (send(client, to(receiver.calm_url), body) for body in bodies)
+                assert [answer.body for answer in await asyncio.gather(*sends)] == bodies
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        assert receiver.connections == 10
+
+
+def test_no_more_connections_rest_than_are_allowed(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender(most_idle=2) as client:
+            for _ in range(2):
+                sends = (send(client, to(receiver.calm_url)) for _ in range(4))
+                await asyncio.gather(*sends)
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        assert receiver.connections == 4 + 2
+
+
+def test_an_answer_may_lead_to_the_next_request_at_once(run: Run[None]) -> None:
+    async def play() -> None:
+        over = asyncio.Event()
+        statuses: list[int | None] = []
+        async with sender() as client:
+
+            def done(answer: Answer) -> None:
+                statuses.append(answer.status)
+                if len(statuses) == 5:
+                    over.set()
+                else:
+                    client.send(request, done)
+
+            request = Request(to(receiver.url), (), b"")
+            client.send(request, done)
+            await over.wait()
+        assert statuses == [200] * 5
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        assert receiver.connections == 1
+
+
+def test_a_closed_connection_is_noticed_and_the_request_sent_again_once(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            for _ in range(3):
+                assert (await send(client, to(receiver.url))).status == 200
+
+    with zoo.receiver("reset-when-used-again") as receiver:
+        run(play())
+        assert receiver.connections == 3
+        assert len(receiver.requests) == 5
+
+
+def test_a_name_that_may_not_be_called_is_told_later_and_not_at_once(run: Run[None]) -> None:
+    async def play() -> None:
+        book = Book()
+        book.found = Unresolved(Kind.BLOCKED, "no")
+        async with sender(book) as client:
+            answer = await send(client, Target("http", "hooks.example", 80, "/"))
+            assert (answer.failure, answer.detail) == (Kind.BLOCKED, "no")
+
+    run(play())
+
+
+def test_the_egress_rules_hold_at_the_socket_too(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender(permits=Egress.of().permits) as client:
+            answer = await send(client, to(receiver.url))
+            assert answer.failure is Kind.BLOCKED
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        assert receiver.requests == []
+
+
+def test_it_works_with_the_real_resolver(run: Run[None]) -> None:
+    async def play() -> None:
+        resolver = Resolver(Egress.of(["127.0.0.0/8"]), lookup=lambda _host: ["127.0.0.1"])
+        async with sender(resolver) as client:
+            answer = await send(client, to(receiver.url.replace("127.0.0.1", "hooks.example")))
+            assert answer.status == 200
+        resolver.close()
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+
+
+@pytest.mark.parametrize(("timeout", "connect_timeout"), [(0.2, 9.0), (9.0, 0.2)])
+def test_looking_up_a_name_counts_as_time(
+    run: Run[None], timeout: float, connect_timeout: float
+) -> None:
+    async def play() -> None:
+        async with sender(Silence()) as client:
+            began = monotonic()
+            answer = await send(
+                client,
+                Target("http", "a.example", 80, "/"),
+                timeout=timeout,
+                connect_timeout=connect_timeout,
+            )
+            assert answer.failure is Kind.TIMEOUT
+            assert 0.2 <= answer.took <= monotonic() - began < 1
+
+    run(play())
+
+
+@pytest.mark.parametrize("name", ["hang-before-accept", "tls-stall"])
+def test_the_time_to_connect_has_its_own_limit(run: Run[None], trusted: Path, name: str) -> None:
+    async def play() -> None:
+        async with sender(context=tls.context(authorities=trusted)) as client:
+            answer = await send(client, to(receiver.url), timeout=9, connect_timeout=0.2)
+            assert answer.failure is Kind.TIMEOUT
+            assert "connection" in answer.detail
+            assert 0.2 <= answer.took < 1
+
+    with zoo.receiver(name) as receiver:
+        run(play())
+
+
+def test_a_slow_answer_is_cut_off_though_bytes_keep_coming(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            answer = await send(client, to(receiver.url), timeout=0.3)
+            assert answer.failure is Kind.TIMEOUT
+            assert 0.3 <= answer.took < 1
+
+    with zoo.receiver("slow-head", beat=0.05) as receiver:
+        run(play())
+
+
+@pytest.mark.parametrize(
+    ("target", "headers"),
+    [
+        (Target("http", "a.example", 80, "/"), (("a", "b\r\nc: d"),)),
+        (Target("http", "a.example", 80, "/", (("host", "b.example"),)), ()),
+        (Target("http", "a.example", 80, "/\n"), ()),
+    ],
+)
+def test_what_cannot_be_written_is_a_failure(
+    run: Run[None], target: Target, headers: Headers
+) -> None:
+    async def play() -> None:
+        book = Book()
+        async with sender(book) as client:
+            answer = await send(client, target, headers=headers)
+            assert answer.failure is Kind.PROTOCOL
+        assert book.asked == []
+
+    run(play())
+
+
+def test_closing_ends_what_is_on_its_way_and_refuses_what_comes(run: Run[None]) -> None:
+    async def play() -> None:
+        answers: list[Answer] = []
+        async with sender() as client:
+            lost = Client(Silence(), lambda _address, _port: True)
+            await send(client, to(receiver.calm_url))
+            for _ in range(2):
+                client.send(Request(to(receiver.url), (), b""), answers.append)
+            lost.send(Request(to(receiver.url), (), b""), answers.append)
+            await asyncio.sleep(0)
+            client.send(Request(to(receiver.url), (), b""), answers.append)
+            await client.close()
+            await lost.close()
+            assert [answer.failure for answer in answers] == [Kind.TRANSIENT] * 4
+            assert (await send(client, to(receiver.url))).detail == "the sender was closed"
+
+    with zoo.receiver("hang-before-answer") as receiver:
+        run(play())
+
+
+def test_a_certificate_is_shown_to_those_who_ask(
+    run: Run[None], trusted: Path, tmp_path: Path
+) -> None:
+    signer = zoo.authority()
+    own = tmp_path / "own.pem"
+    key = signer.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    own.write_bytes(key + signer.pem)
+
+    async def play() -> None:
+        async with sender(context=tls.context(authorities=trusted, certificate=own)) as client:
+            for _ in range(2):
+                assert (await send(client, to(receiver.url))).status == 200
+
+    with zoo.receiver("tls-wants-one-too") as receiver:
+        run(play())
+        assert receiver.connections == 1
+
+
+def test_the_authorities_of_the_system_do_not_know_the_zoo(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            assert (await send(client, to(receiver.url))).failure is Kind.TLS
+
+    with zoo.receiver("tls") as receiver:
+        run(play())
+        assert receiver.requests == []
+
+
+class Tunnels:
+    """A proxy that tunnels to this machine, whatever host is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[bytes] = []
+        self.over = asyncio.Event()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        self.asked.append(head)
+        port = int(head.split(b" ")[1].rpartition(b":")[2])
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"HTTP/1.1 200 Made\r\n\r\n")
+        await asyncio.gather(self._pump(reader, far_writer), self._pump(far_reader, writer))
+        self.over.set()
+
+    @staticmethod
+    async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65536):
+                writer.write(data)
+            writer.close()
+            await writer.wait_closed()
+
+
+@pytest.mark.parametrize("name", ["answers-200", "tls"])
+def test_a_proxy_tunnels_http_and_https_alike(
+    run: Run[None], trusted: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:1")
+
+    async def play() -> None:
+        tunnels, book = Tunnels(), Book()
+        server = await asyncio.start_server(tunnels.serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        proxy = Proxy.at(f"http://user:secret@127.0.0.1:{port}")
+        target = to(receiver.url.replace("127.0.0.1", "hooks.example"))
+        context = tls.context(authorities=trusted)
+        async with sender(book, proxy=proxy, context=context) as client:
+            for _ in range(2):
+                assert (await send(client, target)).status == 200
+        await tunnels.over.wait()
+        server.close()
+        await server.wait_closed()
+        (asked,) = tunnels.asked
+        assert f"CONNECT {target.host}:{target.port} ".encode() in asked
+        assert b"Proxy-Authorization: Basic " in asked
+        assert book.asked == []
+
+    with zoo.receiver(name) as receiver:
+        run(play())
+
+
+def test_without_a_proxy_the_environments_are_not_looked_at(
+    run: Run[None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("HTTP_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
+        monkeypatch.setenv(variable, "http://127.0.0.1:1")
+
+    async def play() -> None:
+        async with sender() as client:
+            assert (await send(client, to(receiver.url))).status == 200
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+
+
+def test_an_address_is_checked_even_if_a_proxy_would_go_there(run: Run[None]) -> None:
+    async def play() -> None:
+        resolver = Resolver(Egress.of())
+        async with sender(resolver, proxy=Proxy("127.0.0.1", 1)) as client:
+            answer = await send(client, Target("http", "169.254.169.254", 80, "/"))
+            assert answer.failure is Kind.BLOCKED
+        resolver.close()
+
+    run(play())
+
+
+def test_a_proxy_that_cannot_be_reached_is_a_passing_failure(run: Run[None]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+
+    async def play() -> None:
+        async with sender(proxy=Proxy("127.0.0.1", port)) as client:
+            answer = await send(client, Target("http", "hooks.example", 80, "/"))
+            assert answer.failure is Kind.TRANSIENT
+
+    run(play())
