@@ -171,6 +171,8 @@ def _lane(session: Session, endpoint: Endpoint) -> int:
         if standing == Standing.DELETED.value:
             raise NotFound("endpoint", endpoint.id)
         return int(lane)
-    ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], (shard_of(endpoint.application),)))
+    ((lane,),) = list(
+        session.db.execute(SQL["put_endpoint_lane"], (shard_of(endpoint.application),))
+    )
     session.db.execute(SQL["put_endpoint_lane_state"], (lane,))
     return int(lane)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
@@ -12,6 +13,7 @@ from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Goal, Session, Tenant
 from tarry.service.store.sqlite.threads import Threads
+from tarry.service.store.sqlite.writer import Joint
 
 Answer = Accepted | Conflict | NotFound | BacklogFull
 
@@ -25,7 +27,7 @@ class SqliteOutbox:
         """Accept messages, one result each."""
         if not messages:
             return []
-        return await self._threads.write(lambda session: Adding(session).add(messages))
+        return await self._threads.write(Add(messages))
 
     async def expunge(self, application: str, message: str) -> None:
         """Forget a message's payload."""
@@ -36,6 +38,22 @@ class SqliteOutbox:
                 raise NotFound("message", message)
 
         await self._threads.write(work)
+
+
+class Add(Joint):
+    """A call of `add`, alone or together with those of other callers."""
+
+    def __init__(self, messages: Sequence[NewMessage]) -> None:
+        self.messages = messages
+
+    def __call__(self, session: Session) -> list[Answer]:
+        """Add the messages of one caller."""
+        return Adding(session).add(self.messages)
+
+    def together(self, works: Sequence["Add"], session: Session) -> list[list[Answer]]:
+        """Add the messages of many callers."""
+        answers = iter(Adding(session).add([new for work in works for new in work.messages]))
+        return [list(islice(answers, len(work.messages))) for work in works]
 
 
 class Fresh(Struct, frozen=True):

@@ -1,11 +1,14 @@
 """The one thread that writes: whatever is asked for while it commits goes into the next commit.
 
 An fsync costs the same for one row and for a thousand, so callers share it. Each has a savepoint of
-its own: what fails, fails alone. Nobody gets an answer before the commit they are in is on disk.
+its own: what fails, fails alone. What many want alike is done in one go, unless that fails. Nobody
+gets an answer before the commit they are in is on disk.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any  # works of one kind are handed to their own kind
 
 import apsw
 
@@ -15,6 +18,18 @@ from tarry.service.store.sqlite.line import Job, Line
 from tarry.service.store.sqlite.session import Session
 
 Work = Job[Session]
+
+
+class Joint:
+    """Work for one caller that can be done in one go with the same work for others."""
+
+    def __call__(self, session: Session) -> object:
+        """Do it alone."""
+        raise NotImplementedError
+
+    def together(self, works: Sequence[Any], session: Session) -> Sequence[object]:
+        """Do all of these, this one among them; an answer for each."""
+        raise NotImplementedError
 
 
 class Writer(Line[Session]):
@@ -52,12 +67,26 @@ class Writer(Line[Session]):
     def _transact(self, session: Session, jobs: list[Work]) -> None:
         session.woke = False
         session.db.execute("BEGIN IMMEDIATE")
-        for job in jobs:
+        for job in self._do_together(session, jobs):
             self._do(session, job)
         self._commit(session)
 
     def _commit(self, session: Session) -> None:
         session.db.execute("COMMIT")
+
+    def _do_together(self, session: Session, jobs: list[Work]) -> list[Work]:
+        """Do in one go what can be done so; returns what is left to be done one by one."""
+        works = [job.work for job in jobs if isinstance(job.work, Joint)]
+        if len(works) <= 1:
+            return jobs
+        joint = [job for job in jobs if isinstance(job.work, Joint)]
+        whole = Work(partial(works[0].together, works), joint[0].future)
+        self._do(session, whole)
+        if whole.error is not None:  # one of them is to blame: that one shall fail alone
+            return jobs
+        for job, answer in zip(joint, whole.answer, strict=True):
+            job.answer = answer
+        return [job for job in jobs if not isinstance(job.work, Joint)]
 
     def _do(self, session: Session, job: Work) -> None:
         session.db.execute("SAVEPOINT job")

@@ -34,7 +34,7 @@ CREATE TABLE endpoint (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX endpoint_application ON endpoint (application, id);
-CREATE INDEX endpoint_lane ON endpoint (application, lane);
+CREATE UNIQUE INDEX endpoint_lane ON endpoint (application, lane);
 CREATE UNIQUE INDEX endpoint_uid ON endpoint (application, uid)
  WHERE uid IS NOT NULL AND standing <> 'deleted';
 CREATE INDEX endpoint_sealed ON endpoint (id) WHERE sealed;

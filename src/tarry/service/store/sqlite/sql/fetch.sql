@@ -9,8 +9,8 @@ SELECT added FROM lane WHERE number = :lane;
 -- By sequence, between two numbers.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, ''
-  FROM delivery
-  JOIN message ON message.number = delivery.message
+  FROM delivery INDEXED BY delivery_ready
+ CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'ready'
    AND delivery.seq > :after AND delivery.seq < :before
  ORDER BY delivery.seq
@@ -20,8 +20,8 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
 -- By due time, those that are due.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, ''
-  FROM delivery
-  JOIN message ON message.number = delivery.message
+  FROM delivery INDEXED BY delivery_waiting
+ CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'waiting'
    AND (delivery.due_at, delivery.seq) > (:due_after, :after) AND delivery.due_at <= :now
  ORDER BY delivery.due_at, delivery.seq
@@ -31,8 +31,8 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
 -- By due time, due or not, but for what is scheduled.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, ''
-  FROM delivery
-  JOIN message ON message.number = delivery.message
+  FROM delivery INDEXED BY delivery_early
+ CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'waiting' AND delivery.reason <> 'scheduled'
    AND (delivery.due_at, delivery.seq) > (:due_after, :after)
  ORDER BY delivery.due_at, delivery.seq
@@ -51,7 +51,7 @@ SELECT resend.lane, 0, message.id, message.event_type, message.payload,
 -- name: fetch_next
 -- When the first is due that is not due yet.
 SELECT due_at
-  FROM delivery
+  FROM delivery INDEXED BY delivery_waiting
  WHERE lane = :lane AND state = 'waiting' AND due_at > :now
  ORDER BY due_at, seq
  LIMIT 1;

@@ -41,7 +41,7 @@ UPDATE delivery
     SELECT seq FROM (
         SELECT * FROM (
             SELECT accepted_at, seq
-              FROM delivery
+              FROM delivery INDEXED BY delivery_aging
              WHERE lane = :lane AND state IN ('ready', 'waiting') AND reason <> 'scheduled'
                AND accepted_at < :accepted_before
              ORDER BY accepted_at, seq
@@ -49,7 +49,7 @@ UPDATE delivery
         )
         UNION ALL
         SELECT accepted_at, seq
-          FROM delivery
+          FROM delivery INDEXED BY delivery_waiting
          WHERE lane = :lane AND state = 'waiting' AND due_at <= :now
            AND reason = 'scheduled' AND accepted_at < :accepted_before
     )

@@ -1,0 +1,99 @@
+"""Every query finds its rows by an index: what it costs does not depend on what else is there."""
+
+import re
+from collections.abc import Iterator
+from inspect import getmembers, isfunction
+from pathlib import Path
+
+import apsw
+import pytest
+from apsw.ext import QueryPlan, query_info
+
+from tarry.service.store.contract import Catalogue, Outbox, Queue, Upkeep
+from tarry.service.store.sql_files import load
+from tarry.service.store.sqlite import queries, schema
+from tarry.service.store.sqlite.connection import connect
+
+QUERIES = load("tarry.service.store.sqlite")
+METHODS = {
+    name for part in (Outbox, Queue, Catalogue, Upkeep) for name, _ in getmembers(part, isfunction)
+}
+SCAN = re.compile(r"SCAN (\w+)")
+SMALL = {"shard", "worker", "checkup", "environment", "wake", "asked", "json_each", "CONSTANT"}
+"""What may be looked through as a whole: it stays small whatever happens."""
+SORTED = {
+    "deliveries": "the endpoints of one message",
+    "expire": "at most as many as shall end, and what is scheduled and due",
+    "release_left": "64 shards",
+    "counts": "seven states",
+}
+"""What may be put in order after it was found, and how much that is."""
+
+
+@pytest.fixture(scope="module")
+def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[apsw.Connection]:
+    db = connect(tmp_path_factory.mktemp("plans") / "hooks.db", create=True)
+    schema.bring_up(db)
+    yield db
+    db.close()
+
+
+def plan(db: apsw.Connection, name: str) -> list[str]:
+    """Tell how SQLite goes about a query, step by step."""
+    told = query_info(db, QUERIES[name].sql, explain_query_plan=True).query_plan
+    return list(_steps(told)) if told else []
+
+
+def _steps(told: QueryPlan) -> Iterator[str]:
+    yield told.detail
+    for step in told.sub or ():
+        yield from _steps(step)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) -> None:
+    looked_through = [
+        step for step in plan(db, name) if (found := SCAN.match(step)) and found[1] not in SMALL
+    ]
+    if looked_through:  # in the order of an index, and only as far as the limit goes
+        assert " LIMIT " in QUERIES[name].sql.replace("\n", " ")
+        assert all("USING" in step for step in looked_through)
+    if name not in SORTED:
+        assert not [step for step in plan(db, name) if "TEMP B-TREE" in step]
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [
+        ("fetch_ready", "USING INDEX delivery_ready (lane=? AND seq>? AND seq<?)"),
+        ("fetch_waiting", "USING INDEX delivery_waiting (lane=? AND (due_at,seq)>(?,?)"),
+        ("fetch_early", "USING INDEX delivery_early (lane=? AND (due_at,seq)>(?,?))"),
+        ("fetch_resend", "resend USING PRIMARY KEY (lane=?)"),
+        ("fetch_next", "USING COVERING INDEX delivery_waiting (lane=? AND due_at>?)"),
+        ("settle", "delivery USING PRIMARY KEY (lane=? AND seq=?)"),
+        ("expire", "delivery USING INDEX delivery_aging (lane=? AND accepted_at<?)"),
+        ("undelivered", "delivery_undelivered (lane=? AND seq>?)"),
+        ("advance_failed", "delivery_failed (lane=? AND seq>?)"),
+        ("advance_live", "delivery_undelivered (lane=? AND seq>?)"),
+        ("awake", "lane_awake (shard=?)"),
+        ("task", "task_open (shard=?)"),
+        ("sweep_payloads", "message_payload (accepted_at<?)"),
+    ],
+)
+def test_a_question_is_answered_by_the_index_made_for_it(
+    db: apsw.Connection, name: str, step: str
+) -> None:
+    steps = plan(db, name)
+    assert any(step in line for line in steps), "\n".join(steps)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_a_query_is_a_method_of_a_store_or_a_step_of_one(name: str) -> None:
+    assert any(name == method or name.startswith(f"{method}_") for method in METHODS)
+
+
+def test_every_query_is_used() -> None:
+    folder = Path(queries.__file__).parent
+    code = "\n".join(file.read_text() for file in folder.glob("*.py"))
+    assert [name for name in QUERIES if f'"{name}"' not in code] == []
+    assert set(re.findall(r'SQL\["(\w+)"\]', code)) <= set(QUERIES)
