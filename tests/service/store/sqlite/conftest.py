@@ -1,11 +1,16 @@
 """What tests of the SQLite store have in common: a file, a store on it, and another one."""
 
-from collections.abc import AsyncIterator
+import resource
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
+from tarry.service.store.sqlite.schema import SqliteMigrator
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
+from tarry.service.store.sqlite.threads import Threads
 from tarry.testing.store_contract.scene import Scene
 
 
@@ -38,3 +43,28 @@ async def other(store: SqliteStore, path: Path) -> AsyncIterator[SqliteStore]:
 @pytest.fixture
 async def scene(store: SqliteStore) -> Scene:
     return await Scene.set_up(store)
+
+
+@pytest.fixture
+async def threads(path: Path) -> AsyncIterator[Threads]:
+    await SqliteMigrator(path).up()
+    threads = Threads(path, time.time)
+    yield threads
+    await threads.close()
+
+
+@pytest.fixture
+def full_disk(path: Path) -> Callable[[], AbstractContextManager[None]]:
+    """Let no file get longer than the database's log is now."""
+
+    @contextmanager
+    def full() -> Iterator[None]:
+        before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+        size = path.with_name(path.name + "-wal").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+
+    return full
