@@ -57,7 +57,8 @@ class MemoryCatalogue:
         lane = self._data.lane_of(endpoint.id)
         if lane is not None and lane.endpoint.standing is Standing.DELETED:
             raise NotFound("endpoint", endpoint.id)
-        _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
+        if endpoint.standing is not Standing.DELETED:  # one that goes takes nobody's uid
+            _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
         if lane is None:
             lane = self._new_lane(endpoint)
         lane.endpoint = replace(endpoint, lane=lane.number)

@@ -1,0 +1,235 @@
+"""Steps of dispatchers: two workers lease, fetch and settle, also with what they lost meanwhile."""
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from tarry.service.model.application import SHARDS, shard_of
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.delivery import Reason
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Due, Known, Lease, Notice, Stream, Want
+from tarry.service.model.task import Task
+from tarry.testing.samples import an_attempt, delivered, failed, postponed, put_back
+from tarry.testing.store_machine.people import offsets, picks
+from tarry.testing.store_machine.sides import Lane, Side
+from tarry.testing.store_machine.state import LOTS, WORKERS, Machine
+
+LENGTH = 10_000.0
+"""Seconds that a lease is held for: long, since a real store's time goes on by itself too."""
+PLENTY = 1_000_000_000
+
+workers = st.sampled_from(WORKERS)
+few = st.lists(picks, min_size=1, max_size=3)
+endings = st.sampled_from(["delivered", "failed", "postponed", "put back", "unsent"])
+
+
+class DeliverSteps(Machine):
+    """What owners of shards do, and what they try once they are not."""
+
+    @rule(worker=workers)
+    def lease(self, worker: str) -> None:
+        """Everything that is free."""
+        leases = self.ask(lambda side: _leased(side, worker))
+        self.leases[worker].update({lease.shard: lease for lease in leases or ()})
+
+    @rule(worker=workers, length=st.sampled_from([LENGTH, LENGTH / 2]))
+    def renew(self, worker: str, length: float) -> None:
+        """All that it believes to own."""
+        leases = list(self.leases[worker].values())
+        self.ask(lambda side: _renewed(side, worker, leases, length))
+
+    @rule(worker=workers, all_of_it=st.booleans())
+    def release(self, worker: str, *, all_of_it: bool) -> None:
+        """The shards of the applications, or only the first one's; it goes on as if it had not."""
+        shards = [application.shard for application in self.applications]
+        held = self.leases[worker]
+        leases = [held[shard] for shard in shards if shard in held]
+        given = leases if all_of_it else leases[:1]
+        self.ask(lambda side: side.store.release(given))
+
+    @rule(seconds=st.sampled_from([LENGTH * 0.4, LENGTH * 0.7, LENGTH * 1.2]))
+    def let_lease_time_pass(self, seconds: float) -> None:
+        """Some leases run out, or all."""
+        self.lease_time += seconds
+        self.opened.run(self.opened.later(seconds))
+
+    @rule(worker=workers)
+    def look_at_what_woke(self, worker: str) -> None:
+        """The lanes that were woken, for one of the workers."""
+        shards = list(self.leases[worker])
+        self.ask(lambda side: _lanes(side, shards))
+
+    @rule(which=few, stream=st.sampled_from(Stream), limit=st.integers(1, 5), at=offsets)
+    def fetch(self, which: list[int], stream: Stream, limit: int, at: float) -> None:
+        """What some lanes could send; it may be settled much later."""
+        wants = [
+            Want(lane=endpoint.lane, stream=stream, limit=limit)
+            for endpoint in self.some(self.endpoints, which)
+        ]
+        self._fetch(wants, at)
+
+    @rule(which=picks, after=st.integers(0, 5), span=st.none() | st.integers(0, 5), since=offsets)
+    def fetch_behind(self, which: int, after: int, span: int | None, since: float) -> None:
+        """All streams of one lane, from somewhere in the middle."""
+        before = None if span is None else after + span
+        wants = [
+            Want(
+                lane=endpoint.lane,
+                stream=stream,
+                limit=5,
+                after=after,
+                before=before,
+                due_after=self.now - since,
+            )
+            for endpoint in [self.one(self.endpoints, which)]
+            for stream in Stream
+        ]
+        self._fetch(wants, 0.0)
+
+    @rule(
+        worker=workers,
+        which=few,
+        ending=endings,
+        wait=offsets,
+        tries=st.sampled_from([0, 0, 0, 1, -1]),
+    )
+    def settle(self, worker: str, which: list[int], ending: str, wait: float, tries: int) -> None:
+        """Some of what was fetched, now or long ago; sometimes with a wrong number of tries."""
+        due = {(one.lane, one.seq, one.resend): one for one in self.some(self.due, which)}
+        settlements = [self._settlement(one, ending, wait, tries) for one in due.values()]
+        leases = list(self.leases[worker].values())
+        self.ask(lambda side: side.store.settle(side.there(settlements), [], leases))
+
+    @rule(worker=workers, which=few, standing=st.none() | st.sampled_from(Standing), failures=picks)
+    def change_lanes(
+        self, worker: str, which: list[int], standing: Standing | None, failures: int
+    ) -> None:
+        """What a lane learned, and perhaps how its endpoint stands now."""
+        if standing is Standing.DELETED:
+            standing = Standing.PARKED
+        known = Known(pace=b"\x00", origin="https://a.example", failures=failures)
+        changes = [
+            Change(
+                lane=endpoint.lane,
+                at=self.now,
+                known=known if failures else None,
+                standing=standing,
+                notices=(self._notice(endpoint),) if standing else (),
+            )
+            for endpoint in self.some(self.endpoints, which)
+        ]
+        leases = list(self.leases[worker].values())
+        self.ask(lambda side: side.store.settle([], side.there(changes), leases))
+
+    @rule(worker=workers, which=few, short=st.booleans())
+    def rest(self, worker: str, which: list[int], *, short: bool) -> None:
+        """Lanes go to sleep if they may, by what the owner knows or by a little less."""
+        endpoints = self.some(self.endpoints, which)
+        leases = list(self.leases[worker].values())
+        self.ask(lambda side: _rested(side, endpoints, leases, short=short))
+
+    @rule(worker=workers, which=picks, age=offsets, limit=st.integers(1, 3))
+    def expire(self, worker: str, which: int, age: float, limit: int) -> None:
+        """End what is too old."""
+        endpoint = self.one(self.endpoints, which)
+        lease = self._lease(worker, endpoint.application)
+        if lease is not None:
+            self.ask(
+                lambda side: side.store.expire(
+                    side.there(Lane(endpoint.lane)),
+                    accepted_before=self.now - age,
+                    now=self.now,
+                    limit=limit,
+                    lease=lease,
+                )
+            )
+
+    @rule(worker=workers, limit=st.integers(1, 4), forget=st.booleans())
+    def do_a_task(self, worker: str, limit: int, *, forget: bool) -> None:
+        """The oldest task of the worker's shards, to its end, perhaps always as it first was."""
+        shards = list(self.leases[worker])
+        task = self.ask(lambda side: side.store.task(shards))
+        if task is not None:
+            lease = self.leases[worker][shard_of(task.application)]
+            self.ask(
+                lambda side: self._finished(side, task, limit=limit, lease=lease, forget=forget)
+            )
+
+    def _fetch(self, wants: Sequence[Want], at: float) -> None:
+        now = self.now + at
+        fetched = self.ask(
+            lambda side: side.store.fetch(side.there(wants), now=now, most_bytes=PLENTY)
+        )
+        self.due += fetched.due if fetched else []
+
+    async def _finished(
+        self, side: Side, task: Task, *, limit: int, lease: Lease, forget: bool
+    ) -> Task:
+        first = last = side.there(task)
+        for _ in range(LOTS):
+            handed = first if forget else last
+            after = await side.store.advance(handed, now=self.now, limit=limit, lease=lease)
+            assert after.done - last.done <= limit  # noqa: S101  it is a test
+            if after.finished_at is not None or after == last:
+                return after
+            last = after
+        raise AssertionError(f"it does not come to an end: {last}")
+
+    def _settlement(self, due: Due, ending: str, wait: float, tries: int) -> Settlement | Resent:
+        attempt = an_attempt(due, id=self.id("atmpt_"), at=self.now)
+        if due.resend:
+            return Resent(due.lane, due.resend, attempt)
+        number = due.tries + tries
+        match ending:
+            case "delivered":
+                return delivered(due, tries=number, attempt=attempt, ended_at=self.now)
+            case "failed":
+                return failed(due, tries=number, attempt=attempt, ended_at=self.now)
+            case "postponed":
+                return postponed(due, self.now + wait, tries=number, attempt=attempt)
+            case "put back":
+                return put_back(due, tries=number, attempt=attempt)
+            case _:
+                return failed(
+                    due, tries=number, attempt=None, reason=Reason.BLOCKED, ended_at=self.now
+                )
+
+    def _notice(self, endpoint: Endpoint) -> Notice:
+        return Notice(
+            id=self.id("notice_"),
+            application=endpoint.application,
+            endpoint=endpoint.id,
+            kind="endpoint.failing",
+            facts={"failures": 3, "since": None},
+            at=self.now,
+        )
+
+    def _lease(self, worker: str, application: str) -> Lease | None:
+        return self.leases[worker].get(shard_of(application))
+
+
+async def _leased(side: Side, worker: str) -> list[Lease]:
+    leases = await side.store.lease(worker, most=SHARDS, length=LENGTH)
+    return sorted(leases, key=lambda lease: lease.shard)
+
+
+async def _renewed(
+    side: Side, worker: str, leases: Sequence[Lease], length: float
+) -> list[tuple[int, int]]:
+    renewed = await side.store.renew(worker, leases, length=length)
+    return sorted((lease.shard, lease.epoch) for lease in renewed)
+
+
+async def _lanes(side: Side, shards: Sequence[int]) -> list[list[Lane]]:
+    found = [await side.store.awake(shards), await side.store.woken(shards)]
+    return [sorted(map(Lane, lanes)) for lanes in found]
+
+
+async def _rested(
+    side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
+) -> list[Lane]:
+    rows = [await side.store.lane(one.application, one.id) for one in endpoints]
+    lanes = {row.lane: row.added - short for row in rows}
+    return sorted(map(Lane, await side.store.rest(lanes, leases)))

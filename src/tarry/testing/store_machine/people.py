@@ -1,0 +1,233 @@
+"""Steps of people and programs: they add messages, and change what gets them."""
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+from hypothesis.stateful import initialize, precondition, rule
+from msgspec.structs import replace
+
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint, Secret, Standing
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.model.task import Task, Work
+from tarry.service.store.contract import Retention
+from tarry.testing.samples import ENVIRONMENT
+from tarry.testing.store_machine.sides import Side
+from tarry.testing.store_machine.state import LOTS, Machine
+
+picks = st.integers(0, 30)
+offsets = st.sampled_from([0.0, 0.5, 1.0, 5.0, 20.0])
+event_types = st.sampled_from(["a", "b"])
+channels = st.sampled_from([(), ("eu",), ("us",), ("eu", "us")])
+names = st.none() | st.sampled_from(["one", "two"])
+standings = st.sampled_from([one for one in Standing if one is not Standing.PARKED])
+
+Draft = tuple[int, str, tuple[str, ...], str | None, str | None, bytes, float | None]
+drafts = st.tuples(
+    picks,
+    event_types,
+    channels,
+    names,
+    names,
+    st.sampled_from([b"", b"\x00\xff"]),
+    st.none() | offsets,
+)
+
+
+def has_messages(machine: Machine) -> bool:
+    """Whether there is something to do it to."""
+    return bool(machine.messages)
+
+
+class PeopleSteps(Machine):
+    """What anybody but a dispatcher does."""
+
+    @initialize()
+    def begin(self) -> None:
+        """Two applications, the first with an endpoint."""
+        self.ask(lambda side: side.store.put_environment(ENVIRONMENT))
+        self.put_an_application(uid=None)
+        self.put_an_application(uid="one")
+        self.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=False)
+
+    @rule(seconds=offsets)
+    def let_time_pass(self, seconds: float) -> None:
+        """The time of messages and deliveries, not of leases."""
+        self.now += seconds
+
+    @rule(uid=names)
+    def put_an_application(self, uid: str | None) -> None:
+        """A new application, if its uid is free."""
+        application = Application(
+            id=self.id("app_"),
+            environment=ENVIRONMENT,
+            name="Acme",
+            uid=uid,
+            created_at=self.now,
+            updated_at=self.now,
+        )
+        self.ask(lambda side: side.store.put_application(application))
+        found = self.ask(lambda side: side.store.application(ENVIRONMENT, application.id))
+        if found is not None:
+            self.applications.append(found)
+
+    @rule(which=picks, uid=names, rate=st.none() | st.just(2.5))
+    def change_an_application(self, which: int, uid: str | None, rate: float | None) -> None:
+        """Another uid, if it is free, and another rate."""
+        known = self.one(self.applications, which)
+        found = self.ask(lambda side: side.store.application(ENVIRONMENT, known.id))
+        if found is None:
+            return
+        changed = replace(found, uid=uid, rate=rate, updated_at=self.now)
+        self.ask(lambda side: side.store.put_application(changed))
+        self.ask(lambda side: side.store.application(ENVIRONMENT, uid or changed.id))
+
+    @rule(which=picks, sure=st.sampled_from([False, False, False, True]))
+    def delete_an_application(self, which: int, *, sure: bool) -> None:
+        """Now and then one goes, with its endpoints."""
+        if sure:
+            application = self.one(self.applications, which)
+            self.ask(lambda side: side.store.delete_application(application.id, now=self.now))
+
+    @rule(
+        of=picks,
+        uid=names,
+        wants=st.none() | st.just(("a",)),
+        listens=st.none() | st.just(("eu",)),
+        sealed=st.booleans(),
+    )
+    def put_an_endpoint(
+        self,
+        of: int,
+        uid: str | None,
+        wants: tuple[str, ...] | None,
+        listens: tuple[str, ...] | None,
+        *,
+        sealed: bool,
+    ) -> None:
+        """A new endpoint, if its application is there and its uid is free."""
+        application = self.one(self.applications, of)
+        endpoint = Endpoint(
+            id=self.id("ep_"),
+            application=application.id,
+            url="https://hooks.example/in",
+            uid=uid,
+            event_types=wants,
+            channels=listens,
+            secrets=(Secret(b"\x00", None), Secret(b"\xff", self.now)) if sealed else (),
+            created_at=self.now,
+            updated_at=self.now,
+        )
+        put = self.ask(lambda side: side.store.put_endpoint(endpoint))
+        if put is not None:
+            self.endpoints.append(put)
+
+    @rule(which=picks, uid=names, standing=standings, unpark=st.booleans())
+    def change_an_endpoint(
+        self, which: int, uid: str | None, standing: Standing, *, unpark: bool
+    ) -> None:
+        """Another standing, or it is deleted; its parking may end."""
+        known = self.one(self.endpoints, which)
+        found = self.ask(lambda side: side.store.endpoint(known.application, known.id))
+        if found is None:
+            return
+        parked = tuple(
+            (since, self.now if until is None and unpark else until)
+            for since, until in found.parked
+        )
+        changed = replace(found, uid=uid, standing=standing, parked=parked, updated_at=self.now)
+        self.ask(lambda side: side.store.put_endpoint(side.there(changed)))
+
+    @rule(new=st.lists(drafts, min_size=1, max_size=4))
+    def add_messages(self, new: Sequence[Draft]) -> None:
+        """Some messages in one call, with keys and event ids that may be known."""
+        messages = [self._new(draft) for draft in new]
+        answers = self.ask(lambda side: _added(side, messages))
+        for answer in answers or ():
+            if isinstance(answer, Accepted) and not answer.repeated:
+                self.messages.append(answer.message.id)
+
+    @precondition(has_messages)
+    @rule(of=picks, which=picks)
+    def expunge_a_message(self, of: int, which: int) -> None:
+        """Its payload is forgotten, if it is the application's."""
+        application, message = self.one(self.applications, of).id, self.one(self.messages, which)
+        self.ask(lambda side: side.store.expunge(application, message))
+        self.ask(lambda side: side.store.message(application, message))
+
+    @precondition(has_messages)
+    @rule(of=picks, which=picks)
+    def cancel_a_message(self, of: int, which: int) -> None:
+        """Its live deliveries end, if it is the application's."""
+        application, message = self.one(self.applications, of).id, self.one(self.messages, which)
+        self.ask(lambda side: side.store.cancel(application, message, now=self.now))
+
+    @precondition(has_messages)
+    @rule(which=picks, where=picks)
+    def resend_a_message(self, which: int, where: int) -> None:
+        """Ask for one more attempt, if the message is of the endpoint's application."""
+        endpoint = self.one(self.endpoints, where)
+        message = self.one(self.messages, which)
+        resend = self.id("resend_")
+        self.ask(lambda side: side.store.resend(side.there(endpoint), message, resend=resend))
+
+    @rule(which=picks, work=st.sampled_from(Work), since=offsets, until=st.none() | offsets)
+    def add_a_task(self, which: int, work: Work, since: float, until: float | None) -> None:
+        """Long work on the lane of an endpoint."""
+        endpoint = self.one(self.endpoints, which)
+        bounded = work is not Work.DISCARD
+        task = Task(
+            id=self.id("qtask_"),
+            work=work,
+            application=endpoint.application,
+            endpoint=endpoint.id,
+            lane=endpoint.lane,
+            since=self.now - since * 2 if bounded else 0.0,
+            until=self.now - until if bounded and until is not None else None,
+            created_at=self.now,
+        )
+        self.ask(lambda side: side.store.add_task(side.there(task)))
+        self.tasks.append(task)
+
+    @rule(
+        payloads=st.none() | offsets,
+        messages=st.none() | offsets,
+        keys=st.none() | offsets,
+        notices=st.none() | offsets,
+    )
+    def sweep(
+        self,
+        payloads: float | None,
+        messages: float | None,
+        keys: float | None,
+        notices: float | None,
+    ) -> None:
+        """All goes that is older, in pieces."""
+        ages = (payloads, messages, keys, notices)
+        before = [None if age is None else self.now - age for age in ages]
+        self.ask(lambda side: _swept(side, Retention(*before)))
+
+    def _new(self, draft: Draft) -> NewMessage:
+        of, event_type, to, key, event_id, fingerprint, delay = draft
+        message = Message(
+            id=self.id("msg_"),
+            application=self.applications[of % len(self.applications)].id,
+            event_type=event_type,
+            payload=fingerprint,
+            channels=to,
+            event_id=event_id,
+            accepted_at=self.now,
+            deliver_at=None if delay is None else self.now + delay,
+        )
+        return NewMessage(message, key, fingerprint)
+
+
+async def _added(side: Side, messages: Sequence[NewMessage]) -> list[object]:
+    return list(await side.store.add(messages))
+
+
+async def _swept(side: Side, retention: Retention) -> bool:
+    for _ in range(LOTS):
+        if not await side.store.sweep(retention, limit=3):
+            return True
+    return False

@@ -1,0 +1,125 @@
+"""Two stores that are told the same, and must answer the same.
+
+They number lanes as they like: what goes to the real one and comes from it is put into its or into
+the model's numbers.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
+
+from tarry.errors import ServiceError
+from tarry.service.model.lane import Fetched
+from tarry.service.model.task import Task
+from tarry.service.store.contract import Store
+
+Answer = TypeVar("Answer")
+Value = TypeVar("Value")
+
+
+class Lane(int):
+    """A lane's number that stands by itself, not in a field named for it."""
+
+
+class Run(Protocol):
+    """Runs a coroutine to its end, on the loop that its store lives on."""
+
+    def __call__(self, call: Coroutine[Any, Any, Answer], /) -> Answer:
+        """What it returns or raises."""
+
+
+class Side:
+    """One of the two stores. `there` puts a value into its numbers, `back` into the model's."""
+
+    def __init__(self, store: Store, *, same_numbers: bool) -> None:
+        self.store = store
+        self._same_numbers = same_numbers
+        self._there: dict[int, int] = {}
+        self._back: dict[int, int] = {}
+
+    def learn(self, lane: int, number: int) -> None:
+        """A lane of the model has this number here."""
+        self._there[lane], self._back[number] = number, lane
+
+    def there(self, value: Value) -> Value:
+        """A value of the model as this store knows it."""
+        return value if self._same_numbers else _renumber(value, self._there)
+
+    def back(self, value: Value) -> Value:
+        """A value of this store as the model knows it."""
+        return value if self._same_numbers else _renumber(value, self._back)
+
+
+class Sides:
+    """The model and a real store."""
+
+    def __init__(self, model: Store, real: Store, run: Run) -> None:
+        self.model = Side(model, same_numbers=True)
+        self.real = Side(real, same_numbers=False)
+        self.agree = True
+        self._run = run
+
+    def ask(self, call: Callable[[Side], Awaitable[Answer]]) -> Answer | ServiceError:
+        """The answer that both give, or the error that both raise."""
+        model, real = (self._run(_answer(side, call)) for side in (self.model, self.real))
+        if isinstance(model, Struct) and "lane" in model.__struct_fields__:
+            self._meet(model, real)
+        found = self.real.back(real)
+        self.agree = self.agree and _plain(found) == _plain(model)
+        assert self.agree, f"the model says {model!r}, the store {found!r}"  # noqa: S101  it is a test
+        return model
+
+    def _meet(self, model: Any, real: Any) -> None:  # noqa: ANN401  whatever has a lane
+        lane = getattr(real, "lane", None)
+        if isinstance(lane, int):
+            self.real.learn(model.lane, lane)
+
+
+async def _answer(side: Side, call: Callable[[Side], Awaitable[Answer]]) -> Answer | ServiceError:
+    try:
+        return await call(side)
+    except ServiceError as error:
+        return error
+
+
+def _renumber(value: Any, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401  any value at all
+    """The value with other numbers for its lanes; one that is unknown stays."""
+    match value:
+        case Lane():
+            return Lane(numbers.get(value, value))
+        case Fetched():
+            return Fetched(
+                _renumber(value.due, numbers),
+                {numbers.get(lane, lane): at for lane, at in value.next_due_at.items()},
+                {numbers.get(lane, lane): count for lane, count in value.added.items()},
+            )
+        case Struct():
+            changed = {
+                field.name: numbers.get(old, old)
+                if field.name == "lane"
+                else _renumber(old, numbers)
+                for field in fields(value)
+                if (old := getattr(value, field.name)) is not None
+            }
+            return replace(value, **changed)
+        case list() | tuple() | set():
+            return type(value)(_renumber(item, numbers) for item in value)
+        case dict():
+            return {_renumber(key, numbers): _renumber(old, numbers) for key, old in value.items()}
+        case _:
+            return value
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401  any value at all
+    """The value as it can be compared: errors by what they say, cursors not at all."""
+    match value:
+        case ServiceError():
+            return type(value).__name__, value.args
+        case Task():
+            return replace(value, cursor="")
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case _:
+            return value

@@ -1,0 +1,135 @@
+"""What the machine knows of the two stores between its steps."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from hypothesis.stateful import RuleBasedStateMachine
+from msgspec import Struct
+
+from tarry.errors import ServiceError
+from tarry.service.model.application import Application
+from tarry.service.model.delivery import LIVE
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.ids import make
+from tarry.service.model.lane import Due, Lease
+from tarry.service.model.task import Task
+from tarry.service.store.contract import Store
+from tarry.service.store.memory import MemoryStore
+from tarry.testing.samples import ALL_SHARDS, ENVIRONMENT, NOON
+from tarry.testing.store_machine.sides import Lane, Run, Side, Sides
+
+WORKERS = ("worker-1", "worker-2")
+LOTS = 10_000
+
+Answer = TypeVar("Answer")
+Thing = TypeVar("Thing")
+
+
+class Opened(Struct):
+    """A real store with nothing in it; `later` lets so many seconds of its leases' time pass."""
+
+    store: Store
+    run: Run
+    later: Callable[[float], Coroutine[Any, Any, None]]
+
+
+class Machine(RuleBasedStateMachine):
+    """Both stores, and what was done to them so far, in the model's numbers."""
+
+    applications: list[Application]
+    endpoints: list[Endpoint]
+    messages: list[str]
+    tasks: list[Task]
+    due: list[Due]
+    leases: dict[str, dict[int, Lease]]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = NOON
+        self.lease_time = 0.0
+        self.made = 0
+        self.opened = self.open()
+        model = MemoryStore(lambda: self.lease_time)
+        self.sides = Sides(model, self.opened.store, self.opened.run)
+        self.applications, self.endpoints, self.messages = [], [], []
+        self.tasks, self.due = [], []
+        self.leases = {worker: {} for worker in WORKERS}
+
+    def open(self) -> Opened:
+        """A real store to be held against the model."""
+        raise NotImplementedError
+
+    def ask(self, call: Callable[[Side], Awaitable[Answer]]) -> Answer | None:
+        """What both stores answer; None if both refuse."""
+        answer = self.sides.ask(call)
+        return None if isinstance(answer, ServiceError) else answer
+
+    def id(self, prefix: str) -> str:
+        """An id that is the same whenever the same steps are done."""
+        self.made += 1
+        return make(prefix, now=NOON + (self.made + 0.5) / 1000, entropy=bytes(19))
+
+    def one(self, things: Sequence[Thing], pick: int) -> Thing:
+        """The one that is picked."""
+        return things[pick % len(things)]
+
+    def some(self, things: Sequence[Thing], picks: Iterable[int]) -> list[Thing]:
+        """Those that are picked, each once."""
+        places = {pick % len(things) for pick in picks} if things else set()
+        return [things[place] for place in sorted(places)]
+
+    def teardown(self) -> None:
+        """In the end all rows must be the same, and the counts right."""
+        if self.sides.agree:
+            self.ask(_everything)
+            for application in self.applications:
+                self.ask(partial(_history, application=application.id))
+            for endpoint in self.endpoints:
+                self.ask(partial(_lane, endpoint=endpoint))
+            for message in self.messages:
+                self.ask(partial(_message, message=message))
+            for task in self.tasks:
+                self.ask(partial(_task, task=task.id))
+
+
+async def _everything(side: Side) -> list[object]:
+    store = side.store
+    return [
+        sorted(await store.environments()),
+        await store.applications(ENVIRONMENT, limit=LOTS),
+        await store.notices(limit=LOTS),
+        await store.sealed(limit=LOTS),
+        sorted(map(Lane, await store.awake(ALL_SHARDS))),
+    ]
+
+
+async def _history(side: Side, application: str) -> list[object]:
+    store = side.store
+    return [
+        await store.messages(application, limit=LOTS),
+        await store.undelivered(application, limit=LOTS),
+        await store.endpoints(application, limit=LOTS),
+        await store.tasks(application),
+    ]
+
+
+async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
+    store = side.store
+    row = await store.lane(endpoint.application, endpoint.id)
+    counts = await store.counts(row.lane)
+    live = sum(count for state, count in counts.items() if state in LIVE)
+    assert row.waiting == live, f"{row.waiting} are said to wait, {live} do"  # noqa: S101  a test
+    return [
+        row,
+        {state: count for state, count in counts.items() if count},
+        await store.attempts_to(endpoint.id, limit=LOTS),
+    ]
+
+
+async def _message(side: Side, message: str) -> list[object]:
+    return [await side.store.deliveries(message), await side.store.attempts(message)]
+
+
+async def _task(side: Side, task: str) -> Task:
+    return await side.store.get_task(task)
