@@ -17,8 +17,7 @@ class TestPostgresStore(StoreContract):
         await store.close()
 
     @pytest.fixture
-    async def other(self, tarry_url: str, store: PostgresStore) -> AsyncIterator[PostgresStore]:
-        assert store  # made first: it brings the schema
+    async def other(self, tarry_url: str) -> AsyncIterator[PostgresStore]:
         other = await PostgresStore.open(tarry_url)
         yield other
         await other.close()

@@ -12,9 +12,9 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
-from tarry.service.store.postgres.faults import refuse_nul
 from tarry.service.store.postgres.part import Part, wake
 from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.text import refuse_nul
 
 Answer = TypeVar("Answer")
 

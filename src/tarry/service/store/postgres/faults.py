@@ -54,23 +54,11 @@ def translate(error: BaseException) -> StoreError:
     """The error of tarry for one of the driver's, of the system's or of a time limit."""
     if isinstance(error, StoreError):
         return error
-    if isinstance(error, Unsure):
-        return StoreUnavailable(f"it is not sure that its standby has what was written: {error}")
-    state = getattr(error, "sqlstate", None) or ""
-    if state in PASSING:
-        return StoreUnavailable(f"PostgreSQL says that {PASSING[state]} ({_line(error)})")
-    if state in CONTENDED:
-        return StoreUnavailable(f"it lost against others again and again ({_line(error)})")
-    if state.startswith("08"):
-        return StoreUnavailable(f"the connection to PostgreSQL was lost ({_line(error)})")
+    passing = _passing(error)
+    if passing:
+        return StoreUnavailable(passing)
     if isinstance(error, asyncpg.PostgresError):
         return StoreError(f"PostgreSQL refused: {_line(error)}")
-    if isinstance(error, TimeoutError):
-        return StoreUnavailable("PostgreSQL did not answer in time")
-    if isinstance(error, asyncpg.InterfaceError) and "clos" not in str(error):
-        return StoreError(f"PostgreSQL was not asked: {_line(error)}")
-    if isinstance(error, OSError | asyncpg.InterfaceError | asyncpg.InternalClientError):
-        return StoreUnavailable(f"the connection to PostgreSQL was lost ({_line(error)})")
     return StoreError(f"PostgreSQL was not asked: {_line(error)}")
 
 
@@ -78,24 +66,52 @@ def translate_connecting(error: BaseException, shown: str, database: str) -> Sto
     """Likewise for what went wrong before anything was asked; `shown` is the URL to show."""
     if isinstance(error, StoreError):
         return error
-    match getattr(error, "sqlstate", None) or "":
-        case "28P01" | "28000":
-            return StoreError(f"PostgreSQL at {shown} refuses the user or the password")
-        case "3D000":
-            return StoreError(
-                f"there is no database {database!r} at {shown}: create it, or name another"
-            )
-        case "42501":
-            return StoreError(f"the user of {shown} may not do that: {_line(error)}")
-        case state if state in PASSING:
-            return StoreUnavailable(f"PostgreSQL at {shown} says that {PASSING[state]}")
-    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
-        return StoreUnavailable(f"no server at {shown} is of the kind that its URL asks for")
+    state = getattr(error, "sqlstate", None) or ""
+    passing = _passing_connecting(error, state)
+    if passing:
+        return StoreUnavailable(f"{shown}: {passing}")
+    refusal = {
+        "28000": "PostgreSQL refuses the user, or a connection without encryption",
+        "28P01": "PostgreSQL refuses the user or the password",
+        "3D000": f"there is no database {database!r}: create it, or name another",
+        "42501": f"the user may not do that ({_line(error)})",
+    }.get(state, f"the database cannot be used ({_line(error)})")
+    return StoreError(f"{shown}: {refusal}")
+
+
+def _passing(error: BaseException) -> str:
+    """What has happened, if it may pass by itself."""
+    state = getattr(error, "sqlstate", None) or ""
+    if isinstance(error, Unsure):
+        return f"it is not sure that its standby has what was written ({error})"
+    if state in PASSING:
+        return f"PostgreSQL says that {PASSING[state]} ({_line(error)})"
+    if state in CONTENDED:
+        return f"it lost against others again and again ({_line(error)})"
     if isinstance(error, TimeoutError):
-        return StoreUnavailable(f"nothing answered at {shown} in time")
+        return "PostgreSQL did not answer in time"
+    if state.startswith("08") or _is_cut(error):
+        return f"the connection to PostgreSQL was lost ({_line(error)})"
+    return ""
+
+
+def _passing_connecting(error: BaseException, state: str) -> str:
+    if state in PASSING:
+        return f"PostgreSQL says that {PASSING[state]}"
+    if isinstance(error, asyncpg.TargetServerAttributeNotMatched):
+        return "no server is of the kind that the URL asks for"
+    if isinstance(error, TimeoutError):
+        return "nothing answered in time"
     if isinstance(error, OSError | asyncpg.PostgresConnectionError):
-        return StoreUnavailable(f"no PostgreSQL answers at {shown} ({_line(error)})")
-    return StoreError(f"PostgreSQL at {shown} cannot be used: {_line(error)}")
+        return f"no PostgreSQL answers ({_line(error)})"
+    return ""
+
+
+def _is_cut(error: BaseException) -> bool:
+    """Whether it is what drivers and systems say when a connection is gone."""
+    if isinstance(error, asyncpg.InterfaceError):  # for wrong uses as well
+        return "clos" in str(error)
+    return isinstance(error, OSError | asyncpg.InternalClientError)
 
 
 def refuse_old(version: tuple[int, ...], shown: str) -> None:
@@ -103,13 +119,6 @@ def refuse_old(version: tuple[int, ...], shown: str) -> None:
     if version[0] < OLDEST:
         found = ".".join(map(str, version))
         raise StoreError(f"PostgreSQL at {shown} is version {found}; tarry needs {OLDEST} or newer")
-
-
-def refuse_nul(*texts: str | None) -> None:
-    """Raise if there is a character in a text that PostgreSQL cannot keep."""
-    for text in texts:
-        if text is not None and "\0" in text:
-            raise StoreError(f"text with a NUL character cannot be stored: {text[:80]!r}")
 
 
 def _line(error: BaseException) -> str:

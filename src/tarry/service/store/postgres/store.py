@@ -11,7 +11,6 @@ from tarry.service.store.postgres.catalogue import PostgresCatalogue
 from tarry.service.store.postgres.claims import Result
 from tarry.service.store.postgres.collect import PostgresCollect
 from tarry.service.store.postgres.database import Connection, Database
-from tarry.service.store.postgres.faults import refuse_nul
 from tarry.service.store.postgres.gather import Gather
 from tarry.service.store.postgres.history import PostgresHistory
 from tarry.service.store.postgres.leases import PostgresLeases
@@ -22,6 +21,7 @@ from tarry.service.store.postgres.routes import Routes
 from tarry.service.store.postgres.schema import PostgresMigrator
 from tarry.service.store.postgres.settle import PostgresSettle
 from tarry.service.store.postgres.tasks import PostgresTasks
+from tarry.service.store.postgres.text import refuse_nul
 from tarry.service.store.postgres.upkeep import PostgresUpkeep
 
 CONNECTIONS = 6

@@ -127,9 +127,8 @@ CREATE TABLE tarry.delivery (
     accepted_at double precision NOT NULL,
     ended_at    double precision,
     PRIMARY KEY (lane, seq)
-) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02,
-        autovacuum_vacuum_insert_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02,
-        autovacuum_vacuum_cost_delay = 0);
+) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.05,
+        autovacuum_analyze_scale_factor = 0.05);
 CREATE INDEX delivery_ready ON tarry.delivery (lane, seq) WHERE state = 'ready';
 CREATE INDEX delivery_waiting ON tarry.delivery (lane, due_at, seq) WHERE state = 'waiting';
 CREATE INDEX delivery_early ON tarry.delivery (lane, due_at, seq)

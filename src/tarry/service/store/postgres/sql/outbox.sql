@@ -14,3 +14,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 -- name: collect_used
 -- Which of these ids belong to messages already.
 SELECT id FROM tarry.message WHERE id = ANY($1::text[]);
+
+-- name: collect_put
+-- Put a message on record, in whatever transaction this runs in.
+INSERT INTO tarry.outbox (id, application, event_type, payload, event_id, channels, tags,
+                          deliver_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8);

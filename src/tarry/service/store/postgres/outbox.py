@@ -1,0 +1,129 @@
+"""Put a message on record inside your own PostgreSQL transaction: it is sent if that commits.
+
+    with psycopg.connect(...) as connection:
+        connection.execute("INSERT INTO orders ...")
+        put(connection, application="app_...", event_type="order.paid", payload=b"{}")
+
+Nothing but one INSERT into `tarry.outbox` is run, on the connection that is handed in; a dispatcher
+accepts it soon after the commit. It must be the database that tarry works on. Programs in other
+languages insert into the table themselves: it has a default for all but `application`,
+`event_type` and `payload`.
+"""
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tarry.errors import SettingsError, StoreError
+from tarry.service.model import ids
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.text import refuse_nul
+
+ASYNCPG = SQL["collect_put"]
+PSYCOPG = re.sub(r"\$\d", "%s", ASYNCPG)  # the same, as psycopg marks its arguments
+
+
+def put(  # noqa: PLR0913  one argument a field of the message
+    connection: Any,  # noqa: ANN401  any driver's: tarry needs none of them installed
+    *,
+    application: str,
+    event_type: str,
+    payload: bytes,
+    event_id: str | None = None,
+    channels: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    deliver_at: float | None = None,
+) -> str:
+    """Put a message on record with a psycopg connection or cursor; returns the message's id.
+
+    An application that is not there, or an event id that was used before, is found out only after
+    the commit: the message then waits in `tarry.outbox_refused`, and a notice tells of it.
+    """
+    row = _Put(application, event_type, payload, event_id, channels, tags, deliver_at).row()
+    driver = _driver(connection)
+    if driver != "psycopg" or _is_async(connection):
+        raise _unknown(connection, "put", "a connection or cursor of psycopg")
+    connection.execute(PSYCOPG, row)
+    return str(row[0])
+
+
+async def aput(  # noqa: PLR0913  one argument a field of the message
+    connection: Any,  # noqa: ANN401  any driver's: tarry needs none of them installed
+    *,
+    application: str,
+    event_type: str,
+    payload: bytes,
+    event_id: str | None = None,
+    channels: Sequence[str] = (),
+    tags: Sequence[str] = (),
+    deliver_at: float | None = None,
+) -> str:
+    """`put` for a connection of asyncpg, or an async one of psycopg."""
+    row = _Put(application, event_type, payload, event_id, channels, tags, deliver_at).row()
+    driver = _driver(connection)
+    if driver == "asyncpg":
+        await connection.execute(ASYNCPG, *row)
+    elif driver == "psycopg" and _is_async(connection):
+        await connection.execute(PSYCOPG, row)
+    else:
+        raise _unknown(connection, "aput", "a connection of asyncpg, or an async one of psycopg")
+    return str(row[0])
+
+
+class _Put(Struct, frozen=True):
+    """What somebody wants to be sent."""
+
+    application: str
+    event_type: str
+    payload: object  # whatever the caller took for bytes
+    event_id: str | None
+    channels: Sequence[str]
+    tags: Sequence[str]
+    deliver_at: float | None
+
+    def row(self) -> tuple[Any, ...]:
+        """The row it becomes, with a new id; what cannot be sent is refused."""
+        for field in ("application", "event_type"):
+            value = getattr(self, field)
+            if not isinstance(value, str) or not value:
+                raise SettingsError(field, value, "text with something in it")
+        if not isinstance(self.payload, bytes):
+            wanted = "bytes, which are signed and sent as they are"
+            raise SettingsError("payload", self.payload, wanted)
+        for field in ("channels", "tags"):
+            if isinstance(getattr(self, field), str):
+                raise SettingsError(field, getattr(self, field), "a list of texts")
+        refuse_nul(self.application, self.event_type, self.event_id, *self.channels, *self.tags)
+        return (
+            ids.make(ids.MESSAGE, now=time.time(), entropy=os.urandom(ids.CHANCE)),
+            self.application,
+            self.event_type,
+            self.payload,
+            self.event_id,
+            list(self.channels),
+            list(self.tags),
+            None if self.deliver_at is None else float(self.deliver_at),
+        )
+
+
+def _driver(connection: object) -> str:
+    """Whose connection it is: of the class itself or of one it is made from."""
+    modules = {kind.__module__.partition(".")[0] for kind in type(connection).__mro__}
+    return next((driver for driver in ("asyncpg", "psycopg") if driver in modules), "")
+
+
+def _is_async(connection: object) -> bool:
+    return any(kind.__name__.startswith("Async") for kind in type(connection).__mro__)
+
+
+def _unknown(connection: object, function: str, wanted: str) -> StoreError:
+    kind = type(connection)
+    other = "aput" if function == "put" else "put"
+    return StoreError(
+        f"{function} takes {wanted}, not {kind.__module__}.{kind.__qualname__};"
+        f" for others see {other}, or insert into tarry.outbox yourself"
+    )

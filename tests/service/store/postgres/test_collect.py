@@ -1,0 +1,112 @@
+import asyncio
+
+import psycopg
+import pytest
+
+from tarry.service.model.lane import Stream
+from tarry.service.store.postgres.outbox import put
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.testing.samples import ALL_SHARDS, NOON, an_application, new_id
+from tarry.testing.store_contract.scene import Scene
+
+pytestmark = pytest.mark.anyio
+
+
+def put_all(
+    url: str, application: str, *event_types: str, event_id: str | None = None
+) -> list[str]:
+    with psycopg.connect(url) as connection:
+        return [
+            put(
+                connection,
+                application=application,
+                event_type=name,
+                payload=b"{}",
+                event_id=event_id,
+            )
+            for name in event_types
+        ]
+
+
+def refused(url: str) -> list[tuple[str, str]]:
+    with psycopg.connect(url) as connection:
+        return connection.execute("SELECT id, why FROM tarry.outbox_refused").fetchall()
+
+
+async def test_what_was_put_is_accepted_in_order_and_wakes_the_lane(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    await store.rest({scene.lane: 0}, scene.leases)
+    names = put_all(tarry_url, scene.application.id, *"abcde")
+    assert await store.collect(now=NOON, limit=3) == 3
+    assert await store.woken(ALL_SHARDS) == [scene.lane]
+    assert await store.collect(now=NOON, limit=3) == 2
+    assert await store.collect(now=NOON, limit=3) == 0
+    assert [due.message for due in await scene.due()] == names
+
+
+async def test_of_many_who_collect_each_message_is_accepted_by_one(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    names = put_all(tarry_url, scene.application.id, *["x"] * 50)
+    other = await PostgresStore.open(tarry_url)
+    stores = [store, other] * 4
+    taken = await asyncio.gather(*(one.collect(now=NOON, limit=10) for one in stores))
+    await other.close()
+    while await store.collect(now=NOON, limit=100):
+        pass
+    assert sum(taken) <= 50
+    assert sorted(due.message for due in await scene.due()) == sorted(names)
+
+
+async def test_what_cannot_be_accepted_is_put_aside_with_the_reason_and_a_notice(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    (lost,) = put_all(tarry_url, "app_nobody", "a")
+    (first,) = put_all(tarry_url, scene.application.id, "a", event_id="evt_1")
+    (second,) = put_all(tarry_url, scene.application.id, "b", event_id="evt_1")
+    (fine,) = put_all(tarry_url, scene.application.id, "c")
+    assert await store.collect(now=NOON, limit=10) == 4
+    assert [due.message for due in await scene.due()] == [first, fine]
+    reasons = dict(refused(tarry_url))
+    assert reasons.keys() == {lost, second}
+    assert "app_nobody" in reasons[lost]
+    assert "evt_1" in reasons[second]
+    notices = await store.notices()
+    assert {notice.facts["message"] for notice in notices} == {lost, second}
+    assert {notice.kind for notice in notices} == {"message.refused"}
+
+
+async def test_an_id_that_a_message_has_is_put_aside_too(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    message = await scene.add()
+    with psycopg.connect(tarry_url) as connection:
+        connection.execute(
+            "INSERT INTO tarry.outbox (id, application, event_type, payload)"
+            " VALUES (%s, %s, 'a', '')",
+            [message.id, scene.application.id],
+        )
+    assert await store.collect(now=NOON, limit=10) == 1
+    assert [name for name, _ in refused(tarry_url)] == [message.id]
+    assert len(await scene.due()) == 1
+
+
+async def test_what_was_committed_is_accepted_however_much_waits(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    full = an_application(most_waiting=0, id=new_id("app_"))
+    await store.put_application(full)
+    (message,) = put_all(tarry_url, full.id, "a")
+    assert await store.collect(now=NOON, limit=10) == 1
+    assert (await store.message(full.id, message)).id == message
+    assert (await scene.fetch(Stream.READY)).due == []
+
+
+async def test_whoever_listens_hears_of_what_is_put(scene: Scene, tarry_url: str) -> None:
+    heard = asyncio.Event()
+    scene.store.listen(heard.set)
+    await asyncio.wait_for(heard.wait(), 10)  # it does so when it begins to listen
+    heard.clear()
+    put_all(tarry_url, scene.application.id, "a")
+    await asyncio.wait_for(heard.wait(), 10)
