@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tarry.core.outcome import Kind
 from tarry.service.wire import tls
 from tarry.service.wire.client import Client
+from tarry.service.wire.connection import Connection
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Answer, Headers, Request, Target
 from tarry.service.wire.proxy import Proxy
@@ -191,6 +192,27 @@ def test_a_closed_connection_is_noticed_and_the_request_sent_again_once(run: Run
         run(play())
         assert receiver.connections == 3
         assert len(receiver.requests) == 5
+
+
+def test_a_connection_that_is_gone_before_the_request_is_a_failure_at_once(run: Run[None]) -> None:
+    async def play() -> None:
+        lost: asyncio.Queue[Client] = asyncio.Queue()
+
+        class Impatient(Client):
+            def made(self, connection: Connection) -> None:
+                super().made(connection)
+                connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+                lost.put_nowait(self)
+
+        client = Impatient(Book(), lambda _address, _port: True)
+        answer = await send(client, to(receiver.url))
+        assert (answer.failure, answer.took < 1) == (Kind.TRANSIENT, True)
+        assert lost.qsize() == 1
+        await client.close()
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        assert receiver.requests == []
 
 
 def test_a_name_that_may_not_be_called_is_told_later_and_not_at_once(run: Run[None]) -> None:

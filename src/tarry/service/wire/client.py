@@ -28,6 +28,7 @@ MOST_HEADS = 20_000
 
 _LATE = Setback(Kind.TIMEOUT, "the answer did not come in time")
 _UNCONNECTED = Setback(Kind.TIMEOUT, "the connection did not stand in time")
+_SHUT = Setback(Kind.TRANSIENT, "the connection closed before the request was sent")
 _CLOSED = Setback(Kind.TRANSIENT, "the sender was closed")
 
 
@@ -130,6 +131,8 @@ class Client:
             exchange.fail(made)
         elif exchange.over:  # its time ended just as the connection stood
             made.close()
+        elif not made.usable():  # it was closed at once, or spoke first and was dropped for it
+            exchange.fail(_SHUT)
         else:
             self._postpone(exchange)
             made.carry(exchange)

@@ -151,7 +151,6 @@ class Connection(asyncio.Protocol):
             reader.reusable
             and now - self._opened_at < OLDEST
             and not transport.get_write_buffer_size()  # answered before it had heard all
-            and not transport.is_closing()
         ):
             self._used = True
             self.rested_at = now

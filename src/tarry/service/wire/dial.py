@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from asyncio import AbstractEventLoop, Protocol, timeout
+from asyncio import AbstractEventLoop, BaseEventLoop, Protocol, timeout
 from collections.abc import Callable
 from time import monotonic
 from typing import TypeVar
@@ -45,39 +45,60 @@ class Dialler(Struct, frozen=True):
         if isinstance(sock, Setback):
             return sock
         try:
-            return await self._finish(sock, target, make)
+            refused = await self._refused(sock, target)
         except OSError as error:
-            sock.close()
-            return setback(error)
+            refused = setback(error)
         except BaseException:
             sock.close()
             raise
-
-    async def _finish(
-        self, sock: socket.socket, target: Target, make: Callable[[], Made]
-    ) -> Made | Setback:
-        """Check the peer, go through the proxy, and shake hands."""
-        refused: Setback | None = None
-        if self.proxy is not None:
-            refused = await self.proxy.tunnel(self.loop, sock, target)
-        elif not self.permits(*sock.getpeername()[:2]):
-            refused = Setback(Kind.BLOCKED, "the host leads to an address that must not be called")
         if refused is not None:
             sock.close()
             return refused
-        if target.scheme != "https":
-            return (await self.loop.create_connection(make, sock=sock))[1]
+        return await self._hand_over(sock, target, make)
+
+    async def _refused(self, sock: socket.socket, target: Target) -> Setback | None:
+        """Why this socket must not be used, if so: the wrong peer, or no tunnel."""
+        if self.proxy is not None:
+            return await self.proxy.tunnel(self.loop, sock, target)
+        if self.permits(*sock.getpeername()[:2]):
+            return None
+        return Setback(Kind.BLOCKED, "the host leads to an address that must not be called")
+
+    async def _hand_over(
+        self, sock: socket.socket, target: Target, make: Callable[[], Made]
+    ) -> Made | Setback:
+        """Shake hands if need be; from here on the socket is the event loop's."""
+        is_secure = target.scheme == "https"
         try:
-            _, made = await self.loop.create_connection(
+            transport, made = await self.loop.create_connection(
                 make,
                 sock=sock,
-                ssl=self.tls,
-                server_hostname=target.host,
-                ssl_shutdown_timeout=SHUTDOWN_TIMEOUT,
+                ssl=self.tls if is_secure else None,
+                server_hostname=target.host if is_secure else None,
+                ssl_shutdown_timeout=SHUTDOWN_TIMEOUT if is_secure else None,
             )
-        except ConnectionError:  # so end handshakes with those who know only old versions, too
-            return Setback(Kind.TLS, "the endpoint broke off the handshake")
+        except BaseException as error:
+            self._let_go(sock)
+            if is_secure and isinstance(error, ConnectionError):
+                # So end handshakes with those who know only old versions, too.
+                return Setback(Kind.TLS, "the endpoint broke off the handshake")
+            if isinstance(error, OSError):
+                return setback(error)
+            raise
+        if transport.is_closing() and not isinstance(self.loop, BaseEventLoop):
+            self._let_go(sock)
         return made
+
+    def _let_go(self, sock: socket.socket) -> None:
+        """Close a socket that was handed over.
+
+        uvloop has closed its descriptor by then, at times without telling the socket, which would
+        close it once more: and with it whoever has got the number since.
+        """
+        if isinstance(self.loop, BaseEventLoop):
+            sock.close()
+        else:
+            sock.detach()
 
     async def _first(
         self, addresses: tuple[str, ...], port: int, until: float
