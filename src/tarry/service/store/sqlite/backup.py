@@ -1,6 +1,7 @@
 """Copy a database file while others work on it."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -18,11 +19,12 @@ def back_up(path: Path, target: Path) -> None:
         _copy(path, part)
         part.replace(target)
         _sync(target.parent)
-    except apsw.Error as error:
-        part.unlink(missing_ok=True)
-        raise StoreError(f"no backup at {target}: {store_error(error, part)}") from error
-    except OSError as error:
-        raise StoreError(f"no backup at {target}: {error.strerror}") from error
+    except (apsw.Error, OSError) as error:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+            part.with_name(part.name + "-journal").unlink(missing_ok=True)
+        why = store_error(error, part) if isinstance(error, apsw.Error) else error.strerror
+        raise StoreError(f"no backup at {target}: {why}") from error
 
 
 def _copy(path: Path, part: Path) -> None:

@@ -29,7 +29,7 @@ class SqliteQueue:
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         """What these lanes could send next."""
-        return await self._threads.read(lambda db: _fetch(db, wants, now, most_bytes))
+        return await self._threads.read(lambda db: fetch_from(db, wants, now, most_bytes))
 
     async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
         """Nothing: another copy of SQLite in the same process would break the file's locks."""
@@ -52,7 +52,8 @@ class SqliteQueue:
         )
 
 
-def _fetch(db: apsw.Connection, wants: Sequence[Want], now: float, most_bytes: int) -> Fetched:
+def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_bytes: int) -> Fetched:
+    """What lanes could send next, as this connection sees them."""
     fetched = Fetched([], {}, {})
     room = most_bytes
     for want in wants:

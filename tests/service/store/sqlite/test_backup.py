@@ -1,0 +1,74 @@
+"""A backup is a whole database, taken while others write, or it is not there."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tarry.errors import StoreError
+from tarry.service.store.sqlite.backup import back_up
+from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
+from tarry.testing.samples import new_message
+from tarry.testing.store_contract.scene import Scene
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_backup_taken_while_others_write_holds_whole_commits(
+    scene: Scene, path: Path
+) -> None:
+    target = path.with_name("backup.db")
+    over = asyncio.Event()
+
+    async def keep_adding() -> None:
+        while not over.is_set():
+            await scene.store.add([new_message(scene.application) for _ in range(7)])
+
+    adding = asyncio.create_task(keep_adding())
+    for _ in range(5):
+        await scene.store.backup(target)
+    over.set()
+    await adding
+    copy = await open_sqlite(target, migrate=False)
+    row = await copy.lane(scene.application.id, scene.endpoint.id)
+    assert row.added % 7 == 0
+    assert sum((await copy.counts(scene.lane)).values()) == row.added
+    await Scene(copy, scene.application, scene.endpoint, []).add()
+    await copy.close()
+
+
+async def test_a_backup_replaces_the_one_before(scene: Scene, path: Path) -> None:
+    target = path.with_name("backup.db")
+    await scene.store.backup(target)
+    await scene.store.put_environment("org_new")
+    await scene.store.backup(target)
+    copy = await open_sqlite(target)
+    assert "org_new" in await copy.environments()
+    await copy.close()
+
+
+async def test_a_backup_that_cannot_be_made_leaves_nothing(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    with pytest.raises(StoreError, match=r"no backup at .*backup\.db"):
+        await store.backup(tmp_path / "nowhere" / "backup.db")
+    folder = make_folder(tmp_path / "taken")
+    with pytest.raises(StoreError, match=r"no backup at .*taken"):
+        await store.backup(folder)
+    assert left(tmp_path, ".part") == []
+
+
+def test_there_is_no_backup_of_nothing(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"no backup at .*cannot be opened"):
+        back_up(tmp_path / "nothing.db", tmp_path / "backup.db")
+    assert left(tmp_path, "") == []
+
+
+def make_folder(path: Path) -> Path:
+    path.mkdir()
+    (path / "something").touch()
+    return path
+
+
+def left(folder: Path, suffix: str) -> list[str]:
+    return [file.name for file in folder.iterdir() if file.name.endswith(suffix)]

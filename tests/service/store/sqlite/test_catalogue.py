@@ -1,0 +1,36 @@
+"""Of those who come at once one gets a name, and what is shared by a file is seen by all."""
+
+import pytest
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.store.sqlite.store import SqliteStore
+from tarry.testing.samples import NOON, an_application, an_endpoint
+from tarry.testing.store_contract.scene import Scene
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_refused_endpoint_leaves_no_lane_behind(scene: Scene) -> None:
+    await scene.add_endpoint(uid="taken")
+    with pytest.raises(Conflict, match="taken"):
+        await scene.store.put_endpoint(an_endpoint(scene.application, uid="taken"))
+    last = await scene.add_endpoint(uid="free")
+    assert last.lane == scene.lane + 2
+    assert len(await scene.store.awake(range(64))) == 3
+
+
+async def test_another_process_sees_a_deletion_at_once(scene: Scene, other: SqliteStore) -> None:
+    assert await other.endpoint(scene.application.id, scene.endpoint.id) == scene.endpoint
+    (gone,) = await scene.store.delete_application(scene.application.id, now=NOON)
+    with pytest.raises(NotFound):
+        await other.endpoint(scene.application.id, gone.id)
+    with pytest.raises(NotFound):
+        await other.put_endpoint(an_endpoint(scene.application))
+
+
+async def test_an_id_goes_before_somebody_elses_uid(store: SqliteStore) -> None:
+    first = an_application()
+    second = an_application(uid=first.id)
+    for application in (second, first):
+        await store.put_application(application)
+    assert await store.application(first.environment, first.id) == first

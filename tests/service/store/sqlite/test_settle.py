@@ -1,0 +1,57 @@
+"""What is settled by hundreds is settled one by one all the same."""
+
+import pytest
+
+from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Change, Stream
+from tarry.testing.samples import NOON, delivered, failed, new_message, put_back
+from tarry.testing.store_contract.scene import Scene
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_each_of_a_large_batch_gets_its_own_answer_and_attempt(scene: Scene) -> None:
+    messages = [new_message(scene.application) for _ in range(300)]
+    await scene.store.add(messages)
+    due = (await scene.fetch(limit=300)).due
+    kinds = (delivered, failed, put_back)
+    settlements = [kinds[place % 3](one) for place, one in enumerate(due)]
+    stale = [delivered(one) for one in due[::10]]
+    assert await scene.settle(*settlements, *stale) == [True] * 300 + [False] * 30
+    assert await scene.store.counts(scene.lane) == {
+        State.DELIVERED: 100,
+        State.FAILED: 100,
+        State.READY: 100,
+    }
+    assert (await scene.row()).waiting == 100
+    for settlement in settlements[::50]:
+        assert settlement.attempt
+        assert await scene.store.attempts(settlement.attempt.message) == [settlement.attempt]
+
+
+async def test_what_waits_for_no_time_is_due(scene: Scene) -> None:
+    await scene.add()
+    (due,) = await scene.due()
+    await scene.settle(delivered(due, state=State.WAITING, ended_at=None))
+    assert [one.seq for one in await scene.due(Stream.WAITING)] == [due.seq]
+
+
+async def test_a_change_of_standing_is_seen_by_the_next_message(scene: Scene) -> None:
+    await scene.add()
+    await scene.settle(changes=[Change(lane=scene.lane, at=NOON, standing=Standing.DISABLED)])
+    message = await scene.add()
+    assert (await scene.delivery(message)).state is State.SKIPPED
+
+
+async def test_what_is_scheduled_for_later_does_not_age_but_what_was_due_does(
+    scene: Scene,
+) -> None:
+    for deliver_at in (NOON + 100, NOON + 300):
+        await scene.add(deliver_at=deliver_at)
+    await scene.add()
+    expired = await scene.store.expire(
+        scene.lane, accepted_before=NOON + 1, now=NOON + 200, limit=10, lease=scene.lease
+    )
+    assert expired == 2
+    assert await scene.store.counts(scene.lane) == {State.FAILED: 2, State.WAITING: 1}

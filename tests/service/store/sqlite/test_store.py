@@ -1,0 +1,132 @@
+"""The store as a whole: it opens or says why not, it survives being killed, its log stays small."""
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tarry.errors import StoreError
+from tarry.service.model.application import Application
+from tarry.service.store.sqlite.connection import CHECKPOINT_PAGES
+from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
+from tarry.testing.samples import delivered, new_message
+from tarry.testing.store_contract.scene import Scene
+
+pytestmark = pytest.mark.anyio
+
+PAGE = 4096
+ADD = """
+import asyncio, pathlib, sys, uuid
+from tarry.service.store.sqlite.store import open_sqlite
+from tarry.testing.samples import new_message
+
+async def add(store, application):
+    while True:
+        new = new_message(application, id=f"msg_{uuid.uuid4().hex}")
+        await store.add([new])
+        sys.stdout.write(new.message.id + "\\n")
+
+async def main():
+    store = await open_sqlite(pathlib.Path(sys.argv[1]))
+    sys.stdout.reconfigure(line_buffering=True)
+    await asyncio.gather(*(add(store, sys.argv[2]) for _ in range(8)))
+
+asyncio.run(main())
+"""
+
+
+async def test_what_was_stored_is_there_again(path: Path) -> None:
+    store = await open_sqlite(path)
+    scene = await Scene.set_up(store)
+    message = await scene.add(payload=b"\x00bytes\xff")
+    await store.close()
+    again = await open_sqlite(path, migrate=False)
+    assert await again.message(scene.application.id, message.id) == message
+    await again.close()
+
+
+async def test_after_closing_nothing_is_done_any_more(store: SqliteStore) -> None:
+    await store.close()
+    with pytest.raises(StoreError, match="the store is closed"):
+        await store.environments()
+    with pytest.raises(StoreError, match="the store is closed"):
+        await store.put_environment("org_1")
+
+
+async def test_a_path_stays_the_same_when_the_process_moves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = await open_sqlite(Path("hooks.db"))
+    monkeypatch.chdir("/")
+    await store.put_environment("org_1")
+    assert await store.environments() == ["org_1"]
+    await store.close()
+
+
+async def test_under_constant_load_the_log_stays_small(scene: Scene, path: Path) -> None:
+    log = path.with_name("hooks.db-wal")
+    largest = 0
+    for _ in range(60):
+        large = [new_message(scene.application, payload=bytes(9_000)) for _ in range(50)]
+        await scene.store.add(large)
+        due = (await scene.fetch(limit=50)).due
+        _, size = await asyncio.gather(
+            scene.settle(*map(delivered, due)), asyncio.to_thread(_size, log)
+        )
+        largest = max(largest, size)
+    assert CHECKPOINT_PAGES * PAGE / 2 < largest < CHECKPOINT_PAGES * PAGE * 2
+
+
+async def test_a_damaged_file_is_said_to_be_damaged(scene: Scene, path: Path) -> None:
+    for _ in range(50):
+        await scene.add(payload=bytes(9_000))
+    await scene.store.close()
+    damage(path)
+    again = await open_sqlite(path)
+    with pytest.raises(StoreError, match=r"is damaged .*restore a backup"):
+        await again.messages(scene.application.id)
+    await again.close()
+
+
+@pytest.mark.slow
+async def test_what_was_accepted_survives_being_killed(path: Path) -> None:
+    store = await open_sqlite(path)
+    scene = await Scene.set_up(store)
+    for _ in range(3):
+        accepted = await asyncio.to_thread(add_until_killed, path, scene.application)
+        assert len(accepted) > 20
+        kept = {due.message for due in (await scene.fetch(limit=100_000)).due}
+        assert set(accepted) <= kept
+    await store.check()
+    counts = await store.counts(scene.lane)
+    assert (await scene.row()).added == sum(counts.values())
+    await store.close()
+
+
+def add_until_killed(path: Path, application: Application) -> list[str]:
+    """Let another process add messages, and kill it at work; the ids it got answers for."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", ADD, str(path), application.id], stdout=subprocess.PIPE, text=True
+    )
+    assert child.stdout
+    accepted = [child.stdout.readline() for _ in range(100)]
+    child.kill()
+    accepted += child.stdout.readlines()
+    child.wait()
+    child.stdout.close()
+    return [line.strip() for line in accepted if line.endswith("\n")]
+
+
+def damage(path: Path) -> None:
+    """Overwrite what lies behind the schema."""
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(size // 4 // PAGE * PAGE)
+        file.write(b"\xff" * (size // 2))
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
