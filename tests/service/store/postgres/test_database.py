@@ -1,0 +1,347 @@
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+import psycopg
+import pytest
+
+from tarry.errors import StoreError, StoreUnavailable
+from tarry.service.store.postgres import address, database
+from tarry.service.store.postgres.database import Database, Mode, connect
+from tarry.service.store.postgres.faults import Stale
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.testing.postgres import Cluster, throw_away_cluster
+from tarry.testing.samples import new_message
+from tarry.testing.store_contract.scene import Scene
+from tests.service.store.postgres.line import line_to
+from tests.service.store.postgres.pooler import pooler_of
+
+pytestmark = pytest.mark.anyio
+Connection = Any
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    """A server of our own, to be killed and paused."""
+    with throw_away_cluster(quick=True, settings={"max_connections": "20"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+async def one(cluster: Cluster) -> AsyncIterator[Database]:
+    one = Database(address.read(cluster.url), size=2)
+    yield one
+    await one.close()
+
+
+async def ask(connection: Connection) -> int:
+    return int(await connection.fetchval("SELECT 7"))
+
+
+async def eventually(one: Database) -> int:
+    """Ask until it is answered, as callers do that are told to come back."""
+    while True:
+        try:
+            return await one.run(ask)
+        except StoreUnavailable:
+            await asyncio.sleep(database.DIAL_PAUSE)
+
+
+async def until(true: Callable[[], object]) -> None:
+    """Look again and again: nothing tells of what goes on in a server."""
+    while not true():  # noqa: ASYNC110  see above
+        await asyncio.sleep(0.01)
+
+
+async def test_connections_are_used_again_and_are_not_more_than_allowed(one: Database) -> None:
+    busy = await asyncio.gather(*(one.run(_pid) for _ in range(20)))
+    assert len(set(busy)) <= 2
+
+
+async def test_what_the_work_raises_comes_out_and_the_transaction_is_rolled_back(
+    one: Database,
+) -> None:
+    async def fail(connection: Connection) -> None:
+        await connection.execute("CREATE TABLE never (x int)")
+        raise StoreError("not today")
+
+    with pytest.raises(StoreError, match="not today"):
+        await one.run(fail)
+    assert await one.fetch("SELECT to_regclass('never') AS found") == [(None,)]
+
+
+async def test_a_lost_conflict_is_run_again_and_not_for_ever(
+    one: Database, slept: list[float]
+) -> None:
+    tries = 0
+
+    async def lose(_: Connection) -> None:
+        nonlocal tries
+        tries += 1
+        raise Stale
+
+    with pytest.raises(StoreUnavailable, match="again and again"):
+        await one.run(lose)
+    assert tries == database.AGAIN.attempts
+    assert len(slept) == tries - 1
+
+
+@pytest.mark.parametrize(
+    "error", ["serialization_failure", "deadlock_detected"], ids=["40001", "40P01"]
+)
+@pytest.mark.usefixtures("still_time")
+async def test_a_serialization_failure_or_deadlock_costs_the_caller_nothing(
+    one: Database, error: str
+) -> None:
+    tries = 0
+
+    async def lose_once(connection: Connection) -> int:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            await connection.execute(f"DO $$ BEGIN RAISE {error}; END $$")
+        return tries
+
+    assert await one.run(lose_once) == 2
+
+
+@pytest.mark.parametrize(
+    ("setting", "statement"),
+    [
+        ("statement_timeout", "SELECT pg_sleep(5)"),
+        ("lock_timeout", "LOCK TABLE held"),
+        ("default_transaction_read_only", "CREATE TABLE never (x int)"),
+    ],
+)
+async def test_what_the_server_cuts_short_is_unavailable_and_then_works_again(
+    cluster: Cluster, one: Database, setting: str, statement: str
+) -> None:
+    async def run(connection: Connection) -> None:
+        if setting.endswith("timeout"):
+            await connection.execute(f"SET LOCAL {setting} = '20ms'")
+        else:
+            await connection.execute("SET TRANSACTION READ ONLY")
+        await connection.execute(statement)
+
+    with psycopg.connect(cluster.url) as holder:
+        holder.execute("CREATE TABLE held (x int)")
+        holder.commit()
+        holder.execute("LOCK TABLE held")
+        with pytest.raises(StoreUnavailable):
+            await one.run(run)
+        holder.rollback()
+        holder.execute("DROP TABLE held")
+    assert await one.run(ask) == 7
+
+
+async def test_it_comes_back_by_itself_after_the_server_was_killed(
+    cluster: Cluster, one: Database
+) -> None:
+    assert await one.run(ask) == 7
+    cluster.kill()
+    try:
+        with pytest.raises(StoreUnavailable) as lost:
+            await one.run(ask)
+        assert lost.value.retry_after > 0
+    finally:
+        cluster.start()
+    assert await asyncio.wait_for(eventually(one), 30) == 7
+
+
+async def test_a_server_that_is_down_is_not_called_by_a_crowd(
+    one: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dialled = 0
+
+    async def refuse(*_: object, **__: object) -> None:
+        nonlocal dialled
+        dialled += 1
+        raise StoreUnavailable("nobody there")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "connect", refuse)
+        answers = await asyncio.gather(*(one.run(ask) for _ in range(50)), return_exceptions=True)
+    assert all(isinstance(answer, StoreUnavailable) for answer in answers)
+    assert dialled <= 2
+    assert await asyncio.wait_for(eventually(one), 30) == 7
+
+
+async def test_a_connection_that_an_administrator_ended_is_replaced(
+    cluster: Cluster, one: Database
+) -> None:
+    pid = await one.run(_pid)
+    with psycopg.connect(cluster.url) as administrator:
+        administrator.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+    assert await asyncio.wait_for(eventually(one), 30) == 7
+
+
+async def test_a_server_with_no_connection_to_spare_is_unavailable(cluster: Cluster) -> None:
+    taken = [psycopg.connect(cluster.url) for _ in range(20)]
+    one = Database(address.read(cluster.url))
+    try:
+        with pytest.raises(StoreUnavailable, match="no connection to spare"):
+            await one.run(ask)
+    finally:
+        for connection in taken:
+            connection.close()
+        await one.close()
+
+
+async def test_whoever_stops_waiting_leaves_nothing_behind(cluster: Cluster, one: Database) -> None:
+    waiting = asyncio.create_task(one.fetch("SELECT pg_sleep(60)"))
+    with psycopg.connect(cluster.url, autocommit=True) as watch:
+        await until(lambda: _sleeping(watch))
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await one.run(ask) == 7
+
+
+def _sleeping(watch: psycopg.Connection[Any]) -> int:
+    found = watch.execute(
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(60%'"
+    ).fetchone()
+    return int(found[0]) if found else 0
+
+
+async def _pid(connection: Connection) -> int:
+    return int(await connection.fetchval("SELECT pg_backend_pid()"))
+
+
+# --- Was it committed? --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("moment", ["before", "behind"])
+async def test_an_add_whose_commit_was_not_answered_is_not_accepted(
+    cluster: Cluster, moment: str
+) -> None:
+    async with line_to(cluster.url) as (line, url):
+        store = await PostgresStore.open(url, migrate=True)
+        scene = await Scene.set_up(store)
+        new = new_message(scene.application, key=f"cut {moment}", fingerprint=b"1")
+        setattr(line, f"cut_{moment}", b"COMMIT")
+        with pytest.raises(StoreUnavailable):
+            await store.add([new])
+        setattr(line, f"cut_{moment}", b"")
+        # Sent again, as it will be, it is there once.
+        (answer,) = await store.add([new])
+        assert getattr(answer, "repeated", None) is (moment == "behind")
+        assert len(await scene.due()) == 1
+        await store.close()
+    with psycopg.connect(cluster.url) as connection:
+        connection.execute("DROP SCHEMA tarry CASCADE")
+
+
+async def test_a_commit_that_did_not_wait_for_its_standby_is_not_accepted() -> None:
+    settings = {"synchronous_standby_names": "nobody"}
+    with throw_away_cluster(settings=settings) as cluster:
+        one = Database(address.read(cluster.url))
+        with psycopg.connect(cluster.url, autocommit=True) as administrator:
+            administrator.execute("SET synchronous_commit = local")
+            administrator.execute("CREATE TABLE kept (x int)")
+            writing = asyncio.create_task(one.execute("INSERT INTO kept VALUES (1)"))
+            await until(lambda: _cancel_the_wait(administrator))
+            with pytest.raises(StoreUnavailable, match="standby"):
+                await writing
+            # It is there all the same: nobody may take the answer for more than it says.
+            assert administrator.execute("SELECT count(*) FROM kept").fetchone() == (1,)
+        assert await one.run(ask, Mode.READ) == 7
+        await one.close()
+
+
+def _cancel_the_wait(administrator: psycopg.Connection[Any]) -> bool:
+    cancelled = administrator.execute(
+        "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+    )
+    return bool(cancelled.fetchall())
+
+
+# --- Poolers ------------------------------------------------------------------------------------
+
+
+async def test_a_pooler_in_between_is_noticed(cluster: Cluster) -> None:
+    async with pooler_of(cluster.url) as (_, url):
+        connection = await connect(address.read(url), pooler=None)
+        assert connection.pooler is True
+        await connection.close()
+    connection = await connect(address.read(cluster.url), pooler=None)
+    assert connection.pooler is False
+    await connection.close()
+
+
+async def test_the_whole_store_works_through_a_pooler_in_transaction_mode(
+    cluster: Cluster,
+) -> None:
+    async with pooler_of(cluster.url) as (pooler, url):
+        store = await PostgresStore.open(url, migrate=True)
+        scene = await Scene.set_up(store)
+        for many in (1, 50):
+            calls = [store.add([new_message(scene.application)]) for _ in range(many)]
+            await asyncio.gather(*calls)
+        (application,) = await store.applications(scene.application.environment)
+        assert application == scene.application
+        due = await scene.due()
+        assert len(due) == 51
+        assert await store.counts(scene.lane) == {"ready": 51}
+        assert pooler.transactions > 10
+        await store.close()
+    with psycopg.connect(cluster.url) as connection:
+        connection.execute("DROP SCHEMA tarry CASCADE")
+
+
+# --- What cannot be opened ----------------------------------------------------------------------
+
+
+async def opened(url: str) -> StoreError:
+    with pytest.raises(StoreError) as refused:
+        await PostgresStore.open(url)
+    assert "\n" not in str(refused.value)
+    assert "hunter2" not in str(refused.value)
+    return refused.value
+
+
+async def test_a_host_where_nothing_answers_is_named() -> None:
+    error = await opened("postgresql://me:hunter2@127.0.0.1:1/hooks")
+    assert isinstance(error, StoreUnavailable)
+    assert "127.0.0.1:1/hooks" in str(error)
+
+
+async def test_a_host_that_is_not_known_is_named() -> None:
+    error = await opened("postgresql://me:hunter2@no-such-host.invalid/hooks")
+    assert "no-such-host.invalid" in str(error)
+
+
+async def test_a_database_that_is_missing_is_named(cluster: Cluster) -> None:
+    error = await opened(cluster.url_of("nothing_here"))
+    assert "there is no database 'nothing_here'" in str(error)
+
+
+async def test_a_wrong_password_is_told_and_not_shown(cluster: Cluster) -> None:
+    with psycopg.connect(cluster.url, autocommit=True) as administrator:
+        administrator.execute("CREATE ROLE me LOGIN PASSWORD 'right'")
+    rules = cluster.folder / "data" / "pg_hba.conf"
+    before = rules.read_text()
+    rules.write_text(f"local all me scram-sha-256\n{before}")
+    try:
+        with psycopg.connect(cluster.url, autocommit=True) as administrator:
+            administrator.execute("SELECT pg_reload_conf()")
+        url = cluster.url.replace("postgres@", "me:hunter2@")
+        while True:
+            try:
+                (await asyncpg.connect(url)).terminate()  # until the new rules are read
+            except asyncpg.InvalidPasswordError:
+                break
+        error = await opened(url)
+        assert not isinstance(error, StoreUnavailable)
+        assert "refuses the user or the password" in str(error)
+    finally:
+        rules.write_text(before)
+
+
+async def test_a_closed_store_says_so(cluster: Cluster) -> None:
+    one = Database(address.read(cluster.url))
+    await one.run(ask)
+    await one.close()
+    with pytest.raises(StoreError, match="closed"):
+        await one.run(ask)
