@@ -92,9 +92,47 @@ def test_an_idle_thread_is_used_again(threads: Threads) -> None:
 
         threads.do(job)
         assert done.wait(5)
-        while threads._idle == 0:  # noqa: SLF001  the thread is on its way back
-            threading.Event().wait(0.001)
+        idle(threads, 1)
     assert len(idents) == alive() == 1
+    threads.close()
+    assert all_ended()
+
+
+def idle(threads: Threads, count: int) -> None:
+    """Wait until so many threads have nothing to do."""
+    while threads._idle != count:  # noqa: SLF001  they are on their way back
+        Event().wait(0.001)
+
+
+def test_two_jobs_do_not_wait_for_one_idle_thread() -> None:
+    together = Barrier(3)
+
+    def job() -> None:
+        together.wait(5)
+
+    for _ in range(30):
+        threads = Threads(2, "tarry-test")
+        threads.do(lambda: None)
+        idle(threads, 1)
+        threads.do(job)
+        threads.do(job)
+        together.wait(5)
+        threads.close()
+        assert all_ended()
+
+
+def test_idle_threads_are_enough_for_as_many_jobs(threads: Threads) -> None:
+    together = Barrier(3)
+
+    def job() -> None:
+        together.wait(5)
+
+    for _ in range(3):
+        threads.do(job)
+        threads.do(job)
+        together.wait(5)
+        idle(threads, 2)
+    assert alive() == 2
     threads.close()
     assert all_ended()
 

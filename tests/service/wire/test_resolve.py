@@ -303,6 +303,35 @@ def test_an_address_is_answered_at_once_without_a_thread() -> None:
     run(main)
 
 
+def test_what_is_known_is_not_judged_again_until_it_is_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged: list[tuple[str, int]] = []
+    permits = Egress.permits
+
+    def noted(egress: Egress, address: str, port: int) -> bool:
+        judged.append((address, port))
+        return permits(egress, address, port)
+
+    monkeypatch.setattr(Egress, "permits", noted)
+
+    async def main() -> None:
+        clock = PushedClock()
+        async with resolver_of(Table(a_b=[[OTHER]]), clock=clock) as resolver:
+            await ask(resolver, "a.b", 80)
+            for port in (80, 81, 80, 81):
+                at_once(resolver, "a.b", port)
+                at_once(resolver, PUBLIC, port)
+            assert sorted(judged) == [
+                (there, port) for there in (PUBLIC, OTHER) for port in (80, 81)
+            ]
+            clock.push(30)
+            at_once(resolver, PUBLIC, 80)
+            assert len(judged) == 5
+
+    run(main)
+
+
 def test_no_more_than_eight_addresses_are_given() -> None:
     async def main() -> None:
         many = [f"93.184.216.{number}" for number in range(20)]
@@ -399,7 +428,7 @@ def test_a_name_that_was_slow_goes_to_a_few_threads_until_it_is_quick_again(
 ) -> None:
     # One that was begun less than half of the time limit ago had stood in the queue.
     async def main() -> None:
-        held, clock = Held("slow.b"), PushedClock()
+        held, clock = Held("slow.b"), PushedClock(1000.0)
         async with resolver_of(held, clock=clock) as resolver:
             asking = asyncio.create_task(ask(resolver, "slow.b"))
             await begun(held)

@@ -178,7 +178,8 @@ def test_no_keys_are_refused(text: str) -> None:
     "text",
     [
         base64.b64encode(b"k" * 33).decode(),  # no id
-        "a:" + base64.b64encode(b"k" * 31).decode() + "!",
+        "a:" + base64.b64encode(b"k" * 32).decode() + "!",
+        "a:!" + base64.b64encode(b"k" * 32).decode(),
         "a:" + base64.urlsafe_b64encode(b"\xff" * 32).decode(),
         "a:k\u00e9y",
         "a:bbb",
@@ -186,7 +187,7 @@ def test_no_keys_are_refused(text: str) -> None:
 )
 def test_what_is_no_key_is_refused_without_showing_it(text: str) -> None:
     refused = refusal(f"{written(NEW)} {text}")
-    assert refused.field == "sealing keys"
+    assert (refused.field, refused.value, refused.wanted) == ("sealing keys", "...", WANTED)
     assert text.removeprefix("a:") not in str(refused)
     assert text.removeprefix("a:") not in repr(refused.args)
 
@@ -194,7 +195,8 @@ def test_what_is_no_key_is_refused_without_showing_it(text: str) -> None:
 @pytest.mark.parametrize("size", [0, 16, 31, 33])
 def test_a_key_has_32_bytes(size: int) -> None:
     refused = refusal(written(("short", b"k" * size)))
-    assert (refused.value, refused.wanted) == (f"short ({size} bytes)", WANTED)
+    assert (refused.field, refused.value) == ("sealing keys", f"short ({size} bytes)")
+    assert refused.wanted == WANTED
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "caf\u00e9", "a" * 65])
@@ -211,7 +213,8 @@ def test_a_long_name_is_taken() -> None:
 
 def test_a_name_is_used_once() -> None:
     refused = refusal(written(NEW, OLD, ("2026", b"x" * 32)))
-    assert (refused.value, refused.wanted) == ("2026", "keys that all have another id")
+    assert (refused.field, refused.value) == ("sealing keys", "2026")
+    assert refused.wanted == "keys that all have another id"
 
 
 def test_a_generated_key_is_another_each_time() -> None:
@@ -286,6 +289,8 @@ def test_a_key_file_is_on_disk_before_it_has_its_name(
 
     def noted_link(draft: str, path: Path) -> None:
         steps.append("name")
+        assert Path(draft).parent == path.parent, "a link cannot reach another file system"
+        assert Path(draft).name.startswith(".key.")
         link(draft, path)
 
     monkeypatch.setattr(os, "fsync", noted_fsync)
@@ -301,7 +306,7 @@ def test_a_key_file_that_others_can_get_at_is_refused(tmp_path: Path, mode: int)
     path.chmod(mode)
     with pytest.raises(SettingsError) as refused:
         key_file(path)
-    assert refused.value.field == "key file"
+    assert (refused.value.field, refused.value.value) == ("key file", str(path))
     assert refused.value.wanted == f"closed to other users: chmod 600 {path}"
 
 
@@ -349,4 +354,5 @@ def test_a_key_file_that_is_a_folder_or_no_text_is_told(tmp_path: Path) -> None:
     path.chmod(0o600)
     with pytest.raises(SettingsError) as refused:
         key_file(path)
-    assert (refused.value.value, refused.value.wanted) == (str(path), WANTED)
+    assert (refused.value.field, refused.value.value) == ("key file", str(path))
+    assert refused.value.wanted == WANTED

@@ -260,7 +260,7 @@ def test_what_the_sender_sets_itself_cannot_be_overridden(name: str) -> None:
 
 def test_a_name_is_set_once() -> None:
     refused = refusal(("X-Key", "1"), ("X-Other", "2"), ("x_key", "3"))
-    assert refused.value == "X-Key, X-Other, x_key"
+    assert (refused.field, refused.value) == ("headers", "X-Key, X-Other, x_key")
     assert refused.wanted == "names that differ by more than case and _ for -"
 
 

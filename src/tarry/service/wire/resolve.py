@@ -139,7 +139,6 @@ class Resolver:
             flight.timer = self._loop.call_later(self._timeout, self._be_late, flight)
 
     def _take_off(self, flight: _Flight) -> None:
-        flight.is_late, flight.begun_at = False, None
         threads = self._slow_threads if flight.host in self._slow else self._threads
         threads.do(partial(self._fly, flight))
 

@@ -137,9 +137,9 @@ def _fits_public(key: Ed25519PublicKey) -> _Fits:
 
 def _is_signed(key: Ed25519PublicKey, content: bytes, given: bytes) -> bool:
     try:
-        signature = a2b_base64(given, strict_mode=True)
+        signature = a2b_base64(given)
         key.verify(signature, content)
     except (InvalidSignature, NotBase64):
         return False
-    # Base64 has idle bits at its end: of all the ways to write a signature one is right.
+    # Base64 is read leniently, and has idle bits at its end: of all writings one is right.
     return b2a_base64(signature, newline=False) == given
