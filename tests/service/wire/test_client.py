@@ -1,4 +1,5 @@
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -41,10 +42,11 @@ class Book:
 
 
 class Silence(Book):
-    """Never tells."""
+    """Does not tell, unless it is made to."""
 
     def resolve(self, host: str, port: int, done: Callable[[Resolved], None]) -> None:
-        self.asked.append(f"{host}:{port} for {done}")
+        self.asked.append(f"{host}:{port}")
+        self.tell = done
 
 
 @pytest.fixture(params=[asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
@@ -268,6 +270,19 @@ def test_looking_up_a_name_counts_as_time(
     run(play())
 
 
+def test_a_name_that_is_found_too_late_leads_nowhere(run: Run[None]) -> None:
+    async def play() -> None:
+        book = Silence()
+        async with sender(book) as client:
+            answer = await send(client, to(receiver.url), timeout=0.1)
+            assert answer.failure is Kind.TIMEOUT
+            book.tell(Addresses(("127.0.0.1",)))
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
+        assert receiver.connections == 0
+
+
 @pytest.mark.parametrize("name", ["hang-before-accept", "tls-stall"])
 def test_the_time_to_connect_has_its_own_limit(run: Run[None], trusted: Path, name: str) -> None:
     async def play() -> None:
@@ -351,6 +366,18 @@ def test_a_certificate_is_shown_to_those_who_ask(
         assert receiver.connections == 1
 
 
+def test_a_name_that_tls_cannot_spell_is_a_failure(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            port = urlsplit(receiver.url).port or 0
+            answer = await send(client, Target("https", "a" * 64 + ".example", port, "/"))
+            assert answer.failure is Kind.TRANSIENT
+            assert "UnicodeError" in answer.detail
+
+    with zoo.receiver("tls") as receiver:
+        run(play())
+
+
 def test_the_authorities_of_the_system_do_not_know_the_zoo(run: Run[None]) -> None:
     async def play() -> None:
         async with sender() as client:
@@ -359,6 +386,24 @@ def test_the_authorities_of_the_system_do_not_know_the_zoo(run: Run[None]) -> No
     with zoo.receiver("tls") as receiver:
         run(play())
         assert receiver.requests == []
+
+
+def test_without_file_descriptors_it_fails_and_gives_up_half_of_what_rests(run: Run[None]) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            await asyncio.gather(*(send(client, to(receiver.calm_url)) for _ in range(4)))
+            before = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (1, before[1]))
+            answer = await send(client, to(another.url))
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            assert answer.failure is Kind.TRANSIENT
+            assert "no file descriptors" in answer.detail
+            assert (await send(client, to(another.url))).status == 200
+            await asyncio.gather(*(send(client, to(receiver.calm_url)) for _ in range(4)))
+
+    with zoo.receiver("answers-200") as receiver, zoo.receiver("answers-200") as another:
+        run(play())
+        assert receiver.connections == 4 + 2
 
 
 class Tunnels:
@@ -438,6 +483,30 @@ def test_an_address_is_checked_even_if_a_proxy_would_go_there(run: Run[None]) ->
         resolver.close()
 
     run(play())
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("hang-before-answer", Kind.TIMEOUT),
+        ("reset-before-answer", Kind.TRANSIENT),
+        ("answers-403", Kind.TRANSIENT),
+    ],
+)
+def test_a_proxy_that_makes_no_tunnel_is_a_failure_in_time(
+    run: Run[None], name: str, kind: Kind
+) -> None:
+    async def play() -> None:
+        at = urlsplit(receiver.url)
+        async with sender(proxy=Proxy.at(f"http://{at.netloc}")) as client:
+            target = Target("https", "hooks.example", 443, "/")
+            answer = await send(client, target, connect_timeout=0.2)
+            assert answer.failure is kind
+            assert answer.took < 1
+
+    with zoo.receiver(name) as receiver:
+        run(play())
+        assert [asked.method for asked in receiver.requests] == ["CONNECT"]
 
 
 def test_a_proxy_that_cannot_be_reached_is_a_passing_failure(run: Run[None]) -> None:

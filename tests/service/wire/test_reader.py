@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from tarry.core.outcome import Kind
 from tarry.service.wire.exchange import MOST_HEAD, MOST_KEPT, MOST_READ, Answer
-from tarry.service.wire.reader import MOST_FRAMED, MOST_INTERIM, Reader
+from tarry.service.wire.reader import MOST_FRAMED, MOST_HEARD, MOST_INTERIM, MOST_VALUE, Reader
 
 OK = b"HTTP/1.1 200 OK\r\n"
 WHOLE = OK + b"content-length: 2\r\n\r\nhi"
@@ -159,6 +159,13 @@ def test_a_head_has_a_limit_however_it_comes(piece: int) -> None:
     found = reader.answer(0)
     assert found.failure is Kind.PROTOCOL
     assert str(MOST_HEAD) in found.detail
+
+
+def test_only_so_many_headers_are_kept_and_so_much_of_each() -> None:
+    many = b"date: %b\r\n" % (b"y" * 1_500)
+    reader, over = read(OK + many * 20 + b"content-length: 0\r\n\r\n")
+    assert over
+    assert reader.answer(0).headers == (("date", "y" * MOST_VALUE),) * MOST_HEARD
 
 
 def test_a_long_body_in_one_piece_with_its_head_is_not_taken_for_a_head() -> None:

@@ -129,9 +129,8 @@ class Client:
             made = setback(error)
         if isinstance(made, Setback):
             exchange.fail(made)
-        elif exchange.over:  # its time ended just as the connection stood
+        elif exchange.over or not made.usable():  # as when the other side speaks or closes first
             made.close()
-        elif not made.usable():  # it was closed at once, or spoke first and was dropped for it
             exchange.fail(_SHUT)
         else:
             self._postpone(exchange)
@@ -139,8 +138,7 @@ class Client:
 
     def _postpone(self, exchange: Exchange) -> None:
         """The connection stands: from now on only the whole of the exchange has a limit."""
-        if exchange.bucket is not None:
-            exchange.bucket.discard(exchange)
+        exchange.bucket.discard(exchange)
         due_at = exchange.started_at + exchange.request.timeout
         exchange.bucket = self._deadlines.add(exchange, due_at)
 
@@ -173,10 +171,7 @@ class Client:
 
     def rest(self, connection: Connection) -> None:
         """It can carry another exchange."""
-        if self._closed:
-            connection.close()
-        else:
-            self._pool.keep(connection)
+        self._pool.keep(connection)
 
     def lost(self, connection: Connection) -> None:
         """It is closed."""
@@ -192,9 +187,5 @@ class Client:
         """
         exchange.again = True
         exchange.carrier = None
-        if exchange.bucket is not None:
-            exchange.bucket.discard(exchange)
-        if self._closed:
-            exchange.fail(_CLOSED)
-        else:
-            self._connect(exchange)
+        exchange.bucket.discard(exchange)
+        self._connect(exchange)

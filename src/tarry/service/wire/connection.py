@@ -37,7 +37,7 @@ class Exchange:
         """Is this the second try, after a connection that had rested turned out to be closed?"""
         self.carrier: Connection | asyncio.Task[None] | None = None
         """What is at work on it: a connection, or the task that makes one."""
-        self.bucket: set[Exchange] | None = None
+        self.bucket = _NOWHERE
         """Where its deadline waits."""
 
     def fail(self, why: Setback) -> None:
@@ -51,14 +51,16 @@ class Exchange:
             return
         self.over = True
         self.carrier = None
-        if self.bucket is not None:
-            self.bucket.discard(self)
+        self.bucket.discard(self)
         try:
             self.done(answer)
         except Exception as error:  # noqa: BLE001  the caller's mistake must not harm a connection
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "the callback of an exchange failed", "exception": error}
             )
+
+
+_NOWHERE: set[Exchange] = set()
 
 
 class Owner(Protocol):

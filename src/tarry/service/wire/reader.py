@@ -13,6 +13,8 @@ from tarry.service.wire.exchange import HEARD, MOST_HEAD, MOST_KEPT, MOST_READ, 
 
 MOST_INTERIM = 20
 """Answers that only say "wait" (1xx) before the one that counts."""
+MOST_HEARD, MOST_VALUE = 16, 1024
+"""Headers that are kept of an answer, and characters of each."""
 MOST_FRAMED = 4 * MOST_READ
 """Bytes of a body with its framing: chunks of one byte each would else be a way to send on."""
 
@@ -157,8 +159,8 @@ class Reader:
             return
         if known == _FRAMES:
             self._framed = True
-        else:
-            self._headers.append((known, value.decode("latin-1")))
+        elif len(self._headers) < MOST_HEARD:
+            self._headers.append((known, value[:MOST_VALUE].decode("latin-1")))
 
     def on_headers_complete(self) -> None:
         """The head is there: from now on the endpoint has answered, unless it only says wait."""
