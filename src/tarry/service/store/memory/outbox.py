@@ -12,15 +12,15 @@ from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
+Result = Accepted | Conflict | NotFound | BacklogFull
+
 
 class MemoryOutbox:
     """See `contract.Outbox`."""
 
     _data: Data
 
-    async def add(
-        self, messages: Sequence[NewMessage]
-    ) -> list[Accepted | Conflict | NotFound | BacklogFull]:
+    async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
         """Accept messages, one result each."""
         return [self._add(new) for new in messages]
 
@@ -29,7 +29,7 @@ class MemoryOutbox:
         found = self._data.message(application, message)
         self._data.messages[message] = replace(found, payload=None)
 
-    def _add(self, new: NewMessage) -> Accepted | Conflict | NotFound | BacklogFull:
+    def _add(self, new: NewMessage) -> Result:
         try:
             application = self._data.application(new.message.application)
         except NotFound as missing:

@@ -23,13 +23,13 @@ class PostgresMigrator:
         """Make all steps that are to be made, all or none; another one at it is waited for."""
 
         async def climb(connection: Connection) -> Status:
-            await connection.execute(SQL["migrate_lock"])
+            await connection.execute(SQL["up_lock"])
             before = await look(connection)
             if before.pending and not before.found:
-                await connection.execute(SQL["migrate_begin"])
+                await connection.execute(SQL["up_begin"])
             for step in before.pending:
                 await connection.execute(step.sql)
-                await connection.execute(SQL["migrate_noted"], step.number, step.name)
+                await connection.execute(SQL["up_noted"], step.number, step.name)
             return before
 
         return await self._database.run(climb)
@@ -37,7 +37,7 @@ class PostgresMigrator:
 
 async def look(connection: Connection) -> Status:
     """How far the schema has come; a database without one is at 0."""
-    (row,) = await connection.fetch(SQL["migrate_known"])
+    (row,) = await connection.fetch(SQL["status_known"])
     if not row["known"]:
         return status(STEPS, 0)
     (row,) = await connection.fetch(SQL["check_schema"])

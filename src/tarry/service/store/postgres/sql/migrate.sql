@@ -1,12 +1,12 @@
--- name: migrate_known
+-- name: status_known
 -- Whether there is a schema of ours.
 SELECT to_regclass('tarry.migration') IS NOT NULL AS known;
 
--- name: migrate_lock
+-- name: up_lock
 -- Let nobody else change the schema until the commit.
 SELECT pg_advisory_xact_lock(7234312341);
 
--- name: migrate_begin
+-- name: up_begin
 -- Make the schema, and the table of the steps that were made.
 DO $$ BEGIN
     CREATE SCHEMA IF NOT EXISTS tarry;
@@ -17,6 +17,6 @@ DO $$ BEGIN
     );
 END $$;
 
--- name: migrate_noted
+-- name: up_noted
 -- Note that a step was made.
 INSERT INTO tarry.migration (number, name) VALUES ($1, $2);

@@ -1,0 +1,139 @@
+"""What the lanes of a dispatcher share: a clock, the sender, the slots, and lists of what to do."""
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from tarry.service.dispatch.record import joined
+from tarry.service.dispatch.slots import Slots
+from tarry.service.dispatch.streams import Buffered
+from tarry.service.model import ids
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.lane import Change, Due, Lease, Notice
+from tarry.service.model.settings import Limits, Parking
+from tarry.service.wire.exchange import Sender
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.lane import Lane
+
+
+class Timer(Protocol):
+    """Something that happens later, unless it is cancelled."""
+
+    def cancel(self) -> None:
+        """It will not happen."""
+
+
+class Ticking(Protocol):
+    """What looks at its answers every tick, as long as it says that it has to."""
+
+    def tick(self, now: float) -> bool:
+        """Look; whether it wants to be asked again."""
+
+
+class Held:
+    """A shard that this process owns, and until when it may send for it."""
+
+    def __init__(self, lease: Lease, until: float) -> None:
+        self.lease = lease
+        self.until = until
+        self.leaving = False
+        self.lanes: dict[int, Lane] = {}
+
+
+class Desk:
+    """Shared by all lanes. `finished` is settled, `hungry` fetched for, and `ticking` ticked."""
+
+    def __init__(  # noqa: PLR0913  what lanes share, spelled out once
+        self,
+        *,
+        now: Callable[[], float],
+        later: Callable[[float, Callable[[], None]], Timer],
+        draw: Callable[[], float],
+        sender: Sender,
+        limits: Limits,
+        parking: Parking,
+    ) -> None:
+        self.now = now
+        self.later = later
+        self.draw = draw
+        self.sender = sender
+        self.limits = limits
+        self.parking = parking
+        self.slots = Slots(limits.in_flight)
+        self.buffered = Buffered()
+        self.finished: list[tuple[Lane, Due, Settlement | Resent]] = []
+        self.unsettled = 0
+        self.changes: dict[int, Change] = {}
+        self.hungry: dict[Lane, None] = {}
+        self.resting: dict[Lane, None] = {}
+        self.ticking: dict[Ticking, None] = {}
+        self.wake: Callable[[], None] = lambda: None
+        """Called when something was put on one of the lists."""
+        self.sent = self.delivered = self.failed = self.stale = self.probes = 0
+
+    def finish(self, lane: "Lane", due: Due, settlement: Settlement | Resent) -> None:
+        """Put something on the list of what is to be settled."""
+        self.unsettled += 1
+        lane.unsettled += 1
+        if not self.finished:
+            self.wake()
+        self.finished.append((lane, due, settlement))
+
+    def feed(self, lane: "Lane") -> None:
+        """Put a lane on the list of those that want more rows."""
+        if not self.hungry:
+            self.wake()
+        self.hungry[lane] = None
+
+    def let_rest(self, lane: "Lane") -> None:
+        """Put a lane on the list of those that have nothing to do."""
+        if not self.resting:
+            self.wake()
+        self.resting[lane] = None
+
+    def forget(self, lane: "Lane") -> None:
+        """Take a lane off all lists but what is to be settled."""
+        self.hungry.pop(lane, None)
+        self.resting.pop(lane, None)
+        self.ticking.pop(lane, None)
+        self.slots.forget(lane)
+
+    def tick(self, ticking: Ticking) -> None:
+        """Have something looked at every tick."""
+        if not self.ticking:
+            self.wake()
+        self.ticking[ticking] = None
+
+    def id(self, prefix: str, now: float) -> str:
+        """A new id."""
+        return ids.make(prefix, now=now, entropy=os.urandom(ids.CHANCE))
+
+    def change(self, change: Change) -> None:
+        """Have a change of a lane written down with the next settlements."""
+        if not self.changes:
+            self.wake()
+        self.changes[change.lane] = joined(self.changes.get(change.lane), change)
+
+    def unwritten(self, change: Change) -> None:
+        """Take back a change that could not be written down: later ones count more."""
+        later = self.changes.get(change.lane)
+        self.changes[change.lane] = change if later is None else joined(change, later)
+
+    def notice(
+        self,
+        application: str,
+        endpoint: str,
+        kind: str,
+        now: float,
+        facts: dict[str, str | float | None],
+    ) -> Notice:
+        """Something an endpoint's owner should hear of."""
+        return Notice(
+            id=self.id(ids.NOTICE, now),
+            application=application,
+            endpoint=endpoint,
+            kind=kind,
+            facts=dict(facts),
+            at=now,
+        )

@@ -1,0 +1,366 @@
+"""The dispatcher: own shards, take up their lanes, feed them, settle what was answered.
+
+Its parts run side by side, each a small step in a loop. When the database is away, each waits and
+tries again: nothing is lost, nothing is sent twice over it, and it goes on by itself.
+"""
+
+import asyncio
+import logging
+import os
+import random
+from collections.abc import Awaitable, Callable, Sequence
+
+from tarry.core.backoff import Exponential
+from tarry.core.jitter import Full
+from tarry.core.pace import Phase
+from tarry.core.policy import Policy
+from tarry.errors import StoreError
+from tarry.service.dispatch import pace_text, upkeep
+from tarry.service.dispatch.clock import Clock, steady
+from tarry.service.dispatch.desk import Desk, Held
+from tarry.service.dispatch.feed import feed_once
+from tarry.service.dispatch.gate import RULE
+from tarry.service.dispatch.lane import Lane
+from tarry.service.dispatch.origin import Origin
+from tarry.service.dispatch.outfit import Outfit, outfit
+from tarry.service.dispatch.shards import Shards
+from tarry.service.dispatch.spacing import Spacing
+from tarry.service.model import ids
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import LaneRow
+from tarry.service.model.settings import DELIVERY, Limits, Parking
+from tarry.service.store.contract import Store
+from tarry.service.wire.egress import Egress
+from tarry.service.wire.exchange import Sender
+from tarry.service.wire.seal import Seals
+
+log = logging.getLogger("tarry.service")
+
+SETTLED_AT_ONCE = 1000
+TAKEN_UP_AT_ONCE = 500
+_AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
+"""When a step is tried again that the database did not let be done."""
+
+
+class Dispatcher:
+    """Delivers what waits in a store. `run` it in an event loop; `stop` lets it finish."""
+
+    def __init__(  # noqa: PLR0913  what a dispatcher is put together from
+        self,
+        store: Store,
+        sender: Sender,
+        *,
+        seals: Seals,
+        egress: Egress,
+        policy: Policy = DELIVERY,
+        limits: Limits = Limits(),  # noqa: B008  a frozen value
+        parking: Parking = Parking(),  # noqa: B008  a frozen value
+        kept: upkeep.Kept = upkeep.Kept(),  # noqa: B008  a frozen value
+        source: Callable[[], float] = steady,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        self._store, self._sender = store, sender
+        self._seals, self._egress, self._policy = seals, egress, policy
+        self._limits, self._parking, self._kept = limits, parking, kept
+        self._source, self._draw = source, draw
+        self._stopping = asyncio.Event()
+        self._bells: dict[str, asyncio.Event] = {
+            name: asyncio.Event() for name in ("feed", "settle", "tick", "upkeep", "wake")
+        }
+        self._origins: dict[str, Origin] = {}
+        self._tenant_rates: dict[str, Spacing] = {}
+        self._versions: set[str] = set()
+        self.ready = asyncio.Event()
+        """Set once the first shards are owned and their lanes taken up."""
+
+    # --- From start to end ----------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Deliver until `stop` is called, then until nothing is on its way any more."""
+        loop = asyncio.get_running_loop()
+        clock = Clock(await self._store.clock(), self._source)
+        self.desk = Desk(
+            now=clock,
+            later=loop.call_later,
+            draw=self._draw,
+            sender=self._sender,
+            limits=self._limits,
+            parking=self._parking,
+        )
+        self.desk.wake = self._ring
+        worker = ids.make("worker_", now=clock(), entropy=os.urandom(ids.CHANCE))
+        self.shards = Shards(self._store, worker, self._limits, clock)
+        self._store.listen(self._nudge)
+        await self._own_once()
+        self.ready.set()
+        steps = (
+            self._repeat(self._own_once, self._limits.lease / 3),
+            self._repeat(self._wake_once, self._limits.look, bell="wake"),
+            self._repeat(self._feed_all, None, bell="feed"),
+            self._repeat(self._settle_all, None, bell="settle"),
+            self._repeat(self._tick_all, None, bell="tick"),
+            self._repeat(self._upkeep_once, self._limits.look, bell="upkeep"),
+            self._repeat(self._keep_up, self._limits.keep_up),
+        )
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(step) for step in steps]
+            await self._stopping.wait()
+            await self._drain()
+            for task in tasks:
+                task.cancel()
+
+    def stop(self) -> None:
+        """Send nothing more; `run` ends when what is on its way has ended."""
+        self._stopping.set()
+
+    async def _drain(self) -> None:
+        """Wait for what is on its way, write everything down, and give the shards back."""
+        held = list(self.shards.held.values())
+        for shard in held:
+            shard.leaving = True
+        try:
+            async with asyncio.timeout(self._limits.grace):
+                while not _quiet(held):  # noqa: ASYNC110  asked for once, at the very end
+                    await asyncio.sleep(RULE.tick)
+        except TimeoutError:
+            log.warning("stopped after %g s with attempts on their way", self._limits.grace)
+            return  # not given back: who takes over waits until the leases have ended
+        await self._leave(held)
+
+    def _nudge(self) -> None:
+        self._bells["wake"].set()
+        self._bells["upkeep"].set()
+
+    def _ring(self) -> None:
+        for name in ("feed", "settle", "tick"):
+            self._bells[name].set()
+
+    async def _repeat(
+        self, step: Callable[[], Awaitable[None]], every: float | None, *, bell: str = ""
+    ) -> None:
+        """Do a step again and again: after so many seconds, or when its bell rings."""
+        rings = self._bells.get(bell)
+        failures = 0
+        while True:
+            try:
+                await step()
+                failures, pause = 0, every
+            except StoreError as error:
+                failures += 1
+                pause, _ = _AGAIN.wait(failures, None, self._draw())
+                log.warning("%s: %s", step.__name__.strip("_"), error)
+                await asyncio.sleep(pause)
+                continue
+            if rings is None:
+                await asyncio.sleep(pause or 0.0)
+                continue
+            try:
+                async with asyncio.timeout(pause):
+                    await rings.wait()
+            except TimeoutError:
+                continue
+            rings.clear()
+
+    # --- Shards and lanes -----------------------------------------------------------------------
+
+    async def _own_once(self) -> None:
+        """Keep the shards that are owned, take up new ones, leave those that others should have."""
+        overslept = [held for held in self.shards.held.values() if self.desk.now() >= held.until]
+        for lost in await self.shards.renew():
+            log.warning("shard %d was lost to another worker", lost.lease.shard)
+            self._drop(lost)
+        for held in overslept:
+            for lane in list(held.lanes.values()):
+                lane.pump()
+        if self._stopping.is_set():
+            return
+        new = await self.shards.take()
+        if new:
+            numbers = [held.lease.shard for held in new]
+            await self._store.woken(numbers)
+            await self._take_up(await self._store.awake(numbers))
+        await self._leave(self.shards.left())
+
+    async def _leave(self, left: Sequence[Held]) -> None:
+        """Write down what their lanes know, and give shards back."""
+        if not left:
+            return
+        now = self.desk.now()
+        for held in left:
+            for lane in held.lanes.values():
+                lane.save(now)
+        await self._settle_all()
+        await self._learn()
+        await self.shards.release(list(left))
+        for held in left:
+            self._drop(held)
+
+    def _drop(self, held: Held) -> None:
+        for lane in held.lanes.values():
+            lane.leave()
+        held.lanes.clear()
+
+    async def _wake_once(self) -> None:
+        """Look at lanes that have something new."""
+        numbers = self.shards.numbers
+        if numbers:
+            await self._take_up(await self._store.woken(numbers))
+
+    async def _take_up(self, numbers: Sequence[int]) -> None:
+        for start in range(0, len(numbers), TAKEN_UP_AT_ONCE):
+            rows = await self._store.lanes(numbers[start : start + TAKEN_UP_AT_ONCE])
+            for row in rows:
+                await self._take_up_one(row)
+
+    async def _take_up_one(self, row: LaneRow) -> None:
+        held = self.shards.held.get(row.application.shard)
+        if held is None:
+            return
+        fitted = await self._outfit(row)
+        lane = held.lanes.get(row.lane)
+        if lane is None:
+            origin = await self._origin(fitted.origin)
+            if held.leaving or self.shards.held.get(row.application.shard) is not held:
+                return
+            rate = self._tenant_rate(row)
+            lane = Lane(row, fitted, desk=self.desk, held=held, origin=origin, tenant_rate=rate)
+            held.lanes[row.lane] = origin.lanes[row.lane] = lane
+        else:
+            await self._change(lane, row, fitted)
+        lane.pump()
+
+    async def _change(self, lane: Lane, row: LaneRow, fitted: Outfit) -> None:
+        """Take up what was changed in a lane that is at work."""
+        enabled = lane.endpoint.standing is not Standing.ENABLED
+        if lane.outfit.origin != fitted.origin:
+            lane.origin.lanes.pop(lane.number, None)
+            lane.origin = await self._origin(fitted.origin)
+            lane.origin.lanes[lane.number] = lane
+        lane.dress(row.endpoint, fitted)
+        lane.tenant_rate = self._tenant_rate(row)
+        lane.added, lane.ended = row.added, row.ended
+        lane.streams.rewind()
+        if enabled and row.endpoint.standing is Standing.ENABLED:
+            lane.replay(self.desk.now())
+
+    async def _outfit(self, row: LaneRow) -> Outfit:
+        environment = await self._store.environment_policy(row.application.environment)
+        fitted = outfit(
+            row,
+            seals=self._seals,
+            egress=self._egress,
+            fallback=self._policy,
+            environment=environment,
+        )
+        if fitted.version not in self._versions:
+            await self._store.put_policy(fitted.version, fitted.document)
+            self._versions.add(fitted.version)
+        return fitted
+
+    async def _origin(self, name: str) -> Origin:
+        known = self._origins.get(name)
+        if known is None:
+            learned = await self._store.origin(name)
+            pace = pace_text.read(learned, now=self.desk.now())
+            known = self._origins.setdefault(name, Origin(name, self.desk, pace))
+        return known
+
+    def _tenant_rate(self, row: LaneRow) -> Spacing:
+        rate = self._tenant_rates.setdefault(row.application.id, Spacing())
+        rate.limit(row.application.rate)
+        return rate
+
+    # --- Rows, settlements, ticks ---------------------------------------------------------------
+
+    async def _feed_all(self) -> None:
+        while self.desk.hungry:
+            await feed_once(self._store, self.desk)
+            await asyncio.sleep(0)
+
+    async def _settle_all(self) -> None:
+        desk = self.desk
+        while desk.finished or desk.changes or desk.resting:
+            await self._settle_once()
+            if desk.resting and not desk.finished:
+                await self._rest_once()
+
+    async def _settle_once(self) -> None:
+        desk = self.desk
+        batch, desk.finished = desk.finished[:SETTLED_AT_ONCE], desk.finished[SETTLED_AT_ONCE:]
+        changes, desk.changes = desk.changes, {}
+        if not batch and not changes:
+            return
+        try:
+            made = await self._store.settle(
+                [settlement for _, _, settlement in batch],
+                list(changes.values()),
+                self.shards.leases(),
+            )
+        except BaseException:
+            desk.finished[:0] = batch
+            for change in changes.values():
+                desk.unwritten(change)
+            raise
+        desk.unsettled -= len(batch)
+        for (lane, due, settlement), done in zip(batch, made, strict=True):
+            lane.settled(due, settlement, done=done)
+        for lane in dict.fromkeys(lane for lane, _, _ in batch):
+            lane.pump()
+
+    async def _rest_once(self) -> None:
+        """Let go of lanes that have nothing to do; those that got something go on."""
+        lanes = {lane.number: lane for lane in self.desk.resting if lane.streams.drained()}
+        self.desk.resting.clear()
+        if not lanes:
+            return
+        added = {number: lane.added for number, lane in lanes.items()}
+        rested = await self._store.rest(added, self.shards.leases())
+        for number, lane in lanes.items():
+            if number in rested and lane.quiet:
+                lane.leave()
+                lane.held.lanes.pop(number, None)
+            else:
+                lane.streams.rewind()
+                lane.pump()
+
+    async def _tick_all(self) -> None:
+        desk = self.desk
+        while desk.ticking:
+            now = desk.now()
+            for ticking in list(desk.ticking):
+                if not ticking.tick(now):
+                    desk.ticking.pop(ticking, None)
+            await asyncio.sleep(RULE.tick)
+
+    # --- Now and then ---------------------------------------------------------------------------
+
+    async def _upkeep_once(self) -> None:
+        more = True
+        while more:
+            more = await upkeep.advance_once(self._store, self.desk, self.shards)
+        while await self._store.collect(now=self.desk.now(), limit=upkeep.CHUNK):
+            self._bells["wake"].set()
+
+    async def _keep_up(self) -> None:
+        for held in list(self.shards.held.values()):
+            for lane in list(held.lanes.values()):
+                await upkeep.expire_once(self._store, self.desk, held, lane)
+        await self._learn()
+        await upkeep.sweep(self._store, self._kept, self.desk.now())
+
+    async def _learn(self) -> None:
+        """Keep what was learned of origins, and forget those that nobody uses."""
+        dirty = [origin for origin in self._origins.values() if origin.dirty]
+        if dirty:
+            await self._store.learn(
+                {origin.name: pace_text.write(origin.gate.pace) for origin in dirty}
+            )
+        for origin in dirty:
+            origin.dirty = False
+        for name, origin in list(self._origins.items()):
+            if not origin.lanes and origin.gate.phase is Phase.CLOSED:
+                del self._origins[name]
+
+
+def _quiet(held: Sequence[Held]) -> bool:
+    return all(lane.quiet for shard in held for lane in shard.lanes.values())

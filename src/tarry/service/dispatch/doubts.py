@@ -1,0 +1,79 @@
+"""What a lane keeps in mind about single deliveries while it cannot tell whose failure one is.
+
+Bounded, and in memory only: what is forgotten costs a delivery one attempt more, or less.
+"""
+
+import math
+
+from tarry.service.dispatch.settle import Ruling
+from tarry.service.model.delivery import ENDED
+from tarry.service.model.lane import Due
+
+REMEMBERED = 10_000
+RECENTLY = 600.0
+"""How long a success speaks for an endpoint, in seconds."""
+
+
+class Doubts:
+    """Deliveries that were refused, that failed by the lane's pace, or that failed last of all.
+
+    The last are suspects: if the lane opens over them, it was the lane's failure and they get
+    their attempts back.
+    """
+
+    def __init__(self) -> None:
+        self.refusals = 0
+        """How many were refused since the last was taken."""
+        self._refused: dict[int, float] = {}
+        self._moments: dict[int, tuple[int, float]] = {}
+        self._suspects: dict[int, tuple[int, int]] = {}
+        self._refunds: dict[int, tuple[int, int]] = {}
+
+    def proven(self, due: Due, *, accepted_at: float, now: float) -> bool:
+        """Whether the endpoint took another delivery since it first refused this one."""
+        first = self._refused.get(due.seq, math.inf)
+        if first == math.inf and len(self._refused) < REMEMBERED:
+            self._refused[due.seq] = now
+        return first < accepted_at and now - accepted_at < RECENTLY
+
+    def moments(self, due: Due) -> int:
+        """How often this one failed by the lane's pace."""
+        return self._moments.get(due.seq, (0, 0.0))[0]
+
+    def moment(self, due: Due) -> float | None:
+        """How long this one waits before it may go again; None if it does not wait for that."""
+        return self._moments.get(due.seq, (0, None))[1]
+
+    def remember(self, due: Due, ruling: Ruling) -> None:
+        """Keep in mind what was ruled."""
+        if ruling.state in ENDED:
+            self._refused.pop(due.seq, None)
+            self._moments.pop(due.seq, None)
+            self._suspects.pop(due.seq, None)
+        elif ruling.moment is not None:
+            self._moments[due.seq] = (self.moments(due) + 1, ruling.moment)
+        elif ruling.counted and len(self._suspects) < REMEMBERED:
+            before, _ = self._suspects.get(due.seq, (due.attempts, 0))
+            self._suspects[due.seq] = (before, due.tries + 1)
+
+    def taken(self) -> None:
+        """Something was taken: what failed before was its own failure."""
+        self.refusals = 0
+        if self._suspects:
+            self._suspects.clear()
+
+    def settled_down(self) -> None:
+        """The lane has found its pace."""
+        self._moments.clear()
+
+    def blame_the_lane(self) -> None:
+        """The lane opened: the suspects are to get their attempts back."""
+        self._refunds.update(self._suspects)
+        self._suspects.clear()
+
+    def refundable(self, busy: set[int]) -> list[tuple[int, int, int]]:
+        """Take out those that nobody works on just now, as (sequence, attempts, tries)."""
+        if not self._refunds:
+            return []
+        free = [seq for seq in self._refunds if seq not in busy]
+        return [(seq, *self._refunds.pop(seq)) for seq in free]

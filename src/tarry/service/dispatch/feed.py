@@ -1,0 +1,78 @@
+"""Rows for lanes that want some: one question to the store for many lanes."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import islice
+
+from tarry.service.dispatch.desk import Desk
+from tarry.service.dispatch.lane import Lane
+from tarry.service.model.lane import Due, Fetched, Stream, Want
+from tarry.service.store.contract import Queue
+
+AT_ONCE = 64
+"""How many lanes are fed together."""
+MOST_BYTES = 4 * 1024 * 1024
+
+
+async def feed_once(store: Queue, desk: Desk) -> None:
+    """Feed the lanes that have waited longest, and let them send."""
+    lanes = list(islice(desk.hungry, AT_ONCE))
+    for lane in lanes:
+        del desk.hungry[lane]
+    try:
+        await _mark_those_back(store, lanes)
+        wants = _wants(desk, lanes)
+        room = max(0, desk.limits.buffered_bytes - desk.buffered.bytes)
+        most = min(MOST_BYTES, room)
+        fetched = await store.fetch(wants, now=desk.now(), most_bytes=most)
+    except BaseException:
+        for lane in lanes:  # nobody else remembers that they are hungry
+            desk.hungry[lane] = None
+        raise
+    for lane in lanes:
+        lane.hungry = False
+        lane.added = fetched.added.get(lane.number, lane.added)
+    _hand_out({lane.number: lane for lane in lanes}, wants, fetched, cut=_size(fetched) * 2 >= most)
+    for lane in lanes:
+        lane.pump()
+
+
+async def _mark_those_back(store: Queue, lanes: Sequence[Lane]) -> None:
+    """Tell lanes that came back which of their deliveries are fresh."""
+    back = [lane for lane in lanes if lane.came_back]
+    if back:
+        added = {row.lane: row.added for row in await store.lanes([lane.number for lane in back])}
+        for lane in back:
+            lane.came_back = False
+            lane.streams.came_back(added.get(lane.number, lane.added))
+
+
+def _wants(desk: Desk, lanes: Sequence[Lane]) -> list[Want]:
+    now = desk.now()
+    full = desk.buffered.bytes >= desk.limits.buffered_bytes
+    return [
+        want
+        for lane in lanes
+        if not (full and lane.streams.at_hand)
+        for want in lane.streams.wants(1 if full else lane.room(), now, lane.gate_now.phase)
+    ]
+
+
+def _hand_out(
+    lanes: dict[int, Lane], wants: Sequence[Want], fetched: Fetched, *, cut: bool
+) -> None:
+    rows: dict[tuple[int, Stream], list[Due]] = defaultdict(list)
+    for row in fetched.due:
+        rows[row.lane, row.stream].append(row)
+    for want in wants:
+        found = rows[want.lane, want.stream]
+        if want.stream is Stream.READY:  # a lane may have asked for its backlog and for its fresh
+            first = want.after + 1
+            found = [row for row in found if first <= row.seq < (want.before or row.seq + 1)]
+        lane = lanes[want.lane]
+        next_due_at = fetched.next_due_at.get(want.lane)
+        lane.streams.take(want, found, cut=cut, next_due_at=next_due_at)
+
+
+def _size(fetched: Fetched) -> int:
+    return sum(len(row.payload or b"") for row in fetched.due)

@@ -1,0 +1,137 @@
+"""The pacer of `core` at work: counts answers, steps it when it is time, says when to send next.
+
+A lane has one, and an origin has one for all its lanes together.
+"""
+
+import math
+from collections.abc import Callable
+
+from tarry.core.pace import Pace, PacerRule, Phase, Seen
+from tarry.core.pacer import opened, ramped, step
+from tarry.core.probe import probed
+from tarry.service.dispatch.spacing import Spacing
+
+RULE = PacerRule()
+WATCHED = 1.0
+"""How long a closed gate is looked at after a failure: as long as it may still open over it."""
+
+
+class Gate:
+    """One pacer, its sends in the air, and the answers since its last step."""
+
+    def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
+        self.pace = pace
+        self.air = 0
+        self._draw = draw
+        self._spacing = Spacing(pace.rate or math.inf)
+        self._passed = self._failed = self._late = self._missed = 0
+        self._took = 0.0
+        self._asked: float | None = None
+        self._passed_at = -math.inf
+        self._failed_at = -math.inf
+
+    @property
+    def phase(self) -> Phase:
+        """Where it stands."""
+        return self.pace.phase
+
+    def free_at(self, now: float, most: int) -> float:
+        """When the next send may go, infinity while an answer has to come first."""
+        phase = self.pace.phase
+        if phase is Phase.CLOSED:
+            return now if self.air < most else math.inf
+        if phase is Phase.OPEN:
+            return math.inf if self.air else max(now, self.pace.probe_at)
+        return math.inf if self.air >= min(most, self.pace.room()) else self._spacing.free_at(now)
+
+    def sent(self, now: float, waiting: int) -> int:
+        """A send goes; the answer is to bring back this number."""
+        self.air += 1
+        if self.pace.phase is Phase.OPEN:
+            self.pace = probed(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
+        elif self.pace.phase is Phase.PACED:
+            self._spacing.sent(now)
+        return self.pace.epoch
+
+    def answered(  # noqa: PLR0913  all that an answer says to a pacer
+        self,
+        *,
+        passed: bool,
+        failures: int,
+        epoch: int,
+        took: float,
+        asked: float | None,
+        now: float,
+    ) -> None:
+        """An answer came, which speaks for so many failures; `step` will make of it what it means.
+
+        One that neither passed nor speaks for a failure says nothing.
+        """
+        self.air -= 1
+        if not passed and not failures:
+            return
+        if passed:
+            self._passed_at = now
+        elif self._passed and not self._failed:
+            # What passed long ago must not count as passed just now.
+            self._step(self._passed_at, 1)
+        late = epoch != self.pace.epoch
+        if passed:
+            self._late += late
+            self._passed += not late
+        elif late:
+            self._missed += failures
+        else:
+            self._failed += failures
+        self._took += took
+        if not passed:
+            self._failed_at = now
+            if asked is not None:
+                self._asked = max(asked, self._asked or 0.0)
+
+    def lost(self) -> None:
+        """A send ended that says nothing about the endpoint."""
+        self.air -= 1
+
+    def ticks(self, now: float) -> bool:
+        """Whether it has to be stepped soon."""
+        phase = self.pace.phase
+        return phase is Phase.PACED or (phase is Phase.CLOSED and now - self._failed_at < WATCHED)
+
+    def step(self, now: float, waiting: int) -> bool:
+        """Take in the answers; whether the phase changed."""
+        return self._step(now, waiting)
+
+    def _step(self, now: float, waiting: int) -> bool:
+        before = self.pace.phase
+        answers = self._passed + self._failed + self._late + self._missed
+        seen = Seen(
+            self._passed,
+            self._failed,
+            self._late,
+            self._took / answers if answers else 0.0,
+            self._asked,
+            missed=self._missed,
+        )
+        self._passed = self._failed = self._late = self._missed = 0
+        self._took, self._asked = 0.0, None
+        self._become(step(RULE, self.pace, seen, now=now, waiting=waiting, draw=self._draw))
+        return self.pace.phase is not before
+
+    def open(self, now: float, waiting: int) -> None:
+        """Open it, for what is known from elsewhere."""
+        self._become(opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw()))
+
+    def ramp(self, now: float) -> None:
+        """Send what waits at a pace, although nothing failed: much is waiting at once."""
+        if self.pace.phase is Phase.CLOSED:
+            self._become(ramped(RULE, self.pace, now=now))
+
+    def close(self, *, forget: bool = False) -> None:
+        """Leave the pace to somebody else; what was learned may be kept or forgotten."""
+        capacity = None if forget else self.pace.capacity
+        self._become(Pace(capacity=capacity, epoch=self.pace.epoch + 1))
+
+    def _become(self, pace: Pace) -> None:
+        self.pace = pace
+        self._spacing.rate = pace.rate or math.inf

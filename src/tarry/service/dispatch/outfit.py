@@ -1,0 +1,92 @@
+"""What a lane needs to make requests: where to, signed with what, and by which policy.
+
+Made when a lane is taken up and whenever its endpoint changes, not for every attempt.
+"""
+
+import hashlib
+
+import msgspec
+from msgspec import Struct
+
+from tarry.core.outcome import Kind
+from tarry.core.policy import Policy
+from tarry.core.text import from_json, to_json
+from tarry.errors import EgressRefused, PolicyError, SealError, SettingsError
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import LaneRow
+from tarry.service.wire.egress import Egress
+from tarry.service.wire.exchange import TIMEOUT, Answer, Headers, Target
+from tarry.service.wire.seal import Place, Seals
+from tarry.service.wire.sign import Signer
+
+
+class Outfit(Struct, frozen=True):
+    """A lane's outfit. Without a target nothing can be sent, and `refused` is every answer."""
+
+    policy: Policy
+    document: str
+    version: str
+    origin: str
+    timeout: float
+    target: Target | None = None
+    signer: Signer | None = None
+    refused: Answer = Answer(0.0)
+
+
+def outfit(
+    row: LaneRow, *, seals: Seals, egress: Egress, fallback: Policy, environment: str | None
+) -> Outfit:
+    """Fit out a lane; an endpoint that cannot be called gets an outfit that says why."""
+    endpoint = row.endpoint
+    refused: Answer | None = None
+    try:
+        policy = _policy(endpoint.policy or row.application.policy or environment, fallback)
+    except PolicyError as error:
+        policy, refused = fallback, Answer(0.0, failure=Kind.REFUSED, detail=str(error))
+    target: Target | None = None
+    signer: Signer | None = None
+    try:
+        target = egress.target(endpoint.url, opened_headers(endpoint, seals))
+        signer = Signer.of(opened_secrets(endpoint, seals))
+    except EgressRefused as error:
+        refused = Answer(0.0, failure=Kind.BLOCKED, detail=error.rule)
+    except (SettingsError, SealError) as error:
+        refused = Answer(0.0, failure=Kind.REFUSED, detail=str(error))
+    document, timeout = to_json(policy), policy.attempt_timeout or TIMEOUT
+    version = version_of(document)
+    if refused is not None or target is None:
+        said = refused or Answer(0.0, failure=Kind.REFUSED)
+        return Outfit(policy, document, version, endpoint.url, timeout, refused=said)
+    origin = f"{target.scheme}://{target.host}:{target.port}"
+    return Outfit(policy, document, version, origin, timeout, target, signer)
+
+
+def version_of(document: str) -> str:
+    """A policy's version: what it says, summed up."""
+    return hashlib.sha256(document.encode()).hexdigest()[:16]
+
+
+def _policy(document: str | None, fallback: Policy) -> Policy:
+    return fallback if document is None else from_json(document)
+
+
+def opened_headers(endpoint: Endpoint, seals: Seals) -> Headers:
+    """The headers an endpoint's owner set."""
+    if endpoint.headers is None:
+        return ()
+    opened = seals.open(endpoint.headers, place(endpoint, "headers"))
+    return msgspec.json.decode(opened, type=Headers)
+
+
+def opened_secrets(endpoint: Endpoint, seals: Seals) -> list[tuple[str, float | None]]:
+    """An endpoint's signing secrets, the newest first, each with the end of its grace period."""
+    where = place(endpoint, "secret")
+    return [
+        (seals.open(secret.sealed, where).decode("ascii"), secret.expires_at)
+        for secret in endpoint.secrets
+    ]
+
+
+def place(endpoint: Endpoint, column: str) -> Place:
+    """Where something sealed belongs: it cannot be opened anywhere else."""
+    return Place(endpoint.application, endpoint.id, column)

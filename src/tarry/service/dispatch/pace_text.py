@@ -1,0 +1,43 @@
+"""A pacer's state as JSON, so that a new owner of a lane goes on where the old one was."""
+
+import math
+
+import msgspec
+
+from tarry.core.pace import Pace, Phase
+from tarry.core.pacer import handed_over
+
+_NUMBERS = (
+    *("rate", "goal", "capacity", "baseline", "judged", "epoch", "since", "begun", "climb"),
+    *("hold", "failed_at", "latency", "usual", "down_since", "probes", "probe_at"),
+)
+"""What outlives a hand-over; all else is about attempts that nobody waits for any more."""
+
+
+def write(pace: Pace) -> bytes:
+    """The state; what is as it always is at first is left out."""
+    fresh = Pace()
+    found = {name: getattr(pace, name) for name in _NUMBERS}
+    said = {
+        name: value
+        for name, value in found.items()
+        if value != getattr(fresh, name) and value is not None and math.isfinite(value)
+    }
+    return msgspec.json.encode({"phase": pace.phase, **said})
+
+
+def read(text: bytes, *, now: float) -> Pace:
+    """The state as a new owner takes it up. One that cannot be read is as good as none."""
+    try:
+        said = msgspec.json.decode(text, type=dict[str, float | str]) if text else {}
+        phase = Phase(str(said.pop("phase", Phase.CLOSED)))
+        known = {name: value for name, value in said.items() if name in _NUMBERS}
+        pace = Pace(phase=phase).replace(**_typed(known))
+    except (msgspec.DecodeError, ValueError, TypeError):
+        return Pace()
+    return handed_over(pace, now=now)
+
+
+def _typed(known: dict[str, float | str]) -> dict[str, float]:
+    whole = ("judged", "epoch", "probes")
+    return {name: int(value) if name in whole else float(value) for name, value in known.items()}

@@ -1,0 +1,115 @@
+"""The endpoint's record: what a lane writes down, when its owner hears of it, when it is parked."""
+
+import math
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from tarry.core.pace import Pace
+from tarry.service.dispatch import health, pace_text
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Known, LaneRow, Notice
+from tarry.service.model.settings import Parking
+
+SAVED_EVERY = 30.0
+"""How often what is known of a healthy endpoint is written down, in seconds."""
+
+Note = Callable[[str, str, str, float, dict[str, str | float | None]], Notice]
+"""Makes a notice of an application's endpoint: kind, time and facts."""
+
+
+class Record:
+    """What is known of one endpoint. A method gives the change to write down, if there is one."""
+
+    def __init__(self, row: LaneRow, parking: Parking, note: Note, now: float) -> None:
+        self.known = row.known
+        self.accepted_at = -math.inf if row.known.accepted_at is None else row.known.accepted_at
+        self._lane = row.lane
+        self._parking = parking
+        self._note = note
+        self._saved_at = now
+
+    def taken(self, pace: Pace, now: float) -> Change | None:
+        """A delivery was taken."""
+        self.accepted_at = now
+        if self.known.failures:
+            self.known = health.taken(self.known, now)
+            return self.saved(pace, now)
+        return self.saved(pace, now) if now - self._saved_at > SAVED_EVERY else None
+
+    def failed(self, now: float) -> None:
+        """An attempt failed."""
+        self.known = health.failed(self.known, now)
+
+    def due(self, endpoint: Endpoint, pace: Pace, now: float) -> Change | None:
+        """A warning to the owner, or the parking, once it is time for it."""
+        stage = health.stage(self.known, self._parking, now=now)
+        if stage <= self.known.warned or endpoint.standing is not Standing.ENABLED:
+            return None
+        self.known = replace(self.known, warned=stage)
+        facts: dict[str, str | float | None] = {"since": self.known.failing_since}
+        if stage >= 1:
+            facts["why"] = "nothing was taken for too long"
+            return self.stood(endpoint, Standing.PARKED, pace, now, facts)
+        facts["share"] = stage
+        notice = self._note(endpoint.application, endpoint.id, "endpoint.failing", now, facts)
+        return replace(self.saved(pace, now), notices=(notice,))
+
+    def stood(
+        self,
+        endpoint: Endpoint,
+        standing: Standing,
+        pace: Pace,
+        now: float,
+        facts: dict[str, str | float | None],
+    ) -> Change:
+        """The endpoint stands otherwise from now on, and its owner is told."""
+        kind = "endpoint.paused" if standing is Standing.PAUSED else "endpoint.disabled"
+        notice = self._note(endpoint.application, endpoint.id, kind, now, facts)
+        return replace(self.saved(pace, now), standing=standing, notices=(notice,))
+
+    def ended(self, endpoint: Endpoint, message: str, reason: str, now: float) -> Change:
+        """A delivery came to nothing, and the owner is told."""
+        facts: dict[str, str | float | None] = {"message": message, "reason": reason}
+        kind = "message.attempt.exhausted"
+        notice = self._note(endpoint.application, endpoint.id, kind, now, facts)
+        return Change(lane=self._lane, at=now, notices=(notice,))
+
+    def saved(self, pace: Pace, now: float) -> Change:
+        """What is known now."""
+        self._saved_at = now
+        accepted_at = None if self.accepted_at == -math.inf else self.accepted_at
+        known = replace(self.known, pace=pace_text.write(pace), accepted_at=accepted_at)
+        return Change(lane=self._lane, at=now, known=known)
+
+    def moved(self, origin: str) -> bool:
+        """Take up another origin: what was learned of the old one is forgotten. Whether it is."""
+        if self.known.origin == origin:
+            return False
+        self.known = replace(self.known, origin=origin)
+        return True
+
+
+def stands(endpoint: Endpoint, change: Change) -> Endpoint:
+    """The endpoint as it stands after a change."""
+    if change.standing is None:
+        return endpoint
+    parked = endpoint.parked
+    if change.standing is Standing.PARKED:
+        parked = (*parked, (change.at, None))
+    return replace(endpoint, standing=change.standing, parked=parked)
+
+
+def joined(old: Change | None, new: Change) -> Change:
+    """Two changes of one lane as one: the later counts, and no notice is lost."""
+    if old is None:
+        return new
+    return replace(
+        new,
+        known=new.known or old.known,
+        standing=new.standing or old.standing,
+        notices=(*old.notices, *new.notices),
+    )
+
+
+__all__ = ["Known", "Record", "joined", "stands"]

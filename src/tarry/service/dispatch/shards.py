@@ -1,0 +1,74 @@
+"""Which shards this process owns: taken, kept, given back when others want their share.
+
+A lease is renewed at a third of its time. Nothing is sent for a shard in the last moments of its
+lease, on a clock that counts suspension too: who takes over may start when it has ended.
+"""
+
+import math
+from collections.abc import Callable
+
+from tarry.service.dispatch.desk import Held
+from tarry.service.model.application import SHARDS
+from tarry.service.model.lane import Lease
+from tarry.service.model.settings import Limits
+from tarry.service.store.contract import Queue
+
+
+class Shards:
+    """The shards of one worker."""
+
+    def __init__(self, store: Queue, worker: str, limits: Limits, now: Callable[[], float]) -> None:
+        self.worker = worker
+        self.held: dict[int, Held] = {}
+        self._store = store
+        self._limits = limits
+        self._now = now
+
+    @property
+    def numbers(self) -> list[int]:
+        """Those that are owned and not about to be left."""
+        return [number for number, held in self.held.items() if not held.leaving]
+
+    def leases(self) -> list[Lease]:
+        """All leases."""
+        return [held.lease for held in self.held.values()]
+
+    async def renew(self) -> list[Held]:
+        """Keep what is owned; those that were lost meanwhile."""
+        asked_at = self._now()
+        length = self._limits.lease
+        kept = await self._store.renew(self.worker, self.leases(), length=length)
+        owned = {lease.shard: lease for lease in kept}
+        lost = [self.held.pop(number) for number in list(self.held) if number not in owned]
+        for held in self.held.values():
+            held.until = asked_at + length - self._limits.margin
+        return lost
+
+    async def take(self) -> list[Held]:
+        """Take as many as are this worker's share; those that are new."""
+        share = math.ceil(SHARDS / max(1, await self._store.workers()))
+        for number in self.numbers[share:]:
+            self.held[number].leaving = True
+        if len(self.held) >= share:
+            return []
+        asked_at = self._now()
+        length = self._limits.lease
+        taken = await self._store.lease(self.worker, most=share, length=length)
+        until = asked_at + length - self._limits.margin
+        new = [Held(lease, until) for lease in taken]
+        self.held.update({held.lease.shard: held for held in new})
+        return new
+
+    def left(self) -> list[Held]:
+        """Those to be left that have nothing on its way any more."""
+        return [
+            held
+            for held in self.held.values()
+            if held.leaving and all(lane.quiet for lane in held.lanes.values())
+        ]
+
+    async def release(self, left: list[Held]) -> None:
+        """Give them back."""
+        await self._store.release([held.lease for held in left])
+        for held in left:
+            self.held.pop(held.lease.shard, None)

@@ -1,0 +1,31 @@
+"""Sends spaced evenly: one every so many seconds, and no catching up after a stall."""
+
+import math
+
+GRAIN = 0.002
+"""How late a timer may be without the pace suffering: so much is caught up with, and no more."""
+
+
+class Spacing:
+    """When the next send may go at a rate, which may change between any two."""
+
+    __slots__ = ("_free_at", "rate")
+
+    rate: float
+
+    def __init__(self, rate: float | None = None) -> None:
+        self.limit(rate)
+        self._free_at = -math.inf
+
+    def limit(self, rate: float | None) -> None:
+        """Change the rate; what went before still counts."""
+        self.rate = math.inf if rate is None else rate
+
+    def free_at(self, now: float) -> float:
+        """When the next send may go."""
+        return now if math.isinf(self.rate) else max(now, self._free_at)
+
+    def sent(self, now: float) -> None:
+        """A send went."""
+        if self.rate:
+            self._free_at = max(self._free_at, now - GRAIN) + 1 / self.rate

@@ -1,0 +1,276 @@
+"""What waits in a lane, as far as it is in memory: a few rows of each stream, and where to go on.
+
+Rows are read in order and handed out in order. Those that failed with the lane stay ready in the
+store, behind the place where reading goes on: a rewind brings them back.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Sequence
+
+from tarry.core.pace import Phase
+from tarry.service.model.lane import Due, Stream, Want
+
+LATER = 256
+"""How many deliveries may wait for their moment in memory; more are read again later."""
+EARLY = 16
+
+
+class Buffered:
+    """Bytes of payload that wait in memory, in all lanes together."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+class Streams:
+    """The rows of one lane; `busy` are on their way, or being settled, or waiting a moment."""
+
+    def __init__(self, lane: int, buffered: Buffered, *, fifo: bool) -> None:
+        self.lane = lane
+        self.fifo = fifo
+        self._buffered = buffered
+        self.busy: set[int] = set()
+        self.next_due_at: float | None = None
+        self._resends: deque[Due] = deque()
+        self._due: deque[Due] = deque()
+        self._ready: deque[Due] = deque()
+        self._fresh: deque[Due] = deque()
+        self._early: deque[Due] = deque()
+        self._later: list[tuple[float, int, Due]] = []
+        self._resending: set[str] = set()
+        self._size = 0
+        self._fresh_from: int | None = None
+        self._turn = False
+        self.rewind()
+
+    # --- Reading --------------------------------------------------------------------------------
+
+    def rewind(self) -> None:
+        """Read everything again from the start: something may have changed anywhere."""
+        self._after = self._fresh_after = 0
+        self._due_after, self._due_after_seq = 0.0, 0
+        self._early_after, self._early_after_seq = 0.0, 0
+        self._read = dict.fromkeys(Stream, False)
+        self._fresh_read = False
+        self._left_behind = False
+        for rows in (self._resends, self._due, self._ready, self._fresh, self._early):
+            rows.clear()
+        self._grow(-self._size)
+
+    def came_back(self, added: int) -> None:
+        """The endpoint is back: what is added from now on is fresh, all else the backlog."""
+        self._fresh_from = added + 1
+        self.rewind()
+
+    def read_on(self) -> None:
+        """More was added than was read."""
+        self._read[Stream.READY] = self._fresh_read = False
+
+    def wants(self, room: int, now: float, phase: Phase) -> list[Want]:
+        """What to ask the store for, to have `room` rows at hand."""
+        wants = []
+        if not self._read[Stream.RESEND]:
+            wants.append(Want(lane=self.lane, stream=Stream.RESEND, limit=EARLY))
+        if room > len(self._ready) and not self._read[Stream.READY]:
+            wants.append(self._ready_want(room, self._after, self._fresh_from))
+        if self._fresh_from is not None and not self._fresh_read and room > len(self._fresh):
+            wants.append(self._ready_want(room, max(self._fresh_after, self._fresh_from - 1), None))
+        if room > len(self._due) and self._is_due(now):
+            wants.append(self._waiting_want(Stream.WAITING, room))
+        if not self._read[Stream.EARLY] and (self.fifo or self._probes(phase)):
+            wants.append(self._waiting_want(Stream.EARLY, EARLY))
+        return wants
+
+    def _probes(self, phase: Phase) -> bool:
+        """Whether a probe may have to take one that is not due yet."""
+        return (
+            phase is Phase.OPEN and self._read[Stream.READY] and not (self.at_hand or self._early)
+        )
+
+    def _is_due(self, now: float) -> bool:
+        if not self._read[Stream.WAITING]:
+            return True
+        return self.next_due_at is not None and self.next_due_at <= now
+
+    def _ready_want(self, room: int, after: int, before: int | None) -> Want:
+        return Want(lane=self.lane, stream=Stream.READY, limit=room, after=after, before=before)
+
+    def _waiting_want(self, stream: Stream, limit: int) -> Want:
+        early = stream is Stream.EARLY
+        return Want(
+            lane=self.lane,
+            stream=stream,
+            limit=limit,
+            due_after=self._early_after if early else self._due_after,
+            after=self._early_after_seq if early else self._due_after_seq,
+        )
+
+    def take(
+        self, want: Want, rows: Sequence[Due], *, cut: bool, next_due_at: float | None
+    ) -> None:
+        """Rows that a want brought; without `cut` fewer than it asked for are all there are."""
+        all_read = not rows or (len(rows) < want.limit and not cut)
+        self._grow(sum(len(row.payload or b"") for row in rows))
+        match want.stream:
+            case Stream.RESEND:
+                self._read[Stream.RESEND] = all_read
+                self._resends.extend(row for row in rows if row.resend not in self._resending)
+            case Stream.READY:
+                self._take_ready(want, rows, all_read=all_read)
+            case Stream.WAITING:
+                self._read[Stream.WAITING] = all_read
+                self.next_due_at = next_due_at if all_read else 0.0
+                if rows:
+                    self._due_after, self._due_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
+                self._due.extend(row for row in rows if row.seq not in self.busy)
+            case Stream.EARLY:
+                self._take_early(rows, all_read=all_read)
+
+    def _take_ready(self, want: Want, rows: Sequence[Due], *, all_read: bool) -> None:
+        fresh = self._fresh_from is not None and want.before is None
+        if fresh:
+            self._fresh_read = all_read
+            self._fresh_after = rows[-1].seq if rows else self._fresh_after
+        else:
+            self._read[Stream.READY] = all_read
+            self._after = rows[-1].seq if rows else self._after
+        into = self._fresh if fresh else self._ready
+        into.extend(row for row in rows if row.seq not in self.busy)
+        if all_read and not fresh and self._fresh_from is not None and not self._later:
+            self._backlog_is_read()
+
+    def _backlog_is_read(self) -> None:
+        """Nothing old is left in the store: from here on all is read as one stream."""
+        self._ready.extend(self._fresh)
+        self._fresh.clear()
+        self._after = (
+            max(self._fresh_after, self._fresh_from or 0)
+            if self._fresh_after
+            else ((self._fresh_from or 1) - 1)
+        )
+        self._read[Stream.READY] = self._fresh_read
+        self._fresh_from = None
+
+    def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
+        if self.fifo:  # what waits is the head, and holds up all others until it is due
+            self._read[Stream.EARLY] = True
+            for row in rows:
+                if row.seq not in self.busy:
+                    self.later(row, row.due_at or 0.0)
+            return
+        self._read[Stream.EARLY] = all_read
+        self._left_behind = self._left_behind or bool(rows)
+        self._early.extend(row for row in rows if row.seq not in self.busy)
+        if rows:
+            self._early_after, self._early_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
+
+    # --- Handing out ----------------------------------------------------------------------------
+
+    def next(self, now: float, phase: Phase) -> Due | None:
+        """The delivery whose turn it is, now on its way; None if none is at hand."""
+        if self._resends:
+            asked = self._resends.popleft()
+            self._resending.add(asked.resend)
+            return self._out(asked)
+        row = self._head(now, phase) if self.fifo else self._any(now, phase)
+        if row is None:
+            return None
+        self.busy.add(row.seq)
+        return self._out(row)
+
+    def _out(self, row: Due) -> Due:
+        left = self._size - len(row.payload or b"") if self.at_hand or self._early else 0
+        self._grow(max(0, left) - self._size)
+        return row
+
+    def _grow(self, by: int) -> None:
+        self._size += by
+        self._buffered.bytes += by
+
+    def _head(self, now: float, phase: Phase) -> Due | None:
+        if self._later:
+            if self._later[0][0] > now and phase is not Phase.OPEN:
+                return None
+            return heapq.heappop(self._later)[2]
+        if self._due and (not self._ready or self._due[0].seq < self._ready[0].seq):
+            return self._due.popleft()
+        return self._ready.popleft() if self._ready else None
+
+    def _any(self, now: float, phase: Phase) -> Due | None:
+        while self._later and self._later[0][0] <= now:
+            row = heapq.heappop(self._later)[2]
+            self.busy.discard(row.seq)
+            self._ready.appendleft(row)
+        old = self._due or self._ready
+        if self._fresh and (phase is Phase.CLOSED or self._turn or not old):
+            self._turn = False
+            return self._fresh.popleft()
+        self._turn = True
+        if old:
+            return old.popleft()
+        return self._early.popleft() if self._early and phase is Phase.OPEN else None
+
+    # --- Taking back ----------------------------------------------------------------------------
+
+    def later(self, row: Due, at: float) -> None:
+        """A row that is sent again at an instant, from memory if there is room for it."""
+        if len(self._later) < LATER or self.fifo:
+            self.busy.add(row.seq)
+            heapq.heappush(self._later, (at, row.seq, row))
+        else:
+            self.behind(row.seq)
+
+    def behind(self, seq: int) -> None:
+        """A row that is ready still, and will be found by a rewind."""
+        self.busy.discard(seq)
+        self._left_behind = True
+
+    def done(self, row: Due) -> None:
+        """A row that was settled and needs no more thought."""
+        if row.resend:
+            self._resending.discard(row.resend)
+        else:
+            self.busy.discard(row.seq)
+
+    def due_at(self, at: float) -> None:
+        """A row waits in the store for a time of its own."""
+        if self.next_due_at is None or at < self.next_due_at:
+            self.next_due_at = at
+
+    # --- Looking ahead --------------------------------------------------------------------------
+
+    @property
+    def at_hand(self) -> int:
+        """How many rows can be sent without asking the store."""
+        return len(self._resends) + len(self._due) + len(self._ready) + len(self._fresh)
+
+    def next_in(self, now: float, phase: Phase) -> bool:
+        """Whether one that waits for its moment, or an early one for a probe, can go now."""
+        if self._later and (self._later[0][0] <= now or (self.fifo and phase is Phase.OPEN)):
+            return True
+        return phase is Phase.OPEN and bool(self._early)
+
+    def next_at(self) -> float | None:
+        """When there will be something to send that is not at hand now; None: not known of any."""
+        ahead = [self._later[0][0]] if self._later else []
+        if self.next_due_at is not None:
+            ahead.append(self.next_due_at)
+        return min(ahead, default=None)
+
+    def turn_back(self) -> bool:
+        """Begin again at the start if something was left behind, and all else is read."""
+        if not self._left_behind or self.at_hand or not self._all_read():
+            return False
+        self.rewind()
+        return True
+
+    def drained(self) -> bool:
+        """Whether all was read and handed out and settled."""
+        return self._all_read() and not (
+            self.at_hand or self._later or self.busy or self._resending or self._left_behind
+        )
+
+    def _all_read(self) -> bool:
+        read = self._read[Stream.RESEND] and self._read[Stream.READY] and self._read[Stream.WAITING]
+        return read and (self._fresh_from is None or self._fresh_read)

@@ -1,0 +1,94 @@
+"""What has to be done now and then: tasks, ages, warnings, retention, and what callers left."""
+
+from msgspec import Struct
+
+from tarry.service.dispatch.desk import Desk, Held
+from tarry.service.dispatch.lane import Lane
+from tarry.service.dispatch.shards import Shards
+from tarry.service.model.application import shard_of
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.settings import DAY
+from tarry.service.model.task import Task, Work
+from tarry.service.store.contract import Retention, Store
+
+CHUNK = 500
+"""How many rows are changed in one commit."""
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """How long things are kept, in seconds; None is for ever."""
+
+    payloads: float | None = 90 * DAY
+    messages: float | None = 90 * DAY
+    keys: float | None = DAY / 2
+    notices: float | None = 90 * DAY
+
+    def at(self, now: float) -> Retention:
+        """What may go now."""
+
+        def before(kept: float | None) -> float | None:
+            return None if kept is None else now - kept
+
+        return Retention(
+            payloads_before=before(self.payloads),
+            messages_before=before(self.messages),
+            keys_before=before(self.keys),
+            notices_before=before(self.notices),
+        )
+
+
+async def advance_once(store: Store, desk: Desk, shards: Shards) -> bool:
+    """Do a piece of the oldest task; whether there may be more."""
+    task = await store.task(shards.numbers)
+    held = None if task is None else shards.held.get(shard_of(task.application))
+    if task is None or held is None:
+        return False
+    advanced = await store.advance(task, now=desk.now(), limit=CHUNK, lease=held.lease)
+    _tell(held.lanes.get(task.lane), advanced, desk.now())
+    return True
+
+
+def _tell(lane: Lane | None, task: Task, now: float) -> None:
+    """Let a lane know that its queue has changed."""
+    if lane is None:
+        return
+    lane.streams.rewind()
+    if task.work is not Work.DISCARD:
+        lane.replay(now)
+    lane.pump()
+
+
+async def expire_once(store: Store, desk: Desk, held: Held, lane: Lane) -> None:
+    """End what has become too old in a lane, and see to its endpoint's warnings."""
+    now = desk.now()
+    lane.look_after(now)
+    within = lane.outfit.policy.within
+    if within is None or lane.endpoint.standing is Standing.PARKED:
+        return
+    before = oldest(lane.endpoint, within, now)
+    count = await store.expire(
+        lane.number, accepted_before=before, now=now, limit=CHUNK, lease=held.lease
+    )
+    if count:
+        lane.ended += count
+        desk.failed += count
+        lane.streams.rewind()
+        lane.pump()
+
+
+def oldest(endpoint: Endpoint, within: float, now: float) -> float:
+    """When a delivery was accepted that is just as old as may be; parked time does not count."""
+    accepted_at = now - within
+    for since, until in reversed(endpoint.parked):
+        end = now if until is None else until
+        if end > accepted_at:
+            accepted_at -= end - max(since, 0.0)
+    return accepted_at
+
+
+async def sweep(store: Store, kept: Kept, now: float) -> int:
+    """Remove what need not be kept, in small pieces; how many rows it was."""
+    total = 0
+    while count := await store.sweep(kept.at(now), limit=CHUNK):
+        total += count
+    return total
