@@ -88,6 +88,7 @@ async def test_memory_is_bounded(
     session: Session, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tarry.service.store.sqlite.session.MOST_REMEMBERED", 1)
+    monkeypatch.setattr("tarry.service.store.sqlite.session.MOST_KINDS", 1)
     second = await scene.add_endpoint()
     for _ in range(2):
         for lane in (scene.lane, second.lane):

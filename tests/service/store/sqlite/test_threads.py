@@ -23,7 +23,7 @@ async def test_a_read_does_not_wait_for_a_write(threads: Threads) -> None:
 
     writing = asyncio.create_task(threads.write(work))
     await asyncio.to_thread(begun.wait)
-    for read in (threads.read, threads.browse):
+    for read in (threads.read, threads.browse, threads.survey):
         assert await read(lambda db: db.execute("SELECT count(*) FROM environment").get) == 0
     go_on.set()
     await writing

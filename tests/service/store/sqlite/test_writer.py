@@ -14,7 +14,7 @@ from tarry.errors import Conflict, StoreError, StoreUnavailable
 from tarry.service.store.sqlite.connection import connect
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
-from tarry.service.store.sqlite.writer import Joint
+from tarry.service.store.sqlite.writer import Joint, Writer
 
 pytestmark = pytest.mark.anyio
 
@@ -152,6 +152,10 @@ class Count(Joint):
     def __init__(self, word: str) -> None:
         self.word = word
 
+    @property
+    def weight(self) -> int:
+        return 1
+
     def __call__(self, session: Session) -> object:
         if self.word == "bad":
             raise Conflict("word", self.word)
@@ -178,3 +182,18 @@ async def test_if_one_of_many_alike_is_bad_the_others_are_done_one_by_one(
     assert (first, last) == (1, 1)
     assert isinstance(bad, Conflict)
     assert learned(path) == ["a", "c"]
+
+
+class Heavy(Count):
+    """As much as may go into one commit."""
+
+    @property
+    def weight(self) -> int:
+        return Writer.MOST
+
+
+async def test_a_commit_is_not_made_longer_than_those_behind_it_can_bear(
+    threads: Threads,
+) -> None:
+    works = [Count("a"), Count("b"), Heavy("c"), Heavy("d"), Count("e"), Count("f")]
+    assert await together(threads, works) == [3, 3, 3, 1, 2, 2]

@@ -5,7 +5,8 @@ from pathlib import Path
 import apsw
 
 BUSY_MS = 5_000
-CACHE_KB = 16_384
+WRITER_CACHE_KB = 16_384
+READER_CACHE_KB = 4_096
 CHECKPOINT_PAGES = 4_000
 WAL_KEPT_BYTES = 64 * 1024 * 1024
 STATEMENTS = 200
@@ -20,7 +21,7 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         db.set_busy_timeout(BUSY_MS)
         db.pragma("journal_mode", "WAL")
         db.pragma("synchronous", "FULL")
-        db.pragma("cache_size", -CACHE_KB)
+        db.pragma("cache_size", -WRITER_CACHE_KB)
         db.pragma("temp_store", "MEMORY")
         db.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
         # A log that a long read let grow is cut back once it was copied into the file.
@@ -35,4 +36,5 @@ def connect_to_read(path: Path) -> apsw.Connection:
     """A connection that sees a snapshot while it reads, and can change nothing."""
     db = connect(path)
     db.pragma("query_only", value=True)
+    db.pragma("cache_size", -READER_CACHE_KB)
     return db

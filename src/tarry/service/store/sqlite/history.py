@@ -74,7 +74,7 @@ class SqliteHistory:
 
     async def counts(self, lane: int) -> dict[State, int]:
         """How many deliveries of a lane are in each state."""
-        return await self._threads.browse(
+        return await self._threads.survey(
             lambda db: {State(state): count for state, count in db.execute(SQL["counts"], (lane,))}
         )
 

@@ -46,6 +46,11 @@ class Add(Joint):
     def __init__(self, messages: Sequence[NewMessage]) -> None:
         self.messages = messages
 
+    @property
+    def weight(self) -> int:
+        """So many messages."""
+        return len(self.messages)
+
     def __call__(self, session: Session) -> list[Answer]:
         """Add the messages of one caller."""
         return Adding(session).add(self.messages)

@@ -20,6 +20,7 @@ from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.rows import ENDPOINT
 
 MOST_REMEMBERED = 10_000
+MOST_KINDS = 100
 
 Goal = tuple[int, bool]
 """A lane that a message goes to, and whether it is skipped because the endpoint is disabled."""
@@ -43,7 +44,7 @@ class Audience:
                 for endpoint in self._endpoints
                 if endpoint.wants(*kind)
             )
-            if len(self._known) >= MOST_REMEMBERED:
+            if len(self._known) >= MOST_KINDS:
                 self._known.clear()
             self._known[kind] = goals
         return goals
@@ -115,14 +116,8 @@ class Session:
 
     def held(self, leases: Iterable[Lease]) -> set[int]:
         """The shards of those leases that are still good."""
-        now = self.clock()
-        return {
-            lease.shard
-            for lease in leases
-            if self.db.execute(
-                SQL["settle_held"], (lease.shard, lease.epoch, lease.worker, now)
-            ).fetchone()
-        }
+        good = set(self.db.execute(SQL["settle_held"], (self.clock(),)))
+        return {lease.shard for lease in leases if (lease.shard, lease.epoch, lease.worker) in good}
 
     def wake(self, lanes: Iterable[int]) -> None:
         """Have the owners of lanes look at them."""

@@ -1,6 +1,7 @@
-"""The threads of a store on a file: one writes, one reads for the dispatcher, one for all others.
+"""The threads of a store on a file: one writes; one reads for the dispatcher, one for all others.
 
-A long look at the catalogue holds up no delivery, and neither waits for a commit.
+A look at the catalogue holds up no delivery, and neither waits for a commit. What looks through
+much has a thread of its own again.
 """
 
 from collections.abc import Callable
@@ -29,6 +30,7 @@ class Threads:
         self._writer = Writer(path, lambda: Session(path, clock), self.nudges)
         self._reader = Reader(path, "tarry-reader")
         self._browser = Reader(path, "tarry-browser")
+        self._surveyor = Reader(path, "tarry-surveyor")
 
     async def write(self, work: Callable[[Session], Answer]) -> Answer:
         """Do something in a transaction that is on disk when this returns."""
@@ -42,6 +44,10 @@ class Threads:
         """Read from a snapshot, for people and programs that look around."""
         return await self._browser.do(work)
 
+    async def survey(self, work: Callable[[apsw.Connection], Answer]) -> Answer:
+        """Read from a snapshot what takes as long as there is much: nobody else waits for it."""
+        return await self._surveyor.do(work)
+
     def listen(self, nudge: Callable[[], None]) -> None:
         """Call `nudge` when a lane was woken, here or by another process."""
         self.nudges.add(nudge)
@@ -49,6 +55,7 @@ class Threads:
 
     async def close(self) -> None:
         """End the threads, the one that writes last, and give the dispatcher's role back."""
+        await self._surveyor.close()
         await self._browser.close()
         await self._reader.close()
         await self._writer.close()

@@ -64,7 +64,7 @@ class SqliteUpkeep:
     async def _over(self, query: str, before: float | None, limit: int) -> list[int]:
         if before is None:
             return []
-        return await self._threads.browse(
+        return await self._threads.survey(
             lambda db: [number for (number,) in db.execute(SQL[query], (before, limit))]
         )
 

@@ -23,6 +23,11 @@ Work = Job[Session]
 class Joint:
     """Work for one caller that can be done in one go with the same work for others."""
 
+    @property
+    def weight(self) -> int:
+        """How many rows it is about: nobody shall wait for too many of others."""
+        raise NotImplementedError
+
     def __call__(self, session: Session) -> object:
         """Do it alone."""
         raise NotImplementedError
@@ -57,6 +62,10 @@ class Writer(Line[Session]):
         else:
             if session.woke:
                 self._on_wake()
+
+    def weight(self, job: Work) -> int:
+        """A commit of many rows makes all wait who come after it."""
+        return job.work.weight if isinstance(job.work, Joint) else 1
 
     def leave(self) -> None:
         """Close the connection: the last one to go copies the log into the file."""

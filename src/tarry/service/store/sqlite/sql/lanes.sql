@@ -25,10 +25,8 @@ INSERT INTO worker (id, until) VALUES (:worker, :until)
     ON CONFLICT (id) DO UPDATE SET until = excluded.until;
 
 -- name: settle_held
--- Whether a lease is still good.
-SELECT 1
-  FROM shard
- WHERE number = :shard AND epoch = :epoch AND worker = :worker AND until > :now;
+-- The leases that are good now.
+SELECT number, epoch, worker FROM shard WHERE until > :now;
 
 -- name: renew
 -- Own a shard for longer.
