@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 BURST = 32
 """How many go at once before it is another lane's turn."""
+TRUST = 8
+"""How many may be in the air at first; each that is taken makes it one more, up to the limit."""
 TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
 """The endings that an endpoint's owner is told of one by one."""
 
@@ -55,6 +57,7 @@ class Lane:
         self.number, self.tenant = row.lane, row.application.id
         self.added, self.ended = row.added, row.ended
         self.in_flight = self.unsettled = 0
+        self.trust = TRUST
         self.record = Record(row, desk.parking, desk.notice, now)
         moved = self.record.moved(outfit.origin)
         pace = Pace() if moved else pace_text.read(row.known.pace, now=now)
@@ -147,10 +150,12 @@ class Lane:
 
     def free_at(self, now: float) -> float:
         """When the lane may send next, whatever waits; infinity: when an answer has come."""
-        if self.in_flight >= self.most:
+        gate = self.gate_now
+        most = min(self.most, self.trust) if gate.phase is Phase.CLOSED else self.most
+        if self.in_flight >= most:
             return math.inf
         free_at = max(
-            self.gate_now.free_at(now, self.most),
+            gate.free_at(now, most),
             self.rate.free_at(now),
             self.tenant_rate.free_at(now),
             self.hold_until,
@@ -287,11 +292,13 @@ class Lane:
             self._change(self.record.taken(self.gate.pace, now))
         if passed:
             self.doubts.taken()
+            self.trust = min(self.trust + 1, self.most)
         elif verdict is Verdict.GONE:
             gate.lost()
             self._stand(Standing.DISABLED, "the receiver said so", now)
             return
         else:
+            self.trust = max(TRUST, self.trust // 2)
             self.record.failed(now)
             self.look_after(now)
         failures = self._speaks(judgement, gate)

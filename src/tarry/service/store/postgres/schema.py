@@ -1,7 +1,11 @@
 """The schema `tarry` of a database: how far it has come, and the steps forward."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from tarry.errors import SchemaMismatch
 from tarry.service.store.migrate import Status, status, steps
+from tarry.service.store.postgres import address
 from tarry.service.store.postgres.database import Connection, Database
 from tarry.service.store.postgres.queries import SQL
 
@@ -33,6 +37,16 @@ class PostgresMigrator:
             return before
 
         return await self._database.run(climb)
+
+
+@asynccontextmanager
+async def open_migrator(url: str) -> AsyncIterator[PostgresMigrator]:
+    """What brings the schema of the database at a URL up to date."""
+    database = Database(address.read(url), size=1)
+    try:
+        yield PostgresMigrator(database)
+    finally:
+        await database.close()
 
 
 async def look(connection: Connection) -> Status:

@@ -1,0 +1,160 @@
+"""Put the service together: the only place that names a concrete store and a concrete sender."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from msgspec import Struct
+
+from tarry.core.policy import Policy
+from tarry.errors import SettingsError
+from tarry.service.dispatch.dispatcher import Dispatcher
+from tarry.service.dispatch.upkeep import Kept
+from tarry.service.model.settings import DELIVERY, Limits, Parking
+from tarry.service.store.contract import Store
+from tarry.service.store.migrate import Migrator
+from tarry.service.wire.client import Client
+from tarry.service.wire.egress import PORTS, Egress
+from tarry.service.wire.exchange import Sender
+from tarry.service.wire.resolve import Resolver
+from tarry.service.wire.seal import Seals, key_file
+
+WANTED_URL = "sqlite:///FILE, postgresql://USER@HOST/NAME or memory:"
+KEYS = "TARRY_SEALING_KEYS"
+"""The variable with the sealing keys, for who keeps them outside the machine's files."""
+
+
+class Settings(Struct, frozen=True, kw_only=True):
+    """What a service is made from; the defaults suit one machine.
+
+    `allow_network` are private networks that may be called. `sealing_keys` is a list of keys as
+    `Seals.of` reads it; without it a key file next to an SQLite database is made and used.
+    """
+
+    db: str
+    sealing_keys: str | None = None
+    allow_network: tuple[str, ...] = ()
+    ports: str = PORTS
+    policy: Policy = DELIVERY
+    limits: Limits = Limits()
+    parking: Parking = Parking()
+    kept: Kept = Kept()
+
+
+async def open_store(url: str, *, migrate: bool) -> Store:
+    """Open the database at a URL, and bring its schema up to date if asked to.
+
+    SettingsError, StoreError and SchemaMismatch each say in one line what is wrong.
+    """
+    match urlsplit(url).scheme:
+        case "sqlite":
+            from tarry.service.store.sqlite.store import (  # noqa: PLC0415  only what is used
+                open_sqlite,
+            )
+
+            return await open_sqlite(sqlite_path(url), migrate=migrate)
+        case "postgresql" | "postgres":
+            from tarry.service.store.postgres.store import (  # noqa: PLC0415  it needs an extra
+                PostgresStore,
+            )
+
+            return await PostgresStore.open(url, migrate=migrate)
+        case "memory":
+            from tarry.service.store.memory.store import (  # noqa: PLC0415  only what is used
+                MemoryStore,
+            )
+
+            return MemoryStore()
+        case _:
+            raise SettingsError("db", without_password(url), WANTED_URL)
+
+
+def sqlite_path(url: str) -> Path:
+    """The file of an SQLite URL: three slashes before a relative path, four before another."""
+    parts = urlsplit(url)
+    if parts.netloc or len(parts.path) <= 1 or parts.query or parts.fragment:
+        raise SettingsError("db", url, "sqlite:///FILE, or sqlite:////FOLDER/FILE from the root")
+    return Path(unquote(parts.path[1:]))
+
+
+def without_password(url: str) -> str:
+    """A URL that may be shown."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":***@", 1)
+
+
+@asynccontextmanager
+async def migrator(url: str) -> AsyncIterator[Migrator]:
+    """What brings the schema of the database at a URL up to date."""
+    match urlsplit(url).scheme:
+        case "sqlite":
+            from tarry.service.store.sqlite.schema import (  # noqa: PLC0415  only what is used
+                SqliteMigrator,
+            )
+
+            yield SqliteMigrator(sqlite_path(url))
+        case "postgresql" | "postgres":
+            from tarry.service.store.postgres.schema import (  # noqa: PLC0415  it needs an extra
+                open_migrator,
+            )
+
+            async with open_migrator(url) as opened:
+                yield opened
+        case _:
+            raise SettingsError("db", without_password(url), WANTED_URL)
+
+
+def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -> Seals:
+    """The sealing keys: those given, those of the environment, or the file beside the database."""
+    text = settings.sealing_keys or environment.get(KEYS)
+    if text is not None:
+        return Seals.of(text)
+    if urlsplit(settings.db).scheme != "sqlite":
+        wanted = f"keys as `tarry key new` prints them, in {KEYS}: every process needs the same"
+        raise SettingsError("sealing keys", "nothing", wanted)
+    database = sqlite_path(settings.db)
+    return Seals.of(key_file(database.with_name(f"{database.name}.keys")))
+
+
+def egress_for(settings: Settings) -> Egress:
+    """What may be called."""
+    return Egress.of(settings.allow_network, ports=settings.ports)
+
+
+class _Wire:
+    """The sender with the resolver it needs, closed together."""
+
+    def __init__(self, egress: Egress) -> None:
+        self._resolver = Resolver(egress)
+        self._client = Client(self._resolver, egress.permits)
+        self.send = self._client.send
+
+    async def close(self) -> None:
+        """Close both."""
+        await self._client.close()
+        self._resolver.close()
+
+
+def make_sender(egress: Egress) -> Sender:
+    """What makes the requests; on the running event loop."""
+    return _Wire(egress)
+
+
+def make_dispatcher(
+    settings: Settings, store: Store, sender: Sender, *, seals: Seals, egress: Egress
+) -> Dispatcher:
+    """A dispatcher for a store."""
+    return Dispatcher(
+        store,
+        sender,
+        seals=seals,
+        egress=egress,
+        policy=settings.policy,
+        limits=settings.limits,
+        parking=settings.parking,
+        kept=settings.kept,
+    )
