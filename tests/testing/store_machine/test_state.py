@@ -1,48 +1,128 @@
-"""The machine finds what is wrong with a store, and nothing wrong with a good one."""
+"""The machine finds nothing wrong with a good store, and what is wrong with a bad one."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+from msgspec.structs import replace
 
 from tarry.service.model.attempt import Resent, Settlement
-from tarry.service.model.lane import Change, Lease
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Fetched, Lease, Want
 from tarry.service.model.message import NewMessage
-from tarry.service.store.contract import Store
 from tarry.service.store.memory import MemoryStore
+from tarry.service.store.memory.outbox import Result
 from tarry.testing.store_machine import Opened, StoreMachine
 
-QUICK = settings(
-    max_examples=25,
-    stateful_step_count=25,
-    deadline=None,
+LOOK = settings(
+    max_examples=200,
+    stateful_step_count=50,
+    phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
+    database=None,
+    derandomize=True,
+    report_multiple_bugs=False,
 )
 
 
-def test_a_store_that_is_like_the_model_passes() -> None:
-    run_state_machine_as_test(lambda: _Machine(MemoryStore), settings=QUICK)
+class NoFence(MemoryStore):
+    """Settles whatever the number of tries."""
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Iterable[Lease],
+    ) -> list[bool]:
+        known = [
+            replace(one, tries=self._data.lanes[one.lane].deliveries[one.seq].tries)
+            if isinstance(one, Settlement) and one.seq in self._data.lanes[one.lane].deliveries
+            else one
+            for one in settlements
+        ]
+        return await super().settle(known, changes, leases)
 
 
-class _Machine(StoreMachine):
-    def __init__(self, make):
-        self._make = make
-        super().__init__()
+class AnyLease(MemoryStore):
+    """Believes every lease it is shown."""
 
-    def open(self) -> Opened:
-        self._time = 0.0
-        self._runner = asyncio.Runner()
-        store = self._make(lambda: self._time)
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Iterable[Lease],
+    ) -> list[bool]:
+        shown = [lease.shard for lease in leases]
+        current = [
+            Lease(number, shard.epoch, shard.worker)
+            for number, shard in enumerate(self._data.shards)
+            if number in shown
+        ]
+        return await super().settle(settlements, changes, current)
 
-        async def later(seconds: float) -> None:
-            self._time += seconds
 
-        return Opened(store, self._runner.run, later)
+class Sleepy(MemoryStore):
+    """Lets a lane rest to which more came than its owner knows."""
 
-    def teardown(self) -> None:
-        try:
-            super().teardown()
-        finally:
-            self._runner.close()
+    async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        return await super().rest(dict.fromkeys(lanes, 1_000_000), leases)
+
+
+class Forgetful(MemoryStore):
+    """Knows no idempotency keys."""
+
+    async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
+        return await super().add([NewMessage(new.message) for new in messages])
+
+
+class Reviving(MemoryStore):
+    """Brings deleted endpoints back."""
+
+    async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
+        put = await super().put_endpoint(endpoint)
+        lane = self._data.lanes[put.lane]
+        if put.standing is Standing.DELETED:
+            lane.endpoint = replace(put, standing=Standing.DISABLED)
+        return put
+
+
+class Impatient(MemoryStore):
+    """Gives what is due a little too early."""
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        return await super().fetch(wants, now=now + 0.5, most_bytes=most_bytes)
+
+
+Make = Callable[[Callable[[], float]], MemoryStore]
+
+
+def machine(make: Make) -> type[StoreMachine]:
+    class Machine(StoreMachine):
+        def open(self) -> Opened:
+            self.time = 0.0
+            self.runner = asyncio.Runner()
+            return Opened(make(lambda: self.time), self.runner.run, self.later)
+
+        async def later(self, seconds: float) -> None:
+            self.time += seconds
+
+        def teardown(self) -> None:
+            try:
+                super().teardown()
+            finally:
+                self.runner.close()
+
+    return Machine
+
+
+def test_nothing_is_wrong_with_the_model_itself() -> None:
+    run_state_machine_as_test(machine(MemoryStore), settings=settings(LOOK, max_examples=20))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", [NoFence, AnyLease, Sleepy, Forgetful, Reviving, Impatient])
+def test_what_is_wrong_with_a_store_is_found(wrong: type[MemoryStore]) -> None:
+    with pytest.raises(AssertionError, match="the model says"):
+        run_state_machine_as_test(machine(wrong), settings=LOOK)

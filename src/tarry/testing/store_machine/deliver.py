@@ -3,44 +3,49 @@
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
 
 from tarry.service.model.application import SHARDS, shard_of
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import Reason
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due, Known, Lease, Notice, Stream, Want
-from tarry.service.model.task import Task
+from tarry.service.model.task import Task, Work
 from tarry.testing.samples import an_attempt, delivered, failed, postponed, put_back
-from tarry.testing.store_machine.people import offsets, picks
+from tarry.testing.store_machine.people import PeopleSteps, offsets, picks
 from tarry.testing.store_machine.sides import Lane, Side
-from tarry.testing.store_machine.state import LOTS, WORKERS, Machine
+from tarry.testing.store_machine.state import LOTS, WORKERS
+from tarry.testing.store_machine.step import step
 
 LENGTH = 10_000.0
 """Seconds that a lease is held for: long, since a real store's time goes on by itself too."""
 PLENTY = 1_000_000_000
 
-workers = st.sampled_from(WORKERS)
-few = st.lists(picks, min_size=1, max_size=3)
-endings = st.sampled_from(["delivered", "failed", "postponed", "put back", "unsent"])
+workers = st.sampled_from([WORKERS[0], *WORKERS])
+few = st.lists(picks, min_size=1, max_size=5)
+streams = st.sampled_from([Stream.READY, *Stream])
+limits = st.integers(1, 5)
+Ending = tuple[str, float]
+endings = st.tuples(
+    st.sampled_from(["delivered", "failed", "postponed", "put back", "unsent"]), offsets
+)
 
 
-class DeliverSteps(Machine):
+class DeliverSteps(PeopleSteps):
     """What owners of shards do, and what they try once they are not."""
 
-    @rule(worker=workers)
+    @step(worker=workers)
     def lease(self, worker: str) -> None:
         """Everything that is free."""
         leases = self.ask(lambda side: _leased(side, worker))
         self.leases[worker].update({lease.shard: lease for lease in leases or ()})
 
-    @rule(worker=workers, length=st.sampled_from([LENGTH, LENGTH / 2]))
+    @step(worker=workers, length=st.sampled_from([LENGTH, LENGTH / 2]))
     def renew(self, worker: str, length: float) -> None:
         """All that it believes to own."""
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _renewed(side, worker, leases, length))
 
-    @rule(worker=workers, all_of_it=st.booleans())
+    @step(worker=workers, all_of_it=st.booleans())
     def release(self, worker: str, *, all_of_it: bool) -> None:
         """The shards of the applications, or only the first one's; it goes on as if it had not."""
         shards = [application.shard for application in self.applications]
@@ -49,28 +54,32 @@ class DeliverSteps(Machine):
         given = leases if all_of_it else leases[:1]
         self.ask(lambda side: side.store.release(given))
 
-    @rule(seconds=st.sampled_from([LENGTH * 0.4, LENGTH * 0.7, LENGTH * 1.2]))
-    def let_lease_time_pass(self, seconds: float) -> None:
-        """Some leases run out, or all."""
+    @step(seconds=st.sampled_from([LENGTH * 0.4, LENGTH * 0.7, LENGTH * 1.2]), heir=workers)
+    def let_lease_time_pass(self, seconds: float, heir: str) -> None:
+        """Some leases run out, or all, and one of the workers takes them."""
         self.lease_time += seconds
         self.opened.run(self.opened.later(seconds))
+        self.lease(heir)
 
-    @rule(worker=workers)
+    @step(worker=workers)
     def look_at_what_woke(self, worker: str) -> None:
         """The lanes that were woken, for one of the workers."""
         shards = list(self.leases[worker])
         self.ask(lambda side: _lanes(side, shards))
 
-    @rule(which=few, stream=st.sampled_from(Stream), limit=st.integers(1, 5), at=offsets)
+    @step(which=few, stream=streams, limit=limits, at=offsets)
     def fetch(self, which: list[int], stream: Stream, limit: int, at: float) -> None:
         """What some lanes could send; it may be settled much later."""
-        wants = [
-            Want(lane=endpoint.lane, stream=stream, limit=limit)
-            for endpoint in self.some(self.endpoints, which)
-        ]
-        self._fetch(wants, at)
+        self._fetch(self._wants(which, stream, limit), at)
 
-    @rule(which=picks, after=st.integers(0, 5), span=st.none() | st.integers(0, 5), since=offsets)
+    @step(often=6, worker=workers, which=few, stream=streams, limit=limits, ending=endings)
+    def send(
+        self, worker: str, which: list[int], stream: Stream, limit: int, ending: Ending
+    ) -> None:
+        """Fetch and settle at once, as it is meant to be."""
+        self._send(worker, self._wants(which, stream, limit), ending)
+
+    @step(which=picks, after=st.integers(0, 5), span=st.none() | st.integers(0, 5), since=offsets)
     def fetch_behind(self, which: int, after: int, span: int | None, since: float) -> None:
         """All streams of one lane, from somewhere in the middle."""
         before = None if span is None else after + span
@@ -88,21 +97,19 @@ class DeliverSteps(Machine):
         ]
         self._fetch(wants, 0.0)
 
-    @rule(
+    @step(
+        often=3,
         worker=workers,
         which=few,
         ending=endings,
-        wait=offsets,
         tries=st.sampled_from([0, 0, 0, 1, -1]),
     )
-    def settle(self, worker: str, which: list[int], ending: str, wait: float, tries: int) -> None:
+    def settle_later(self, worker: str, which: list[int], ending: Ending, tries: int) -> None:
         """Some of what was fetched, now or long ago; sometimes with a wrong number of tries."""
         due = {(one.lane, one.seq, one.resend): one for one in self.some(self.due, which)}
-        settlements = [self._settlement(one, ending, wait, tries) for one in due.values()]
-        leases = list(self.leases[worker].values())
-        self.ask(lambda side: side.store.settle(side.there(settlements), [], leases))
+        self._settle(worker, [self._settlement(one, ending, tries) for one in due.values()])
 
-    @rule(worker=workers, which=few, standing=st.none() | st.sampled_from(Standing), failures=picks)
+    @step(worker=workers, which=few, standing=st.none() | st.sampled_from(Standing), failures=picks)
     def change_lanes(
         self, worker: str, which: list[int], standing: Standing | None, failures: int
     ) -> None:
@@ -123,14 +130,16 @@ class DeliverSteps(Machine):
         leases = list(self.leases[worker].values())
         self.ask(lambda side: side.store.settle([], side.there(changes), leases))
 
-    @rule(worker=workers, which=few, short=st.booleans())
-    def rest(self, worker: str, which: list[int], *, short: bool) -> None:
+    @step(often=2, worker=workers, which=few, emptied=st.booleans(), short=st.booleans())
+    def rest(self, worker: str, which: list[int], *, emptied: bool, short: bool) -> None:
         """Lanes go to sleep if they may, by what the owner knows or by a little less."""
+        for stream in Stream if emptied else ():
+            self._send(worker, self._wants(which, stream, LOTS), ("delivered", 0.0))
         endpoints = self.some(self.endpoints, which)
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _rested(side, endpoints, leases, short=short))
 
-    @rule(worker=workers, which=picks, age=offsets, limit=st.integers(1, 3))
+    @step(worker=workers, which=picks, age=offsets, limit=st.integers(1, 3))
     def expire(self, worker: str, which: int, age: float, limit: int) -> None:
         """End what is too old."""
         endpoint = self.one(self.endpoints, which)
@@ -146,7 +155,13 @@ class DeliverSteps(Machine):
                 )
             )
 
-    @rule(worker=workers, limit=st.integers(1, 4), forget=st.booleans())
+    @step(often=2, worker=workers, which=picks, work=st.sampled_from(Work), limit=st.integers(1, 4))
+    def do_all_of_a_new_task(self, worker: str, which: int, work: Work, limit: int) -> None:
+        """From its beginning to its end, if the worker may."""
+        self.add_a_task(which, work, since=LENGTH, until=None)
+        self.do_a_task(worker, limit, forget=False)
+
+    @step(worker=workers, limit=st.integers(1, 4), forget=st.booleans())
     def do_a_task(self, worker: str, limit: int, *, forget: bool) -> None:
         """The oldest task of the worker's shards, to its end, perhaps always as it first was."""
         shards = list(self.leases[worker])
@@ -157,12 +172,26 @@ class DeliverSteps(Machine):
                 lambda side: self._finished(side, task, limit=limit, lease=lease, forget=forget)
             )
 
-    def _fetch(self, wants: Sequence[Want], at: float) -> None:
+    def _wants(self, which: list[int], stream: Stream, limit: int) -> list[Want]:
+        endpoints = self.some(self.endpoints, which)
+        return [Want(lane=one.lane, stream=stream, limit=limit) for one in endpoints]
+
+    def _fetch(self, wants: Sequence[Want], at: float) -> list[Due]:
         now = self.now + at
         fetched = self.ask(
             lambda side: side.store.fetch(side.there(wants), now=now, most_bytes=PLENTY)
         )
-        self.due += fetched.due if fetched else []
+        due = fetched.due if fetched else []
+        self.due += due
+        return due
+
+    def _send(self, worker: str, wants: Sequence[Want], ending: Ending) -> None:
+        due = self._fetch(wants, 5.0)
+        self._settle(worker, [self._settlement(one, ending, 0) for one in due])
+
+    def _settle(self, worker: str, settlements: Sequence[Settlement | Resent]) -> None:
+        leases = list(self.leases[worker].values())
+        self.ask(lambda side: side.store.settle(side.there(settlements), [], leases))
 
     async def _finished(
         self, side: Side, task: Task, *, limit: int, lease: Lease, forget: bool
@@ -177,12 +206,13 @@ class DeliverSteps(Machine):
             last = after
         raise AssertionError(f"it does not come to an end: {last}")
 
-    def _settlement(self, due: Due, ending: str, wait: float, tries: int) -> Settlement | Resent:
+    def _settlement(self, due: Due, ending: Ending, tries: int) -> Settlement | Resent:
         attempt = an_attempt(due, id=self.id("atmpt_"), at=self.now)
         if due.resend:
             return Resent(due.lane, due.resend, attempt)
         number = due.tries + tries
-        match ending:
+        how, wait = ending
+        match how:
             case "delivered":
                 return delivered(due, tries=number, attempt=attempt, ended_at=self.now)
             case "failed":

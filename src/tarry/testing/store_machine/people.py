@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
-from hypothesis.stateful import initialize, precondition, rule
 from msgspec.structs import replace
 
 from tarry.service.model.application import Application
@@ -14,13 +13,19 @@ from tarry.service.store.contract import Retention
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.store_machine.sides import Side
 from tarry.testing.store_machine.state import LOTS, Machine
+from tarry.testing.store_machine.step import step
 
-picks = st.integers(0, 30)
+MOST = 4
+"""Applications, and endpoints: with few of them more happens to each."""
+
+picks = st.integers(0, 15)
 offsets = st.sampled_from([0.0, 0.5, 1.0, 5.0, 20.0])
 event_types = st.sampled_from(["a", "b"])
 channels = st.sampled_from([(), ("eu",), ("us",), ("eu", "us")])
-names = st.none() | st.sampled_from(["one", "two"])
-standings = st.sampled_from([one for one in Standing if one is not Standing.PARKED])
+names = st.sampled_from([None, "one", None, None, "two"])
+standings = st.sampled_from(
+    [Standing.ENABLED, Standing.PAUSED, Standing.DISABLED, Standing.ENABLED, Standing.DELETED]
+)
 
 Draft = tuple[int, str, tuple[str, ...], str | None, str | None, bytes, float | None]
 drafts = st.tuples(
@@ -32,32 +37,22 @@ drafts = st.tuples(
     st.sampled_from([b"", b"\x00\xff"]),
     st.none() | offsets,
 )
-
-
-def has_messages(machine: Machine) -> bool:
-    """Whether there is something to do it to."""
-    return bool(machine.messages)
+batches = st.lists(drafts, min_size=2, max_size=6)
 
 
 class PeopleSteps(Machine):
     """What anybody but a dispatcher does."""
 
-    @initialize()
-    def begin(self) -> None:
-        """Two applications, the first with an endpoint."""
-        self.ask(lambda side: side.store.put_environment(ENVIRONMENT))
-        self.put_an_application(uid=None)
-        self.put_an_application(uid="one")
-        self.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=False)
-
-    @rule(seconds=offsets)
+    @step(seconds=offsets)
     def let_time_pass(self, seconds: float) -> None:
         """The time of messages and deliveries, not of leases."""
         self.now += seconds
 
-    @rule(uid=names)
+    @step(uid=names)
     def put_an_application(self, uid: str | None) -> None:
-        """A new application, if its uid is free."""
+        """A new application, if its uid is free and there are not many."""
+        if len(self.applications) == MOST:
+            return
         application = Application(
             id=self.id("app_"),
             environment=ENVIRONMENT,
@@ -71,7 +66,7 @@ class PeopleSteps(Machine):
         if found is not None:
             self.applications.append(found)
 
-    @rule(which=picks, uid=names, rate=st.none() | st.just(2.5))
+    @step(which=picks, uid=names, rate=st.none() | st.just(2.5))
     def change_an_application(self, which: int, uid: str | None, rate: float | None) -> None:
         """Another uid, if it is free, and another rate."""
         known = self.one(self.applications, which)
@@ -82,14 +77,14 @@ class PeopleSteps(Machine):
         self.ask(lambda side: side.store.put_application(changed))
         self.ask(lambda side: side.store.application(ENVIRONMENT, uid or changed.id))
 
-    @rule(which=picks, sure=st.sampled_from([False, False, False, True]))
+    @step(which=picks, sure=st.sampled_from([*[False] * 9, True]))
     def delete_an_application(self, which: int, *, sure: bool) -> None:
         """Now and then one goes, with its endpoints."""
         if sure:
             application = self.one(self.applications, which)
             self.ask(lambda side: side.store.delete_application(application.id, now=self.now))
 
-    @rule(
+    @step(
         of=picks,
         uid=names,
         wants=st.none() | st.just(("a",)),
@@ -105,7 +100,9 @@ class PeopleSteps(Machine):
         *,
         sealed: bool,
     ) -> None:
-        """A new endpoint, if its application is there and its uid is free."""
+        """A new endpoint, if its application is there, its uid is free and there are not many."""
+        if len(self.endpoints) == MOST:
+            return
         application = self.one(self.applications, of)
         endpoint = Endpoint(
             id=self.id("ep_"),
@@ -122,7 +119,7 @@ class PeopleSteps(Machine):
         if put is not None:
             self.endpoints.append(put)
 
-    @rule(which=picks, uid=names, standing=standings, unpark=st.booleans())
+    @step(which=picks, uid=names, standing=standings, unpark=st.booleans())
     def change_an_endpoint(
         self, which: int, uid: str | None, standing: Standing, *, unpark: bool
     ) -> None:
@@ -138,7 +135,7 @@ class PeopleSteps(Machine):
         changed = replace(found, uid=uid, standing=standing, parked=parked, updated_at=self.now)
         self.ask(lambda side: side.store.put_endpoint(side.there(changed)))
 
-    @rule(new=st.lists(drafts, min_size=1, max_size=4))
+    @step(often=4, new=batches)
     def add_messages(self, new: Sequence[Draft]) -> None:
         """Some messages in one call, with keys and event ids that may be known."""
         messages = [self._new(draft) for draft in new]
@@ -147,31 +144,28 @@ class PeopleSteps(Machine):
             if isinstance(answer, Accepted) and not answer.repeated:
                 self.messages.append(answer.message.id)
 
-    @precondition(has_messages)
-    @rule(of=picks, which=picks)
+    @step(of=picks, which=picks)
     def expunge_a_message(self, of: int, which: int) -> None:
         """Its payload is forgotten, if it is the application's."""
-        application, message = self.one(self.applications, of).id, self.one(self.messages, which)
+        application, message = self._message(of, which)
         self.ask(lambda side: side.store.expunge(application, message))
         self.ask(lambda side: side.store.message(application, message))
 
-    @precondition(has_messages)
-    @rule(of=picks, which=picks)
+    @step(of=picks, which=picks)
     def cancel_a_message(self, of: int, which: int) -> None:
         """Its live deliveries end, if it is the application's."""
-        application, message = self.one(self.applications, of).id, self.one(self.messages, which)
+        application, message = self._message(of, which)
         self.ask(lambda side: side.store.cancel(application, message, now=self.now))
 
-    @precondition(has_messages)
-    @rule(which=picks, where=picks)
+    @step(which=picks, where=picks)
     def resend_a_message(self, which: int, where: int) -> None:
         """Ask for one more attempt, if the message is of the endpoint's application."""
         endpoint = self.one(self.endpoints, where)
-        message = self.one(self.messages, which)
+        _, message = self._message(0, which)
         resend = self.id("resend_")
         self.ask(lambda side: side.store.resend(side.there(endpoint), message, resend=resend))
 
-    @rule(which=picks, work=st.sampled_from(Work), since=offsets, until=st.none() | offsets)
+    @step(which=picks, work=st.sampled_from(Work), since=offsets, until=st.none() | offsets)
     def add_a_task(self, which: int, work: Work, since: float, until: float | None) -> None:
         """Long work on the lane of an endpoint."""
         endpoint = self.one(self.endpoints, which)
@@ -189,7 +183,7 @@ class PeopleSteps(Machine):
         self.ask(lambda side: side.store.add_task(side.there(task)))
         self.tasks.append(task)
 
-    @rule(
+    @step(
         payloads=st.none() | offsets,
         messages=st.none() | offsets,
         keys=st.none() | offsets,
@@ -206,6 +200,11 @@ class PeopleSteps(Machine):
         ages = (payloads, messages, keys, notices)
         before = [None if age is None else self.now - age for age in ages]
         self.ask(lambda side: _swept(side, Retention(*before)))
+
+    def _message(self, of: int, which: int) -> tuple[str, str]:
+        """An application, and a message that may be its own."""
+        message = self.one(self.messages, which) if self.messages else "msg_none"
+        return self.one(self.applications, of).id, message
 
     def _new(self, draft: Draft) -> NewMessage:
         of, event_type, to, key, event_id, fingerprint, delay = draft

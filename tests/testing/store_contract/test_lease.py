@@ -1,0 +1,19 @@
+"""The topic `lease` notices stores that break its rules."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tarry.service.store.memory.data import Data
+from tarry.testing.store_contract.lease import LeaseContract
+
+Try = Callable[..., None]
+
+
+def test_a_store_whose_leases_never_end_is_noticed(
+    try_on: Try, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try_on(LeaseContract, "test_a_lease_that_ran_out_cannot_be_renewed")
+    monkeypatch.setattr(Data, "holds", lambda *_: True)
+    with pytest.raises(AssertionError):
+        try_on(LeaseContract, "test_a_lease_that_ran_out_cannot_be_renewed")

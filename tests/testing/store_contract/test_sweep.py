@@ -1,0 +1,19 @@
+"""The topic `sweep` notices stores that break its rules."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tarry.service.store.memory.data import Data
+from tarry.testing.store_contract.sweep import MESSAGES, SweepContract
+
+Try = Callable[..., None]
+
+
+def test_a_store_that_sweeps_what_waits_is_noticed(
+    try_on: Try, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try_on(SweepContract, "test_what_is_still_to_be_sent_stays", retention=MESSAGES)
+    monkeypatch.setattr(Data, "over", lambda *_: True)
+    with pytest.raises(AssertionError):
+        try_on(SweepContract, "test_what_is_still_to_be_sent_stays", retention=MESSAGES)
