@@ -79,8 +79,7 @@ CREATE TABLE message (
 
 CREATE INDEX message_application ON message (application, id);
 CREATE UNIQUE INDEX message_event ON message (application, event_id) WHERE event_id IS NOT NULL;
-CREATE INDEX message_accepted ON message (accepted_at);
-CREATE INDEX message_payload ON message (accepted_at) WHERE payload IS NOT NULL;
+CREATE INDEX message_kept ON message (accepted_at, (payload IS NULL));
 
 CREATE TABLE key (
     environment TEXT NOT NULL,
@@ -111,14 +110,14 @@ CREATE TABLE delivery (
 
 CREATE INDEX delivery_message ON delivery (message);
 -- One for each question that is asked of a lane, each with only the rows it is about: however
--- much has ended, or waits for something else, is not looked at.
+-- much has ended, or waits for something else, is not looked at. What is delivered at once has been
+-- in the first and the last one only.
 CREATE INDEX delivery_ready ON delivery (lane, seq) WHERE state = 'ready';
 CREATE INDEX delivery_waiting ON delivery (lane, due_at, seq) WHERE state = 'waiting';
 CREATE INDEX delivery_early ON delivery (lane, due_at, seq)
  WHERE state = 'waiting' AND reason <> 'scheduled';
 CREATE INDEX delivery_failed ON delivery (lane, seq) WHERE state = 'failed';
-CREATE INDEX delivery_undelivered ON delivery (lane, seq)
- WHERE state IN ('ready', 'waiting', 'failed');
+CREATE INDEX delivery_stuck ON delivery (lane, seq) WHERE state IN ('waiting', 'failed');
 CREATE INDEX delivery_aging ON delivery (lane, accepted_at, seq)
  WHERE state IN ('ready', 'waiting') AND reason <> 'scheduled';
 

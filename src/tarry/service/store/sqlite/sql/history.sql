@@ -41,17 +41,27 @@ SELECT endpoint.document, delivery.lane, delivery.seq, message.id, delivery.stat
  ORDER BY endpoint.id;
 
 -- name: undelivered
--- Deliveries of an application that are live or failed, by lane and sequence, behind one.
-SELECT endpoint.document, delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason,
-       delivery.attempts, delivery.tries, delivery.memory, delivery.due_at, delivery.accepted_at,
-       delivery.ended_at
+-- Deliveries of an application that are live or failed, by lane and sequence, behind one: two
+-- streams in that order are merged.
+SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
+       delivery.reason, delivery.attempts, delivery.tries, delivery.memory, delivery.due_at,
+       delivery.accepted_at, delivery.ended_at
   FROM endpoint INDEXED BY endpoint_lane
- CROSS JOIN delivery INDEXED BY delivery_undelivered ON delivery.lane = endpoint.lane
+ CROSS JOIN delivery INDEXED BY delivery_ready ON delivery.lane = endpoint.lane
  CROSS JOIN message ON message.number = delivery.message
  WHERE endpoint.application = :application AND endpoint.lane >= :lane
-   AND delivery.state IN ('ready', 'waiting', 'failed')
+   AND delivery.state = 'ready' AND delivery.seq > iif(endpoint.lane = :lane, :seq, 0)
+ UNION ALL
+SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
+       delivery.reason, delivery.attempts, delivery.tries, delivery.memory, delivery.due_at,
+       delivery.accepted_at, delivery.ended_at
+  FROM endpoint INDEXED BY endpoint_lane
+ CROSS JOIN delivery INDEXED BY delivery_stuck ON delivery.lane = endpoint.lane
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE endpoint.application = :application AND endpoint.lane >= :lane
+   AND delivery.state IN ('waiting', 'failed')
    AND delivery.seq > iif(endpoint.lane = :lane, :seq, 0)
- ORDER BY endpoint.lane, delivery.seq
+ ORDER BY lane, seq
  LIMIT :limit;
 
 -- name: attempts

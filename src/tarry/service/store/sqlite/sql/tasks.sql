@@ -34,14 +34,21 @@ SELECT delivery.seq
  LIMIT :limit;
 
 -- name: advance_live
--- What is live in a lane, behind one, of messages accepted in a span of time.
-SELECT delivery.seq
-  FROM delivery INDEXED BY delivery_undelivered
+-- What is live in a lane, behind one, of messages accepted in a span of time: two streams in the
+-- order of the lane are merged.
+SELECT delivery.seq AS seq
+  FROM delivery INDEXED BY delivery_ready
  CROSS JOIN message ON message.number = delivery.message
- WHERE delivery.lane = :lane AND delivery.state IN ('ready', 'waiting', 'failed')
-   AND delivery.state <> 'failed' AND delivery.seq > :after
+ WHERE delivery.lane = :lane AND delivery.state = 'ready' AND delivery.seq > :after
    AND message.accepted_at >= :since AND message.accepted_at < :until
- ORDER BY delivery.seq
+ UNION ALL
+SELECT delivery.seq AS seq
+  FROM delivery INDEXED BY delivery_stuck
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.state IN ('waiting', 'failed')
+   AND delivery.state = 'waiting' AND delivery.seq > :after
+   AND message.accepted_at >= :since AND message.accepted_at < :until
+ ORDER BY seq
  LIMIT :limit;
 
 -- name: advance_messages

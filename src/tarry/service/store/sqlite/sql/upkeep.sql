@@ -16,7 +16,7 @@ SELECT number
 -- The same, of those that still have their payload.
 SELECT number
   FROM message
- WHERE accepted_at < :before AND payload IS NOT NULL
+ WHERE accepted_at < :before AND (payload IS NULL) = 0
    AND NOT EXISTS (SELECT 1 FROM delivery
                     WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
    AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
