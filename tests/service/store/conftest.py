@@ -26,7 +26,7 @@ def tarry_database(postgres_url: str) -> Iterator[str]:
         database.execute(
             SQL("ALTER DATABASE {} SET synchronous_commit = off").format(Identifier(name))
         )
-        database.execute(NAMED["migrate_begin"].encode())
+        database.execute(NAMED["up_begin"].encode())
         for step in STEPS:
             database.execute(step.sql.encode())
             database.execute(

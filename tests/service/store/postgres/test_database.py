@@ -233,6 +233,7 @@ async def test_an_add_whose_commit_was_not_answered_is_not_accepted(
         connection.execute("DROP SCHEMA tarry CASCADE")
 
 
+@pytest.mark.slow
 async def test_a_commit_that_did_not_wait_for_its_standby_is_not_accepted() -> None:
     settings = {"synchronous_standby_names": "nobody"}
     with throw_away_cluster(settings=settings) as cluster:

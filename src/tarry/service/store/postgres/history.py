@@ -11,6 +11,9 @@ from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.part import Part, wake
 from tarry.service.store.postgres.queries import SQL
 
+LAST = "\U0010ffff"
+"""Behind every id."""
+
 
 class PostgresHistory(Part):
     """The part of `contract.Catalogue` about messages."""
@@ -26,7 +29,7 @@ class PostgresHistory(Part):
         self, application: str, *, before: str | None = None, limit: int = 50
     ) -> list[Message]:
         """Messages, the newest first, before one."""
-        found = await self._database.fetch(SQL["messages"], application, before, limit)
+        found = await self._database.fetch(SQL["messages"], application, before or LAST, limit)
         return [rows.message(row) for row in found]
 
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
@@ -49,7 +52,7 @@ class PostgresHistory(Part):
         self, endpoint: str, *, before: str | None = None, limit: int = 50
     ) -> list[Attempt]:
         """Attempts made at an endpoint, the newest first, before one."""
-        found = await self._database.fetch(SQL["attempts_to"], endpoint, before, limit)
+        found = await self._database.fetch(SQL["attempts_to"], endpoint, before or LAST, limit)
         return [rows.attempt(row) for row in found]
 
     async def counts(self, lane: int) -> dict[State, int]:

@@ -29,6 +29,11 @@ class Listening:
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._keep_listening())
 
+    async def ended(self) -> None:
+        """Wait until it has given up listening, as it does behind a pooler."""
+        if self._task is not None:
+            await self._task
+
     async def close(self) -> None:
         """Stop listening."""
         if self._task is not None:

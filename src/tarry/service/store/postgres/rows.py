@@ -12,6 +12,7 @@ from tarry.service.model.endpoint import Endpoint, Parking, Secret, Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
+from tarry.service.store.postgres.text import mend
 
 Row = Any
 """asyncpg's; it ships no types."""
@@ -242,7 +243,7 @@ def from_attempt(value: Attempt) -> tuple[object, ...]:
         value.url,
         value.status,
         value.kind,
-        value.detail,
+        mend(value.detail),
         value.body,
         value.trigger,
         value.counted,

@@ -10,7 +10,7 @@ SELECT m.* FROM tarry.message AS m
 -- name: messages
 -- Messages before one, the newest first.
 SELECT * FROM tarry.message
- WHERE application = $1 AND ($2::text IS NULL OR id < $2)
+ WHERE application = $1 AND id < $2
  ORDER BY id DESC
  LIMIT $3;
 
@@ -54,7 +54,7 @@ SELECT * FROM tarry.attempt WHERE message = $1 ORDER BY id;
 -- The attempts made at an endpoint before one, the newest first.
 SELECT a.* FROM tarry.attempt AS a
  WHERE a.lane = (SELECT e.lane FROM tarry.endpoint AS e WHERE e.id = $1)
-   AND ($2::text IS NULL OR a.id < $2)
+   AND a.id < $2
  ORDER BY a.id DESC
  LIMIT $3;
 

@@ -1,9 +1,9 @@
 -- name: collect
 -- What callers put on record, the oldest first; what another process is just taking is left alone.
-WITH taken AS MATERIALIZED (
-    SELECT id FROM tarry.outbox ORDER BY created_at, id LIMIT $1 FOR UPDATE SKIP LOCKED
-)
-DELETE FROM tarry.outbox AS o USING taken AS t WHERE o.id = t.id RETURNING o.*;
+DELETE FROM tarry.outbox
+ WHERE id = ANY(ARRAY(SELECT id FROM tarry.outbox ORDER BY created_at, id LIMIT $1
+                         FOR UPDATE SKIP LOCKED))
+RETURNING *;
 
 -- name: collect_refused
 -- Keep what cannot be accepted, and why.

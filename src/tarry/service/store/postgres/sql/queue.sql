@@ -125,18 +125,17 @@ VALUES ($1, $2, $3, $4, $5, $6)
 -- name: expire
 -- End deliveries that are too old, the oldest first.
 WITH old AS (
-    SELECT lane, seq FROM tarry.delivery
+    SELECT seq FROM tarry.delivery
      WHERE lane = $1 AND state IN ('ready', 'waiting') AND accepted_at < $2
        AND NOT (reason = 'scheduled' AND due_at > $3)
      ORDER BY accepted_at, seq
      LIMIT $4
        FOR UPDATE
 )
-UPDATE tarry.delivery AS d
+UPDATE tarry.delivery
    SET state = 'failed', reason = $5, due_at = NULL, ended_at = $3
-  FROM old AS o
- WHERE d.lane = o.lane AND d.seq = o.seq
-RETURNING d.seq;
+ WHERE lane = $1 AND seq = ANY(ARRAY(SELECT seq FROM old))
+RETURNING seq;
 
 -- name: origin
 -- What was learned of an origin.

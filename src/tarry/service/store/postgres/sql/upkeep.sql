@@ -63,19 +63,21 @@ WITH old AS (
      LIMIT $2
        FOR UPDATE OF m SKIP LOCKED
 )
-UPDATE tarry.message AS m SET payload = NULL FROM old AS o WHERE m.id = o.id RETURNING m.id;
+UPDATE tarry.message SET payload = NULL WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING id;
 
 -- name: sweep_keys
 -- Forget keys that are old.
 DELETE FROM tarry.key
- WHERE (environment, key) IN (SELECT environment, key FROM tarry.key
-                               WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2)
+ WHERE ctid = ANY(ARRAY(SELECT ctid FROM tarry.key
+                         WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2
+                           FOR UPDATE SKIP LOCKED))
 RETURNING key;
 
 -- name: sweep_notices
 -- Forget notices that are old.
 DELETE FROM tarry.notice
- WHERE id IN (SELECT id FROM tarry.notice WHERE at < $1 ORDER BY at LIMIT $2)
+ WHERE id = ANY(ARRAY(SELECT id FROM tarry.notice WHERE at < $1 ORDER BY at LIMIT $2
+                         FOR UPDATE SKIP LOCKED))
 RETURNING id;
 
 -- name: sealed

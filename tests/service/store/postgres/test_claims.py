@@ -1,0 +1,112 @@
+import asyncio
+
+import psycopg
+import pytest
+
+from tarry.errors import Conflict
+from tarry.service.model.message import Accepted
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.testing.samples import ENVIRONMENT, NOON, a_message, an_application, new_message
+from tarry.testing.store_contract.scene import Scene
+from tests.service.store.postgres.waiting import someone_waits
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_key_that_another_process_is_using_is_waited_for(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    new = new_message(scene.application, key="k", fingerprint=b"1")
+    with psycopg.connect(tarry_url) as other:
+        other.execute(
+            "INSERT INTO tarry.key (environment, key, fingerprint, message, accepted_at)"
+            " VALUES (%s, 'k', '1', 'msg_other', 0)",
+            [ENVIRONMENT],
+        )
+        adding = asyncio.create_task(store.add([new]))
+        await someone_waits(tarry_url)
+        other.rollback()
+    assert await adding == [Accepted(new.message)]
+
+
+async def test_two_processes_with_the_same_key_get_the_same_message(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    other = await PostgresStore.open(tarry_url)
+    calls = [
+        one.add([new_message(scene.application, key="k", fingerprint=b"1", event_id="evt")])
+        for one in (store, other) * 10
+    ]
+    answers = [answer for (answer,) in await asyncio.gather(*calls)]
+    await other.close()
+    assert all(isinstance(answer, Accepted) for answer in answers)
+    first = {answer.message.id for answer in answers if isinstance(answer, Accepted)}
+    assert len(first) == 1
+    assert len(await scene.due()) == 1
+
+
+async def test_two_processes_that_use_keys_in_opposite_orders_do_not_stand_in_each_others_way(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    other = await PostgresStore.open(tarry_url)
+    keys = [f"k{number}" for number in range(40)]
+
+    def batch(names: list[str]) -> list[object]:
+        return [new_message(scene.application, key=name, fingerprint=b"1") for name in names]
+
+    answers = await asyncio.gather(
+        *(store.add(batch(keys)) for _ in range(3)),  # type: ignore[arg-type]  # new messages
+        *(other.add(batch(keys[::-1])) for _ in range(3)),  # type: ignore[arg-type]  # likewise
+    )
+    await other.close()
+    fresh = [
+        answer
+        for several in answers
+        for answer in several
+        if isinstance(answer, Accepted) and not answer.repeated
+    ]
+    assert len(fresh) == len(keys)
+
+
+async def test_a_message_that_fails_gives_its_key_and_its_event_id_back(
+    scene: Scene, store: PostgresStore
+) -> None:
+    await scene.add(event_id="evt_1")
+    (answer,) = await store.add([new_message(scene.application, key="k", event_id="evt_1")])
+    assert isinstance(answer, Conflict)
+    full = an_application(most_waiting=0)
+    await store.put_application(full)
+    await store.add([new_message(full, key="k", event_id="evt_2")])
+    (answer,) = await store.add([new_message(scene.application, key="k", event_id="evt_2")])
+    assert isinstance(answer, Accepted)
+    assert not answer.repeated
+
+
+async def test_in_one_call_the_second_sees_what_became_of_the_first(
+    scene: Scene, store: PostgresStore
+) -> None:
+    await scene.add(event_id="evt_1")
+    lost, won, same, other = answers = await store.add(
+        [
+            new_message(scene.application, key="k", fingerprint=b"1", event_id="evt_1"),
+            new_message(scene.application, key="k", fingerprint=b"2"),
+            new_message(scene.application, key="k", fingerprint=b"2"),
+            new_message(scene.application, key="k", fingerprint=b"3"),
+        ]
+    )
+    assert isinstance(lost, Conflict)
+    assert isinstance(won, Accepted)
+    assert same == Accepted(won.message, repeated=True)
+    assert isinstance(other, Conflict)
+    assert len(answers) == 4
+
+
+async def test_a_message_whose_id_is_there_already_changes_nothing(
+    scene: Scene, store: PostgresStore
+) -> None:
+    message = await scene.add()
+    again = a_message(scene.application, id=message.id, payload=b"other", accepted_at=NOON)
+    with pytest.raises(Exception, match="message_pkey"):
+        await store.add([new_message(scene.application, id=again.id, payload=b"other")])
+    assert await store.message(scene.application.id, message.id) == message
+    assert len(await scene.due()) == 1

@@ -1,0 +1,82 @@
+import asyncio
+
+import psycopg
+import pytest
+
+from tarry.service.model.application import SHARDS
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.testing.samples import ALL_SHARDS
+from tarry.testing.store_contract.scene import LENGTH, WORKER, Scene
+from tests.service.store.postgres.waiting import someone_waits
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_time_is_the_databases(store: PostgresStore, tarry_url: str) -> None:
+    with psycopg.connect(tarry_url) as connection:
+        (before,) = connection.execute(
+            "SELECT extract(epoch FROM clock_timestamp())::float8"
+        ).fetchone() or (0.0,)
+        assert before <= await store.clock() < before + 60
+
+
+async def test_a_shard_whose_owner_is_writing_is_not_taken_even_when_its_time_is_over(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    with psycopg.connect(tarry_url) as writing:
+        writing.execute("SELECT FROM tarry.shard WHERE number = 5 FOR SHARE")
+        with psycopg.connect(tarry_url) as moving:
+            moving.execute("UPDATE tarry.shard SET until = '-infinity' WHERE number <> 5")
+        taken = await store.lease("worker-2", most=SHARDS, length=LENGTH)
+        assert {lease.shard for lease in taken} == set(ALL_SHARDS) - {5}
+    assert scene.leases
+
+
+async def test_two_who_take_at_once_get_different_shards(
+    store: PostgresStore, tarry_url: str
+) -> None:
+    other = await PostgresStore.open(tarry_url)
+    taken = await asyncio.gather(
+        *(
+            one.lease(f"worker-{number}", most=20, length=LENGTH)
+            for number, one in enumerate((store, other) * 2)
+        )
+    )
+    await other.close()
+    shards = [lease.shard for leases in taken for lease in leases]
+    assert len(shards) == len(set(shards))
+
+
+async def test_a_worker_that_is_long_dead_is_forgotten(
+    store: PostgresStore, tarry_url: str
+) -> None:
+    await store.lease("dead", most=0, length=LENGTH)
+    with psycopg.connect(tarry_url) as connection:
+        connection.execute("UPDATE tarry.worker SET until = until - interval '2 hours'")
+    await store.lease(WORKER, most=1, length=LENGTH)
+    with psycopg.connect(tarry_url) as connection:
+        assert connection.execute("SELECT id FROM tarry.worker").fetchall() == [(WORKER,)]
+
+
+async def test_a_lane_is_not_put_to_rest_while_somebody_adds_to_it(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    with psycopg.connect(tarry_url) as adding:
+        adding.execute("UPDATE tarry.lane SET added = added + 1")
+        resting = asyncio.create_task(store.rest({scene.lane: 0}, scene.leases))
+        await someone_waits(tarry_url)
+        adding.commit()
+    assert await resting == set()
+    assert await store.awake(ALL_SHARDS) == [scene.lane]
+
+
+async def test_a_wake_up_that_comes_while_one_is_answered_is_not_lost(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    await store.put_endpoint(scene.endpoint)
+    with psycopg.connect(tarry_url) as second:
+        second.execute("INSERT INTO tarry.wake (shard, lane) SELECT shard, number FROM tarry.lane")
+        assert await store.woken(ALL_SHARDS) == [scene.lane]
+        second.commit()
+    assert await store.woken(ALL_SHARDS) == [scene.lane]
+    assert await store.woken(ALL_SHARDS) == []

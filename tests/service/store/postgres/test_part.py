@@ -1,0 +1,31 @@
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.store.postgres.part import held, wake
+from tarry.testing.samples import ALL_SHARDS
+from tarry.testing.store_contract.scene import Scene
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_only_good_leases_are_held(scene: Scene, tarry_url: str) -> None:
+    good, old, others = scene.leases[:3]
+    asked = [good, replace(old, epoch=old.epoch - 1), replace(others, worker="somebody else")]
+    connection = await asyncpg.connect(tarry_url)
+    assert await held(connection, asked) == [good.shard]
+    assert await held(connection, []) == []
+    await connection.execute("UPDATE tarry.shard SET until = clock_timestamp()")
+    assert await held(connection, asked) == []
+    await connection.close()
+
+
+async def test_a_lane_is_up_before_it_is_told_of(scene: Scene, tarry_url: str) -> None:
+    await scene.store.rest({scene.lane: 0}, scene.leases)
+    connection = await asyncpg.connect(tarry_url)
+    async with connection.transaction():
+        await wake(connection, [scene.lane])
+        assert await scene.store.woken(ALL_SHARDS) == []
+    await connection.close()
+    assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
+    assert await scene.store.woken(ALL_SHARDS) == [scene.lane]

@@ -1,0 +1,67 @@
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+import pytest
+
+from tarry.service.store.postgres import routes
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.routes import Routes
+from tarry.testing.samples import a_message, an_endpoint
+from tarry.testing.store_contract.scene import Scene
+
+pytestmark = pytest.mark.anyio
+
+
+class Asked:
+    """A connection that counts what it is asked for."""
+
+    def __init__(self, connection: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+        self._connection = connection
+        self.queries: list[str] = []
+
+    async def fetch(self, sql: str, *arguments: object) -> list[Any]:
+        self.queries += [name for name, known in SQL.items() if known == sql]
+        rows: list[Any] = await self._connection.fetch(sql, *arguments)
+        return rows
+
+
+async def test_endpoints_are_read_once_and_again_after_a_change(
+    scene: Scene, tarry_url: str
+) -> None:
+    known, application = Routes(), scene.application.id
+    connection = await asyncpg.connect(tarry_url)
+    asked = Asked(connection)
+    for _ in range(3):
+        tenants = await known.tenants(asked, {application, "app_nobody"})
+        assert tenants.keys() == {application}
+    assert asked.queries.count("add_endpoints") == 1
+    await scene.add_endpoint(event_types=("other",))
+    tenants = await known.tenants(asked, {application})
+    assert len(tenants[application].routes) == 2
+    assert asked.queries.count("add_endpoints") == 2
+    known.forget([application])
+    await known.tenants(asked, {application})
+    assert asked.queries.count("add_endpoints") == 3
+    await connection.close()
+
+
+async def test_a_message_goes_where_it_is_wanted(scene: Scene, tarry_url: str) -> None:
+    await scene.store.put_endpoint(an_endpoint(scene.application, event_types=("other",)))
+    connection = await asyncpg.connect(tarry_url)
+    tenants = await Routes().tenants(connection, {scene.application.id})
+    await connection.close()
+    found = tenants[scene.application.id].to(a_message(scene.application))
+    assert [route.endpoint for route in found] == [scene.endpoint]
+
+
+async def test_no_more_is_remembered_than_fits(
+    scene: Scene, tarry_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "MOST_REMEMBERED", 0)
+    known = Routes()
+    connection = await asyncpg.connect(tarry_url)
+    for _ in range(2):
+        tenants = await known.tenants(connection, {scene.application.id})
+        assert tenants[scene.application.id].routes
+        await scene.add_endpoint()
+    await connection.close()

@@ -1,0 +1,87 @@
+import asyncio
+
+import psycopg
+import pytest
+
+from tarry.errors import SchemaMismatch
+from tarry.service.store.postgres import address
+from tarry.service.store.postgres.database import Database
+from tarry.service.store.postgres.schema import WANTED, PostgresMigrator
+from tarry.service.store.postgres.store import PostgresStore
+
+pytestmark = pytest.mark.anyio
+
+TABLES = (
+    "application attempt delivery endpoint environment event key lane lane_state message migration"
+    " notice origin outbox outbox_refused policy resend shard task wake worker"
+)
+
+
+async def test_an_empty_database_is_brought_up_and_then_left_alone(database_url: str) -> None:
+    database = Database(address.read(database_url))
+    migrator = PostgresMigrator(database)
+    before = await migrator.status()
+    assert (before.found, before.wanted) == (0, WANTED)
+    assert await migrator.up() == before
+    assert (await migrator.up()).pending == ()
+    assert (await migrator.status()).found == WANTED
+    await database.close()
+
+
+async def test_of_many_processes_that_bring_it_up_one_does(database_url: str) -> None:
+    databases = [Database(address.read(database_url)) for _ in range(4)]
+    before = await asyncio.gather(*(PostgresMigrator(one).up() for one in databases))
+    assert sorted(status.found for status in before) == [0, WANTED, WANTED, WANTED]
+    for one in databases:
+        await one.close()
+
+
+async def test_a_schema_that_is_missing_or_from_the_future_is_refused(database_url: str) -> None:
+    with pytest.raises(SchemaMismatch, match="tarry migrate up"):
+        await PostgresStore.open(database_url)
+    store = await PostgresStore.open(database_url, migrate=True)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("INSERT INTO tarry.migration VALUES (%s, 'later')", [WANTED + 1])
+    with pytest.raises(SchemaMismatch, match="upgrade this one"):
+        await store.check()
+    await store.close()
+    with pytest.raises(SchemaMismatch):
+        await PostgresStore.open(database_url, migrate=True)
+
+
+def test_everything_is_in_one_schema_and_nothing_is_missing(tarry_url: str) -> None:
+    with psycopg.connect(tarry_url) as connection:
+        found = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'tarry' ORDER BY 1"
+        ).fetchall()
+        elsewhere = connection.execute("SELECT FROM pg_tables WHERE schemaname = 'public'")
+        assert elsewhere.fetchall() == []
+    assert [table for (table,) in found] == TABLES.split()
+
+
+def test_ids_sort_byte_by_byte_in_every_database(tarry_url: str) -> None:
+    with psycopg.connect(tarry_url) as connection:
+        found = connection.execute(
+            "SELECT c.relname, a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid"
+            " JOIN pg_index i ON i.indexrelid = c.oid"
+            " WHERE c.relnamespace = 'tarry'::regnamespace AND a.atttypid = 'text'::regtype"
+            " AND a.attcollation <> '\"C\"'::regcollation"
+        ).fetchall()
+    assert found == []
+
+
+def test_what_is_updated_all_the_time_is_updated_in_place(tarry_url: str) -> None:
+    with psycopg.connect(tarry_url) as connection:
+        connection.execute("INSERT INTO tarry.lane (application, shard) VALUES ('app', 1)")
+        connection.execute("INSERT INTO tarry.lane_state (lane) SELECT number FROM tarry.lane")
+        connection.commit()
+        for _ in range(20):
+            connection.execute("UPDATE tarry.lane SET added = added + 1, awake = true")
+            connection.execute("UPDATE tarry.lane_state SET ended = ended + 1, pace = 'x'")
+            connection.execute("UPDATE tarry.shard SET until = clock_timestamp() WHERE number = 1")
+        found = connection.execute(
+            "SELECT relname, n_tup_upd - n_tup_hot_upd FROM pg_stat_xact_user_tables"
+            " WHERE schemaname = 'tarry' AND n_tup_upd > 0 ORDER BY 1"
+        ).fetchall()
+        connection.rollback()
+    assert found == [("lane", 0), ("lane_state", 0), ("shard", 0)]

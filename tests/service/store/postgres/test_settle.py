@@ -1,0 +1,103 @@
+import asyncio
+
+import psycopg
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Change, Known
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.testing.samples import NOON, an_attempt, delivered, new_message, put_back
+from tarry.testing.store_contract.scene import LENGTH, Scene
+from tests.service.store.postgres.waiting import someone_waits
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_thousand_are_settled_in_one_call(scene: Scene, store: PostgresStore) -> None:
+    await store.add([new_message(scene.application) for _ in range(1_000)])
+    due = await scene.due(limit=1_000)
+    assert len(due) == 1_000
+    assert await scene.settle(*map(delivered, due)) == [True] * 1_000
+    assert await store.counts(scene.lane) == {State.DELIVERED: 1_000}
+    assert (await scene.row()).waiting == 0
+
+
+async def test_the_same_delivery_twice_in_one_call_is_settled_in_turn(
+    scene: Scene, store: PostgresStore
+) -> None:
+    message = await scene.add()
+    (due,) = await scene.due()
+    again = replace(due, tries=1)
+    first = put_back(due, attempt=an_attempt(due))
+    made = await scene.settle(first, delivered(due), delivered(again), delivered(again))
+    assert made == [True, False, True, False]
+    assert len(await store.attempts(message.id)) == 2
+
+
+async def test_nobody_takes_the_shard_while_its_owner_writes(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    await scene.add()
+    (due,) = await scene.due()
+    with psycopg.connect(tarry_url) as busy:
+        busy.execute("SELECT FROM tarry.delivery FOR UPDATE")
+        settling = asyncio.create_task(scene.settle(delivered(due)))
+        await someone_waits(tarry_url)  # it holds the shard by now
+        assert await store.lease("worker-2", most=64, length=LENGTH) == []
+        busy.rollback()
+    assert await settling == [True]
+
+
+async def test_ingest_and_settling_do_not_wait_for_each_other(scene: Scene, tarry_url: str) -> None:
+    await scene.add()
+    (due,) = await scene.due()
+    with psycopg.connect(tarry_url) as adding:
+        adding.execute("UPDATE tarry.lane SET added = added + 1")
+        assert await asyncio.wait_for(scene.settle(delivered(due)), 5) == [True]
+        adding.rollback()
+    with psycopg.connect(tarry_url) as settling:
+        settling.execute("UPDATE tarry.lane_state SET ended = ended + 1")
+        await asyncio.wait_for(scene.add(), 5)
+        settling.rollback()
+
+
+async def test_two_who_settle_many_lanes_in_opposite_orders_both_succeed(
+    scene: Scene, store: PostgresStore
+) -> None:
+    for _ in range(5):
+        await scene.add_endpoint()
+    for _ in range(20):
+        await scene.add()
+    due = [one for endpoint in scene.endpoints for one in await scene.due(lane=endpoint.lane)]
+    halves = due[::2], due[1::2][::-1]
+    made = await asyncio.gather(*(scene.settle(*map(delivered, half)) for half in halves))
+    assert all(all(one) for one in made)
+    for endpoint in scene.endpoints:
+        assert (await store.lane(scene.application.id, endpoint.id)).waiting == 0
+
+
+async def test_what_a_server_said_cannot_keep_an_attempt_from_being_written(
+    scene: Scene, store: PostgresStore
+) -> None:
+    message = await scene.add()
+    (due,) = await scene.due()
+    attempt = an_attempt(due, detail="odd \0 \ud800 text", body=b"\0\xff")
+    assert await scene.settle(delivered(due, attempt=attempt)) == [True]
+    (kept,) = await store.attempts(message.id)
+    assert kept.detail == "odd \ufffd ? text"
+    assert kept.body == b"\0\xff"
+
+
+async def test_a_change_of_standing_reaches_whoever_adds(
+    scene: Scene, store: PostgresStore
+) -> None:
+    await scene.add()
+    change = Change(lane=scene.lane, at=NOON, standing=Standing.DISABLED, known=Known(failures=3))
+    await scene.settle(changes=[change])
+    message = await scene.add()
+    ((endpoint, delivery),) = await store.deliveries(message.id)
+    assert endpoint.standing is Standing.DISABLED
+    assert delivery.state is State.SKIPPED
+    assert (await scene.row()).known == Known(failures=3)
