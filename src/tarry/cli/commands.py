@@ -2,9 +2,13 @@
 
 import click
 
+from tarry.cli.backup import backup
 from tarry.cli.explain import explain
+from tarry.cli.migrate import migrate
 from tarry.cli.recommend import recommend
+from tarry.cli.seal import seal
 from tarry.cli.storm import storm
+from tarry.cli.worker import worker
 from tarry.core.schema import schema_text
 
 
@@ -23,6 +27,10 @@ def schema() -> None:
     click.echo(schema_text(), nl=False)
 
 
+tarry.add_command(backup)
 tarry.add_command(explain)
+tarry.add_command(migrate)
 tarry.add_command(recommend)
+tarry.add_command(seal)
 tarry.add_command(storm)
+tarry.add_command(worker)

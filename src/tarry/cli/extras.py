@@ -5,7 +5,16 @@ from contextlib import contextmanager
 
 import click
 
-PACKAGES: Mapping[str, str] = {"numpy": "sim", "matplotlib": "plots"}
+PACKAGES: Mapping[str, str] = {
+    "apsw": "service",
+    "asyncpg": "postgres",
+    "cryptography": "service",
+    "httptools": "service",
+    "matplotlib": "plots",
+    "msgspec": "service",
+    "numpy": "sim",
+    "uvloop": "service",
+}
 """Which extra brings which package."""
 
 

@@ -114,7 +114,7 @@ def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -
     if text is not None:
         return Seals.of(text)
     if urlsplit(settings.db).scheme != "sqlite":
-        wanted = f"keys as `tarry key new` prints them, in {KEYS}: every process needs the same"
+        wanted = f"one key or more as `tarry seal new` prints them, in {KEYS}"
         raise SettingsError("sealing keys", "nothing", wanted)
     database = sqlite_path(settings.db)
     return Seals.of(key_file(database.with_name(f"{database.name}.keys")))

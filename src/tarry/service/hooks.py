@@ -53,6 +53,8 @@ class Hooks:
         self.seals = build.seals_for(settings)
         self.egress = build.egress_for(settings)
         self._now = now
+        self.running: asyncio.Task[None] | None = None
+        """The dispatcher at work, while there is one: it ends by itself only if it fails."""
 
     def _id(self, prefix: str) -> str:
         return ids.make(prefix, now=self._now(), entropy=os.urandom(ids.CHANCE))
@@ -322,7 +324,7 @@ class Hooks:
         dispatcher = build.make_dispatcher(
             self.settings, self.store, sender, seals=self.seals, egress=self.egress
         )
-        running = asyncio.create_task(dispatcher.run())
+        self.running = running = asyncio.create_task(dispatcher.run())
         ready = asyncio.create_task(dispatcher.ready.wait())
         try:
             await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)

@@ -72,6 +72,8 @@ class Dispatcher:
         self._versions: set[str] = set()
         self.ready = asyncio.Event()
         """Set once the first shards are owned and their lanes taken up."""
+        self.drained = False
+        """Whether it ended with nothing on its way."""
 
     # --- From start to end ----------------------------------------------------------------------
 
@@ -126,6 +128,7 @@ class Dispatcher:
             log.warning("stopped after %g s with attempts on their way", self._limits.grace)
             return  # not given back: who takes over waits until the leases have ended
         await self._leave(held)
+        self.drained = True
 
     def _nudge(self) -> None:
         self._bells["wake"].set()

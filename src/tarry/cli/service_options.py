@@ -1,0 +1,109 @@
+"""What the commands of the service share: where settings come from, and how errors end.
+
+A flag counts more than an environment variable, that more than the file `tarry.toml`; a key that
+nobody knows is an error.
+"""
+
+import asyncio
+import tomllib
+from collections.abc import Callable, Coroutine, Mapping
+from functools import update_wrapper
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import click
+
+from tarry.cli.extras import needed_for
+from tarry.core.nearest import nearest
+from tarry.errors import ServiceError, SettingsError, StoreError
+
+FILE = Path("tarry.toml")
+KNOWN = ("allow_network", "db", "ports", "sealing_keys")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class WrongSettings(click.ClickException):
+    """A setting is wrong; one line says which."""
+
+    exit_code = 2
+
+
+class NoDatabase(click.ClickException):
+    """The database cannot be used; one line says why."""
+
+    exit_code = 3
+
+
+def from_file(context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Take defaults from a settings file, the one in this folder if none is named."""
+    file = path or (FILE if FILE.exists() else None)
+    if file is None:
+        return None
+    try:
+        said = tomllib.loads(file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise WrongSettings(f"{file} cannot be read: {error}") from error
+    check_keys(said, str(file))
+    context.default_map = {**(context.default_map or {}), **said}
+    return file
+
+
+def check_keys(said: Mapping[str, object], where: str) -> None:
+    """Refuse a key that nobody knows."""
+    for key in said:
+        if key not in KNOWN:
+            close = nearest(key, KNOWN)
+            hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(KNOWN)}"
+            raise WrongSettings(f"{where}: there is no setting {key!r}{hint}")
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    callback=from_file,
+    is_eager=True,
+    expose_value=False,
+    help="A TOML file with settings; tarry.toml in this folder if there is one.",
+)
+db_option = click.option(
+    "--db",
+    envvar="TARRY_DB",
+    required=True,
+    metavar="URL",
+    help="sqlite:///FILE or postgresql://USER@HOST/NAME  [TARRY_DB]",
+)
+allow_network_option = click.option(
+    "--allow-network",
+    envvar="TARRY_ALLOW_NETWORK",
+    multiple=True,
+    metavar="NETWORK",
+    help="A private network that may be called, e.g. 10.0.0.0/8; repeatable  [TARRY_ALLOW_NETWORK]",
+)
+ports_option = click.option(
+    "--ports",
+    envvar="TARRY_PORTS",
+    default="80, 443, 1024-65535",
+    show_default=True,
+    help="The ports that may be called  [TARRY_PORTS]",
+)
+
+
+def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Run a command of the service on an event loop; its errors end it with one line and a code."""
+
+    def run(*args: P.args, **options: P.kwargs) -> T:
+        with needed_for("the webhook service"):
+            import uvloop  # noqa: PLC0415  it needs the extra
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                return runner.run(work(*args, **options))
+        except SettingsError as error:
+            raise WrongSettings(str(error)) from error
+        except StoreError as error:
+            raise NoDatabase(str(error)) from error
+        except ServiceError as error:
+            raise click.ClickException(str(error)) from error
+
+    return update_wrapper(run, work)

@@ -1,0 +1,84 @@
+"""`tarry worker`: deliver what waits in a database, until told to stop."""
+
+import asyncio
+import signal
+
+import click
+
+from tarry.cli.service_options import (
+    allow_network_option,
+    config_option,
+    db_option,
+    ports_option,
+    serving,
+)
+
+
+@click.command(
+    epilog="Exit codes: 0, stopped with nothing on its way; 1, stopped with attempts on their way;"
+    " 2, a setting is wrong; 3, the database cannot be used."
+)
+@config_option
+@db_option
+@allow_network_option
+@ports_option
+@click.option("--migrate", is_flag=True, help="Bring the schema up to date first.")
+@click.option(
+    "--in-flight",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Attempts at a time.",
+)
+@click.option(
+    "--lease",
+    type=click.FloatRange(min=1),
+    default=10.0,
+    show_default=True,
+    help="Seconds that a worker owns its shards without a sign of life.",
+)
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for attempts on their way when told to stop.",
+)
+@serving
+async def worker(  # noqa: PLR0913  one argument an option
+    *,
+    db: str,
+    allow_network: tuple[str, ...],
+    ports: str,
+    migrate: bool,
+    in_flight: int,
+    lease: float,
+    grace: float,
+) -> None:
+    """Deliver the messages that wait in a database.
+
+    Any number of workers, on any hosts, share a PostgreSQL database; an SQLite file takes one.
+    SIGTERM or Ctrl-C lets it finish what is on its way.
+    """
+    from tarry.service import build  # noqa: PLC0415  it needs the extra
+    from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
+    from tarry.service.model.settings import Limits  # noqa: PLC0415  likewise
+
+    limits = Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)
+    opened = open_hooks(
+        db, migrate=migrate, allow_network=allow_network, ports=ports, limits=limits
+    )
+    async with opened as hooks, hooks.dispatching() as dispatcher:
+        told = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, told.set)
+        shown = build.without_password(db)
+        click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
+        stopped = asyncio.create_task(told.wait())
+        running = {hooks.running} if hooks.running is not None else set()
+        await asyncio.wait({stopped, *running}, return_when=asyncio.FIRST_COMPLETED)
+        click.echo("stopping: waiting for attempts on their way", err=True)
+    if not dispatcher.drained:
+        raise click.exceptions.Exit(1)
+    click.echo("stopped; nothing is on its way", err=True)
