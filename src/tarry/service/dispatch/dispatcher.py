@@ -128,6 +128,7 @@ class Dispatcher:
             log.warning("stopped after %g s with attempts on their way", self._limits.grace)
             return  # not given back: who takes over waits until the leases have ended
         await self._leave(held)
+        await self.shards.retire()
         self.drained = True
 
     def _nudge(self) -> None:

@@ -46,14 +46,17 @@ class Shards:
 
     async def take(self) -> list[Held]:
         """Take as many as are this worker's share; those that are new."""
+        # The first one by itself: with it a store learns who is alive, and who cannot be any more.
+        first = [] if self.held else await self._lease(1)
         share = math.ceil(SHARDS / max(1, await self._store.workers()))
         for number in self.numbers[share:]:
             self.held[number].leaving = True
-        if len(self.held) >= share:
-            return []
+        return first if len(self.held) >= share else first + await self._lease(share)
+
+    async def _lease(self, most: int) -> list[Held]:
         asked_at = self._now()
         length = self._limits.lease
-        taken = await self._store.lease(self.worker, most=share, length=length)
+        taken = await self._store.lease(self.worker, most=most, length=length)
         until = asked_at + length - self._limits.margin
         new = [Held(lease, until) for lease in taken]
         self.held.update({held.lease.shard: held for held in new})
@@ -72,3 +75,7 @@ class Shards:
         await self._store.release([held.lease for held in left])
         for held in left:
             self.held.pop(held.lease.shard, None)
+
+    async def retire(self) -> None:
+        """Count as alive no longer, so that others take over at once."""
+        await self._store.renew(self.worker, [], length=0.0)
