@@ -100,7 +100,8 @@ async def test_when_the_disk_is_full_all_hear_so_and_nothing_is_kept(
 ) -> None:
     await threads.write(partial(learn, "first"))
     with full_disk():
-        answers = await together(threads, [partial(learn, "x" * 9_000 + str(n)) for n in range(9)])
+        large = [partial(learn, "x" * 9_000 + str(n)) for n in range(8)]
+        answers = await together(threads, [*large, partial(refuse, "refused")])
     assert [type(answer) for answer in answers] == [StoreUnavailable] * 9
     assert learned(path) == ["first"]
     await threads.write(partial(learn, "last"))

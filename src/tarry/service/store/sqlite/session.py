@@ -130,6 +130,6 @@ class Session:
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -120,10 +120,12 @@ class Writer(Line[Session]):
         session.forget()
 
     def _fail(self, jobs: list[Work], error: StoreError | apsw.Error) -> None:
-        """Nothing of it was kept: all of them hear so, and the next ones start anew."""
+        """Nothing of it was kept: all of them hear so, and the next ones start anew.
+
+        Also those that were refused: what they were refused for may not have been kept.
+        """
         if isinstance(error, apsw.Error):
             error = store_error(error, self._path)
         for job in jobs:
-            if job.error is None:
-                job.error = error
+            job.error = error
         self.leave()  # which rolls back, whatever state the connection is in
