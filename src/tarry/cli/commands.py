@@ -3,6 +3,7 @@
 import click
 
 from tarry.cli.backup import backup
+from tarry.cli.bench.command import bench
 from tarry.cli.explain import explain
 from tarry.cli.migrate import migrate
 from tarry.cli.recommend import recommend
@@ -28,6 +29,7 @@ def schema() -> None:
 
 
 tarry.add_command(backup)
+tarry.add_command(bench)
 tarry.add_command(explain)
 tarry.add_command(migrate)
 tarry.add_command(recommend)

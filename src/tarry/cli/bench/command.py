@@ -1,0 +1,13 @@
+"""`tarry bench`: what this machine does with the service, beside the floor below it."""
+
+import click
+
+from tarry.cli.bench.deliver import deliver
+
+
+@click.group
+def bench() -> None:
+    """Measure the webhook service on this machine."""
+
+
+bench.add_command(deliver)

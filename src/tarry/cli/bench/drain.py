@@ -1,0 +1,131 @@
+"""How fast a backlog drains: accepted durably, then signed, posted and recorded by workers.
+
+The database is new for every run. With PostgreSQL the workers are processes of their own, as many
+as asked for; an SQLite file takes one, which runs here.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+from msgspec import Struct
+
+from tarry.cli.bench.job import PAYLOAD
+from tarry.cli.bench.sink import Sink
+from tarry.errors import ServiceError
+from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.message import NewMessage
+
+BATCH = 1000
+LOOK = 0.02
+QUIET = 60.0
+"""Seconds without an arrival after which no more is expected."""
+LOOPBACK = "127.0.0.0/8"
+
+
+class Drained(Struct, frozen=True, kw_only=True):
+    """What one run came to."""
+
+    deliveries: int
+    accepted_per_second: float
+    delivered_per_second: float
+    """At the sink, from the first arrival to the last."""
+    recorded_after: float
+    """Seconds from the last arrival until the last was on record."""
+    lost: int
+    duplicated: int
+    cpu_microseconds: float | None = None
+    """Of this process, for each delivery; None where others did the work."""
+
+
+async def drain(
+    db: str, sink: Sink, *, deliveries: int, applications: int = 1, workers: int = 0
+) -> Drained:
+    """Let a backlog drain; without `workers` of their own, this process is the worker."""
+    sink.reset()
+    async with open_hooks(db, allow_network=(LOOPBACK,)) as hooks:
+        endpoints = await _endpoints(hooks, sink.url, applications)
+        accepted = await _accept(hooks, [app for app, _ in endpoints], deliveries)
+        before = time.process_time()
+        dispatching = _processes(db, workers) if workers else hooks.dispatching()
+        async with dispatching:
+            await _arrive(sink, deliveries)
+            cpu = (time.process_time() - before) / deliveries * 1e6
+            await _recorded(hooks, [endpoint for _, endpoint in endpoints])
+            recorded_at = time.monotonic()
+            report = await asyncio.to_thread(sink.report)
+    return Drained(
+        deliveries=deliveries,
+        accepted_per_second=accepted,
+        delivered_per_second=report.rate,
+        recorded_after=max(0.0, recorded_at - report.last_at),
+        lost=deliveries - report.distinct,
+        duplicated=report.duplicates,
+        cpu_microseconds=None if workers else cpu,
+    )
+
+
+async def _endpoints(
+    hooks: Hooks, url: str, applications: int
+) -> list[tuple[Application, Endpoint]]:
+    names = [f"bench-{os.getpid()}-{time.time_ns()}-{number}" for number in range(applications)]
+    apps = [await hooks.application(name) for name in names]
+    return [(app, await hooks.add_endpoint(app, url)) for app in apps]
+
+
+async def _accept(hooks: Hooks, apps: Sequence[Application], deliveries: int) -> float:
+    """Accept messages in batches; how many a second it was."""
+    body = PAYLOAD.encode()
+    started = time.perf_counter()
+    for start in range(0, deliveries, BATCH):
+        numbers = range(start, min(start + BATCH, deliveries))
+        batch = [
+            NewMessage(hooks.message(apps[number % len(apps)], "order.created", body))
+            for number in numbers
+        ]
+        await hooks.send_many(batch)
+    return deliveries / (time.perf_counter() - started)
+
+
+async def _arrive(sink: Sink, deliveries: int) -> None:
+    """Wait until all have arrived."""
+    seen, seen_at = 0, time.monotonic()
+    while seen < deliveries:
+        await asyncio.sleep(LOOK)
+        now = sink.arrivals()
+        if now != seen:
+            seen, seen_at = now, time.monotonic()
+        elif time.monotonic() - seen_at > QUIET:
+            raise ServiceError(f"only {seen} of {deliveries} arrived, and no more for {QUIET:g} s")
+
+
+async def _recorded(hooks: Hooks, endpoints: Sequence[Endpoint]) -> None:
+    """Wait until all are on record as ended."""
+    for endpoint in endpoints:
+        while (await hooks.lane(endpoint)).waiting:  # noqa: ASYNC110  others may be the workers
+            await asyncio.sleep(LOOK)
+
+
+@asynccontextmanager
+async def _processes(db: str, workers: int) -> AsyncIterator[None]:
+    """Workers in processes of their own, told to stop at the end."""
+    command = ("-m", "tarry.cli", "worker", "--db", db, "--allow-network", LOOPBACK)
+    started = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, *command, stderr=asyncio.subprocess.DEVNULL
+        )
+        for _ in range(workers)
+    ]
+    try:
+        yield
+    finally:
+        for process in started:
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
+        await asyncio.gather(*(process.wait() for process in started))
