@@ -21,6 +21,8 @@ class Gate:
 
     def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
         self.pace = pace
+        self.phase = pace.phase
+        """Where it stands; asked for several times with every delivery."""
         self.air = 0
         self._draw = draw
         self._spacing = Spacing(pace.rate or math.inf)
@@ -30,14 +32,9 @@ class Gate:
         self._passed_at = -math.inf
         self._failed_at = -math.inf
 
-    @property
-    def phase(self) -> Phase:
-        """Where it stands."""
-        return self.pace.phase
-
     def free_at(self, now: float, most: int) -> float:
         """When the next send may go, infinity while an answer has to come first."""
-        phase = self.pace.phase
+        phase = self.phase
         if phase is Phase.CLOSED:
             return now if self.air < most else math.inf
         if phase is Phase.OPEN:
@@ -134,4 +131,5 @@ class Gate:
 
     def _become(self, pace: Pace) -> None:
         self.pace = pace
+        self.phase = pace.phase
         self._spacing.rate = pace.rate or math.inf

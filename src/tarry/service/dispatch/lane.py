@@ -94,7 +94,8 @@ class Lane:
     @property
     def gate_now(self) -> Gate:
         """The gate it goes by: its own, or its origin's while that is in trouble."""
-        return self.origin.gate if self.origin.shared else self.gate
+        shared = self.origin.gate
+        return self.gate if shared.phase is Phase.CLOSED else shared
 
     @property
     def at_work(self) -> bool:

@@ -43,7 +43,7 @@ class Origin:
     @property
     def shared(self) -> bool:
         """Whether its lanes go by its gate and not by their own."""
-        return self.gate.pace.phase is not Phase.CLOSED
+        return self.gate.phase is not Phase.CLOSED
 
     def waiting(self) -> int:
         """How many deliveries wait for it, those in the air left out."""

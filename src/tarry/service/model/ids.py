@@ -4,6 +4,8 @@ Eight of them are milliseconds since 1970, the others are chance. The time and t
 handed in, as everywhere.
 """
 
+from functools import lru_cache
+
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TIME, CHANCE = 8, 19
 LENGTH = TIME + CHANCE
@@ -26,7 +28,11 @@ def make(prefix: str, *, now: float, entropy: bytes) -> str:
 
 def moment(now: float) -> str:
     """The part of an id that says when: ids of a later millisecond sort behind it."""
-    left = max(0, int(now * 1000))
+    return _moment(max(0, int(now * 1000)))
+
+
+@lru_cache(maxsize=64)
+def _moment(left: int) -> str:
     letters = []
     for _ in range(TIME):
         left, letter = divmod(left, len(ALPHABET))
