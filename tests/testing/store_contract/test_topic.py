@@ -45,7 +45,7 @@ def test_no_two_topics_have_a_test_of_the_same_name() -> None:
 
 def test_others_can_bind_the_suite_to_their_store(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(BINDING)
-    result = pytester.runpytest_subprocess("-q", "-k", "a_stale_lease or bytes_of_a_payload")
+    result = pytester.runpytest_inprocess("-q", "-k", "a_stale_lease or bytes_of_a_payload")
     outcomes = result.parseoutcomes()
     assert outcomes["passed"] > 10
     assert "failed" not in outcomes
@@ -57,5 +57,5 @@ def test_a_suite_without_a_store_says_what_is_missing(pytester: pytest.Pytester)
         "from tarry.testing.store_contract import StoreContract\n"
         "class TestNothing(StoreContract): pass\n"
     )
-    result = pytester.runpytest_subprocess("-q", "-k", "the_clock_goes_forward")
+    result = pytester.runpytest_inprocess("-q", "-k", "the_clock_goes_forward")
     result.stdout.fnmatch_lines(["*a test of a store must have a fixture `store`*"])

@@ -1,6 +1,5 @@
 """The machine finds nothing wrong with a good store, and what is wrong with a bad one."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pytest
@@ -14,7 +13,9 @@ from tarry.service.model.lane import Change, Fetched, Lease, Want
 from tarry.service.model.message import NewMessage
 from tarry.service.store.memory import MemoryStore
 from tarry.service.store.memory.outbox import Result
-from tarry.testing.store_machine import Opened, StoreMachine
+from tarry.testing.store_machine import StoreMachine
+
+Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
 
 LOOK = settings(
     max_examples=200,
@@ -95,34 +96,12 @@ class Impatient(MemoryStore):
         return await super().fetch(wants, now=now + 0.5, most_bytes=most_bytes)
 
 
-Make = Callable[[Callable[[], float]], MemoryStore]
-
-
-def machine(make: Make) -> type[StoreMachine]:
-    class Machine(StoreMachine):
-        def open(self) -> Opened:
-            self.time = 0.0
-            self.runner = asyncio.Runner()
-            return Opened(make(lambda: self.time), self.runner.run, self.later)
-
-        async def later(self, seconds: float) -> None:
-            self.time += seconds
-
-        def teardown(self) -> None:
-            try:
-                super().teardown()
-            finally:
-                self.runner.close()
-
-    return Machine
-
-
-def test_nothing_is_wrong_with_the_model_itself() -> None:
+def test_nothing_is_wrong_with_the_model_itself(machine: Machine) -> None:
     run_state_machine_as_test(machine(MemoryStore), settings=settings(LOOK, max_examples=20))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", [NoFence, AnyLease, Sleepy, Forgetful, Reviving, Impatient])
-def test_what_is_wrong_with_a_store_is_found(wrong: type[MemoryStore]) -> None:
+def test_what_is_wrong_with_a_store_is_found(machine: Machine, wrong: type[MemoryStore]) -> None:
     with pytest.raises(AssertionError, match="the model says"):
         run_state_machine_as_test(machine(wrong), settings=LOOK)

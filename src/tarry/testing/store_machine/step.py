@@ -13,15 +13,16 @@ Step = tuple[str, dict[str, Any]]
 """The name of a method, and its arguments."""
 Method = TypeVar("Method", bound=Callable[..., None])
 
-_steps: list[st.SearchStrategy[Step]] = []
+_arguments: dict[str, dict[str, st.SearchStrategy[Any]]] = {}
+_names: list[str] = []
 
 
 def step(*, often: int = 1, **arguments: st.SearchStrategy[Any]) -> Callable[[Method], Method]:
     """Let a method be a step, with such arguments; `often` is how often beside the others."""
 
     def mark(method: Method) -> Method:
-        name, given = st.just(method.__name__), st.fixed_dictionaries(arguments)
-        _steps.extend(st.tuples(name, given) for _ in range(often))  # the very same counts once
+        _arguments[method.__name__] = arguments
+        _names.extend([method.__name__] * often)
         return method
 
     return mark
@@ -29,4 +30,8 @@ def step(*, often: int = 1, **arguments: st.SearchStrategy[Any]) -> Callable[[Me
 
 def any_step() -> st.SearchStrategy[Step]:
     """Any of the steps that there are."""
-    return st.one_of(_steps)
+    return st.sampled_from(_names).flatmap(_step)
+
+
+def _step(name: str) -> st.SearchStrategy[Step]:
+    return st.tuples(st.just(name), st.fixed_dictionaries(_arguments[name]))

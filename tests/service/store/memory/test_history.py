@@ -1,0 +1,18 @@
+"""What is listed of messages and endpoints that are not there."""
+
+import asyncio
+
+from tarry.service.store.memory import MemoryStore
+
+
+def test_nothing_is_listed_of_what_is_not_there() -> None:
+    async def main() -> list[object]:
+        store = MemoryStore()
+        return [
+            await store.deliveries("msg_none"),
+            await store.attempts("msg_none"),
+            await store.attempts_to("ep_none"),
+            await store.counts(77),
+        ]
+
+    assert asyncio.run(main()) == [[], [], [], {}]

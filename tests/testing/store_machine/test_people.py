@@ -1,0 +1,54 @@
+"""Steps of people and programs, done by hand: they do something, and to both stores."""
+
+from collections.abc import Callable
+
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.task import Work
+from tarry.service.store.memory import MemoryStore
+from tarry.testing.store_machine import StoreMachine
+from tarry.testing.store_machine.people import MOST, Draft
+
+Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
+
+PLAIN: Draft = (0, "a", (), None, None, b"", None)
+KEYED: Draft = (0, "a", (), "one", None, b"", None)
+
+
+def test_messages_are_added_to_both_stores(machine: Machine) -> None:
+    play = machine(MemoryStore)()
+    play.begin(new=[PLAIN, KEYED, KEYED])
+    assert len(play.messages) == 2, "the third is the second once more"
+    (application, *_) = play.applications
+    listed = play.ask(lambda side: side.store.messages(application.id))
+    assert listed is not None
+    assert {message.id for message in listed} == set(play.messages)
+    play.teardown()
+
+
+def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
+    play = machine(MemoryStore)()
+    play.begin(new=[PLAIN])
+    play.let_time_pass(seconds=5.0)
+    play.change_an_endpoint(which=0, uid="two", standing=Standing.DELETED, unpark=True)
+    play.change_an_application(which=1, uid=None, rate=2.5)
+    play.resend_a_message(which=0, where=1)
+    play.cancel_a_message(of=0, which=0)
+    play.expunge_a_message(of=0, which=0)
+    play.add_a_task(which=1, work=Work.RECOVER, since=1.0, until=None)
+    assert len(play.tasks) == 1
+    play.delete_an_application(which=1, sure=True)
+    play.sweep(payloads=0.0, messages=0.0, keys=0.0, notices=0.0)
+    kept = play.ask(lambda side: side.store.messages(play.applications[0].id))
+    assert kept is not None
+    assert len(kept) == 1, "a resend waits for it"
+    play.teardown()
+
+
+def test_there_are_never_many_applications_or_endpoints(machine: Machine) -> None:
+    play = machine(MemoryStore)()
+    play.begin(new=[PLAIN])
+    for _ in range(MOST + 1):
+        play.put_an_application(uid=None)
+        play.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=True)
+    assert (len(play.applications), len(play.endpoints)) == (MOST, MOST)
+    play.teardown()
