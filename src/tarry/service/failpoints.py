@@ -1,0 +1,92 @@
+"""Places where a test can have this process die: around every commit and every send.
+
+`TARRY_FAILPOINT=settle.before` arms one, `settle.before:3` for the third time it is passed: there
+the process kills itself as `kill -9` would. To pass one that is not armed costs next to nothing.
+"""
+
+import os
+import signal
+from typing import Literal, get_args
+
+from tarry.errors import SettingsError
+
+VARIABLE = "TARRY_FAILPOINT"
+
+Name = Literal[
+    "add.before",
+    "add.after",
+    "advance.before",
+    "advance.after",
+    "cancel.before",
+    "cancel.after",
+    "collect.before",
+    "collect.after",
+    "expire.before",
+    "expire.after",
+    "learn.before",
+    "learn.after",
+    "lease.before",
+    "lease.after",
+    "release.before",
+    "release.after",
+    "renew.before",
+    "renew.after",
+    "resend.before",
+    "resend.after",
+    "rest.before",
+    "rest.after",
+    "settle.before",
+    "settle.after",
+    "sweep.before",
+    "sweep.after",
+    "task.before",
+    "task.after",
+    "woken.before",
+    "woken.after",
+    "fetch.after",
+    "send.before",
+    "send.begun",
+    "send.written",
+    "send.answered",
+    "settle.start",
+    "settle.told",
+    "drain.start",
+]
+"""`before` and `after` are those of a commit; each name is passed by the stores, or on the way of
+an attempt from its row to its settlement."""
+NAMES: tuple[Name, ...] = get_args(Name)
+
+_armed: Name | None = None
+_left = 0
+
+
+def hit(name: Name) -> None:
+    """Pass a point, and die there if it is its turn."""
+    if _armed is not None:
+        _pass(name)
+
+
+def armed() -> bool:
+    """Whether any point is armed."""
+    return _armed is not None
+
+
+def arm(text: str | None) -> None:
+    """Arm the point that `name` or `name:nth` says; None arms nothing."""
+    global _armed, _left  # noqa: PLW0603  one process, one death
+    name, colon, nth = (text or "").partition(":")
+    found = next((known for known in NAMES if known == name), None)
+    if text is not None and (found is None or (colon and not (nth.isdecimal() and int(nth)))):
+        raise SettingsError(VARIABLE, text, f"NAME or NAME:NTH, with one of {', '.join(NAMES)}")
+    _armed, _left = found, int(nth or 1)
+
+
+def _pass(name: Name) -> None:
+    global _left  # noqa: PLW0603  as above
+    if name == _armed:
+        _left -= 1
+        if _left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+arm(os.environ.get(VARIABLE))
