@@ -25,6 +25,7 @@ from tarry.service.dispatch.origin import Origin
 from tarry.service.dispatch.outfit import Outfit, outfit
 from tarry.service.dispatch.shards import Shards
 from tarry.service.dispatch.spacing import Spacing
+from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
@@ -117,6 +118,7 @@ class Dispatcher:
 
     async def _drain(self) -> None:
         """Wait for what is on its way, write everything down, and give the shards back."""
+        hit("drain.start")
         held = list(self.shards.held.values())
         for shard in held:
             shard.leaving = True
@@ -294,6 +296,7 @@ class Dispatcher:
         changes, desk.changes = desk.changes, {}
         if not batch and not changes:
             return
+        hit("settle.start")
         try:
             made = await self._store.settle(
                 [settlement for _, _, settlement in batch],
@@ -308,6 +311,7 @@ class Dispatcher:
         desk.unsettled -= len(batch)
         for (lane, due, settlement), done in zip(batch, made, strict=True):
             lane.settled(due, settlement, done=done)
+        hit("settle.told")
         for lane in dict.fromkeys(lane for lane, _, _ in batch):
             lane.pump()
 

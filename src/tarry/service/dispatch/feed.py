@@ -6,6 +6,7 @@ from itertools import islice
 
 from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.lane import Lane
+from tarry.service.failpoints import hit
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.service.store.contract import Queue
 
@@ -25,6 +26,7 @@ async def feed_once(store: Queue, desk: Desk) -> None:
         room = max(0, desk.limits.buffered_bytes - desk.buffered.bytes)
         most = min(MOST_BYTES, room)
         fetched = await store.fetch(wants, now=desk.now(), most_bytes=most)
+        hit("fetch.after")
     except BaseException:
         for lane in lanes:  # nobody else remembers that they are hungry
             desk.hungry[lane] = None

@@ -21,6 +21,7 @@ from tarry.service.dispatch.record import Record, stands
 from tarry.service.dispatch.settle import Lay, Ruling, rule
 from tarry.service.dispatch.spacing import Spacing
 from tarry.service.dispatch.streams import Streams
+from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import ENDED, Reason, State
@@ -244,12 +245,15 @@ class Lane:
         headers = outfit.signer.headers(due.message, due.tries + 1, payload, now=now)
         connect = desk.limits.connect_timeout
         request = Request(outfit.target, headers, payload, outfit.timeout, connect)
+        hit("send.before")
         desk.sender.send(request, flight.done)
+        hit("send.begun")
 
     # --- Answers --------------------------------------------------------------------------------
 
     def answered(self, flight: Flight, answer: Answer) -> None:
         """An attempt ended."""
+        hit("send.answered")
         desk, due = self.desk, flight.due
         now = desk.now()
         judgement = judge(answer, flight.outfit.policy, now=now)

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Protocol, cast
 
 from tarry.core.outcome import Kind
+from tarry.service import failpoints
 from tarry.service.wire.exchange import Answer, Request
 from tarry.service.wire.reader import Reader
 from tarry.service.wire.setback import Setback, setback
@@ -114,6 +115,8 @@ class Connection(asyncio.Protocol):
             self._transport.write(body)
         else:
             self._transport.write(exchange.head + body)
+        if failpoints.armed():  # the loop writes it at the end of this turn
+            asyncio.get_running_loop().call_soon(failpoints.hit, "send.written")
 
     def usable(self) -> bool:
         """Whether it can carry a request, as far as is known."""

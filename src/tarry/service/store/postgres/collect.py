@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 
 from tarry.errors import Conflict, ServiceError
+from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message, NewMessage
@@ -48,9 +49,12 @@ class PostgresCollect(Part):
                 (row, Conflict("message", row["id"])) for row in found if row["id"] in known
             ]
             await _put_aside(connection, answers, now)
+            hit("collect.before")
             return len(found)
 
-        return await self._database.run(take)
+        taken = await self._database.run(take)
+        hit("collect.after")
+        return taken
 
 
 def _message(row: rows.Row, now: float) -> NewMessage:

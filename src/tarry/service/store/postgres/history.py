@@ -1,6 +1,7 @@
 """Messages, what became of them, and what people may ask for them."""
 
 from tarry.errors import NotFound
+from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
@@ -81,9 +82,12 @@ class PostgresHistory(Part):
                 )
                 await wake(connection, lanes)
                 await connection.execute(SQL["add_ended"], lanes, [1] * len(lanes))
+            hit("cancel.before")
             return len(lanes)
 
-        return await self._database.run(end)
+        ended = await self._database.run(end)
+        hit("cancel.after")
+        return ended
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Ask for one more attempt, first in line."""
@@ -94,5 +98,7 @@ class PostgresHistory(Part):
                 raise NotFound("message", message)
             await wake(connection, [endpoint.lane])
             await connection.execute(SQL["resend"], endpoint.lane, resend, message)
+            hit("resend.before")
 
         await self._database.run(ask)
+        hit("resend.after")

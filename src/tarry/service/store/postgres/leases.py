@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tarry.service.failpoints import hit
 from tarry.service.model.lane import Lease
 from tarry.service.store.contract import Nudge
 from tarry.service.store.postgres import rows
@@ -18,13 +19,17 @@ class PostgresLeases(Part):
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Own shards that are free, or whose time is over, until `worker` owns `most` of them."""
+        hit("lease.before")
         taken = await self._database.execute(SQL["lease"], worker, most, length)
+        hit("lease.after")
         return [Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _sorted(taken)]
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
         """Own them for longer; returns those that are still owned."""
         named = [(lease.shard, lease.epoch) for lease in leases if lease.worker == worker]
+        hit("renew.before")
         kept = await self._database.execute(SQL["renew"], worker, *rows.columns(named, 2), length)
+        hit("renew.after")
         owned = {row["number"] for row in kept}
         return [
             lease
@@ -35,7 +40,9 @@ class PostgresLeases(Part):
     async def release(self, leases: Sequence[Lease]) -> None:
         """Give shards back."""
         named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
+        hit("release.before")
         await self._database.execute(SQL["release"], *rows.columns(named, 3))
+        hit("release.after")
 
     async def workers(self) -> int:
         """How many workers are alive."""
@@ -54,7 +61,9 @@ class PostgresLeases(Part):
 
     async def woken(self, shards: Sequence[int]) -> list[int]:
         """The lanes of these shards that were woken since this was asked last, each once."""
+        hit("woken.before")
         found = await self._database.execute(SQL["woken"], list(shards))
+        hit("woken.after")
         return sorted({row["lane"] for row in found})
 
     def listen(self, nudge: Nudge) -> None:
@@ -73,9 +82,12 @@ class PostgresLeases(Part):
             # and finds the lane at rest.
             await connection.fetch(SQL["rest_lock"], list(lanes), shards)
             resting = await connection.fetch(SQL["rest"], list(lanes), list(lanes.values()), shards)
+            hit("rest.before")
             return {row["number"] for row in resting}
 
-        return await self._database.run(let, Mode.WRITE)
+        rested = await self._database.run(let, Mode.WRITE)
+        hit("rest.after")
+        return rested
 
 
 def _sorted(found: list[rows.Row]) -> list[rows.Row]:

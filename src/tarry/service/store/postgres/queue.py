@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason
 from tarry.service.model.lane import Fetched, LaneRow, Lease, Want
 from tarry.service.store.postgres import rows
@@ -50,9 +51,12 @@ class PostgresQueue(Part):
             )
             if ended:
                 await connection.execute(SQL["add_ended"], [lane], [len(ended)])
+            hit("expire.before")
             return len(ended)
 
-        return await self._database.run(end)
+        expired = await self._database.run(end)
+        hit("expire.after")
+        return expired
 
     async def origin(self, origin: str) -> bytes:
         """What was learned of an origin."""
@@ -62,4 +66,6 @@ class PostgresQueue(Part):
     async def learn(self, origins: Mapping[str, bytes]) -> None:
         """Keep what was learned of origins."""
         if origins:
+            hit("learn.before")
             await self._database.execute(SQL["learn"], list(origins), list(origins.values()))
+            hit("learn.after")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Resent, Settlement
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -38,9 +39,12 @@ class PostgresSettle(Part):
             good = {row["number"] for row in found}
             made = await _settle(connection, settlements, good)
             await _change(connection, [change for change in changes if change.lane in good])
+            hit("settle.before")
             return made
 
-        return await self._database.run(write)
+        made = await self._database.run(write)
+        hit("settle.after")
+        return made
 
 
 async def _settle(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from tarry.errors import NotFound
+from tarry.service.failpoints import hit
 from tarry.service.model.message import NewMessage
 from tarry.service.store.postgres import address
 from tarry.service.store.postgres.accept import accept
@@ -84,6 +85,10 @@ class PostgresStore(
 
     async def _accept(self, messages: Sequence[NewMessage]) -> list[Result]:
         async def keep(connection: Connection) -> list[Result]:
-            return await accept(connection, self._routes, messages)
+            results = await accept(connection, self._routes, messages)
+            hit("add.before")
+            return results
 
-        return await self._database.run(keep)
+        results = await self._database.run(keep)
+        hit("add.after")
+        return results

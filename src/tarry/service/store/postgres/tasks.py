@@ -6,6 +6,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from tarry.errors import NotFound
+from tarry.service.failpoints import hit
 from tarry.service.model.application import shard_of
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Lease
@@ -41,8 +42,10 @@ class PostgresTasks(Part):
         async def add(connection: Connection) -> None:
             await wake(connection, [task.lane])
             await connection.execute(SQL["add_task"], *told)
+            hit("task.before")
 
         await self._database.run(add)
+        hit("task.after")
 
     async def get_task(self, task: str) -> Task:
         """A task by id."""
@@ -79,9 +82,12 @@ class PostgresTasks(Part):
             await connection.execute(
                 SQL["advance_noted"], moved.id, moved.cursor, moved.done, moved.finished_at
             )
+            hit("advance.before")
             return moved
 
-        return await self._database.run(do)
+        moved = await self._database.run(do)
+        hit("advance.after")
+        return moved
 
 
 async def _do(connection: Connection, task: Task, now: float, limit: int) -> tuple[str, int]:

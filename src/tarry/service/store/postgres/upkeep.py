@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tarry.errors import StoreError
+from tarry.service.failpoints import hit
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
 from tarry.service.store.postgres import rows
@@ -20,6 +21,7 @@ class PostgresUpkeep(Part):
         """Remove what need not be kept; how many: 0 is all done."""
         swept = 0
         before = retention.messages_before
+        hit("sweep.before")
         if before is not None:
 
             async def forget(connection: Connection) -> int:
@@ -33,6 +35,7 @@ class PostgresUpkeep(Part):
         ):
             if until is not None:
                 swept += len(await self._database.execute(SQL[query], until, limit))
+        hit("sweep.after")
         return swept
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:

@@ -5,6 +5,7 @@ from typing import Any  # parameters of queries are numbers and words
 import apsw
 
 from tarry.errors import NotFound
+from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
@@ -94,9 +95,12 @@ class SqliteHistory:
             for (lane,) in ended:
                 session.db.execute(SQL["settle_ended"], (1, lane))
             session.wake(lane for (lane,) in ended)
+            hit("cancel.before")
             return len(ended)
 
-        return await self._threads.write(work)
+        ended = await self._threads.write(work)
+        hit("cancel.after")
+        return ended
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Ask for one more attempt, first in line."""
@@ -105,8 +109,10 @@ class SqliteHistory:
             number = _number(session, endpoint.application, message)
             session.db.execute(SQL["resend"], (endpoint.lane, resend, number))
             session.wake([endpoint.lane])
+            hit("resend.before")
 
         await self._threads.write(work)
+        hit("resend.after")
 
     async def _deliveries(
         self, query: str, bounds: dict[str, Any]

@@ -6,6 +6,7 @@ lock knows that the leases of any other process are over: nobody has to wait for
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from tarry.service.failpoints import hit
 from tarry.service.model.lane import Lease
 from tarry.service.store.contract import Nudge
 from tarry.service.store.sqlite.queries import SQL
@@ -36,9 +37,12 @@ class SqliteLeases:
                 SQL["lease"], {"worker": worker, "until": now + length, "now": now, "most": room}
             )
             leases = [Lease(shard, epoch, worker, bool(clean)) for shard, epoch, clean in taken]
+            hit("lease.before")
             return sorted(leases, key=lambda lease: lease.shard)
 
-        return await self._threads.write(work)
+        owned = await self._threads.write(work)
+        hit("lease.after")
+        return owned
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
         """Own them for longer; returns those that are still owned."""
@@ -49,20 +53,25 @@ class SqliteLeases:
             mine = [lease for lease in leases if lease.worker == worker]
             held = session.held(mine)
             session.db.executemany(SQL["renew"], ((until, shard) for shard in held))
+            hit("renew.before")
             return [lease for lease in mine if lease.shard in held]
 
-        return await self._threads.write(work)
+        kept = await self._threads.write(work)
+        hit("renew.after")
+        return kept
 
     async def release(self, leases: Sequence[Lease]) -> None:
         """Give shards back, and with the last one the dispatcher's role."""
 
         def work(session: Session) -> set[str]:
             session.db.executemany(SQL["release"], ((shard,) for shard in session.held(leases)))
+            hit("release.before")
             return {
                 worker for (worker,) in session.db.execute(SQL["release_left"], (session.clock(),))
             }
 
         left = await self._threads.write(work)
+        hit("release.after")
         for worker in {lease.worker for lease in leases} - left:
             self._threads.lock.leave(worker)
 
@@ -88,9 +97,15 @@ class SqliteLeases:
         # Mostly there is none: a look costs no commit.
         if not await self._threads.read(lambda db: db.execute(SQL["woken_look"], asked).fetchone()):
             return []
-        return await self._threads.write(
-            lambda session: sorted(lane for (lane,) in session.db.execute(SQL["woken"], asked))
-        )
+
+        def work(session: Session) -> list[int]:
+            lanes = sorted(lane for (lane,) in session.db.execute(SQL["woken"], asked))
+            hit("woken.before")
+            return lanes
+
+        lanes = await self._threads.write(work)
+        hit("woken.after")
+        return lanes
 
     def listen(self, nudge: Nudge) -> None:
         """Call `nudge()` soon after a lane was woken."""
@@ -102,11 +117,15 @@ class SqliteLeases:
 
         def work(session: Session) -> set[int]:
             held = session.held(good)
-            return {
+            resting = {
                 lane
                 for lane, added in lanes.items()
                 if session.shard(lane) in held
                 and session.db.execute(SQL["rest"], {"lane": lane, "added": added}).fetchall()
             }
+            hit("rest.before")
+            return resting
 
-        return await self._threads.write(work)
+        resting = await self._threads.write(work)
+        hit("rest.after")
+        return resting

@@ -7,6 +7,7 @@ from itertools import islice
 from msgspec import Struct
 
 from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.sqlite import rows
@@ -27,7 +28,9 @@ class SqliteOutbox:
         """Accept messages, one result each."""
         if not messages:
             return []
-        return await self._threads.write(Add(messages))
+        answers = await self._threads.write(Add(messages))
+        hit("add.after")
+        return answers
 
     async def expunge(self, application: str, message: str) -> None:
         """Forget a message's payload."""
@@ -88,6 +91,7 @@ class Adding:
         answers = [self._decide(new) for new in messages]
         if self._fresh:
             self._keep()
+        hit("add.before")
         return answers
 
     def _decide(self, new: NewMessage) -> Answer:

@@ -5,9 +5,11 @@ from typing import assert_never
 
 import apsw
 
+from tarry.service.failpoints import hit
 from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
 
 LARGEST = 2**63 - 1
@@ -47,9 +49,13 @@ class SqliteQueue:
     async def learn(self, origins: Mapping[str, bytes]) -> None:
         """Keep what was learned of origins."""
         learned = list(origins.items())
-        await self._threads.write(
-            lambda session: session.db.executemany(SQL["learn"], learned).fetchall()
-        )
+
+        def work(session: Session) -> None:
+            session.db.executemany(SQL["learn"], learned)
+            hit("learn.before")
+
+        await self._threads.write(work)
+        hit("learn.after")
 
 
 def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_bytes: int) -> Fetched:

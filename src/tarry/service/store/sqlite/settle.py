@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Resent, Settlement
 from tarry.service.model.delivery import LIVE, State
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -36,9 +37,12 @@ class SqliteSettling:
             for change in changes:
                 if session.shard(change.lane) in held:
                     _change(session, change)
+            hit("settle.before")
             return made
 
-        return await self._threads.write(work)
+        made = await self._threads.write(work)
+        hit("settle.after")
+        return made
 
     async def expire(
         self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
@@ -52,9 +56,12 @@ class SqliteSettling:
             session.db.execute(SQL["expire"], bounds)
             expired = session.db.changes()
             session.db.execute(SQL["settle_ended"], (expired, lane))
+            hit("expire.before")
             return expired
 
-        return await self._threads.write(work)
+        expired = await self._threads.write(work)
+        hit("expire.after")
+        return expired
 
 
 def _settle(

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tarry.errors import NotFound
+from tarry.service.failpoints import hit
 from tarry.service.model.application import shard_of
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Lease
@@ -41,8 +42,10 @@ class SqliteTasks:
         def work(session: Session) -> None:
             _put(session, task)
             session.wake([task.lane])
+            hit("task.before")
 
         await self._threads.write(work)
+        hit("task.after")
 
     async def get_task(self, task: str) -> Task:
         """A task by id."""
@@ -82,9 +85,12 @@ class SqliteTasks:
                 finished_at=now if piece.last else None,
             )
             _put(session, after)
+            hit("advance.before")
             return after
 
-        return await self._threads.write(work)
+        after = await self._threads.write(work)
+        hit("advance.after")
+        return after
 
 
 def _put(session: Session, task: Task) -> None:

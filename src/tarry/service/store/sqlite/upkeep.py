@@ -5,6 +5,7 @@ from pathlib import Path
 
 import apsw
 
+from tarry.service.failpoints import hit
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
 from tarry.service.store.sqlite import rows, schema
@@ -33,9 +34,12 @@ class SqliteUpkeep:
                 session.db.execute(SQL["sweep_keys"], (retention.keys_before, limit))
             if retention.notices_before is not None:
                 session.db.execute(SQL["sweep_notices"], (retention.notices_before, limit))
+            hit("sweep.before")
             return session.db.total_changes() - before
 
-        return await self._threads.write(work)
+        swept = await self._threads.write(work)
+        hit("sweep.after")
+        return swept
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
         """Endpoints with something sealed, by id, behind one."""
