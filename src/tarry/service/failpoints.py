@@ -73,7 +73,7 @@ def armed() -> bool:
 
 def arm(text: str | None) -> None:
     """Arm the point that `name` or `name:nth` says; None arms nothing."""
-    global _armed, _left  # noqa: PLW0603  one process, one death
+    global _armed, _left  # one process, one death
     name, colon, nth = (text or "").partition(":")
     found = next((known for known in NAMES if known == name), None)
     if text is not None and (found is None or (colon and not (nth.isdecimal() and int(nth)))):
