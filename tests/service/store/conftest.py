@@ -8,7 +8,6 @@ import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
 
-from tarry.service.store.postgres.queries import SQL as NAMED
 from tarry.service.store.postgres.schema import STEPS
 
 KEPT = {"migration", "shard"}
@@ -26,13 +25,8 @@ def tarry_database(postgres_url: str) -> Iterator[str]:
         database.execute(
             SQL("ALTER DATABASE {} SET synchronous_commit = off").format(Identifier(name))
         )
-        database.execute(NAMED["up_begin"].encode())
         for step in STEPS:
             database.execute(step.sql.encode())
-            database.execute(
-                "INSERT INTO tarry.migration (number, name) VALUES (%s, %s)",
-                [step.number, step.name],
-            )
     yield url
     with psycopg.connect(postgres_url, autocommit=True) as server:
         server.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))

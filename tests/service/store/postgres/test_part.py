@@ -13,10 +13,18 @@ async def test_only_good_leases_are_held(scene: Scene, tarry_url: str) -> None:
     good, old, others = scene.leases[:3]
     asked = [good, replace(old, epoch=old.epoch - 1), replace(others, worker="somebody else")]
     connection = await asyncpg.connect(tarry_url)
-    assert await held(connection, asked) == [good.shard]
-    assert await held(connection, []) == []
+    lanes = [
+        await connection.fetchval(
+            "INSERT INTO tarry.lane (application, shard) VALUES ('app', $1) RETURNING number",
+            lease.shard,
+        )
+        for lease in asked
+    ]
+    assert await held(connection, lanes, asked) == {lanes[0]}
+    assert await held(connection, lanes, []) == set()
+    assert await held(connection, [], asked) == set()
     await connection.execute("UPDATE tarry.shard SET until = clock_timestamp()")
-    assert await held(connection, asked) == []
+    assert await held(connection, lanes, asked) == set()
     await connection.close()
 
 

@@ -4,9 +4,10 @@ import psycopg
 import pytest
 
 from tarry.errors import SchemaMismatch
+from tarry.service.store.migrate import script
 from tarry.service.store.postgres import address
 from tarry.service.store.postgres.database import Database
-from tarry.service.store.postgres.schema import WANTED, PostgresMigrator
+from tarry.service.store.postgres.schema import STEPS, WANTED, PostgresMigrator, open_migrator
 from tarry.service.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.anyio
@@ -18,14 +19,12 @@ TABLES = (
 
 
 async def test_an_empty_database_is_brought_up_and_then_left_alone(database_url: str) -> None:
-    database = Database(address.read(database_url))
-    migrator = PostgresMigrator(database)
-    before = await migrator.status()
-    assert (before.found, before.wanted) == (0, WANTED)
-    assert await migrator.up() == before
-    assert (await migrator.up()).pending == ()
-    assert (await migrator.status()).found == WANTED
-    await database.close()
+    async with open_migrator(database_url) as migrator:
+        before = await migrator.status()
+        assert (before.found, before.wanted) == (0, WANTED)
+        assert await migrator.up() == before
+        assert (await migrator.up()).pending == ()
+        assert (await migrator.status()).found == WANTED
 
 
 async def test_of_many_processes_that_bring_it_up_one_does(database_url: str) -> None:
@@ -47,6 +46,13 @@ async def test_a_schema_that_is_missing_or_from_the_future_is_refused(database_u
     await store.close()
     with pytest.raises(SchemaMismatch):
         await PostgresStore.open(database_url, migrate=True)
+
+
+def test_whoever_runs_the_steps_by_hand_gets_the_same(database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(script(STEPS).encode())
+        found = connection.execute("SELECT number, name FROM tarry.migration ORDER BY 1").fetchall()
+    assert found == [(step.number, step.name) for step in STEPS]
 
 
 def test_everything_is_in_one_schema_and_nothing_is_missing(tarry_url: str) -> None:

@@ -35,6 +35,9 @@ DIAL_PAUSE = 0.25
 """Seconds after a connection could not be made in which nobody else tries: a server that comes
 back is not met by a crowd."""
 
+UNCOMPILED = "SET LOCAL jit = off"
+"""Queries here are short; compiling them would take longer. Poolers do not take it as an option."""
+
 UNREPLICATED = "might not have been replicated"
 """What the server adds to a warning when it stopped waiting for its standby."""
 
@@ -102,7 +105,8 @@ class Database:
                 answer = await work(connection)
             else:
                 # A pooler may give each statement to another server, but for those of a transaction
-                await connection.execute(mode.value or Mode.WRITE.value)
+                begin = mode.value or Mode.WRITE.value
+                await connection.execute(f"{begin}; {UNCOMPILED}" if self.pooler else begin)
                 answer = await work(connection)
                 await connection.execute("COMMIT")
             if connection.unsure:
@@ -220,6 +224,7 @@ async def _connect(address: Address, *, cached: bool) -> Connection:
         timeout=CONNECT_WITHIN,
         command_timeout=ANSWER_WITHIN,
         statement_cache_size=200 if cached else 0,
+        server_settings={"jit": "off"} if cached else None,
         max_cached_statement_lifetime=0,
     )
 

@@ -77,11 +77,13 @@ class PostgresLeases(Part):
         given = list(leases)
 
         async def let(connection: Connection) -> set[int]:
-            shards = await held(connection, given)
+            good = await held(connection, lanes, given)
             # Whoever adds holds the lane's row until the commit: by now it is there, or comes later
             # and finds the lane at rest.
-            await connection.fetch(SQL["rest_lock"], list(lanes), shards)
-            resting = await connection.fetch(SQL["rest"], list(lanes), list(lanes.values()), shards)
+            await connection.fetch(SQL["rest_lock"], list(good))
+            resting = await connection.fetch(
+                SQL["rest"], list(good), [lanes[lane] for lane in good]
+            )
             hit("rest.before")
             return {row["number"] for row in resting}
 

@@ -14,11 +14,11 @@ class Part:
     _database: Database
 
 
-async def held(connection: Connection, leases: Iterable[Lease]) -> list[int]:
-    """The shards whose leases are good: nobody can take them before the transaction has ended."""
+async def held(connection: Connection, lanes: Iterable[int], leases: Iterable[Lease]) -> set[int]:
+    """The lanes whose leases are good: nobody can take them before the transaction has ended."""
     named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
-    found = await connection.fetch(SQL["lease_held"], *rows.columns(named, 3))
-    return [row["number"] for row in found]
+    found = await connection.fetch(SQL["lease_held"], list(lanes), *rows.columns(named, 3))
+    return {row["number"] for row in found}
 
 
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:

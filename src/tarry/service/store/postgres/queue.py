@@ -43,8 +43,7 @@ class PostgresQueue(Part):
         """End live deliveries that are too old."""
 
         async def end(connection: Connection) -> int:
-            shards = await held(connection, [lease])
-            if not await connection.fetch(SQL["settle_lanes"], [lane], shards):
+            if not await held(connection, [lane], [lease]):
                 return 0
             ended = await connection.fetch(
                 SQL["expire"], lane, accepted_before, now, limit, Reason.AGED

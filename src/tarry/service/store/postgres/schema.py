@@ -29,11 +29,8 @@ class PostgresMigrator:
         async def climb(connection: Connection) -> Status:
             await connection.execute(SQL["up_lock"])
             before = await look(connection)
-            if before.pending and not before.found:
-                await connection.execute(SQL["up_begin"])
             for step in before.pending:
-                await connection.execute(step.sql)
-                await connection.execute(SQL["up_noted"], step.number, step.name)
+                await connection.execute(step.sql)  # which notes that it was made
             return before
 
         return await self._database.run(climb)

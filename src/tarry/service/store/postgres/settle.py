@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Resent, Settlement
-from tarry.service.model.delivery import ENDED
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.postgres import rows
@@ -32,11 +31,8 @@ class PostgresSettle(Part):
         given = list(leases)
 
         async def write(connection: Connection) -> list[bool]:
-            shards = await held(connection, given)
             lanes = {settlement.lane for settlement in settlements}
-            lanes |= {change.lane for change in changes}
-            found = await connection.fetch(SQL["settle_lanes"], list(lanes), shards)
-            good = {row["number"] for row in found}
+            good = await held(connection, lanes | {change.lane for change in changes}, given)
             made = await _settle(connection, settlements, good)
             await _change(connection, [change for change in changes if change.lane in good])
             hit("settle.before")
@@ -63,9 +59,6 @@ async def _settle(
     done = [one for one, was in zip(settlements, made, strict=True) if was]
     attempts = [one.attempt for one in done if one.attempt is not None]
     await keep_attempts(connection, attempts)
-    ended = Counter(one.lane for one in done if isinstance(one, Settlement) and one.state in ENDED)
-    if ended:
-        await connection.execute(SQL["add_ended"], list(ended), list(ended.values()))
     return made
 
 

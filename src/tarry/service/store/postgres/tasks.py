@@ -67,8 +67,7 @@ class PostgresTasks(Part):
         """Do at most `limit` deliveries more of a task."""
 
         async def do(connection: Connection) -> Task:
-            shards = await held(connection, [lease])
-            if not await connection.fetch(SQL["settle_lanes"], [task.lane], shards):
+            if not await held(connection, [task.lane], [lease]):
                 return task
             found = await connection.fetch(SQL["advance"], task.id)
             if not found:

@@ -2,6 +2,15 @@
 -- seconds since 1970. What ingest writes and what a lane's owner writes are different rows, so that
 -- neither waits for the other.
 
+CREATE SCHEMA IF NOT EXISTS tarry;
+
+CREATE TABLE tarry.migration (
+    number  bigint PRIMARY KEY,
+    name    text NOT NULL,
+    made_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+INSERT INTO tarry.migration (number, name) VALUES (1, 'begin');
+
 CREATE TABLE tarry.environment (
     id     text COLLATE "C" PRIMARY KEY,
     policy text

@@ -23,12 +23,14 @@ UPDATE tarry.shard AS s
 RETURNING s.number, s.epoch, f.clean;
 
 -- name: lease_held
--- Which of these leases are good still; their rows cannot change before the transaction ends.
-SELECT s.number
-  FROM tarry.shard AS s
-  JOIN unnest($1::integer[], $2::bigint[], $3::text[]) AS held (number, epoch, worker)
+-- Which of these lanes are in shards whose leases are good; nobody can take these before the
+-- transaction has ended.
+SELECT l.number
+  FROM tarry.lane AS l
+  JOIN tarry.shard AS s ON s.number = l.shard
+  JOIN unnest($2::integer[], $3::bigint[], $4::text[]) AS held (number, epoch, worker)
     ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
- WHERE s.until > clock_timestamp()
+ WHERE l.number = ANY($1::bigint[]) AND s.until > clock_timestamp()
  ORDER BY s.number
    FOR SHARE OF s;
 
@@ -105,7 +107,7 @@ SELECT pg_notify('tarry', shard::text) FROM (SELECT DISTINCT shard FROM told) AS
 -- name: rest_lock
 -- Keep others from adding to lanes until it is decided whether they rest.
 SELECT number FROM tarry.lane
- WHERE number = ANY($1::bigint[]) AND shard = ANY($2::integer[])
+ WHERE number = ANY($1::bigint[])
  ORDER BY number
    FOR NO KEY UPDATE;
 
@@ -114,7 +116,7 @@ SELECT number FROM tarry.lane
 UPDATE tarry.lane AS l
    SET awake = false
   FROM unnest($1::bigint[], $2::bigint[]) AS known (lane, added)
- WHERE l.number = known.lane AND l.shard = ANY($3::integer[]) AND l.added <= known.added
+ WHERE l.number = known.lane AND l.added <= known.added
    AND NOT EXISTS (SELECT FROM tarry.delivery AS d
                     WHERE d.lane = known.lane AND d.state IN ('ready', 'waiting'))
    AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.lane = known.lane)

@@ -66,19 +66,33 @@ SELECT * FROM found
  ORDER BY place, by_due, seq, resend;
 
 -- name: settle
--- Write down what became of deliveries; their numbers of tries are the fence.
-UPDATE tarry.delivery AS d
-   SET state = t.state, reason = t.reason, attempts = t.attempts, tries = d.tries + t.tried,
-       due_at = t.due_at, memory = t.memory, ended_at = t.ended_at
-  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
-              $7::bigint[], $8::float8[], $9::float8[], $10::float8[]) WITH ORDINALITY
-    AS t (lane, seq, tries, state, reason, attempts, tried, due_at, memory, ended_at, place)
- WHERE d.lane = t.lane AND d.seq = t.seq AND d.tries = t.tries AND d.state IN ('ready', 'waiting')
-RETURNING t.place - 1 AS place;
-
--- name: settle_lanes
--- Which of these lanes are in the shards that are held.
-SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) AND shard = ANY($2::integer[]);
+-- Write down what became of deliveries, and count what ended; the numbers of tries are the fence.
+WITH told AS (
+    SELECT *
+      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
+                  $7::bigint[], $8::float8[], $9::float8[], $10::float8[]) WITH ORDINALITY
+        AS t (lane, seq, tries, state, reason, attempts, tried, due_at, memory, ended_at, place)
+), made AS (
+    UPDATE tarry.delivery AS d
+       SET state = t.state, reason = t.reason, attempts = t.attempts, tries = d.tries + t.tried,
+           due_at = t.due_at, memory = t.memory, ended_at = t.ended_at
+      FROM told AS t
+     WHERE d.lane = t.lane AND d.seq = t.seq AND d.tries = t.tries
+       AND d.state IN ('ready', 'waiting')
+    RETURNING t.place, d.lane, d.state
+), ended AS (
+    SELECT lane, count(*) AS many FROM made
+     WHERE state NOT IN ('ready', 'waiting') GROUP BY lane
+), locked AS (
+    SELECT s.lane, e.many
+      FROM tarry.lane_state AS s JOIN ended AS e ON e.lane = s.lane
+     ORDER BY s.lane
+       FOR NO KEY UPDATE OF s
+), counted AS (
+    UPDATE tarry.lane_state AS s SET ended = s.ended + l.many FROM locked AS l
+     WHERE s.lane = l.lane
+)
+SELECT place - 1 AS place FROM made;
 
 -- name: settle_resent
 -- Take resends away that were made.
