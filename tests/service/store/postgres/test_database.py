@@ -188,6 +188,54 @@ async def test_a_server_with_no_connection_to_spare_is_unavailable(cluster: Clus
         await one.close()
 
 
+async def test_a_server_that_hangs_is_given_up_and_found_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr(database, "CONNECT_WITHIN", 0.2)
+    one = Database(address.read(cluster.url), size=1)
+    assert await one.run(ask) == 7
+    cluster.pause()
+    try:
+        for _ in range(2):
+            with pytest.raises(StoreUnavailable, match="in time"):
+                await one.run(ask)
+    finally:
+        cluster.resume()
+    monkeypatch.undo()
+    assert await asyncio.wait_for(eventually(one), 30) == 7
+    await one.close()
+
+
+async def test_a_server_that_became_a_standby_is_left_with_all_connections(one: Database) -> None:
+    before = set(await asyncio.gather(one.run(_pid), one.run(_pid)))
+
+    async def write_on_a_standby(connection: Connection) -> None:
+        await connection.execute("SET TRANSACTION READ ONLY")
+        await connection.execute("CREATE TABLE never (x int)")
+
+    with pytest.raises(StoreUnavailable, match="standby"):
+        await one.run(write_on_a_standby)
+    assert before.isdisjoint(await asyncio.gather(one.run(_pid), one.run(_pid)))
+
+
+async def test_a_schema_that_changes_meanwhile_disturbs_nobody(
+    cluster: Cluster, one: Database
+) -> None:
+    async def look(connection: Connection) -> int:
+        (row,) = await connection.fetch("SELECT * FROM growing")
+        return len(row)
+
+    with psycopg.connect(cluster.url, autocommit=True) as administrator:
+        administrator.execute("CREATE TABLE growing AS SELECT 1 AS a")
+        try:
+            assert await one.run(look) == 1
+            administrator.execute("ALTER TABLE growing ADD COLUMN b int")
+            assert await one.run(look) == 2
+        finally:
+            administrator.execute("DROP TABLE growing")
+
+
 async def test_whoever_stops_waiting_leaves_nothing_behind(cluster: Cluster, one: Database) -> None:
     waiting = asyncio.create_task(one.fetch("SELECT pg_sleep(60)"))
     with psycopg.connect(cluster.url, autocommit=True) as watch:

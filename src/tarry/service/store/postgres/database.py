@@ -57,7 +57,6 @@ class Database:
         self.address = address
         self.pooler = address.pooler
         self._idle: list[Connection] = []
-        self._all: set[Connection] = set()
         self._slots = asyncio.Semaphore(size)
         self._dial_at = 0.0
         self._down: StoreError | None = None
@@ -95,7 +94,6 @@ class Database:
         self._closed = True
         while self._idle:
             connection = self._idle.pop()
-            self._all.discard(connection)
             with suppress(Exception):  # it is gone, one way or the other
                 await connection.close(timeout=1.0)
 
@@ -129,7 +127,7 @@ class Database:
             if await _rolled_back(connection, error):
                 self._give_back(connection)
             else:
-                self._drop(connection)
+                self._drop(connection, *self._others_like_it(error))
             raise
         except BaseException:
             # Nobody knows what is under way on it: a cancelled wait, a lost line, a time limit.
@@ -147,7 +145,6 @@ class Database:
             connection = self._idle.pop()
             if not connection.is_closed():
                 return connection
-            self._all.discard(connection)
         return await self._dial()
 
     async def _dial(self) -> Connection:
@@ -165,7 +162,6 @@ class Database:
             raise
         self._down = None
         self.pooler = connection.pooler
-        self._all.add(connection)
         return connection
 
     def _give_back(self, connection: Connection) -> None:
@@ -174,10 +170,18 @@ class Database:
         else:
             self._idle.append(connection)
 
-    def _drop(self, connection: Connection) -> None:
-        if connection is not None:
-            self._all.discard(connection)
-            connection.terminate()
+    def _others_like_it(self, error: Exception) -> list[Connection]:
+        """Those that lead to the same server, if it is not the right one any more."""
+        if getattr(error, "sqlstate", None) not in faults.NOT_OURS:
+            return []
+        idle, self._idle = self._idle, []
+        return idle
+
+    @staticmethod
+    def _drop(*connections: Connection | None) -> None:
+        for connection in connections:
+            if connection is not None:
+                connection.terminate()
 
 
 class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg ships no types

@@ -46,7 +46,12 @@ class Stale(Exception):  # noqa: N818  a sign to begin again, not an error
 
 
 def contended(error: BaseException) -> bool:
-    """Whether the transaction lost against another and will do when it is run again."""
+    """Whether the transaction lost against another and will do when it is run again.
+
+    A statement that was prepared before the schema changed is forgotten by then, too.
+    """
+    if isinstance(error, asyncpg.InvalidCachedStatementError):
+        return True
     return getattr(error, "sqlstate", None) in CONTENDED
 
 
