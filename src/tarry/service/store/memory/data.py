@@ -9,7 +9,7 @@ from msgspec import Struct
 from tarry.errors import NotFound
 from tarry.service.model.application import SHARDS, Application, shard_of
 from tarry.service.model.attempt import Attempt
-from tarry.service.model.delivery import ENDED, Delivery
+from tarry.service.model.delivery import LIVE, Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow, Lease, Notice
 from tarry.service.model.message import Message
@@ -93,9 +93,10 @@ class Data:
 
     def over(self, message: Message) -> bool:
         """Whether nothing of a message is still to be sent."""
+        if any(delivery.state in LIVE for _, delivery in self.deliveries(message.id)):
+            return False
         lanes = self.lanes_of[message.application]
-        resent = any(message.id in lane.resends.values() for lane in lanes)
-        return not resent and all(one.state in ENDED for _, one in self.deliveries(message.id))
+        return all(message.id not in lane.resends.values() for lane in lanes)
 
     def endpoints(self, lanes: Iterable[Lane]) -> list[Endpoint]:
         """The endpoints of lanes, by id."""

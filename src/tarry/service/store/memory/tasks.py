@@ -101,7 +101,7 @@ class MemoryTasks:
                 continue
             if not _concerns(task, message):
                 continue
-            there = [seq for place, seq in self._data.places[message.id] if place is lane]
+            there = [known for place, known in self._data.places[message.id] if place is lane]
             if there and lane.deliveries[there[0]].state is State.SKIPPED:
                 yield message.id, _again(lane.deliveries[there[0]], now)
             elif not there and lane.endpoint.wants(message.event_type, message.channels):

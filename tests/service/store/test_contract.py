@@ -1,0 +1,41 @@
+"""Every store has the contract's methods, called as the contract says."""
+
+import inspect
+
+import pytest
+
+from tarry.service.store.contract import Retention, Store
+from tarry.service.store.memory import MemoryStore
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.service.store.sqlite.store import SqliteStore
+
+METHODS = {
+    name: method
+    for name, method in inspect.getmembers(Store, inspect.isfunction)
+    if not name.startswith("_")
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("store", [MemoryStore, SqliteStore, PostgresStore])
+def test_a_store_can_be_called_as_the_contract_says(store: type, name: str) -> None:
+    found = getattr(store, name)
+    assert inspect.iscoroutinefunction(found) == inspect.iscoroutinefunction(METHODS[name])
+    assert _parameters(found) == _parameters(METHODS[name])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_says_what_it_does(name: str) -> None:
+    assert METHODS[name].__doc__
+
+
+def test_nothing_is_forgotten_unless_asked_for() -> None:
+    assert Retention() == Retention(None, None, None, None)
+
+
+def _parameters(method: object) -> list[tuple[str, object, object]]:
+    """What it is called with: names, how each is given, and what it is if it is not."""
+    assert callable(method)
+    return [
+        (one.name, one.kind, one.default) for one in inspect.signature(method).parameters.values()
+    ]
