@@ -8,6 +8,7 @@ from tarry.cli.explain import explain
 from tarry.cli.migrate import migrate
 from tarry.cli.recommend import recommend
 from tarry.cli.seal import seal
+from tarry.cli.serve import serve
 from tarry.cli.storm import storm
 from tarry.cli.worker import worker
 from tarry.core.schema import schema_text
@@ -34,5 +35,6 @@ tarry.add_command(explain)
 tarry.add_command(migrate)
 tarry.add_command(recommend)
 tarry.add_command(seal)
+tarry.add_command(serve)
 tarry.add_command(storm)
 tarry.add_command(worker)

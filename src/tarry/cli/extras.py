@@ -13,6 +13,7 @@ PACKAGES: Mapping[str, str] = {
     "matplotlib": "plots",
     "msgspec": "service",
     "numpy": "sim",
+    "uvicorn": "service",
     "uvloop": "service",
 }
 """Which extra brings which package."""

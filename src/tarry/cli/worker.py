@@ -75,9 +75,7 @@ async def worker(  # noqa: PLR0913  one argument an option
             loop.add_signal_handler(number, told.set)
         shown = build.without_password(db)
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
-        stopped = asyncio.create_task(told.wait())
-        running = {hooks.running} if hooks.running is not None else set()
-        await asyncio.wait({stopped, *running}, return_when=asyncio.FIRST_COMPLETED)
+        await hooks.until(told)
         click.echo("stopping: waiting for attempts on their way", err=True)
     if not dispatcher.drained:
         raise click.exceptions.Exit(1)

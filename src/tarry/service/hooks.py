@@ -339,6 +339,13 @@ class Hooks:
             finally:
                 await sender.close()
 
+    async def until(self, told: asyncio.Event) -> None:
+        """Wait until told to stop, or until the dispatcher has failed."""
+        stopped = asyncio.create_task(told.wait())
+        running = set() if self.running is None else {self.running}
+        await asyncio.wait({stopped, *running}, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+
 
 @asynccontextmanager
 async def open_hooks(

@@ -21,7 +21,7 @@ def make(prefix: str, *, now: float, entropy: bytes) -> str:
     """An id made at `now` from 19 bytes of chance.
 
     >>> make("msg_", now=1_700_000_000.0, entropy=bytes(19))
-    'msg_0U0IuQJE0000000000000000000'
+    'msg_0Tvcokgi0000000000000000000'
     """
     return prefix + moment(now) + entropy[:CHANCE].translate(_LETTERS).decode("ascii")
 

@@ -1,0 +1,65 @@
+"""`tarry serve`: messages come in over HTTP and are delivered, all in one process."""
+
+import asyncio
+import signal
+
+import click
+
+from tarry.cli.service_options import (
+    allow_network_option,
+    config_option,
+    db_option,
+    ports_option,
+    serving,
+)
+
+
+@click.command(
+    epilog="Exit codes: 0, stopped with nothing on its way; 1, stopped with attempts on their way;"
+    " 2, a setting is wrong; 3, the database cannot be used."
+)
+@config_option
+@db_option
+@allow_network_option
+@ports_option
+@click.option(
+    "--listen",
+    envvar="TARRY_LISTEN",
+    default="127.0.0.1:8400",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where to listen  [TARRY_LISTEN]",
+)
+@click.option(
+    "--api-key",
+    envvar="TARRY_API_KEY",
+    required=True,
+    metavar="KEY",
+    help="The key that senders have to give  [TARRY_API_KEY]",
+)
+@serving
+async def serve(
+    *, db: str, allow_network: tuple[str, ...], ports: str, listen: str, api_key: str
+) -> None:
+    """Accept messages over HTTP, and deliver them.
+
+    In this version the API takes messages in (one, or a batch); applications and endpoints are
+    made from Python, with `tarry.service.open_hooks`.
+    """
+    from tarry.service.api.ingest import Ingest  # noqa: PLC0415  it needs the extra
+    from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
+    from tarry.service.build import without_password  # noqa: PLC0415  likewise
+    from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
+
+    opened = open_hooks(db, allow_network=allow_network, ports=ports)
+    async with opened as hooks, hooks.dispatching() as dispatcher:
+        async with serving_http(Ingest(hooks, api_key), listen) as url:
+            told = asyncio.Event()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                asyncio.get_running_loop().add_signal_handler(number, told.set)
+            click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
+            await hooks.until(told)
+        click.echo("stopping: waiting for attempts on their way", err=True)
+    if not dispatcher.drained:
+        raise click.exceptions.Exit(1)
+    click.echo("stopped; nothing is on its way", err=True)
