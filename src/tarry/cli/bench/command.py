@@ -3,6 +3,7 @@
 import click
 
 from tarry.cli.bench.deliver import deliver
+from tarry.cli.bench.ingest import ingest
 
 
 @click.group
@@ -11,3 +12,4 @@ def bench() -> None:
 
 
 bench.add_command(deliver)
+bench.add_command(ingest)

@@ -11,6 +11,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 import httptools
+from msgspec import Struct
 
 from tarry.cli.bench.job import PAYLOAD, SECRET, key_of, message_id, signature
 from tarry.errors import TarryError
@@ -24,11 +25,17 @@ async def bare_client(url: str, deliveries: int, concurrency: int) -> float:
     Each connection has one request on its way at a time. A connection that is lost and an answer
     that is not 2xx end it with an error.
     """
-    loop, place = asyncio.get_running_loop(), urlsplit(url)
+    place = urlsplit(url)
     requests = _requests(place.netloc, place.path or "/", deliveries)
-    work = Work(requests, deliveries, loop.create_future())
+    return (await post_all(url, requests, deliveries, concurrency)).took
+
+
+async def post_all(url: str, requests: Iterator[bytes], count: int, concurrency: int) -> "Posted":
+    """Send so many requests, ready for the wire, over so many connections."""
+    loop, place = asyncio.get_running_loop(), urlsplit(url)
+    work = Work(requests, count, loop.create_future())
     try:
-        for _ in range(min(concurrency, deliveries)):
+        for _ in range(min(concurrency, count)):
             await loop.create_connection(
                 lambda: Client(work), place.hostname or "", place.port or 80
             )
@@ -36,10 +43,21 @@ async def bare_client(url: str, deliveries: int, concurrency: int) -> float:
         for client in work.clients:
             client.send()
         await work.done
-        return time.perf_counter() - started
+        return Posted(time.perf_counter() - started, sorted(work.waits))
     finally:
         for client in work.clients:
             client.close()
+
+
+class Posted(Struct, frozen=True):
+    """How long all took together, and each of them, the quickest first."""
+
+    took: float
+    waits: list[float]
+
+    def quantile(self, share: float) -> float:
+        """How long so many of them took at the most."""
+        return self.waits[min(len(self.waits) - 1, int(share * len(self.waits)))]
 
 
 def _requests(host: str, path: str, deliveries: int) -> Iterator[bytes]:
@@ -64,6 +82,7 @@ class Work:
         self.requests = requests
         self.answers_due = answers_due
         self.done = done
+        self.waits: list[float] = []
         self.clients: list[Client] = []
 
     def answered(self, status: int) -> None:
@@ -96,6 +115,7 @@ class Client(asyncio.Protocol):
         """Send the next request, if any is left."""
         request = next(self._work.requests, None)
         if request:
+            self._sent_at = time.perf_counter()
             self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
@@ -104,6 +124,7 @@ class Client(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Note the answer and go on; httptools calls this."""
+        self._work.waits.append(time.perf_counter() - self._sent_at)
         self._work.answered(self._parser.get_status_code())
         self.send()
 

@@ -1,0 +1,58 @@
+"""The servers that `tarry bench ingest` posts to, each in a process of its own.
+
+`python -m tarry.cli.bench.front echo` answers 202 to anything: the floor, a bare ASGI callable on
+the same server. `... front URL` keeps what it gets in that database, and delivers nothing.
+"""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import uvloop
+
+from tarry.service.api.ingest import Ingest
+from tarry.service.api.server import serving
+from tarry.service.hooks import open_hooks
+from tarry.service.model.endpoint import Standing
+
+APPLICATION = "bench"
+ANYWHERE = "127.0.0.1:0"
+
+
+async def echo(
+    _scope: Mapping[str, Any],
+    receive: Callable[[], Awaitable[Mapping[str, Any]]],
+    send: Callable[[Mapping[str, Any]], Awaitable[None]],
+) -> None:
+    """Read a request and say 202."""
+    while (await receive()).get("more_body"):
+        pass
+    start = {"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"2")]}
+    await send(start)
+    await send({"type": "http.response.body", "body": b"{}"})
+
+
+async def main(what: str) -> None:
+    """Serve until the input is closed; the first line of output is the URL."""
+    if what == "echo":
+        async with serving(echo, ANYWHERE) as url:
+            await _until_closed(url)
+        return
+    async with open_hooks(what) as hooks:
+        application = await hooks.application(APPLICATION)
+        if not await hooks.store.endpoints(application.id):
+            url = "https://hooks.example.com/in"
+            await hooks.add_endpoint(application, url, standing=Standing.PAUSED)
+        async with serving(Ingest(hooks, None), ANYWHERE) as url:
+            await _until_closed(url)
+
+
+async def _until_closed(url: str) -> None:
+    sys.stdout.write(f"{url}\n")
+    sys.stdout.flush()
+    await asyncio.to_thread(sys.stdin.read)
+
+
+if __name__ == "__main__":
+    uvloop.run(main(sys.argv[1]))

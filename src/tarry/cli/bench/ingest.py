@@ -1,0 +1,121 @@
+"""`tarry bench ingest`: durable messages per second through HTTP, beside a bare echo."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from itertools import repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from tarry.cli.service_options import serving
+
+BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; times are of one request, in milliseconds."""
+
+    what: str
+    messages_per_second: float
+    to_floor: float | None
+    p50: float
+    p99: float
+
+
+@click.command
+@click.option(
+    "--db", envvar="TARRY_DB", metavar="URL", help="A database; a new SQLite file if none."
+)
+@click.option("--messages", type=click.IntRange(min=100), default=20_000, show_default=True)
+@click.option("--connections", type=click.IntRange(min=1), default=64, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@serving
+async def ingest(
+    *, db: str | None, messages: int, connections: int, rounds: int, as_json: bool
+) -> None:
+    """Measure how fast messages are accepted over HTTP, each on disk before it is answered.
+
+    The floor is an ASGI callable that answers 202 and keeps nothing, on the same server. The best
+    of some rounds counts.
+    """
+    os.environ.setdefault("TARRY_SEALING_KEYS", "bench:" + "A" * 43 + "=")
+    with TemporaryDirectory(prefix="tarry-bench-") as folder:
+        target = db or f"sqlite:///{Path(folder) / 'bench.db'}"
+        with _front("echo") as url:
+            floor = await _best("bare echo, nothing kept", url, messages, connections, rounds)
+        with _front(target) as url:
+            single = await _best("tarry, one by one", url, messages, connections, rounds)
+            batched = await _best(
+                f"tarry, batches of {BATCH}", url, messages, 2, rounds, batch=BATCH
+            )
+    rows = [
+        _row(*floor, floor[1]),
+        _row(*single, floor[1]),
+        _row(*batched, None),
+    ]
+    if as_json:
+        click.echo(json.dumps([asdict(row) for row in rows], indent=2))
+    else:
+        _show(rows)
+
+
+@contextmanager
+def _front(what: str) -> Iterator[str]:
+    """A server in a process of its own; gives its URL."""
+    command = [sys.executable, "-m", "tarry.cli.bench.front", what]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as front:
+        if front.stdin is None or front.stdout is None:
+            raise click.ClickException("the server of the benchmark has no pipes")
+        try:
+            yield front.stdout.readline().strip()
+        finally:
+            front.stdin.close()
+
+
+async def _best(  # noqa: PLR0913, PLR0917  what is measured, and how
+    what: str, url: str, messages: int, connections: int, rounds: int, *, batch: int = 1
+) -> tuple[str, float, float, float]:
+    """The best of some rounds: its name, messages per second, and two quantiles."""
+    from tarry.cli.bench.floor import post_all  # noqa: PLC0415  it needs the extra
+    from tarry.cli.bench.front import APPLICATION  # noqa: PLC0415  likewise
+    from tarry.cli.bench.job import PAYLOAD  # noqa: PLC0415  likewise
+
+    one = f'{{"eventType":"order.created","payload":{PAYLOAD}}}'
+    body = one if batch == 1 else f"[{','.join([one] * batch)}]"
+    path = f"/api/v1/app/{APPLICATION}/msg{'' if batch == 1 else '/batch'}"
+    request = (
+        f"POST {path} HTTP/1.1\r\nhost: {urlsplit(url).netloc}\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}"
+    ).encode()
+    count = messages // batch or 1
+    found = [await post_all(url, repeat(request, count), count, connections) for _ in range(rounds)]
+    best = min(found, key=lambda posted: posted.took)
+    return what, count * batch / best.took, best.quantile(0.5), best.quantile(0.99)
+
+
+def _row(what: str, rate: float, p50: float, p99: float, floor: float | None) -> Row:
+    ratio = None if floor is None else rate / floor
+    return Row(what, round(rate), ratio, round(p50 * 1000, 2), round(p99 * 1000, 2))
+
+
+def _show(rows: list[Row]) -> None:
+    table = Table("", "messages/s", "to the floor", "p50 ms", "p99 ms")
+    for row in rows:
+        ratio = "" if row.to_floor is None else f"{row.to_floor:.2f} x"
+        table.add_row(
+            row.what, f"{row.messages_per_second:,.0f}", ratio, f"{row.p50:.2f}", f"{row.p99:.2f}"
+        )
+    Console().print(table)
