@@ -196,22 +196,32 @@ def test_a_closed_connection_is_noticed_and_the_request_sent_again_once(run: Run
         assert len(receiver.requests) == 5
 
 
-def test_a_connection_that_is_gone_before_the_request_is_a_failure_at_once(run: Run[None]) -> None:
+def speak_first(connection: Connection, _transport: asyncio.BaseTransport) -> None:
+    connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+
+def close_first(_connection: Connection, transport: asyncio.BaseTransport) -> None:
+    transport.close()
+
+
+@pytest.mark.parametrize("first", [speak_first, close_first])
+def test_a_connection_that_is_gone_before_the_request_is_a_failure_at_once(
+    run: Run[None],
+    monkeypatch: pytest.MonkeyPatch,
+    first: Callable[[Connection, asyncio.BaseTransport], None],
+) -> None:
+    made = Connection.connection_made
+
+    def connection_made(connection: Connection, transport: asyncio.BaseTransport) -> None:
+        made(connection, transport)
+        first(connection, transport)
+
     async def play() -> None:
-        lost: asyncio.Queue[Client] = asyncio.Queue()
+        async with sender() as client:
+            answer = await send(client, to(receiver.url))
+            assert (answer.failure, answer.took < 1) == (Kind.TRANSIENT, True)
 
-        class Impatient(Client):
-            def made(self, connection: Connection) -> None:
-                super().made(connection)
-                connection.data_received(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
-                lost.put_nowait(self)
-
-        client = Impatient(Book(), lambda _address, _port: True)
-        answer = await send(client, to(receiver.url))
-        assert (answer.failure, answer.took < 1) == (Kind.TRANSIENT, True)
-        assert lost.qsize() == 1
-        await client.close()
-
+    monkeypatch.setattr(Connection, "connection_made", connection_made)
     with zoo.receiver("answers-200") as receiver:
         run(play())
         assert receiver.requests == []

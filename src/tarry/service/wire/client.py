@@ -86,8 +86,10 @@ class Client:
         self._closed = True
         self._pool.close()
         for exchange in self._deadlines.items():
-            self._stop(exchange, _CLOSED, _CLOSED)
+            self._stop(exchange, _CLOSED)
         self._deadlines.close()
+        for dial in self._dials:
+            dial.cancel()
         if self._dials:
             await asyncio.wait(self._dials)
         while self._open:
@@ -115,7 +117,6 @@ class Client:
             self._fail_soon(exchange, Setback(found.kind, found.detail))
             return
         dial = self._loop.create_task(self._dial(exchange, found.addresses, until))
-        exchange.carrier = dial
         self._dials.add(dial)
         dial.add_done_callback(self._dials.discard)
 
@@ -129,10 +130,12 @@ class Client:
             made = setback(error)
         if isinstance(made, Setback):
             exchange.fail(made)
-        elif exchange.over or not made.usable():  # as when the other side speaks or closes first
-            made.close()
+        elif not made.usable():  # the other side closed at once, or spoke first
             exchange.fail(_SHUT)
+        elif exchange.over:
+            made.close()
         else:
+            self._open.add(made)
             self._postpone(exchange)
             made.carry(exchange)
 
@@ -145,16 +148,13 @@ class Client:
     # How an exchange ends when nobody answers.
 
     def _expire(self, exchange: Exchange) -> None:
-        self._stop(exchange, _LATE, _UNCONNECTED)
+        self._stop(exchange, _LATE if exchange.carrier else _UNCONNECTED)
 
-    def _stop(self, exchange: Exchange, carried: Setback, uncarried: Setback) -> None:
-        carrier = exchange.carrier
-        if isinstance(carrier, Connection):
-            carrier.abandon(carried)
-            return
-        if carrier is not None:
-            carrier.cancel()
-        exchange.fail(uncarried)
+    def _stop(self, exchange: Exchange, why: Setback) -> None:
+        if exchange.carrier is None:  # whoever dials for it ends in time by itself
+            exchange.fail(why)
+        else:
+            exchange.carrier.abandon(why)
 
     def _fail_soon(self, exchange: Exchange, why: Setback) -> None:
         self._loop.call_soon(exchange.fail, why)
@@ -164,10 +164,6 @@ class Client:
         self._pool.shrink(len(self._pool) // 2)
 
     # What connections tell.
-
-    def made(self, connection: Connection) -> None:
-        """It stands."""
-        self._open.add(connection)
 
     def rest(self, connection: Connection) -> None:
         """It can carry another exchange."""

@@ -36,8 +36,7 @@ class Exchange:
         self.over = False
         self.again = False
         """Is this the second try, after a connection that had rested turned out to be closed?"""
-        self.carrier: Connection | asyncio.Task[None] | None = None
-        """What is at work on it: a connection, or the task that makes one."""
+        self.carrier: Connection | None = None
         self.bucket = _NOWHERE
         """Where its deadline waits."""
 
@@ -67,9 +66,6 @@ _NOWHERE: set[Exchange] = set()
 class Owner(Protocol):
     """Who a connection belongs to."""
 
-    def made(self, connection: "Connection") -> None:
-        """It stands."""
-
     def rest(self, connection: "Connection") -> None:
         """It has carried an exchange to its end and can carry another."""
 
@@ -84,6 +80,7 @@ class Connection(asyncio.Protocol):
     """A connection that stands, and what is on it."""
 
     __slots__ = (
+        "_dropped",
         "_exchange",
         "_opened_at",
         "_owner",
@@ -102,6 +99,7 @@ class Connection(asyncio.Protocol):
         self._reader = Reader()
         self._exchange: Exchange | None = None
         self._used = False
+        self._dropped = False
         self._transport: asyncio.Transport
 
     def carry(self, exchange: Exchange) -> None:
@@ -120,7 +118,7 @@ class Connection(asyncio.Protocol):
 
     def usable(self) -> bool:
         """Whether it can carry a request, as far as is known."""
-        return not self._transport.is_closing()
+        return not self._dropped and not self._transport.is_closing()
 
     def close(self) -> None:
         """Close it in good order."""
@@ -138,13 +136,12 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It stands."""
         self._transport = cast("asyncio.Transport", transport)  # a stream's goes both ways
-        self._owner.made(self)
 
     def data_received(self, data: bytes) -> None:
         """Read on; at the answer's end, rest or close, and only then tell."""
         exchange = self._exchange
         if exchange is None:  # nobody asked: it must not become the answer to the next request
-            self._transport.abort()
+            self._drop()
             return
         reader = self._reader
         if not reader.feed(data):
@@ -161,7 +158,7 @@ class Connection(asyncio.Protocol):
             self.rested_at = now
             self._owner.rest(self)
         else:
-            transport.abort()
+            self._drop()
         exchange.finish(reader.answer(now - exchange.started_at))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -171,6 +168,11 @@ class Connection(asyncio.Protocol):
         if exchange is not None:
             self._end(exchange, exc)
         self._reader.close()
+
+    def _drop(self) -> None:
+        """Close it without a word, though not at once: uvloop's TLS would stumble over that."""
+        self._dropped = True
+        asyncio.get_running_loop().call_soon(self._transport.abort)
 
     def _end(self, exchange: Exchange, exc: Exception | None) -> None:
         """The other side closed it under an exchange."""

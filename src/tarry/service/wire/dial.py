@@ -14,6 +14,8 @@ from tarry.service.wire.exchange import Target
 from tarry.service.wire.proxy import Proxy
 from tarry.service.wire.setback import Setback, is_scarcity, setback
 
+LINGER = 0.5
+"""Seconds a dial is still at work after its time, so that the caller's own limit comes first."""
 SHUTDOWN_TIMEOUT = 1.0
 """Seconds to wait for the other side's goodbye when a TLS connection is closed."""
 
@@ -36,6 +38,8 @@ class Dialler(Struct, frozen=True):
     ) -> Made | Setback:
         """A connection to the first of these addresses that takes one, tried `until` then.
 
+        It ends by itself, soon after that: a handshake that is cancelled leaves traces in uvloop.
+
         With a proxy the addresses are not used: see there what is checked then.
         """
         port = target.port
@@ -45,7 +49,8 @@ class Dialler(Struct, frozen=True):
         if isinstance(sock, Setback):
             return sock
         try:
-            refused = await self._refused(sock, target)
+            async with timeout(until + LINGER - monotonic()):
+                refused = await self._refused(sock, target)
         except OSError as error:
             refused = setback(error)
         except BaseException:
@@ -54,7 +59,7 @@ class Dialler(Struct, frozen=True):
         if refused is not None:
             sock.close()
             return refused
-        return await self._hand_over(sock, target, make)
+        return await self._hand_over(sock, target, until, make)
 
     async def _refused(self, sock: socket.socket, target: Target) -> Setback | None:
         """Why this socket must not be used, if so: the wrong peer, or no tunnel."""
@@ -65,7 +70,7 @@ class Dialler(Struct, frozen=True):
         return Setback(Kind.BLOCKED, "the host leads to an address that must not be called")
 
     async def _hand_over(
-        self, sock: socket.socket, target: Target, make: Callable[[], Made]
+        self, sock: socket.socket, target: Target, until: float, make: Callable[[], Made]
     ) -> Made | Setback:
         """Shake hands if need be; from here on the socket is the event loop's."""
         is_secure = target.scheme == "https"
@@ -75,6 +80,7 @@ class Dialler(Struct, frozen=True):
                 sock=sock,
                 ssl=self.tls if is_secure else None,
                 server_hostname=target.host if is_secure else None,
+                ssl_handshake_timeout=max(until - monotonic(), 0) + LINGER if is_secure else None,
                 ssl_shutdown_timeout=SHUTDOWN_TIMEOUT if is_secure else None,
             )
         except BaseException as error:
