@@ -137,6 +137,13 @@ class Queue(Protocol):
         came meanwhile, or whose lease is stale, stays awake.
         """
 
+    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Have the next live delivery to lanes wake them, as if they were at rest; those it will.
+
+        Their owner has read all that is ready in them, and something is live still. The mapping and
+        the leases are as in `rest`; `awake` names them all the same.
+        """
+
     async def expire(
         self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
     ) -> int:

@@ -53,6 +53,57 @@ class RestContract(Topic):
         assert await scene.store.rest({scene.lane: 1}, scene.leases) == set()
         assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
 
+    async def test_a_dozing_lane_has_its_next_delivery_told_though_others_are_live(
+        self, scene: Scene
+    ) -> None:
+        await scene.add()
+        assert await scene.store.doze({scene.lane: 1}, scene.leases) == {scene.lane}
+        assert await scene.store.woken(ALL_SHARDS) == []
+        await scene.add()
+        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        await scene.add()
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+    async def test_a_dozing_lane_is_there_for_a_new_owner(self, scene: Scene) -> None:
+        await scene.add()
+        await scene.store.doze({scene.lane: 1}, scene.leases)
+        assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
+
+    async def test_a_dozing_lane_may_rest_when_all_is_done(self, scene: Scene) -> None:
+        await scene.add()
+        await scene.store.doze({scene.lane: 1}, scene.leases)
+        await scene.settle(*map(delivered, await scene.due()))
+        assert await scene.store.rest({scene.lane: 1}, scene.leases) == {scene.lane}
+        assert await scene.store.awake(ALL_SHARDS) == []
+        await scene.add()
+        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        await scene.add()
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+    async def test_a_replay_wakes_a_dozing_lane_once(self, scene: Scene) -> None:
+        await scene.store.add([new_message(scene.application) for _ in range(3)])
+        first, *others = await scene.due()
+        await scene.settle(*map(failed, others))
+        task = a_task(scene.endpoint, Work.RECOVER)
+        await scene.store.add_task(task)
+        await scene.store.woken(ALL_SHARDS)
+        assert await scene.store.doze({first.lane: 3}, scene.leases) == {first.lane}
+        for woken in ([scene.lane], []):
+            await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
+            assert await scene.store.woken(ALL_SHARDS) == woken
+
+    async def test_no_lane_dozes_that_got_more_than_its_owner_knows(self, scene: Scene) -> None:
+        await scene.add()
+        assert await scene.store.doze({scene.lane: 0}, scene.leases) == set()
+        await scene.add()
+        assert await scene.store.woken(ALL_SHARDS) == []
+
+    async def test_a_stale_lease_lets_nothing_doze(self, scene: Scene, later: Later) -> None:
+        others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
+        assert await scene.store.doze({scene.lane: 0}, others) == set()
+        await later(LENGTH + 1)
+        assert await scene.store.doze({scene.lane: 0}, scene.leases) == set()
+
     async def test_a_lane_that_got_more_than_its_owner_knows_stays_awake(
         self, scene: Scene
     ) -> None:

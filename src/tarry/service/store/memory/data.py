@@ -119,12 +119,12 @@ class Data:
 
     def wake(self, lane: Lane) -> None:
         """Have its owner look at a lane."""
-        lane.resting = False
+        lane.resting = lane.dozing = False
         self.woken.add(lane.number)
         for nudge in self.nudges:
             asyncio.get_running_loop().call_soon(nudge)
 
     def stir(self, lane: Lane) -> None:
-        """Wake a lane if it is at rest: else its owner looks at it anyway."""
-        if lane.resting:
+        """Wake a lane if it is at rest or dozes: else its owner looks at it anyway."""
+        if lane.resting or lane.dozing:
             self.wake(lane)

@@ -24,6 +24,7 @@ class Lane:
         self.added = 0
         self.ended = 0
         self.resting = False
+        self.dozing = False
         self.deliveries: dict[int, Delivery] = {}
         self.resends: dict[str, str] = {}
         self.ready: list[int] = []

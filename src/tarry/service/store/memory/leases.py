@@ -72,14 +72,23 @@ class MemoryLeases:
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
         """Let lanes rest that have nothing to send; those that do now."""
+        resting = [lane for lane in self._read(lanes, leases) if lane.idle]
+        for lane in resting:
+            lane.resting = True
+        return {lane.number for lane in resting}
+
+    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Have the next delivery to lanes wake them; those it will."""
+        dozing = self._read(lanes, leases)
+        for lane in dozing:
+            lane.dozing = True
+        return {lane.number for lane in dozing}
+
+    def _read(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> list[Lane]:
+        """Those to which no more came than their owner knows."""
         good = list(leases)
-        resting = set()
-        for number, added in lanes.items():
-            lane = self._data.held(number, good)
-            if lane is not None and lane.idle and lane.added <= added:
-                lane.resting = True
-                resting.add(number)
-        return resting
+        held = (self._data.held(number, good) for number in lanes)
+        return [lane for lane in held if lane is not None and lane.added <= lanes[lane.number]]
 
     @staticmethod
     def _of(lanes: Iterable[Lane], shards: Sequence[int]) -> list[Lane]:

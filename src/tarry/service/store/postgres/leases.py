@@ -72,18 +72,22 @@ class PostgresLeases(Part):
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
         """Let lanes rest that have nothing to send; those that do now."""
+        return await self._let(SQL["rest"], lanes, list(leases))
+
+    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Have the next delivery to lanes wake them; those it will."""
+        return await self._let(SQL["doze"], lanes, list(leases))
+
+    async def _let(self, query: str, lanes: Mapping[int, int], leases: list[Lease]) -> set[int]:
         if not lanes:
             return set()
-        given = list(leases)
 
         async def let(connection: Connection) -> set[int]:
-            good = await held(connection, lanes, given)
+            good = await held(connection, lanes, leases)
             # Whoever adds holds the lane's row until the commit: by now it is there, or comes later
             # and finds the lane at rest.
             await connection.fetch(SQL["rest_lock"], list(good))
-            resting = await connection.fetch(
-                SQL["rest"], list(good), [lanes[lane] for lane in good]
-            )
+            resting = await connection.fetch(query, list(good), [lanes[lane] for lane in good])
             hit("rest.before")
             return {row["number"] for row in resting}
 

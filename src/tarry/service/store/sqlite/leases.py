@@ -113,15 +113,20 @@ class SqliteLeases:
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
         """Let lanes rest that have nothing to send; those that do now."""
-        good = list(leases)
+        return await self._let(SQL["rest"], lanes, list(leases))
 
+    async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
+        """Have the next delivery to lanes wake them; those it will."""
+        return await self._let(SQL["doze"], lanes, list(leases))
+
+    async def _let(self, query: str, lanes: Mapping[int, int], leases: list[Lease]) -> set[int]:
         def work(session: Session) -> set[int]:
-            held = session.held(good)
+            held = session.held(leases)
             resting = {
                 lane
                 for lane, added in lanes.items()
                 if session.shard(lane) in held
-                and session.db.execute(SQL["rest"], {"lane": lane, "added": added}).fetchall()
+                and session.db.execute(query, {"lane": lane, "added": added}).fetchall()
             }
             hit("rest.before")
             return resting

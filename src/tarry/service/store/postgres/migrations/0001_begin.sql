@@ -41,6 +41,7 @@ CREATE TABLE tarry.lane (
     shard       integer NOT NULL,
     added       bigint NOT NULL DEFAULT 0,
     awake       boolean NOT NULL DEFAULT true,
+    dozing      boolean NOT NULL DEFAULT false,
     version     bigint NOT NULL DEFAULT 1 -- grows with every change of its endpoint
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.05,
         autovacuum_vacuum_cost_delay = 0);

@@ -60,13 +60,15 @@ WITH grown AS (
     SELECT lane, many, live
       FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS grown (lane, many, live)
 ), before AS (
-    SELECT l.number, l.awake, g.many, g.live
+    SELECT l.number, l.awake AND NOT l.dozing AS awake, g.many, g.live
       FROM tarry.lane AS l JOIN grown AS g ON g.lane = l.number
      ORDER BY l.number
        FOR NO KEY UPDATE OF l
 )
 UPDATE tarry.lane AS l
-   SET added = l.added + b.many, awake = l.awake OR b.live
+   SET added = l.added + b.many,
+       awake = l.awake OR b.live,
+       dozing = l.dozing AND NOT b.live
   FROM before AS b
  WHERE l.number = b.number
 RETURNING l.number, l.shard, l.added - b.many AS added, l.version, NOT b.awake AND b.live AS woken;

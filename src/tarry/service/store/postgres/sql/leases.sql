@@ -93,7 +93,7 @@ WITH asleep AS (
     SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) ORDER BY number
        FOR NO KEY UPDATE
 )
-UPDATE tarry.lane AS l SET awake = true FROM asleep AS a WHERE l.number = a.number;
+UPDATE tarry.lane AS l SET awake = true, dozing = false FROM asleep AS a WHERE l.number = a.number;
 
 -- name: woken_tell
 -- Put lanes on record as woken, and tell whoever listens which shards they are in.
@@ -120,4 +120,12 @@ UPDATE tarry.lane AS l
    AND NOT EXISTS (SELECT FROM tarry.delivery AS d
                     WHERE d.lane = known.lane AND d.state IN ('ready', 'waiting'))
    AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.lane = known.lane)
+RETURNING l.number;
+
+-- name: doze
+-- Have the next delivery to lanes wake them, unless more came than their owner knows.
+UPDATE tarry.lane AS l
+   SET dozing = true
+  FROM unnest($1::bigint[], $2::bigint[]) AS known (lane, added)
+ WHERE l.number = known.lane AND l.added <= known.added
 RETURNING l.number;

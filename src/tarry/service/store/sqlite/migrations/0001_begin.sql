@@ -44,7 +44,8 @@ CREATE TABLE lane (
     number INTEGER PRIMARY KEY,
     shard  INTEGER NOT NULL,
     added  INTEGER NOT NULL DEFAULT 0,
-    awake  INTEGER NOT NULL DEFAULT 1
+    awake  INTEGER NOT NULL DEFAULT 1,
+    dozing INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE INDEX lane_awake ON lane (shard, number) WHERE awake;

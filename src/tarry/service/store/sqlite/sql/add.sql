@@ -49,11 +49,11 @@ INSERT INTO key (environment, key, message, fingerprint, accepted_at)
 VALUES (?, ?, ?, ?, ?);
 
 -- name: add_to_lane
--- Give a lane's next numbers, and tell whether it is at rest.
+-- Give a lane's next numbers, and tell whether it is awake and does not doze.
 UPDATE lane
    SET added = added + :deliveries
  WHERE number = :lane
-RETURNING number, added, awake;
+RETURNING number, added, awake AND NOT dozing;
 
 -- name: add_delivery
 -- Put a message on its way to an endpoint.

@@ -65,12 +65,12 @@ DELETE FROM wake
 RETURNING lane;
 
 -- name: woken_awake
--- A lane is not at rest any more.
-UPDATE lane SET awake = 1 WHERE number = :lane AND NOT awake;
+-- A lane is not at rest any more, nor does it doze.
+UPDATE lane SET awake = 1, dozing = 0 WHERE number = :lane AND (NOT awake OR dozing);
 
 -- name: lane_awake
--- Whether a lane is awake.
-SELECT awake FROM lane WHERE number = :lane;
+-- Whether a lane is awake and does not doze.
+SELECT awake AND NOT dozing FROM lane WHERE number = :lane;
 
 -- name: woken_tell
 -- Let a lane's owner hear of it.
@@ -89,6 +89,10 @@ UPDATE lane
    AND added = (SELECT ended FROM lane_state WHERE lane = :lane)
    AND NOT EXISTS (SELECT 1 FROM resend WHERE lane = :lane)
 RETURNING number;
+
+-- name: doze
+-- Have the next delivery to a lane wake it, unless more came than was known.
+UPDATE lane SET dozing = 1 WHERE number = :lane AND added <= :added RETURNING number;
 
 -- name: lanes
 -- A lane with its endpoint and application.
