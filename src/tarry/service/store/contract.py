@@ -194,7 +194,10 @@ class Catalogue(Protocol):
         """Its policy document, if it has one."""
 
     async def put_application(self, application: Application) -> None:
-        """Add or change one; Conflict if its uid is taken in the environment. Wakes its lanes."""
+        """Add or change one; Conflict if its uid is taken in the environment. Wakes its lanes.
+
+        NotFound if it was deleted before.
+        """
 
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid; NotFound if there is none."""

@@ -79,6 +79,16 @@ class CatalogueContract(Topic):
         await scene.store.put_environment("org_other")
         await scene.store.put_application(an_application(environment="org_other", uid="acme"))
 
+    async def test_an_id_goes_before_a_uid_that_looks_like_it(self, scene: Scene) -> None:
+        store, application, endpoint = scene.store, scene.application, scene.endpoint
+        await store.put_application(an_application(uid=application.id))
+        assert await store.application(ENVIRONMENT, application.id) == application
+        await store.put_endpoint(an_endpoint(application, uid=endpoint.id))
+        assert await store.endpoint(application.id, endpoint.id) == endpoint
+        message = await scene.add()
+        await scene.add(event_id=message.id)
+        assert await store.message(application.id, message.id) == message
+
     async def test_an_endpoint_is_kept_as_it_was_put(self, scene: Scene) -> None:
         full = an_endpoint(
             scene.application,
@@ -187,6 +197,8 @@ class CatalogueContract(Topic):
             await scene.store.endpoint(application.id, scene.endpoint.id)
         with pytest.raises(NotFound):
             await scene.store.put_endpoint(an_endpoint(application))
+        with pytest.raises(NotFound):
+            await scene.store.put_application(application)
         with pytest.raises(NotFound):
             await scene.store.delete_application(application.id, now=NOON)
         await scene.store.put_application(an_application(uid="acme"))
