@@ -18,7 +18,7 @@ from tarry.service.store.sqlite.store import open_sqlite
 from tarry.testing.store_machine import Opened, StoreMachine
 
 USUAL = settings.get_profile("ci").max_examples
-EXAMPLES = 30
+EXAMPLES = 25
 STEPS = 50
 MEMORY = Path("/dev/shm")  # noqa: S108  only here is no time spent on the disk, which is not tested
 

@@ -139,6 +139,13 @@ class DeliverSteps(PeopleSteps):
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _rested(side, endpoints, leases, short=short))
 
+    @step(worker=workers, which=few, short=st.booleans())
+    def doze(self, worker: str, which: list[int], *, short: bool) -> None:
+        """The next delivery to these lanes is to be told, though others may be live."""
+        endpoints = self.some(self.endpoints, which)
+        leases = list(self.leases[worker].values())
+        self.ask(lambda side: _dozed(side, endpoints, leases, short=short))
+
     @step(worker=workers, which=picks, age=offsets, limit=st.integers(1, 3))
     def expire(self, worker: str, which: int, age: float, limit: int) -> None:
         """End what is too old."""
@@ -260,6 +267,18 @@ async def _lanes(side: Side, shards: Sequence[int]) -> list[list[Lane]]:
 async def _rested(
     side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
 ) -> list[Lane]:
-    rows = [await side.store.lane(one.application, one.id) for one in endpoints]
-    lanes = {row.lane: row.added - short for row in rows}
+    lanes = await _added(side, endpoints, short=short)
     return sorted(map(Lane, await side.store.rest(lanes, leases)))
+
+
+async def _dozed(
+    side: Side, endpoints: Sequence[Endpoint], leases: Sequence[Lease], *, short: bool
+) -> list[Lane]:
+    lanes = await _added(side, endpoints, short=short)
+    return sorted(map(Lane, await side.store.doze(lanes, leases)))
+
+
+async def _added(side: Side, endpoints: Sequence[Endpoint], *, short: bool) -> dict[int, int]:
+    """How many were added to the lanes, or one less."""
+    rows = [await side.store.lane(one.application, one.id) for one in endpoints]
+    return {row.lane: row.added - short for row in rows}
