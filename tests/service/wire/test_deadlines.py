@@ -107,6 +107,24 @@ def test_what_expires_may_add_another_deadline(turns: Turns) -> None:
     assert expired == [1, 2, 3]
 
 
+def test_one_that_goes_wrong_does_not_hold_up_the_others(turns: Turns) -> None:
+    expired: list[int] = []
+
+    def expire(item: int) -> None:
+        expired.append(item)
+        if len(expired) == 1:
+            raise ZeroDivisionError
+
+    many = Deadlines(turns.later, turns.clock, expire)
+    for item in range(3):
+        many.add(item, turns.now + 1)
+    with pytest.raises(ZeroDivisionError):
+        turns.push(2)
+    turns.push(1)
+    assert sorted(expired) == [0, 1, 2]
+    assert not turns.waiting
+
+
 def test_closed_it_ticks_no_more(
     deadlines: Deadlines[str], turns: Turns, expired: list[str]
 ) -> None:

@@ -62,6 +62,10 @@ class Deadlines(Generic[Item]):
         now = int(self._clock() / TICK)
         past = [tick for tick, bucket in self._buckets.items() if tick <= now or not bucket]
         due = [item for tick in past for item in self._buckets.pop(tick)]
-        self._timer = self._later(TICK, self._turn) if self._buckets else None
-        for item in due:
-            self._expire(item)
+        try:
+            while due:
+                self._expire(due.pop())
+        finally:
+            if due:  # one went wrong; that is not the others' trouble, their turn is the next
+                self._buckets.setdefault(now, set()).update(due)
+            self._timer = self._later(TICK, self._turn) if self._buckets else None
