@@ -103,6 +103,7 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
     [
         ("expire", (1, 500.0, 1e9, 10, "too old")),
         ("rest", ([1], [0])),
+        ("doze", ([1], [0])),
         ("undelivered", ("app", 1, 50_000, 20)),
         ("advance_failed", (1, 50_000, 0.0, None, 20)),
         ("advance_live", (1, 50_000, 0.0, None, 20)),
