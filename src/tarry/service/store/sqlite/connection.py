@@ -7,7 +7,8 @@ import apsw
 BUSY_MS = 5_000
 WRITER_CACHE_KB = 16_384
 READER_CACHE_KB = 4_096
-CHECKPOINT_PAGES = 4_000
+CHECKPOINT_PAGES = 16_000
+"""About 64 MB of log: pages that many commits touch are copied into the file once."""
 WAL_KEPT_BYTES = 64 * 1024 * 1024
 STATEMENTS = 200
 """How many prepared statements a connection keeps: more than this store has queries."""
