@@ -64,15 +64,16 @@ async def worker(  # noqa: PLR0913  one argument an option
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
     from tarry.service.model.settings import Limits  # noqa: PLC0415  likewise
 
+    # Told before anything goes out: from the first attempt on it ends only when all are settled.
+    told = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told.set)
     limits = Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)
     opened = open_hooks(
         db, migrate=migrate, allow_network=allow_network, ports=ports, limits=limits
     )
     async with opened as hooks, hooks.dispatching() as dispatcher:
-        told = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, told.set)
         shown = build.without_password(db)
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
         await hooks.until(told)
