@@ -74,7 +74,7 @@ async def ingest(
 def _front(what: str) -> Iterator[str]:
     """A server in a process of its own; gives its URL."""
     command = [sys.executable, "-m", "tarry.cli.bench.front", what]
-    with subprocess.Popen(
+    with subprocess.Popen(  # noqa: S603  this very interpreter
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as front:
         if front.stdin is None or front.stdout is None:
@@ -85,7 +85,7 @@ def _front(what: str) -> Iterator[str]:
             front.stdin.close()
 
 
-async def _best(  # noqa: PLR0913, PLR0917  what is measured, and how
+async def _best(  # noqa: PLR0913  what is measured, and how
     what: str, url: str, messages: int, connections: int, rounds: int, *, batch: int = 1
 ) -> tuple[str, float, float, float]:
     """The best of some rounds: its name, messages per second, and two quantiles."""

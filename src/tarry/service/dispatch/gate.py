@@ -11,7 +11,9 @@ from tarry.core.pacer import opened, ramped, step
 from tarry.core.probe import probed
 from tarry.service.dispatch.spacing import Spacing
 
-RULE = PacerRule()
+RULE = PacerRule(growth=1.2)
+"""A fifth more at a step: where nothing is remembered the first overload stays below 1.2 times what
+the endpoint can do, and a recovery takes a few seconds longer than with bigger steps."""
 WATCHED = 1.0
 """How long a closed gate is looked at after a failure: as long as it may still open over it."""
 
@@ -31,6 +33,7 @@ class Gate:
         self._asked: float | None = None
         self._passed_at = -math.inf
         self._failed_at = -math.inf
+        self._told = pace.phase
 
     def free_at(self, now: float, most: int) -> float:
         """When the next send may go, infinity while an answer has to come first."""
@@ -96,11 +99,12 @@ class Gate:
         return phase is Phase.PACED or (phase is Phase.CLOSED and now - self._failed_at < WATCHED)
 
     def step(self, now: float, waiting: int) -> bool:
-        """Take in the answers; whether the phase changed."""
-        return self._step(now, waiting)
+        """Take in the answers; whether the phase is another than it was when this was asked."""
+        self._step(now, waiting)
+        told, self._told = self._told, self.phase
+        return self.phase is not told
 
-    def _step(self, now: float, waiting: int) -> bool:
-        before = self.pace.phase
+    def _step(self, now: float, waiting: int) -> None:
         answers = self._passed + self._failed + self._late + self._missed
         seen = Seen(
             self._passed,
@@ -113,21 +117,23 @@ class Gate:
         self._passed = self._failed = self._late = self._missed = 0
         self._took, self._asked = 0.0, None
         self._become(step(RULE, self.pace, seen, now=now, waiting=waiting, draw=self._draw))
-        return self.pace.phase is not before
 
     def open(self, now: float, waiting: int) -> None:
         """Open it, for what is known from elsewhere."""
         self._become(opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw()))
+        self._told = self.phase
 
     def ramp(self, now: float) -> None:
         """Send what waits at a pace, although nothing failed: much is waiting at once."""
         if self.pace.phase is Phase.CLOSED:
             self._become(ramped(RULE, self.pace, now=now))
+            self._told = self.phase
 
     def close(self, *, forget: bool = False) -> None:
         """Leave the pace to somebody else; what was learned may be kept or forgotten."""
         capacity = None if forget else self.pace.capacity
         self._become(Pace(capacity=capacity, epoch=self.pace.epoch + 1))
+        self._told = self.phase
 
     def _become(self, pace: Pace) -> None:
         self.pace = pace
