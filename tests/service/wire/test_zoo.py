@@ -1,4 +1,4 @@
-"""Every sender meets every receiver of the zoo.
+"""The sender meets every receiver of the zoo.
 
 Whatever the receiver does, the attempt ends in time and as it may, takes little memory, and the
 next exchange of the same sender gets its own answer.
@@ -18,10 +18,8 @@ import uvloop
 
 from tarry.core.outcome import Kind
 from tarry.service.wire.client import Client
-from tarry.service.wire.curl import Curl
 from tarry.service.wire.exchange import Answer, Request, Sender, Target
 from tarry.service.wire.resolve import Addresses, Resolved
-from tarry.service.wire.transfer import Options
 from tarry.testing import zoo
 
 pytestmark = pytest.mark.slow
@@ -43,21 +41,13 @@ class Here:
         done(Addresses(("127.0.0.1",)))
 
 
-def curl() -> Sender:
-    return Curl(Here(), Options(lambda *_: True, zoo.authority().pem.decode()))
-
-
 def client() -> Sender:
     trusting = ssl.create_default_context(cadata=zoo.authority().pem.decode())
     return Client(Here(), lambda *_: True, context=trusting)
 
 
-SENDERS: dict[str, Callable[[], Sender]] = {"client": client, "curl": curl}
-BEYOND = {("curl", "tls-flood")}
-"""What is not asked of a sender: libcurl does not come back from a handshake that is kept fed."""
-PAIRS = [
-    (sender, name) for sender in SENDERS for name in zoo.BEHAVIOURS if (sender, name) not in BEYOND
-]
+SENDERS: dict[str, Callable[[], Sender]] = {"client": client}
+PAIRS = [(sender, name) for sender in SENDERS for name in zoo.BEHAVIOURS]
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
