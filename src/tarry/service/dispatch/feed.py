@@ -23,6 +23,8 @@ async def feed_once(store: Queue, desk: Desk) -> None:
     try:
         await _mark_those_back(store, lanes)
         wants = _wants(desk, lanes)
+        for lane in lanes:
+            lane.streams.ask()
         room = max(0, desk.limits.buffered_bytes - desk.buffered.bytes)
         most = min(MOST_BYTES, room)
         fetched = await store.fetch(wants, now=desk.now(), most_bytes=most)

@@ -31,6 +31,7 @@ class Streams:
         self.fifo = fifo
         self._buffered = buffered
         self.busy: set[int] = set()
+        self._were_busy: frozenset[int] = frozenset()
         self.next_due_at: float | None = None
         self._resends: deque[Due] = deque()
         self._due: deque[Due] = deque()
@@ -39,6 +40,7 @@ class Streams:
         self._early: deque[Due] = deque()
         self._later: list[tuple[float, int, Due]] = []
         self._resending: set[str] = set()
+        self._were_resending: set[str] = set()
         self._size = 0
         self._fresh_from: int | None = None
         self._turn = False
@@ -106,6 +108,14 @@ class Streams:
             after=self._early_after_seq if early else self._due_after_seq,
         )
 
+    def ask(self) -> None:
+        """The store is being asked: by the time it has answered, what is busy now may be settled."""
+        self._were_busy = frozenset(self.busy)
+        self._were_resending = set(self._resending)
+
+    def _is_free(self, seq: int) -> bool:
+        return seq not in self.busy and seq not in self._were_busy
+
     def take(
         self, want: Want, rows: Sequence[Due], *, cut: bool, next_due_at: float | None
     ) -> None:
@@ -115,7 +125,7 @@ class Streams:
         match want.stream:
             case Stream.RESEND:
                 self._read[Stream.RESEND] = all_read
-                self._resends.extend(row for row in rows if row.resend not in self._resending)
+                self._resends.extend(row for row in rows if row.resend not in self._were_resending)
             case Stream.READY:
                 self._take_ready(want, rows, all_read=all_read)
             case Stream.WAITING:
@@ -123,7 +133,7 @@ class Streams:
                 self.next_due_at = next_due_at if all_read else 0.0
                 if rows:
                     self._due_after, self._due_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
-                self._due.extend(row for row in rows if row.seq not in self.busy)
+                self._due.extend(row for row in rows if self._is_free(row.seq))
             case Stream.EARLY:
                 self._take_early(rows, all_read=all_read)
 
@@ -136,7 +146,7 @@ class Streams:
             self._read[Stream.READY] = all_read
             self._after = rows[-1].seq if rows else self._after
         into = self._fresh if fresh else self._ready
-        into.extend(row for row in rows if row.seq not in self.busy)
+        into.extend(row for row in rows if self._is_free(row.seq))
         if all_read and not fresh and self._fresh_from is not None and not self._later:
             self._backlog_is_read()
 
@@ -156,12 +166,12 @@ class Streams:
         if self.fifo:  # what waits is the head, and holds up all others until it is due
             self._read[Stream.EARLY] = True
             for row in rows:
-                if row.seq not in self.busy:
+                if self._is_free(row.seq):
                     self.later(row, row.due_at or 0.0)
             return
         self._read[Stream.EARLY] = all_read
         self._left_behind = self._left_behind or bool(rows)
-        self._early.extend(row for row in rows if row.seq not in self.busy)
+        self._early.extend(row for row in rows if self._is_free(row.seq))
         if rows:
             self._early_after, self._early_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
 
