@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from tarry.core.outcome import Kind
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch import budget, pace_text
 from tarry.service.dispatch.desk import Desk, Held, Timer
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 BURST = 32
 """How many go at once before it is another lane's turn."""
 TRUST = 8
-"""How many may be in the air at first; each that is taken makes it one more, up to the limit."""
+"""How many may be in the air at first; each that is taken makes it one more, up to the limit, and
+each failure after another one halves it."""
+PATIENCE = 0.1
+"""How long to wait for what is in the air before the store is to tell of new deliveries."""
 TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
 """The endings that an endpoint's owner is told of one by one."""
 
@@ -59,6 +63,7 @@ class Lane:
         self.added, self.ended = row.added, row.ended
         self.in_flight = self.unsettled = 0
         self.trust = TRUST
+        self.failing, self._failed_at = 0, -math.inf
         self.record = Record(row, desk.parking, desk.notice, now)
         moved = self.record.moved(outfit.origin)
         pace = Pace() if moved else pace_text.read(row.known.pace, now=now)
@@ -67,11 +72,12 @@ class Lane:
         self.doubts = Doubts()
         self.hold_until = 0.0
         self.came_back = self.gate.phase is Phase.PACED
-        self.hungry = False
+        self.hungry = self.left = self.dozing = False
         self._budget = budget.Budget()
         self._timer: Timer | None = None
         # An owner that was lost may have left an attempt on its way.
-        self._fifo_from = -math.inf if held.lease.clean else now + desk.limits.timeout
+        self._fifo_from = -math.inf if held.lease.clean else now + outfit.timeout
+        self.rate = Spacing()
         self.dress(row.endpoint, outfit)
         if self.gate.phase is Phase.CLOSED and row.known.failures >= RULE.failures and not moved:
             self.gate.open(now, max(1, self.waiting()))
@@ -81,7 +87,7 @@ class Lane:
     def dress(self, endpoint: Endpoint, outfit: Outfit) -> None:
         """Take up an endpoint's settings, at first or after a change."""
         self.endpoint, self.outfit = endpoint, outfit
-        self.rate = Spacing(endpoint.rate)
+        self.rate.limit(endpoint.rate)
         ceiling = self.desk.limits.lane_in_flight
         self.most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)
         self.streams.fifo = endpoint.fifo
@@ -101,7 +107,9 @@ class Lane:
     @property
     def at_work(self) -> bool:
         """Whether anything may be sent at all."""
-        return self.endpoint.standing is Standing.ENABLED and not self.held.leaving
+        if self.left or self.held.leaving:
+            return False
+        return self.endpoint.standing is Standing.ENABLED
 
     @property
     def quiet(self) -> bool:
@@ -109,11 +117,20 @@ class Lane:
         return not self.in_flight and not self.unsettled
 
     def leave(self) -> None:
-        """It is somebody else's now, or at rest."""
+        """It is somebody else's now, or at rest; what is on its way still is of no consequence."""
+        self.left = True
         self._look_at(math.inf)
         self.streams.rewind()
         self.desk.forget(self)
-        self.origin.lanes.pop(self.number, None)
+        self.origin.leave(self)
+
+    def may_leave(self, now: float) -> bool:
+        """Whether nothing is left to do or to remember: no limit was just used, no pace is kept."""
+        free_at = max(self.rate.free_at(now), self.hold_until)
+        done = self.quiet and not self.hungry and self.streams.drained()
+        if done and free_at > now:
+            self._look_at(free_at)
+        return done and free_at <= now and self.gate.phase is not Phase.PACED
 
     # --- Sending --------------------------------------------------------------------------------
 
@@ -139,9 +156,7 @@ class Lane:
             self._look_at(free_at)
             return False
         desk = self.desk
-        if not self._has_rows(now) or desk.unsettled >= desk.limits.unsettled:
-            return False
-        if now >= self.held.until or not desk.slots.take(self):
+        if not self._has_rows(now) or self._stopped(now) or not desk.slots.take(self):
             return False
         due = self.streams.next(now, self.gate_now.phase)
         if due is None:
@@ -150,11 +165,21 @@ class Lane:
             return False
         return self._send(due, now)
 
+    def _stopped(self, now: float) -> bool:
+        """Whether nothing may be sent at all; whoever sees to it that it may will pump again."""
+        if self.desk.unsettled >= self.desk.limits.unsettled:
+            self.desk.stopped[self] = None
+            return True
+        if now >= self.held.until:
+            self.held.overslept = True
+            return True
+        return False
+
     def free_at(self, now: float) -> float:
         """When the lane may send next, whatever waits; infinity: when an answer has come."""
         gate = self.gate_now
         most = min(self.most, self.trust) if gate.phase is Phase.CLOSED else self.most
-        if self.in_flight >= most:
+        if self.in_flight >= most or (self.endpoint.fifo and self.unsettled):
             return math.inf
         free_at = max(
             gate.free_at(now, most),
@@ -162,11 +187,14 @@ class Lane:
             self.tenant_rate.free_at(now),
             self.hold_until,
         )
+        if gate.phase is Phase.CLOSED and self.failing >= RULE.failures:
+            # About to open: what is sent until then is most likely lost.
+            free_at = max(free_at, self._failed_at + RULE.tick)
         return max(free_at, self._fifo_from) if self.endpoint.fifo else free_at
 
     def _has_rows(self, now: float) -> bool:
         """Whether there is something at hand; more is asked for before it runs out."""
-        at_hand = self.streams.at_hand
+        at_hand = self.streams.at_hand(now)
         if not self.hungry and at_hand <= self.room() // 2 and self.wants(now):
             self.hungry = True
             self.desk.feed(self)
@@ -191,17 +219,15 @@ class Lane:
 
     def _look_ahead(self, now: float) -> None:
         """Nothing is at hand: come back when something is due, or rest."""
-        at = self.streams.next_at()
-        if self.streams.turn_back():
+        if self.streams.turn_back() or self.wants(now):
             self.hungry = True
             self.desk.feed(self)
-        elif at is not None:
-            self._look_at(max(at, now + RULE.tick) if at <= now else at)
-        elif self.streams.drained():
+            return
+        at, drained = self.streams.next_at(), self.streams.drained()
+        if drained or (not self.dozing and not self.in_flight):
             self.desk.let_rest(self)
-        elif self.wants(now):
-            self.hungry = True
-            self.desk.feed(self)
+        patience = math.inf if self.dozing or drained else now + PATIENCE
+        self._look_at(min(patience, math.inf if at is None else max(at, now + RULE.tick)))
 
     def _look_at(self, at: float) -> None:
         if self._timer is not None:
@@ -217,17 +243,29 @@ class Lane:
     def _send(self, due: Due, now: float) -> bool:
         if due.payload is None:
             self.desk.slots.give_back(self)
-            ruling = Ruling(State.FAILED, Reason.EXPUNGED, due.attempts)
-            self.desk.finish(self, due, settlement(due, ruling, None, now=now))
+            self._expunged(due, now)
             return True
-        closed = self.gate_now.phase is Phase.CLOSED
-        if due.stream is Stream.WAITING and closed and not self._budget.spend(now):
+        retry = due.stream is Stream.WAITING and due.attempts > 0
+        if retry and self.gate_now.phase is Phase.CLOSED and not self._budget.spend(now):
             self.desk.slots.give_back(self)
-            self.streams.later(due, now + budget.PAUSE)
+            self.streams.put_off(due, now + budget.PAUSE)
             return True
         self._budget.sent()
         self._depart(due, due.payload, now)
         return True
+
+    def _expunged(self, due: Due, now: float) -> None:
+        """There is nothing left to send."""
+        if not due.resend:
+            ruling = Ruling(State.FAILED, Reason.EXPUNGED, due.attempts)
+            self.desk.finish(self, due, settlement(due, ruling, None, now=now))
+            return
+        flight = Flight(self, due, self.gate, 0, now, self.outfit, self.endpoint.url)
+        answer = Answer(0.0, failure=Kind.REFUSED, detail=Reason.EXPUNGED)
+        judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
+        attempt = self.desk.id(ids.ATTEMPT, now)
+        made = flight.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
+        self.desk.finish(self, due, Resent(self.number, due.resend, made))
 
     def _depart(self, due: Due, payload: bytes, now: float) -> None:
         gate, outfit, desk = self.gate_now, self.outfit, self.desk
@@ -258,8 +296,7 @@ class Lane:
         now = desk.now()
         judgement = judge(answer, flight.outfit.policy, now=now)
         desk.slots.give_back(self)
-        if not self.streams.fifo:
-            self.in_flight -= 1
+        self.in_flight -= 1
         attempt = desk.id(ids.ATTEMPT, now)
         self._report(flight, judgement, now)
         if due.resend:
@@ -274,7 +311,8 @@ class Lane:
         self.pump()
 
     def _ruled(self, flight: Flight, judgement: Judgement, now: float, draw: float) -> Ruling:
-        due, doubts, phase = flight.due, self.doubts, self.gate_now.phase
+        doubts, phase = self.doubts, self.gate_now.phase
+        due = doubts.refunded(flight.due)
         proven = judgement.verdict is Verdict.REFUSED and doubts.proven(
             due, accepted_at=self.record.accepted_at, now=now
         )
@@ -297,18 +335,24 @@ class Lane:
             self._change(self.record.taken(self.gate.pace, now))
         if passed:
             self.doubts.taken()
+            self.failing = 0
             self.trust = min(self.trust + 1, self.most)
         elif verdict is Verdict.GONE:
             gate.lost()
             self._stand(Standing.DISABLED, "the receiver said so", now)
             return
         else:
-            self.trust = max(TRUST, self.trust // 2)
+            self.failing, self._failed_at = self.failing + 1, now
+            if self.failing > 1:
+                self.trust = max(1, self.trust // 2)
             self.record.failed(now)
             self.look_after(now)
         failures = self._speaks(judgement, gate)
         if verdict is Verdict.HELD and judgement.asked is not None:
             self._hold(judgement.asked, now)
+        if gate is self.gate and self.origin.shared:
+            gate.lost()  # it was closed when its origin opened
+            return
         gate.answered(
             passed=passed,
             failures=failures,
@@ -404,6 +448,7 @@ class Lane:
             )
             ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
             self.streams.busy.add(seq)
+            self.streams.rewind()  # it may be at hand as it was
             self.desk.finish(self, due, settlement(due, ruling, None, now=now))
 
     # --- Settlements ----------------------------------------------------------------------------
@@ -411,12 +456,11 @@ class Lane:
     def settled(self, due: Due, made: Settlement | Resent, *, done: bool) -> None:
         """A settlement was written down, or was not because something else had happened."""
         self.unsettled -= 1
-        if self.streams.fifo and made.attempt is not None:
-            self.in_flight -= 1
         if isinstance(made, Resent):
             self.streams.done(due)
         elif not done:
             self.desk.stale += 1
+            self.desk.doubt()
             self.streams.behind(due.seq)
         elif made.state in ENDED:
             self._over(due, made)
@@ -473,6 +517,6 @@ class Lane:
             self._change(self.record.stood(self.endpoint, standing, self.gate.pace, now, facts))
 
     def _change(self, change: Change | None) -> None:
-        if change is not None:
+        if change is not None and not self.left:
             self.endpoint = stands(self.endpoint, change)
             self.desk.change(change)
