@@ -109,7 +109,7 @@ class Streams:
         )
 
     def ask(self) -> None:
-        """The store is being asked: by the time it has answered, what is busy now may be settled."""
+        """The store is being asked: when it has answered, what is busy now may be settled."""
         self._were_busy = frozenset(self.busy)
         self._were_resending = set(self._resending)
 
@@ -125,7 +125,9 @@ class Streams:
         match want.stream:
             case Stream.RESEND:
                 self._read[Stream.RESEND] = all_read
-                self._resends.extend(row for row in rows if row.resend not in self._were_resending)
+                known = self._resending | self._were_resending
+                known.update(row.resend for row in self._resends)
+                self._resends.extend(row for row in rows if row.resend not in known)
             case Stream.READY:
                 self._take_ready(want, rows, all_read=all_read)
             case Stream.WAITING:
