@@ -38,6 +38,10 @@ class Held:
         self.lease = lease
         self.until = until
         self.leaving = False
+        self.known = False
+        """Whether all its lanes that are awake were taken up."""
+        self.overslept = False
+        """Whether something had to wait because its lease was about to end."""
         self.lanes: dict[int, Lane] = {}
 
 
@@ -68,8 +72,12 @@ class Desk:
         self.hungry: dict[Lane, None] = {}
         self.resting: dict[Lane, None] = {}
         self.ticking: dict[Ticking, None] = {}
+        self.stopped: dict[Lane, None] = {}
+        """Those that send nothing because too much is not written down."""
         self.wake: Callable[[], None] = lambda: None
         """Called when something was put on one of the lists."""
+        self.doubt: Callable[[], None] = lambda: None
+        """Called when a lease may have been lost."""
         self.sent = self.delivered = self.failed = self.stale = self.probes = 0
 
     def finish(self, lane: "Lane", due: Due, settlement: Settlement | Resent) -> None:
@@ -87,7 +95,7 @@ class Desk:
         self.hungry[lane] = None
 
     def let_rest(self, lane: "Lane") -> None:
-        """Put a lane on the list of those that have nothing to do."""
+        """Put a lane on the list of those that have nothing to send just now."""
         if not self.resting:
             self.wake()
         self.resting[lane] = None
@@ -96,6 +104,7 @@ class Desk:
         """Take a lane off all lists but what is to be settled."""
         self.hungry.pop(lane, None)
         self.resting.pop(lane, None)
+        self.stopped.pop(lane, None)
         self.ticking.pop(lane, None)
         self.slots.forget(lane)
 

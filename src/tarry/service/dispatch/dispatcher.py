@@ -9,6 +9,7 @@ import logging
 import os
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 
 from tarry.core.backoff import Exponential
 from tarry.core.jitter import Full
@@ -30,6 +31,7 @@ from tarry.service.model import ids
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.settings import DELIVERY, Limits, Parking
+from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Sender
@@ -66,11 +68,13 @@ class Dispatcher:
         self._source, self._draw = source, draw
         self._stopping = asyncio.Event()
         self._bells: dict[str, asyncio.Event] = {
-            name: asyncio.Event() for name in ("feed", "settle", "tick", "upkeep", "wake")
+            name: asyncio.Event() for name in ("feed", "own", "settle", "tick", "upkeep", "wake")
         }
         self._origins: dict[str, Origin] = {}
         self._tenant_rates: dict[str, Spacing] = {}
         self._versions: set[str] = set()
+        self._woken: dict[int, None] = {}
+        self._taking_up, self._settling = asyncio.Lock(), asyncio.Lock()
         self.ready = asyncio.Event()
         """Set once the first shards are owned and their lanes taken up."""
         self.drained = False
@@ -90,14 +94,14 @@ class Dispatcher:
             limits=self._limits,
             parking=self._parking,
         )
-        self.desk.wake = self._ring
+        self.desk.wake, self.desk.doubt = self._ring, self._bells["own"].set
         worker = ids.make("worker_", now=clock(), entropy=os.urandom(ids.CHANCE))
         self.shards = Shards(self._store, worker, self._limits, clock)
         self._store.listen(self._nudge)
         await self._own_once()
         self.ready.set()
         steps = (
-            self._repeat(self._own_once, self._limits.lease / 3),
+            self._repeat(self._own_once, self._limits.lease / 3, bell="own"),
             self._repeat(self._wake_once, self._limits.look, bell="wake"),
             self._repeat(self._feed_all, None, bell="feed"),
             self._repeat(self._settle_all, None, bell="settle"),
@@ -105,12 +109,16 @@ class Dispatcher:
             self._repeat(self._upkeep_once, self._limits.look, bell="upkeep"),
             self._repeat(self._keep_up, self._limits.keep_up),
         )
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(step) for step in steps]
-            await self._stopping.wait()
-            await self._drain()
-            for task in tasks:
-                task.cancel()
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(step) for step in steps]
+                await self._stopping.wait()
+                await self._drain()
+                for task in tasks:
+                    task.cancel()
+        finally:
+            for held in self.shards.held.values():
+                self._drop(held)
 
     def stop(self) -> None:
         """Send nothing more; `run` ends when what is on its way has ended."""
@@ -119,19 +127,26 @@ class Dispatcher:
     async def _drain(self) -> None:
         """Wait for what is on its way, write everything down, and give the shards back."""
         hit("drain.start")
+        try:
+            async with asyncio.timeout(self._limits.grace):
+                while not self._all_quiet():  # noqa: ASYNC110  asked for once, at the very end
+                    await asyncio.sleep(RULE.tick)
+                await self._leave(list(self.shards.held.values()))
+                await self.shards.retire()
+        except TimeoutError:
+            log.warning("stopped after %g s with attempts on their way", self._limits.grace)
+        except StoreError as error:
+            log.warning("stopped, and what is known could not be written down: %s", error)
+        else:
+            self.drained = True
+        # If not, nothing is given back: who takes over waits until the leases have ended.
+
+    def _all_quiet(self) -> bool:
+        """Have nothing more sent; whether nothing is on its way any more."""
         held = list(self.shards.held.values())
         for shard in held:
             shard.leaving = True
-        try:
-            async with asyncio.timeout(self._limits.grace):
-                while not _quiet(held):  # noqa: ASYNC110  asked for once, at the very end
-                    await asyncio.sleep(RULE.tick)
-        except TimeoutError:
-            log.warning("stopped after %g s with attempts on their way", self._limits.grace)
-            return  # not given back: who takes over waits until the leases have ended
-        await self._leave(held)
-        await self.shards.retire()
-        self.drained = True
+        return all(lane.quiet for shard in held for lane in shard.lanes.values())
 
     def _nudge(self) -> None:
         self._bells["wake"].set()
@@ -171,20 +186,24 @@ class Dispatcher:
 
     async def _own_once(self) -> None:
         """Keep the shards that are owned, take up new ones, leave those that others should have."""
-        overslept = [held for held in self.shards.held.values() if self.desk.now() >= held.until]
         for lost in await self.shards.renew():
             log.warning("shard %d was lost to another worker", lost.lease.shard)
             self._drop(lost)
-        for held in overslept:
-            for lane in list(held.lanes.values()):
-                lane.pump()
+        for held in self.shards.held.values():
+            if held.overslept:
+                held.overslept = False
+                for lane in list(held.lanes.values()):
+                    lane.pump()
         if self._stopping.is_set():
             return
-        new = await self.shards.take()
+        await self.shards.take()
+        new = [held for held in self.shards.held.values() if not held.known]
         if new:
             numbers = [held.lease.shard for held in new]
             await self._store.woken(numbers)
             await self._take_up(await self._store.awake(numbers))
+            for held in new:
+                held.known = True
         await self._leave(self.shards.left())
 
     async def _leave(self, left: Sequence[Held]) -> None:
@@ -213,10 +232,15 @@ class Dispatcher:
             await self._take_up(await self._store.woken(numbers))
 
     async def _take_up(self, numbers: Sequence[int]) -> None:
-        for start in range(0, len(numbers), TAKEN_UP_AT_ONCE):
-            rows = await self._store.lanes(numbers[start : start + TAKEN_UP_AT_ONCE])
-            for row in rows:
-                await self._take_up_one(row)
+        """Take up lanes; those that could not be now are remembered: nobody tells of them again."""
+        self._woken.update(dict.fromkeys(numbers))
+        async with self._taking_up:
+            while self._woken:
+                some = list(islice(self._woken, TAKEN_UP_AT_ONCE))
+                for row in await self._store.lanes(some):
+                    await self._take_up_one(row)
+                for number in some:
+                    self._woken.pop(number, None)
 
     async def _take_up_one(self, row: LaneRow) -> None:
         held = self.shards.held.get(row.application.shard)
@@ -239,13 +263,15 @@ class Dispatcher:
         """Take up what was changed in a lane that is at work."""
         enabled = lane.endpoint.standing is not Standing.ENABLED
         if lane.outfit.origin != fitted.origin:
-            lane.origin.lanes.pop(lane.number, None)
-            lane.origin = await self._origin(fitted.origin)
+            origin = await self._origin(fitted.origin)
+            lane.origin.leave(lane)
+            lane.origin = origin
             lane.origin.lanes[lane.number] = lane
         lane.dress(row.endpoint, fitted)
         lane.tenant_rate = self._tenant_rate(row)
         lane.added, lane.ended = row.added, row.ended
-        lane.streams.rewind()
+        lane.dozing = False
+        lane.streams.changed()
         if enabled and row.endpoint.standing is Standing.ENABLED:
             lane.replay(self.desk.now())
 
@@ -285,10 +311,11 @@ class Dispatcher:
 
     async def _settle_all(self) -> None:
         desk = self.desk
-        while desk.finished or desk.changes or desk.resting:
-            await self._settle_once()
-            if desk.resting and not desk.finished:
-                await self._rest_once()
+        async with self._settling:
+            while desk.finished or desk.changes or desk.resting:
+                await self._settle_once()
+                if desk.resting and not desk.finished:
+                    await self._rest_once()
 
     async def _settle_once(self) -> None:
         desk = self.desk
@@ -312,21 +339,36 @@ class Dispatcher:
         for (lane, due, settlement), done in zip(batch, made, strict=True):
             lane.settled(due, settlement, done=done)
         hit("settle.told")
-        for lane in dict.fromkeys(lane for lane, _, _ in batch):
+        stopped, desk.stopped = desk.stopped, {}
+        for lane in dict.fromkeys(lane for lane, _, _ in batch) | stopped:
             lane.pump()
+        stood = [change.lane for change in changes.values() if change.standing is not None]
+        if stood:  # what was read meanwhile may say otherwise
+            self._woken.update(dict.fromkeys(stood))
+            self._bells["wake"].set()
 
     async def _rest_once(self) -> None:
-        """Let go of lanes that have nothing to do; those that got something go on."""
-        lanes = {lane.number: lane for lane in self.desk.resting if lane.streams.drained()}
-        self.desk.resting.clear()
-        if not lanes:
-            return
-        added = {number: lane.added for number, lane in lanes.items()}
-        rested = await self._store.rest(added, self.shards.leases())
+        """Let go of lanes that have nothing to do, and doze those that wait; others go on."""
+        desk = self.desk
+        asked, desk.resting = desk.resting, {}
+        lanes = {lane.number: lane for lane in asked if lane.streams.all_read()}
+        idle = {number: lane.added for number, lane in lanes.items() if lane.streams.drained()}
+        live = {number: lane.added for number, lane in lanes.items() if number not in idle}
+        try:
+            told = await self._store.doze(live, self.shards.leases()) if live else set()
+            rested = await self._store.rest(idle, self.shards.leases()) if idle else set()
+        except BaseException:
+            desk.resting = asked | desk.resting
+            raise
+        now = desk.now()
         for number, lane in lanes.items():
-            if number in rested and lane.quiet:
+            if number in rested:
+                lane.ended = lane.added
+            if number in rested and lane.may_leave(now):
                 lane.leave()
-                lane.held.lanes.pop(number, None)
+                del lane.held.lanes[number]
+            elif number in told or number in rested:
+                lane.dozing = True
             else:
                 lane.streams.rewind()
                 lane.pump()
@@ -343,11 +385,17 @@ class Dispatcher:
     # --- Now and then ---------------------------------------------------------------------------
 
     async def _upkeep_once(self) -> None:
-        more = True
-        while more:
-            more = await upkeep.advance_once(self._store, self.desk, self.shards)
+        while (task := await upkeep.advance_once(self._store, self.desk, self.shards)) is not None:
+            await self._replayed(task)
         while await self._store.collect(now=self.desk.now(), limit=upkeep.CHUNK):
             self._bells["wake"].set()
+
+    async def _replayed(self, task: Task) -> None:
+        """Let a lane know that its queue was changed: what was replayed goes at a pace."""
+        await self._take_up([task.lane])
+        lane = self.shards.lane(task.application, task.lane)
+        if lane is not None and task.work is not Work.DISCARD:
+            lane.replay(self.desk.now())
 
     async def _keep_up(self) -> None:
         for held in list(self.shards.held.values()):
@@ -368,7 +416,3 @@ class Dispatcher:
         for name, origin in list(self._origins.items()):
             if not origin.lanes and origin.gate.phase is Phase.CLOSED:
                 del self._origins[name]
-
-
-def _quiet(held: Sequence[Held]) -> bool:
-    return all(lane.quiet for shard in held for lane in shard.lanes.values())

@@ -5,6 +5,8 @@ Bounded, and in memory only: what is forgotten costs a delivery one attempt more
 
 import math
 
+from msgspec.structs import replace
+
 from tarry.service.dispatch.settle import Ruling
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due
@@ -50,7 +52,10 @@ class Doubts:
             self._refused.pop(due.seq, None)
             self._moments.pop(due.seq, None)
             self._suspects.pop(due.seq, None)
+            self._refunds.pop(due.seq, None)
         elif ruling.moment is not None:
+            if due.seq not in self._moments and len(self._moments) >= REMEMBERED:
+                return
             self._moments[due.seq] = (self.moments(due) + 1, ruling.moment)
         elif ruling.counted and len(self._suspects) < REMEMBERED:
             before, _ = self._suspects.get(due.seq, (due.attempts, 0))
@@ -70,6 +75,11 @@ class Doubts:
         """The lane opened: the suspects are to get their attempts back."""
         self._refunds.update(self._suspects)
         self._suspects.clear()
+
+    def refunded(self, due: Due) -> Due:
+        """One that is on its way, with its attempts back if it is to get them."""
+        attempts, _ = self._refunds.pop(due.seq, (due.attempts, 0))
+        return due if attempts == due.attempts else replace(due, attempts=attempts)
 
     def refundable(self, busy: set[int]) -> list[tuple[int, int, int]]:
         """Take out those that nobody works on just now, as (sequence, attempts, tries)."""

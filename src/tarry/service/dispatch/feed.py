@@ -13,6 +13,8 @@ from tarry.service.store.contract import Queue
 AT_ONCE = 64
 """How many lanes are fed together."""
 MOST_BYTES = 4 * 1024 * 1024
+LARGEST = 1024 * 1024
+"""A payload's size at the most: with so little room left there may be more than was fetched."""
 
 
 async def feed_once(store: Queue, desk: Desk) -> None:
@@ -25,9 +27,11 @@ async def feed_once(store: Queue, desk: Desk) -> None:
         wants = _wants(desk, lanes)
         for lane in lanes:
             lane.streams.ask()
+        turns = {lane: lane.streams.turn for lane in lanes}
         room = max(0, desk.limits.buffered_bytes - desk.buffered.bytes)
         most = min(MOST_BYTES, room)
-        fetched = await store.fetch(wants, now=desk.now(), most_bytes=most)
+        now = desk.now()
+        fetched = await store.fetch(wants, now=now, most_bytes=most)
         hit("fetch.after")
     except BaseException:
         for lane in lanes:  # nobody else remembers that they are hungry
@@ -35,8 +39,10 @@ async def feed_once(store: Queue, desk: Desk) -> None:
         raise
     for lane in lanes:
         lane.hungry = False
-        lane.added = fetched.added.get(lane.number, lane.added)
-    _hand_out({lane.number: lane for lane in lanes}, wants, fetched, cut=_size(fetched) * 2 >= most)
+        lane.added = max(lane.added, fetched.added.get(lane.number, 0))
+    # Who began anew meanwhile asks again.
+    steady = {lane.number: lane for lane, turn in turns.items() if lane.streams.turn == turn}
+    _hand_out(steady, wants, fetched, now=now, cut=_size(fetched) + LARGEST >= most)
     for lane in lanes:
         lane.pump()
 
@@ -57,25 +63,27 @@ def _wants(desk: Desk, lanes: Sequence[Lane]) -> list[Want]:
     return [
         want
         for lane in lanes
-        if not (full and lane.streams.at_hand)
+        if not (full and lane.streams.at_hand(now))
         for want in lane.streams.wants(1 if full else lane.room(), now, lane.gate_now.phase)
     ]
 
 
 def _hand_out(
-    lanes: dict[int, Lane], wants: Sequence[Want], fetched: Fetched, *, cut: bool
+    lanes: dict[int, Lane], wants: Sequence[Want], fetched: Fetched, *, now: float, cut: bool
 ) -> None:
     rows: dict[tuple[int, Stream], list[Due]] = defaultdict(list)
     for row in fetched.due:
         rows[row.lane, row.stream].append(row)
     for want in wants:
+        if want.lane not in lanes:
+            continue
         found = rows[want.lane, want.stream]
         if want.stream is Stream.READY:  # a lane may have asked for its backlog and for its fresh
             first = want.after + 1
             found = [row for row in found if first <= row.seq < (want.before or row.seq + 1)]
         lane = lanes[want.lane]
         next_due_at = fetched.next_due_at.get(want.lane)
-        lane.streams.take(want, found, cut=cut, next_due_at=next_due_at)
+        lane.streams.take(want, found, now=now, cut=cut, next_due_at=next_due_at)
 
 
 def _size(fetched: Fetched) -> int:

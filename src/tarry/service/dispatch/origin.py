@@ -30,7 +30,7 @@ class Origin:
         self.hold_until = 0.0
         self.dirty = False
         self._queue: deque[Lane] = deque()
-        self._queued: set[int] = set()
+        self._queued: set[Lane] = set()
         self._serving = False
         self._timer: Timer | None = None
         self._failures = self._unreachable = 0
@@ -53,8 +53,8 @@ class Origin:
 
     def queue(self, lane: "Lane") -> None:
         """Let a lane send when it is its turn."""
-        if lane.number not in self._queued:
-            self._queued.add(lane.number)
+        if lane not in self._queued:
+            self._queued.add(lane)
             self._queue.append(lane)
         if not self._serving:
             self.serve()
@@ -71,12 +71,19 @@ class Origin:
             if free_at > now:
                 break
             lane = self._queue.popleft()
-            self._queued.discard(lane.number)
+            self._queued.discard(lane)
             lane.pump(turn=True)
             free_at = self._free_at(now)
         self._serving = False
-        if self._queue and now < free_at < float("inf"):
-            self._timer = self.desk.later(free_at - now, self.serve)
+        if self._queue and free_at < float("inf"):
+            self._timer = self.desk.later(max(0.0, free_at - now), self.serve)
+
+    def leave(self, lane: "Lane") -> None:
+        """One of its lanes is another's now, or somebody else's."""
+        self.lanes.pop(lane.number, None)
+        if lane in self._queued:
+            self._queued.discard(lane)
+            self._queue.remove(lane)
 
     def _free_at(self, now: float) -> float:
         return max(self.hold_until, self.gate.free_at(now, self.desk.limits.lane_in_flight))

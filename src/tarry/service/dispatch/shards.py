@@ -6,12 +6,16 @@ lease, on a clock that counts suspension too: who takes over may start when it h
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from tarry.service.dispatch.desk import Held
-from tarry.service.model.application import SHARDS
+from tarry.service.model.application import SHARDS, shard_of
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
 from tarry.service.store.contract import Queue
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.lane import Lane
 
 
 class Shards:
@@ -32,6 +36,11 @@ class Shards:
     def leases(self) -> list[Lease]:
         """All leases."""
         return [held.lease for held in self.held.values()]
+
+    def lane(self, application: str, number: int) -> "Lane | None":
+        """A lane of an application, if it is owned and at work."""
+        held = self.held.get(shard_of(application))
+        return None if held is None else held.lanes.get(number)
 
     async def renew(self) -> list[Held]:
         """Keep what is owned; those that were lost meanwhile."""

@@ -7,8 +7,8 @@ whoever comes new always finds some. Slots that come free go round the applicati
 from collections import deque
 from typing import Protocol
 
-AT_ONCE = 8
-"""How many tenants are looked at when a slot comes free: enough, and not all when many wait."""
+PASSED_OVER = 8
+"""How many tenants that have their share are passed over when a slot comes free: not all."""
 
 
 class Claimant(Protocol):
@@ -68,11 +68,16 @@ class Slots:
             del self._held[claimant.tenant]
 
     def serve(self) -> None:
-        """Let those send that wait for a slot, one tenant after the other."""
-        for _ in range(min(AT_ONCE, len(self._waiting))):
+        """Let those send that wait for a slot, one tenant after the other.
+
+        Who is passed over holds slots: it will be looked at again when they come free.
+        """
+        passed_over = 0
+        while self._waiting and self._free and passed_over < PASSED_OVER:
             tenant = next(iter(self._waiting))
             if self._held.get(tenant, 0) >= self._free:
                 self._waiting[tenant] = self._waiting.pop(tenant)
+                passed_over += 1
                 continue
             lanes = self._waiting.pop(tenant)
             lane = lanes.popleft()

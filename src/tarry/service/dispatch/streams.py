@@ -5,6 +5,7 @@ store, behind the place where reading goes on: a rewind brings them back.
 """
 
 import heapq
+import math
 from collections import deque
 from collections.abc import Sequence
 
@@ -33,23 +34,28 @@ class Streams:
         self.busy: set[int] = set()
         self._were_busy: frozenset[int] = frozenset()
         self.next_due_at: float | None = None
+        self.turn = 0
+        """Grows with every rewind: rows that were asked for before it are not taken after it."""
         self._resends: deque[Due] = deque()
         self._due: deque[Due] = deque()
         self._ready: deque[Due] = deque()
         self._fresh: deque[Due] = deque()
-        self._early: deque[Due] = deque()
+        self._early: dict[int, Due] = {}
         self._later: list[tuple[float, int, Due]] = []
         self._resending: set[str] = set()
         self._were_resending: set[str] = set()
         self._size = 0
         self._fresh_from: int | None = None
-        self._turn = False
+        self._fresh_next = False
+        self._heard: float | None = None
+        self._due_from = -math.inf
         self.rewind()
 
     # --- Reading --------------------------------------------------------------------------------
 
     def rewind(self) -> None:
-        """Read everything again from the start: something may have changed anywhere."""
+        """Read everything again from the start: something was left behind."""
+        self.turn += 1
         self._after = self._fresh_after = 0
         self._due_after, self._due_after_seq = 0.0, 0
         self._early_after, self._early_after_seq = 0.0, 0
@@ -60,14 +66,19 @@ class Streams:
             rows.clear()
         self._grow(-self._size)
 
-    def came_back(self, added: int) -> None:
-        """The endpoint is back: what is added from now on is fresh, all else the backlog."""
-        self._fresh_from = added + 1
+    def changed(self) -> None:
+        """Forget all that is not on its way: others may have changed anything."""
+        for _, seq, _ in self._later:
+            self.busy.discard(seq)
+        self._later.clear()
+        self.next_due_at = None
         self.rewind()
 
-    def read_on(self) -> None:
-        """More was added than was read."""
-        self._read[Stream.READY] = self._fresh_read = False
+    def came_back(self, added: int) -> None:
+        """The endpoint is back: what is added from now on is fresh, all else the backlog."""
+        if not self.fifo:  # in order is in order
+            self._fresh_from = added + 1
+        self.rewind()
 
     def wants(self, room: int, now: float, phase: Phase) -> list[Want]:
         """What to ask the store for, to have `room` rows at hand."""
@@ -86,11 +97,12 @@ class Streams:
 
     def _probes(self, phase: Phase) -> bool:
         """Whether a probe may have to take one that is not due yet."""
-        return (
-            phase is Phase.OPEN and self._read[Stream.READY] and not (self.at_hand or self._early)
-        )
+        nothing = not (self._ready or self._fresh or self._due or self._early)
+        return phase is Phase.OPEN and self._read[Stream.READY] and nothing
 
     def _is_due(self, now: float) -> bool:
+        if now < self._due_from:
+            return False
         if not self._read[Stream.WAITING]:
             return True
         return self.next_due_at is not None and self.next_due_at <= now
@@ -117,9 +129,12 @@ class Streams:
         return seq not in self.busy and seq not in self._were_busy
 
     def take(
-        self, want: Want, rows: Sequence[Due], *, cut: bool, next_due_at: float | None
+        self, want: Want, rows: Sequence[Due], *, now: float, cut: bool, next_due_at: float | None
     ) -> None:
-        """Rows that a want brought; without `cut` fewer than it asked for are all there are."""
+        """Rows that a want brought; without `cut` fewer than it asked for are all there are.
+
+        `now` is when the store was asked.
+        """
         all_read = not rows or (len(rows) < want.limit and not cut)
         self._grow(sum(len(row.payload or b"") for row in rows))
         match want.stream:
@@ -133,9 +148,7 @@ class Streams:
             case Stream.WAITING:
                 self._read[Stream.WAITING] = all_read
                 self.next_due_at = next_due_at if all_read else 0.0
-                if rows:
-                    self._due_after, self._due_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
-                self._due.extend(row for row in rows if self._is_free(row.seq))
+                self._take_due(rows, now)
             case Stream.EARLY:
                 self._take_early(rows, all_read=all_read)
 
@@ -164,6 +177,15 @@ class Streams:
         self._read[Stream.READY] = self._fresh_read
         self._fresh_from = None
 
+    def _take_due(self, rows: Sequence[Due], now: float) -> None:
+        if rows:
+            self._due_after, self._due_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
+        self._due.extend(row for row in rows if self._is_free(row.seq))
+        if self._heard is not None and self._heard <= now:
+            self._heard = None
+        if self._heard is not None:  # maybe after the store had looked
+            self.due_at(self._heard)
+
     def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
         if self.fifo:  # what waits is the head, and holds up all others until it is due
             self._read[Stream.EARLY] = True
@@ -173,7 +195,7 @@ class Streams:
             return
         self._read[Stream.EARLY] = all_read
         self._left_behind = self._left_behind or bool(rows)
-        self._early.extend(row for row in rows if self._is_free(row.seq))
+        self._early.update((row.seq, row) for row in rows if self._is_free(row.seq))
         if rows:
             self._early_after, self._early_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
 
@@ -189,10 +211,11 @@ class Streams:
         if row is None:
             return None
         self.busy.add(row.seq)
+        self._early.pop(row.seq, None)
         return self._out(row)
 
     def _out(self, row: Due) -> Due:
-        left = self._size - len(row.payload or b"") if self.at_hand or self._early else 0
+        left = self._size - len(row.payload or b"") if self._buffers() else 0
         self._grow(max(0, left) - self._size)
         return row
 
@@ -210,20 +233,31 @@ class Streams:
         return self._ready.popleft() if self._ready else None
 
     def _any(self, now: float, phase: Phase) -> Due | None:
-        while self._later and self._later[0][0] <= now:
-            row = heapq.heappop(self._later)[2]
-            self.busy.discard(row.seq)
-            self._ready.appendleft(row)
-        old = self._due or self._ready
-        if self._fresh and (phase is Phase.CLOSED or self._turn or not old):
-            self._turn = False
+        ripe = bool(self._later) and self._later[0][0] <= now
+        old = (now >= self._due_from and self._due) or self._ready
+        if self._fresh and (phase is Phase.CLOSED or self._fresh_next or not (ripe or old)):
+            self._fresh_next = False
             return self._fresh.popleft()
-        self._turn = True
+        self._fresh_next = True
+        if ripe:
+            return heapq.heappop(self._later)[2]
         if old:
             return old.popleft()
-        return self._early.popleft() if self._early and phase is Phase.OPEN else None
+        if not self._early or phase is not Phase.OPEN:
+            return None
+        return self._early.pop(next(iter(self._early)))
 
     # --- Taking back ----------------------------------------------------------------------------
+
+    def put_off(self, row: Due, until: float) -> None:
+        """A row that was due and has to wait a little still, and maybe all that are due with it."""
+        if len(self._later) < LATER:
+            self.later(row, until)
+            return
+        self.busy.discard(row.seq)
+        self._due.appendleft(row)
+        self._grow(len(row.payload or b""))
+        self._due_from = until
 
     def later(self, row: Due, at: float) -> None:
         """A row that is sent again at an instant, from memory if there is room for it."""
@@ -247,15 +281,22 @@ class Streams:
 
     def due_at(self, at: float) -> None:
         """A row waits in the store for a time of its own."""
+        self._heard = at if self._heard is None else min(at, self._heard)
         if self.next_due_at is None or at < self.next_due_at:
             self.next_due_at = at
 
     # --- Looking ahead --------------------------------------------------------------------------
 
-    @property
-    def at_hand(self) -> int:
+    def at_hand(self, now: float) -> int:
         """How many rows can be sent without asking the store."""
-        return len(self._resends) + len(self._due) + len(self._ready) + len(self._fresh)
+        if self.fifo and self._later:  # the head waits, and all others with it
+            return len(self._resends)
+        due = len(self._due) if now >= self._due_from else 0
+        return len(self._resends) + due + len(self._ready) + len(self._fresh)
+
+    def _buffers(self) -> int:
+        lists = (self._resends, self._due, self._ready, self._fresh, self._early)
+        return sum(map(len, lists))
 
     def next_in(self, now: float, phase: Phase) -> bool:
         """Whether one that waits for its moment, or an early one for a probe, can go now."""
@@ -266,23 +307,28 @@ class Streams:
     def next_at(self) -> float | None:
         """When there will be something to send that is not at hand now; None: not known of any."""
         ahead = [self._later[0][0]] if self._later else []
-        if self.next_due_at is not None:
-            ahead.append(self.next_due_at)
+        if self._due and not self.fifo:
+            ahead.append(self._due_from)
+        elif self.next_due_at is not None:
+            ahead.append(max(self.next_due_at, self._due_from))
         return min(ahead, default=None)
 
     def turn_back(self) -> bool:
         """Begin again at the start if something was left behind, and all else is read."""
-        if not self._left_behind or self.at_hand or not self._all_read():
+        if not self._left_behind or self._waits() or not self.all_read():
             return False
         self.rewind()
         return True
 
     def drained(self) -> bool:
-        """Whether all was read and handed out and settled."""
-        return self._all_read() and not (
-            self.at_hand or self._later or self.busy or self._resending or self._left_behind
-        )
+        """Whether all was read and handed out and settled, and nothing is to come."""
+        live = self._waits() or self._later or self.busy or self._resending or self._left_behind
+        return self.all_read() and not live and self.next_due_at is None
 
-    def _all_read(self) -> bool:
+    def _waits(self) -> bool:
+        return bool(self._resends or self._due or self._ready or self._fresh)
+
+    def all_read(self) -> bool:
+        """Whether all that may be sent now was read, as far as is known."""
         read = self._read[Stream.RESEND] and self._read[Stream.READY] and self._read[Stream.WAITING]
         return read and (self._fresh_from is None or self._fresh_read)

@@ -8,7 +8,7 @@ from tarry.service.dispatch.shards import Shards
 from tarry.service.model.application import shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import Task
 from tarry.service.store.contract import Retention, Store
 
 CHUNK = 500
@@ -37,25 +37,14 @@ class Kept(Struct, frozen=True, kw_only=True):
         )
 
 
-async def advance_once(store: Store, desk: Desk, shards: Shards) -> bool:
-    """Do a piece of the oldest task; whether there may be more."""
+async def advance_once(store: Store, desk: Desk, shards: Shards) -> Task | None:
+    """Do a piece of the oldest task; the task, or None if there is nothing that can be done."""
     task = await store.task(shards.numbers)
     held = None if task is None else shards.held.get(shard_of(task.application))
     if task is None or held is None:
-        return False
+        return None
     advanced = await store.advance(task, now=desk.now(), limit=CHUNK, lease=held.lease)
-    _tell(held.lanes.get(task.lane), advanced, desk.now())
-    return True
-
-
-def _tell(lane: Lane | None, task: Task, now: float) -> None:
-    """Let a lane know that its queue has changed."""
-    if lane is None:
-        return
-    lane.streams.rewind()
-    if task.work is not Work.DISCARD:
-        lane.replay(now)
-    lane.pump()
+    return None if advanced == task else advanced
 
 
 async def expire_once(store: Store, desk: Desk, held: Held, lane: Lane) -> None:
@@ -66,13 +55,16 @@ async def expire_once(store: Store, desk: Desk, held: Held, lane: Lane) -> None:
     if within is None or lane.endpoint.standing is Standing.PARKED:
         return
     before = oldest(lane.endpoint, within, now)
-    count = await store.expire(
-        lane.number, accepted_before=before, now=now, limit=CHUNK, lease=held.lease
-    )
-    if count:
-        lane.ended += count
-        desk.failed += count
-        lane.streams.rewind()
+    total, count = 0, CHUNK
+    while count == CHUNK:
+        count = await store.expire(
+            lane.number, accepted_before=before, now=now, limit=CHUNK, lease=held.lease
+        )
+        total += count
+    if total:
+        lane.ended += total
+        desk.failed += total
+        lane.streams.changed()
         lane.pump()
 
 
