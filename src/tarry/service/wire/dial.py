@@ -21,6 +21,9 @@ SHUTDOWN_TIMEOUT = 1.0
 
 Made = TypeVar("Made", bound=Protocol)
 
+RECEIVED = 8192
+"""Bytes that the kernel takes in before they are read; answers are small."""
+
 
 class Dialler(Struct, frozen=True):
     """What connections are made with."""
@@ -125,6 +128,9 @@ class Dialler(Struct, frozen=True):
     async def _connect(self, address: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        # OpenSSL does not return while there is more of a handshake to read: an endpoint that
+        # floods it held up the event loop for a third of a second at a time.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
         try:
             await self.loop.sock_connect(sock, (address, port))
         except BaseException:
