@@ -19,13 +19,14 @@ from tarry.errors import BacklogFull, Conflict, NotFound, SettingsError
 from tarry.service import build
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.dispatch.outfit import opened_secrets, place
+from tarry.service.explain import Explanation, explain
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint, Secret, Standing
 from tarry.service.model.lane import LaneRow
-from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
 from tarry.service.wire.secret import check_secret, generate_shared
@@ -254,7 +255,9 @@ class Hooks:
         id was used for another message; BacklogFull if too many of the application's wait already.
         """
         message = self.message(application, event_type, payload, **values)
-        (answer,) = await self.send_many([NewMessage(message, key, message.payload or b"")])
+        request = f"{event_type}\0".encode() + (message.payload or b"")
+        mark = b"" if key is None else fingerprint(application.id, request)
+        (answer,) = await self.send_many([NewMessage(message, key, mark)])
         if isinstance(answer, Accepted):
             return answer
         raise answer
@@ -314,6 +317,20 @@ class Hooks:
     async def lane(self, endpoint: Endpoint) -> LaneRow:
         """What is known of an endpoint, and how much waits for it."""
         return await self.store.lane(endpoint.application, endpoint.id)
+
+    async def explain(self, message: Message, endpoint: Endpoint) -> Explanation:
+        """Why a message is not delivered to an endpoint yet, or how that ended."""
+        found = {one.id: delivery for one, delivery in await self.store.deliveries(message.id)}
+        if endpoint.id not in found:
+            raise NotFound("delivery", f"{message.id} to {endpoint.id}")
+        row = await self.lane(endpoint)
+        attempts = [
+            attempt
+            for attempt in await self.store.attempts(message.id)
+            if attempt.lane == endpoint.lane
+        ]
+        origin = await self.store.origin(row.known.origin) if row.known.origin else b""
+        return explain(found[endpoint.id], row, attempts, origin=origin)
 
     # --- Dispatching ----------------------------------------------------------------------------
 

@@ -1,0 +1,123 @@
+"""Why a delivery waits, or how it ended: in one word, and in sentences.
+
+A delivery's row says what it waits for itself. What its lane waits for is said by the lane's row
+and, while a whole origin is in trouble, by the origin's: nothing is written into a million rows
+when an endpoint goes down.
+"""
+
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from tarry.core.pace import Phase
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import ENDED, Delivery, Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import LaneRow
+
+_STANDINGS = {
+    Standing.PAUSED: Reason.PAUSED,
+    Standing.DISABLED: Reason.DISABLED,
+    Standing.PARKED: Reason.DISABLED,
+    Standing.DELETED: Reason.DISCARDED,
+}
+
+
+class Explanation(Struct, frozen=True, kw_only=True):
+    """Why a delivery waits or how it ended, when it goes next if that is known, and in words."""
+
+    state: State
+    reason: Reason
+    next_at: float | None = None
+    sentences: tuple[str, ...] = ()
+
+
+class _Pace(Struct, frozen=True):
+    """As much of a pacer's state as is told."""
+
+    phase: Phase = Phase.CLOSED
+    rate: float | None = None
+    probe_at: float | None = None
+    capacity: float | None = None
+
+
+def explain(
+    delivery: Delivery, row: LaneRow, attempts: list[Attempt], *, origin: bytes = b""
+) -> Explanation:
+    """Explain a delivery by what is stored; `origin` is what was learned of its origin."""
+    if delivery.state in ENDED:
+        text = f"It ended as {delivery.state}: {delivery.reason}."
+        return Explanation(
+            state=delivery.state, reason=delivery.reason, sentences=(text, *_told(attempts))
+        )
+    pace = _gating(row.known.pace, origin)
+    reason, next_at = _waits(delivery, row, pace)
+    return Explanation(
+        state=delivery.state,
+        reason=reason,
+        next_at=next_at,
+        sentences=(_sentence(reason, next_at, row, pace), *_told(attempts)),
+    )
+
+
+def _gating(lane: bytes, origin: bytes) -> _Pace:
+    """The pace a lane goes by: its origin's while that is in trouble, else its own."""
+    shared = msgspec.json.decode(origin, type=_Pace) if origin else _Pace()
+    if shared.phase is not Phase.CLOSED:
+        return shared
+    return msgspec.json.decode(lane, type=_Pace) if lane else _Pace()
+
+
+def _waits(delivery: Delivery, row: LaneRow, pace: _Pace) -> tuple[Reason, float | None]:
+    if row.endpoint.standing is not Standing.ENABLED:
+        return _STANDINGS[row.endpoint.standing], None
+    if pace.phase is Phase.OPEN:
+        return Reason.LANE_OPEN, pace.probe_at
+    if delivery.state is State.WAITING:
+        return delivery.reason, delivery.due_at
+    if pace.phase is Phase.PACED:
+        return Reason.PACE, None
+    return (_limit(row) if delivery.reason is Reason.NEW else delivery.reason), None
+
+
+def _limit(row: LaneRow) -> Reason:
+    """What an endpoint's own settings make a delivery wait for that has not been tried yet."""
+    if row.endpoint.fifo:
+        return Reason.FIFO
+    if row.endpoint.rate is not None or row.application.rate is not None:
+        return Reason.RATE
+    return Reason.CONCURRENCY if row.endpoint.concurrency else Reason.NEW
+
+
+def _sentence(reason: Reason, next_at: float | None, row: LaneRow, pace: _Pace) -> str:
+    when = "" if next_at is None else f", next at {_instant(next_at)}"
+    match reason:
+        case Reason.LANE_OPEN:
+            return (
+                f"Its endpoint takes nothing at present; {row.waiting} deliveries wait and none of"
+                f" them loses an attempt. It is probed{when}."
+            )
+        case Reason.PACE:
+            speed = "" if pace.rate is None else f" of {pace.rate:.3g} a second"
+            return f"{row.waiting} deliveries go to its endpoint at a pace{speed}."
+        case _:
+            return f"It waits: {reason}{when}."
+
+
+def _told(attempts: list[Attempt]) -> tuple[str, ...]:
+    return tuple(map(_told_of, attempts))
+
+
+def _told_of(attempt: Attempt) -> str:
+    answer = attempt.status or attempt.kind or "no answer"
+    detail = f" ({attempt.detail})" if attempt.detail else ""
+    counted = "counted" if attempt.counted else "not counted"
+    then = attempt.decision or attempt.trigger
+    return (
+        f"Attempt {attempt.number} at {_instant(attempt.at)}: {answer}{detail}, {counted}; {then}."
+    )
+
+
+def _instant(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")

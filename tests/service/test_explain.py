@@ -1,0 +1,99 @@
+import pytest
+
+from tarry.service.explain import explain
+from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Due, Known, LaneRow, Stream
+from tarry.testing.samples import NOON, an_application, an_attempt, an_endpoint
+
+OPEN = b'{"phase":"open","probe_at":1800000060.0}'
+PACED = b'{"phase":"paced","rate":120.0}'
+CLOSED = b'{"phase":"closed"}'
+
+
+def a_row(pace: bytes = CLOSED, **values: object) -> LaneRow:
+    application = an_application()
+    endpoint = an_endpoint(application, lane=7, **values)
+    known = Known(pace=pace, origin="https://hooks.example:443")
+    return LaneRow(endpoint=endpoint, application=application, known=known, added=12, ended=2)
+
+
+def a_delivery(
+    state: State = State.READY, reason: Reason = Reason.NEW, **values: float
+) -> Delivery:
+    return Delivery(
+        lane=7, seq=1, message="msg_1", state=state, reason=reason, accepted_at=NOON, **values
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (a_row(standing=Standing.PAUSED), Reason.PAUSED),
+        (a_row(standing=Standing.DISABLED), Reason.DISABLED),
+        (a_row(standing=Standing.PARKED), Reason.DISABLED),
+        (a_row(standing=Standing.DELETED), Reason.DISCARDED),
+        (a_row(OPEN), Reason.LANE_OPEN),
+        (a_row(PACED), Reason.PACE),
+        (a_row(fifo=True), Reason.FIFO),
+        (a_row(rate=5.0), Reason.RATE),
+        (a_row(concurrency=2), Reason.CONCURRENCY),
+        (a_row(), Reason.NEW),
+        (a_row(b""), Reason.NEW),
+    ],
+)
+def test_a_ready_delivery_waits_for_what_its_lane_waits_for(row: LaneRow, reason: Reason) -> None:
+    assert explain(a_delivery(), row, []).reason is reason
+
+
+def test_a_waiting_delivery_says_its_own_reason_and_when() -> None:
+    delivery = a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON + 30)
+
+    found = explain(delivery, a_row(), [])
+
+    assert (found.reason, found.next_at) == (Reason.BACKOFF, NOON + 30)
+    assert found.sentences == ("It waits: backoff, next at 2027-01-15T08:00:30.000+00:00.",)
+
+
+def test_an_open_lane_counts_more_than_the_delivery_s_own_wait() -> None:
+    delivery = a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON + 30)
+
+    found = explain(delivery, a_row(OPEN), [])
+
+    assert (found.reason, found.next_at) == (Reason.LANE_OPEN, NOON + 60)
+    assert "10 deliveries wait and none of them loses an attempt" in found.sentences[0]
+
+
+def test_an_origin_in_trouble_counts_more_than_the_lane() -> None:
+    assert explain(a_delivery(), a_row(), [], origin=OPEN).reason is Reason.LANE_OPEN
+    assert explain(a_delivery(), a_row(OPEN), [], origin=PACED).reason is Reason.PACE
+    assert explain(a_delivery(), a_row(OPEN), [], origin=CLOSED).reason is Reason.LANE_OPEN
+
+
+def test_a_delivery_that_failed_with_its_lane_says_so_until_it_goes_again() -> None:
+    delivery = a_delivery(State.READY, Reason.RETRY_AFTER)
+
+    assert explain(delivery, a_row(), []).reason is Reason.RETRY_AFTER
+
+
+def test_what_ended_says_how_and_tells_every_attempt() -> None:
+    due = Due(
+        lane=7,
+        seq=1,
+        stream=Stream.READY,
+        message="msg_1",
+        event_type="a",
+        payload=b"{}",
+        accepted_at=NOON,
+    )
+    first = an_attempt(due, at=NOON, status=500, detail="", decision="again in 9.500 s")
+    second = an_attempt(
+        due, number=2, at=NOON + 9.5, status=None, kind="timeout", detail="15 s", counted=False
+    )
+
+    found = explain(a_delivery(State.FAILED, Reason.EXHAUSTED), a_row(), [first, second])
+
+    assert found.reason is Reason.EXHAUSTED
+    assert found.sentences[0] == "It ended as failed: all attempts used up."
+    assert "500, counted; again in 9.500 s." in found.sentences[1]
+    assert "timeout (15 s), not counted" in found.sentences[2]
