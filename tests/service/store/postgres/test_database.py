@@ -59,6 +59,28 @@ async def test_connections_are_used_again_and_are_not_more_than_allowed(one: Dat
     assert len(set(busy)) <= 2
 
 
+@pytest.mark.parametrize("mode", [Mode.WRITE, Mode.SINGLE])
+@pytest.mark.parametrize("pooled", ["true", "false"])
+async def test_what_the_database_has_for_defaults_does_not_matter(
+    cluster: Cluster, mode: Mode, pooled: str
+) -> None:
+    async def isolation(connection: Connection) -> list[str]:
+        return [
+            str(await connection.fetchval(f"SHOW {name}"))
+            for name in ("transaction_isolation", "jit")
+        ]
+
+    with psycopg.connect(cluster.url, autocommit=True) as administrator:
+        for default in ("default_transaction_isolation = 'serializable'", "jit = on"):
+            administrator.execute(f"ALTER DATABASE postgres SET {default}".encode())
+        one = Database(address.read(f"{cluster.url}&pgbouncer={pooled}"))
+        try:
+            assert await one.run(isolation, mode) == ["read committed", "off"]
+        finally:
+            administrator.execute("ALTER DATABASE postgres RESET ALL")
+            await one.close()
+
+
 async def test_what_the_work_raises_comes_out_and_the_transaction_is_rolled_back(
     one: Database,
 ) -> None:
@@ -268,7 +290,7 @@ async def test_an_add_whose_commit_was_not_answered_is_not_accepted(
         store = await PostgresStore.open(url, migrate=True)
         scene = await Scene.set_up(store)
         new = new_message(scene.application, key=f"cut {moment}", fingerprint=b"1")
-        setattr(line, f"cut_{moment}", b"COMMIT")
+        setattr(line, f"cut_{moment}", b"COMMIT\0")
         with pytest.raises(StoreUnavailable):
             await store.add([new])
         setattr(line, f"cut_{moment}", b"")

@@ -35,8 +35,10 @@ DIAL_PAUSE = 0.25
 """Seconds after a connection could not be made in which nobody else tries: a server that comes
 back is not met by a crowd."""
 
+SETTINGS = {"jit": "off", "default_transaction_isolation": "read committed"}
+"""Queries here are short: compiling them would take longer. And each sees what was committed before
+it, whatever the database's own default is. Poolers do not take these: see the next."""
 UNCOMPILED = "SET LOCAL jit = off"
-"""Queries here are short; compiling them would take longer. Poolers do not take it as an option."""
 
 UNREPLICATED = "might not have been replicated"
 """What the server adds to a warning when it stopped waiting for its standby."""
@@ -45,7 +47,7 @@ UNREPLICATED = "might not have been replicated"
 class Mode(StrEnum):
     """What work is done in."""
 
-    WRITE = "BEGIN"
+    WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
     READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
     SINGLE = ""  # one statement, which is a transaction by itself
 
@@ -228,7 +230,7 @@ async def _connect(address: Address, *, cached: bool) -> Connection:
         timeout=CONNECT_WITHIN,
         command_timeout=ANSWER_WITHIN,
         statement_cache_size=200 if cached else 0,
-        server_settings={"jit": "off"} if cached else None,
+        server_settings=SETTINGS if cached else None,
         max_cached_statement_lifetime=0,
     )
 
