@@ -7,8 +7,6 @@ import apsw
 BUSY_MS = 5_000
 WRITER_CACHE_KB = 16_384
 READER_CACHE_KB = 4_096
-CHECKPOINT_PAGES = 16_000
-"""About 64 MB of log: pages that many commits touch are copied into the file once."""
 WAL_KEPT_BYTES = 64 * 1024 * 1024
 STATEMENTS = 200
 """How many prepared statements a connection keeps: more than this store has queries."""
@@ -24,7 +22,6 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         db.pragma("synchronous", "FULL")
         db.pragma("cache_size", -WRITER_CACHE_KB)
         db.pragma("temp_store", "MEMORY")
-        db.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
         # A log that a long read let grow is cut back once it was copied into the file.
         db.pragma("journal_size_limit", WAL_KEPT_BYTES)
     except BaseException:

@@ -76,6 +76,9 @@ class Line(Generic[Desk]):
     def idle(self) -> None:
         """Called whenever `patience` has passed without a job."""
 
+    def tidy(self) -> None:
+        """Called when the answers are handed out, before the next jobs."""
+
     def leave(self) -> None:
         """Let go of everything: the thread ends."""
 
@@ -100,6 +103,7 @@ class Line(Generic[Desk]):
                 self.serve(jobs)
                 self.reply(jobs)
                 jobs = []
+                self.tidy()
         except BaseException as error:  # noqa: BLE001  whoever waits must hear of it
             self._die(error, jobs)
         finally:

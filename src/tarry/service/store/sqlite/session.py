@@ -16,6 +16,7 @@ from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
 from tarry.service.store.sqlite import schema
 from tarry.service.store.sqlite.connection import connect
+from tarry.service.store.sqlite.log import Log
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.rows import ENDPOINT
 
@@ -71,6 +72,7 @@ class Session:
         except BaseException:
             self.db.close()
             raise
+        self.log = Log(self.db, path)
         self.woke = False
         self._audiences: dict[str, Audience] = {}
         self._shards: dict[int, int] = {}

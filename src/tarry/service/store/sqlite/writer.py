@@ -67,9 +67,15 @@ class Writer(Line[Session]):
         """A commit of many rows makes all wait who come after it."""
         return job.work.weight if isinstance(job.work, Joint) else 1
 
+    def tidy(self) -> None:
+        """Keep the log short while nobody waits."""
+        if self._session is not None:
+            self._session.log.tidy()
+
     def leave(self) -> None:
         """Close the connection: the last one to go copies the log into the file."""
         if self._session is not None:
+            self._session.log.leave()
             self._session.db.close(force=True)
             self._session = None
 
