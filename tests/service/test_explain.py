@@ -19,10 +19,10 @@ def a_row(pace: bytes = CLOSED, **values: object) -> LaneRow:
 
 
 def a_delivery(
-    state: State = State.READY, reason: Reason = Reason.NEW, **values: float
+    state: State = State.READY, reason: Reason = Reason.NEW, due_at: float | None = None
 ) -> Delivery:
     return Delivery(
-        lane=7, seq=1, message="msg_1", state=state, reason=reason, accepted_at=NOON, **values
+        lane=7, seq=1, message="msg_1", state=state, reason=reason, accepted_at=NOON, due_at=due_at
     )
 
 
