@@ -1,0 +1,124 @@
+"""What the processes do that are killed: deliver, or accept and write down what was accepted."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import uvloop
+
+from tarry.cli.commands import tarry
+from tarry.errors import StoreUnavailable
+from tarry.service import hooks as _hooks
+from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.model.application import Application
+from tarry.service.model.settings import Limits
+from tarry.service.store.postgres import store as _postgres  # so that a fork need not
+from tarry.service.store.sqlite import store as _sqlite
+
+AT_ONCE = 8
+"""How many are sent at a time."""
+
+
+def worker(arguments: list[str]) -> None:
+    """Do what the command line `tarry ...` does."""
+    tarry(arguments, prog_name="tarry")
+
+
+def ingest(db: str, apps: int, acknowledged: str, pause: float, most: int) -> None:
+    """Accept messages until told to end, and write down the number of each that was accepted."""
+    uvloop.run(_ingest(db, apps, acknowledged, pause, most))
+
+
+async def _ingest(db: str, apps: int, acknowledged: str, pause: float, most: int) -> None:
+    told = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+    file = os.open(acknowledged, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    async with _opened(db) as hooks:
+        applications = [await hooks.application(f"app-{number}") for number in range(apps)]
+        numbers = iter(range(_next(acknowledged), most))
+
+        async def send_some() -> None:
+            while not told.is_set() and (number := next(numbers, None)) is not None:
+                id_ = await _send(hooks, applications[number % apps], number, told)
+                if id_ is not None:
+                    os.write(file, f"{number} {id_}\n".encode())
+                await asyncio.sleep(pause)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(AT_ONCE):
+                group.create_task(send_some())
+        if not told.is_set():
+            await told.wait()
+
+
+def _opened(db: str) -> Any:  # noqa: ANN401  a context manager of Hooks
+    return open_hooks(db, migrate=False, allow_network=("127.0.0.0/8",))
+
+
+def _next(acknowledged: str) -> int:
+    """Where to go on: before the last that was acknowledged, and so with keys that are known."""
+    with open(acknowledged, encoding="ascii") as lines:  # noqa: PTH123  a child's own file
+        numbers = [int(line.split()[0]) for line in lines]
+    return max(0, max(numbers, default=0) - AT_ONCE)
+
+
+async def _send(
+    hooks: Hooks, application: Application, number: int, told: asyncio.Event
+) -> str | None:
+    """Send one, again and again while the database is away; its id."""
+    while not told.is_set():
+        try:
+            accepted = await hooks.send(
+                application, "happened", {"number": number}, key=str(number)
+            )
+        except StoreUnavailable:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(told.wait(), 0.1)
+        else:
+            return accepted.message.id
+    return None
+
+
+def people(db: str, act: str, application: str, endpoint: str, message: str) -> None:
+    """Do one thing that a person would ask for, and say so."""
+    asyncio.run(_act(db, act, application, endpoint, message))
+
+
+async def _act(db: str, act: str, application: str, endpoint: str, message: str) -> None:
+    async with _opened(db) as hooks:
+        known = await hooks.application(application)
+        there = await hooks.store.endpoint(known.id, endpoint)
+        about = await hooks.store.message(known.id, message)
+        match act:
+            case "cancel":
+                await hooks.cancel(about)
+            case "resend":
+                await hooks.resend(there, about)
+            case _:
+                await hooks.recover(there, since=0.0)
+    print("done", flush=True)  # noqa: T201  that is how it tells
+
+
+def dispatch(db: str, limits: dict[str, float]) -> None:
+    """Deliver inside a program of one's own, until told to end."""
+    uvloop.run(_dispatch(db, Limits(**limits)))  # type: ignore[arg-type]  counts come as counts
+
+
+async def _dispatch(db: str, limits: Limits) -> None:
+    told = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+    opened = open_hooks(db, migrate=False, allow_network=("127.0.0.0/8",), limits=limits)
+    async with opened as hooks, hooks.dispatching():
+        await told.wait()
+
+
+PROGRAMS: dict[str, Callable[..., None]] = {
+    "worker": worker,
+    "ingest": ingest,
+    "people": people,
+    "dispatch": dispatch,
+}
+_LOADED = (_hooks, _postgres, _sqlite)

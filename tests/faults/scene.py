@@ -1,0 +1,247 @@
+"""What every story of faults has: a database, a receiver, processes, and the books.
+
+The books say at the end whether all that was accepted arrived, and explain each duplicate: a
+message may arrive once more for each death at which it had arrived and was not settled.
+"""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import apsw
+import psycopg
+
+from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.model.delivery import ENDED, LIVE, State
+from tarry.testing.receiver import Receiver
+from tests.faults.nursery import Child, Nursery
+
+NETWORK = "127.0.0.0/8"
+PATIENCE = 60.0
+DELIVERIES = """
+    SELECT m.id, d.lane, d.seq, d.state, d.reason, d.attempts, d.tries
+      FROM {0}delivery AS d JOIN {0}message AS m ON m.{1} = d.message
+"""
+
+
+class Row(NamedTuple):
+    """A delivery as it is stored."""
+
+    message: str
+    lane: int
+    seq: int
+    state: str
+    reason: str
+    attempts: int
+    tries: int
+
+
+class Base(Protocol):
+    """A database, and what is in it."""
+
+    url: str
+    lease: float
+
+    def deliveries(self) -> list[Row]: ...
+    def ask(self, sql: str) -> list[tuple[Any, ...]]: ...
+
+
+class SqliteBase:
+    """A file: who takes over need not wait for a lease."""
+
+    lease = 10.0
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.url = f"sqlite:///{path}"
+
+    def deliveries(self) -> list[Row]:
+        return [Row(*row) for row in self.ask(DELIVERIES.format("", "number"))]
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        db = apsw.Connection(str(self.path))
+        try:
+            db.set_busy_timeout(10_000)
+            return list(db.execute(sql.replace("tarry.", "")))
+        finally:
+            db.close()
+
+
+class PostgresBase:
+    """A database of a server."""
+
+    lease = 2.0
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def deliveries(self) -> list[Row]:
+        return [Row(*row) for row in self.ask(DELIVERIES.format("tarry.", "id"))]
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            return connection.execute(sql.encode()).fetchall()
+
+
+def until(done: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end, f"after {seconds:g} s not yet: {what}"
+        time.sleep(0.02)
+
+
+class Scene:
+    """One story: its database, its receiver, its processes and its books."""
+
+    def __init__(self, base: Base, receiver: Receiver, nursery: Nursery, folder: Path) -> None:
+        self.base, self.receiver, self.nursery, self.folder = base, receiver, nursery, folder
+        self.lease = base.lease
+        self.acknowledged = folder / "acknowledged"
+        self.acknowledged.touch()
+        self.explained: Counter[str] = Counter()
+        self.apps = 0
+
+    # --- Before ---------------------------------------------------------------------------------
+
+    def prepare(self, *, apps: int = 4, messages: int = 0, **endpoint: Any) -> None:  # noqa: ANN401  an endpoint's fields
+        """Make applications with an endpoint each, and accept some messages."""
+
+        async def make(hooks: Hooks) -> None:
+            for number in range(apps):
+                application = await hooks.application(f"app-{number}")
+                url = f"{self.receiver.url}/{number}"
+                await hooks.add_endpoint(application, url, uid=f"end-{number}", **endpoint)
+            for number in range(messages):
+                application = await hooks.application(f"app-{number % apps}")
+                accepted = await hooks.send(application, "happened", {"number": number})
+                self._acknowledge(number, accepted.message.id)
+
+        self.apps = apps
+        self.do(make)
+
+    def do(self, work: Callable[[Hooks], Any], **settings: Any) -> Any:  # noqa: ANN401  whatever comes out
+        """Do something with the database from a program of one's own."""
+
+        async def inside() -> object:
+            async with open_hooks(self.base.url, allow_network=(NETWORK,), **settings) as hooks:
+                return await work(hooks)
+
+        return asyncio.run(inside())
+
+    def _acknowledge(self, number: int, message: str) -> None:
+        with self.acknowledged.open("a") as lines:
+            lines.write(f"{number} {message}\n")
+
+    # --- Processes ------------------------------------------------------------------------------
+
+    def worker(self, failpoint: str = "", *, grace: float = 10, files: int | None = None) -> Child:
+        """Start `tarry worker`."""
+        arguments = ["worker", "--db", self.base.url, "--allow-network", NETWORK]
+        arguments += ["--lease", str(self.lease), "--grace", str(grace)]
+        environment = {"TARRY_FAILPOINT": failpoint} if failpoint else {}
+        return self.nursery.start(
+            "worker", self._log(), environment=environment, files=files, arguments=arguments
+        )
+
+    def end(self, worker: Child) -> None:
+        """Have a worker end in good order."""
+        until(lambda: "delivering from" in worker.said, "it is at work")
+        assert worker.end() == 0, worker.said
+
+    def ingest(self, failpoint: str = "", *, pause: float = 0.01, most: int = 10**6) -> Child:
+        """Start a process that accepts messages and writes down which."""
+        return self.nursery.start(
+            "ingest",
+            self._log(),
+            environment={"TARRY_FAILPOINT": failpoint} if failpoint else {},
+            db=self.base.url,
+            apps=self.apps,
+            acknowledged=str(self.acknowledged),
+            pause=pause,
+            most=most,
+        )
+
+    def people(self, failpoint: str, act: str, **about: str) -> Child:
+        """Start a process that asks for something."""
+        environment = {"TARRY_FAILPOINT": failpoint} if failpoint else {}
+        return self.nursery.start(
+            "people", self._log(), environment=environment, db=self.base.url, act=act, **about
+        )
+
+    def _log(self) -> Path:
+        return self.folder / f"process-{len(list(self.folder.glob('process-*')))}.log"
+
+    # --- The books ------------------------------------------------------------------------------
+
+    def accepted(self) -> dict[str, int]:
+        """What was acknowledged: the number of each message."""
+        lines = self.acknowledged.read_text().splitlines()
+        return {line.split()[1]: int(line.split()[0]) for line in lines}
+
+    def died(self, *, alone: bool = True) -> None:
+        """A dispatcher died: what had arrived by then and was not settled may come once more.
+
+        If it was `alone` its last bytes have been read when nobody is connected any more.
+        """
+        if alone:
+            until(lambda: not self.receiver.connections, "nobody is connected")
+        else:
+            time.sleep(0.05)
+        live = {row.message for row in self.base.deliveries() if row.state in LIVE}
+        arrived = Counter(arrival.id for arrival in list(self.receiver.arrivals))
+        self.explained |= Counter({name: arrived[name] for name in live & arrived.keys()})
+
+    def settle_down(self, seconds: float = PATIENCE) -> None:
+        """Wait until nothing is on its way any more."""
+        until(lambda: not self.live(), "all deliveries have ended", seconds)
+
+    def live(self) -> int:
+        """How many deliveries have not ended."""
+        query = "SELECT count(*) FROM tarry.delivery WHERE state IN ('ready', 'waiting')"
+        return int(self.base.ask(query)[0][0])
+
+    def check(self, ended: Collection[str] = ()) -> None:
+        """All that was accepted arrived, each duplicate is explained, and nothing is stuck.
+
+        What was not delivered has `ended` for one of these reasons.
+        """
+        rows = self.base.deliveries()
+        stored = {row.message for row in rows}
+        acknowledged = self.accepted()
+        arrived = Counter(arrival.id for arrival in self.receiver.arrivals if arrival.status == 200)
+        assert acknowledged.keys() <= stored, "acknowledged and not on record"
+        assert not [row for row in rows if State(row.state) not in ENDED]
+        delivered = {row.message for row in rows if row.state == State.DELIVERED}
+        over = {row.message for row in rows if row.reason in ended}
+        assert stored == delivered | over, [row for row in rows if row.state not in ENDED][:10]
+        assert not delivered - arrived.keys(), "settled as delivered and never arrived"
+        assert not arrived.keys() - stored, "arrived and not on record"
+        self._check_duplicates()
+        self._check_counts()
+
+    def duplicates(self) -> Counter[str]:
+        """How often more than once each message arrived."""
+        arrived = Counter(arrival.id for arrival in self.receiver.arrivals)
+        return arrived - Counter(arrived.keys())
+
+    def _check_duplicates(self) -> None:
+        unexplained = self.duplicates() - self.explained
+        assert not unexplained, (unexplained, self.explained, self.said())
+
+    def _check_counts(self) -> None:
+        wrong = self.base.ask(
+            "SELECT l.number, l.added, s.ended FROM tarry.lane AS l"
+            " JOIN tarry.lane_state AS s ON s.lane = l.number WHERE l.added <> s.ended"
+        )
+        assert not wrong, "lanes that have lost count"
+        keys = self.base.ask("SELECT count(*), count(DISTINCT message) FROM tarry.key")[0]
+        assert keys[0] == keys[1], "a key has two messages"
+
+    def said(self) -> str:
+        """What all processes said."""
+        logs: Sequence[Path] = sorted(self.folder.glob("process-*"))
+        return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')}" for log in logs)

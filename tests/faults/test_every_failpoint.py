@@ -1,0 +1,219 @@
+"""A process dies at each named point, on each database; another takes over, nothing is lost.
+
+Most of the time goes by waiting for leases to end, so several stories are played at a time.
+"""
+
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.failpoints import NAMES
+from tarry.service.hooks import Hooks
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.message import NewMessage
+from tarry.service.model.settings import DAY
+from tarry.service.store.postgres.outbox import put
+from tarry.testing.receiver import Receiver
+from tests.faults.conftest import Databases
+from tests.faults.nursery import Child, Nursery
+from tests.faults.scene import PostgresBase, Scene, SqliteBase, until
+
+pytestmark = pytest.mark.slow
+
+AT_ONCE = 6
+MESSAGES = 60
+ONLY_POSTGRES = {"collect.before", "collect.after"}
+
+Played = Callable[[str, str], None]
+
+
+@pytest.fixture(scope="module")
+def played(
+    request: pytest.FixtureRequest,
+    nursery: Nursery,
+    databases: Databases,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Played]:
+    """What came of the story of a point on a database; all that were asked for begin at once."""
+    stories: dict[tuple[str, str], Future[None]] = {}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for item in request.session.items:
+            if isinstance(item, pytest.Function) and item.module is request.module:
+                kind, name = item.callspec.params["kind"], item.callspec.params["name"]
+                folder = tmp_path_factory.mktemp("story")
+                stories[kind, name] = pool.submit(
+                    play, name, kind, folder=folder, nursery=nursery, databases=databases
+                )
+        yield lambda kind, name: stories[kind, name].result()
+        for story in stories.values():
+            story.cancel()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (kind, name)
+        for name in NAMES
+        for kind in ("sqlite", "postgres")
+        if kind == "postgres" or name not in ONLY_POSTGRES
+    ],
+)
+def test_nothing_is_lost_by_a_death_at(kind: str, name: str, played: Played) -> None:
+    played(kind, name)
+
+
+def play(name: str, kind: str, *, folder: Path, nursery: Nursery, databases: Databases) -> None:
+    """Have a process die at a point, another go on, and look at the books."""
+    with Receiver(latency=0.002) as receiver:
+        if kind == "sqlite":
+            scene = Scene(SqliteBase(folder / "hooks.db"), receiver, nursery, folder)
+        else:
+            scene = Scene(PostgresBase(databases.new()), receiver, nursery, folder)
+        scene.lease = 1.5
+        scene.prepare(messages=MESSAGES)
+        STORIES.get(name.partition(".")[0], by_working)(scene, name)
+
+
+def die(scene: Scene, child: Child) -> None:
+    """It died, and of nothing else than the point."""
+    assert child.wait() == -signal.SIGKILL, child.said
+    scene.died()
+
+
+def go_on(scene: Scene) -> None:
+    """Another worker does what is left, and the books are in order."""
+    worker = scene.worker()
+    scene.settle_down()
+    scene.end(worker)
+    scene.check()
+
+
+# --- How each point is reached ------------------------------------------------------------------
+
+
+def by_working(scene: Scene, name: str) -> None:
+    die(scene, scene.worker(f"{name}:2" if name.startswith(("send", "settle")) else name))
+    go_on(scene)
+
+
+def by_accepting(scene: Scene, name: str) -> None:
+    die(scene, scene.ingest(f"{name}:3", most=200))
+    accepting = scene.ingest(most=200)
+    until(lambda: len(set(scene.accepted().values())) == 200, "all are acknowledged")
+    assert accepting.end() == 0, accepting.said
+    # Those of before have no key; those sent twice with one are one message.
+    (keys,) = scene.base.ask("SELECT count(*) FROM tarry.key")[0]
+    assert keys >= 200 - MESSAGES
+    assert len(scene.base.deliveries()) == MESSAGES + keys
+    go_on(scene)
+
+
+def by_ending(scene: Scene, name: str) -> None:
+    worker = scene.worker(name)
+    until(lambda: len(scene.receiver.arrivals) >= MESSAGES // 4, "it is at work")
+    worker.send(signal.SIGTERM)
+    die(scene, worker)
+    go_on(scene)
+
+
+def by_learning(scene: Scene, name: str) -> None:
+    scene.receiver.go_down("refuse")
+    worker = scene.worker(name)
+    attempts = "SELECT count(*) FROM tarry.attempt"
+    until(lambda: scene.base.ask(attempts)[0][0] > 8, "it has failed often enough")
+    worker.send(signal.SIGTERM)
+    die(scene, worker)
+    scene.receiver.come_back()
+    go_on(scene)
+
+
+def by_replaying(scene: Scene, name: str) -> None:
+    async def skip_and_replay(hooks: Hooks) -> None:
+        application = await hooks.application("app-0")
+        endpoint = await hooks.store.endpoint(application.id, "end-0")
+        endpoint = await hooks.change_endpoint(endpoint, standing=Standing.DISABLED)
+        for _ in range(20):
+            await hooks.send(application, "happened", {})
+        endpoint = await hooks.change_endpoint(endpoint, standing=Standing.ENABLED)
+        await hooks.replay_missing(endpoint, since=0.0)
+
+    scene.do(skip_and_replay)
+    die(scene, scene.worker(name))
+    worker = scene.worker()
+    unfinished = "SELECT count(*) FROM tarry.task WHERE finished_at IS NULL"
+    until(lambda: not scene.base.ask(unfinished)[0][0], "the task is finished")
+    scene.settle_down()
+    scene.end(worker)
+    assert len(scene.base.deliveries()) == MESSAGES + 20
+    scene.check()
+
+
+def by_ageing(scene: Scene, name: str) -> None:
+    async def add_old(hooks: Hooks) -> None:
+        application = await hooks.application("app-0")
+        message = hooks.message(application, "happened", {})
+        old = replace(message, accepted_at=message.accepted_at - 6 * DAY)
+        await hooks.send_many([NewMessage(old)])
+
+    scene.do(add_old)
+    die(scene, scene.worker(name))
+    worker = scene.worker()
+    scene.settle_down()
+    scene.end(worker)
+    scene.check(ended={"too old"})
+
+
+def by_collecting(scene: Scene, name: str) -> None:
+    async def application(hooks: Hooks) -> str:
+        return (await hooks.application("app-0")).id
+
+    known: str = scene.do(application)
+    with psycopg.connect(scene.base.url) as connection:
+        for _ in range(20):
+            put(connection, application=known, event_type="happened", payload=b"{}")
+    die(scene, scene.worker(name))
+    worker = scene.worker()
+    left = "SELECT count(*) FROM tarry.outbox"
+    until(lambda: not scene.base.ask(left)[0][0], "all is collected")
+    scene.settle_down()
+    scene.end(worker)
+    assert len(scene.base.deliveries()) == MESSAGES + 20
+    scene.check()
+
+
+def by_asking(scene: Scene, name: str) -> None:
+    message = next(iter(scene.accepted()))
+    act = name.partition(".")[0]
+
+    def ask(failpoint: str) -> Child:
+        return scene.people(failpoint, act, application="app-0", endpoint="end-0", message=message)
+
+    die(scene, ask(name))
+    again = ask("")
+    assert again.wait() == 0, again.said
+    if act == "resend":
+        scene.explained[message] += 2  # asked for twice, if the first was kept
+    worker = scene.worker()
+    scene.settle_down()
+    until(lambda: not scene.base.ask("SELECT 1 FROM tarry.resend"), "all was sent again")
+    scene.end(worker)
+    scene.check(ended={"cancelled"} if act == "cancel" else set())
+
+
+STORIES: dict[str, Callable[[Scene, str], None]] = {
+    "add": by_accepting,
+    "advance": by_replaying,
+    "cancel": by_asking,
+    "collect": by_collecting,
+    "drain": by_ending,
+    "expire": by_ageing,
+    "learn": by_learning,
+    "release": by_ending,
+    "resend": by_asking,
+    "task": by_asking,
+}
