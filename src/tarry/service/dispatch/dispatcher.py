@@ -40,6 +40,8 @@ from tarry.service.wire.seal import Seals
 log = logging.getLogger("tarry.service")
 
 SETTLED_AT_ONCE = 1000
+HANDED_OVER_WITHIN = 0.25
+"""How soon shards are looked at again that change hands, in seconds."""
 TAKEN_UP_AT_ONCE = 500
 _AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
 """When a step is tried again that the database did not let be done."""
@@ -205,6 +207,8 @@ class Dispatcher:
             for held in new:
                 held.known = True
         await self._leave(self.shards.left())
+        if self.shards.moving:
+            self.desk.later(HANDED_OVER_WITHIN, self._bells["own"].set)
 
     async def _leave(self, left: Sequence[Held]) -> None:
         """Write down what their lanes know, and give shards back."""

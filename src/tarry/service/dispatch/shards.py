@@ -27,6 +27,7 @@ class Shards:
         self._store = store
         self._limits = limits
         self._now = now
+        self._least = 0
 
     @property
     def numbers(self) -> list[int]:
@@ -57,7 +58,8 @@ class Shards:
         """Take as many as are this worker's share; those that are new."""
         # The first one by itself: with it a store learns who is alive, and who cannot be any more.
         first = [] if self.held else await self._lease(1)
-        share = math.ceil(SHARDS / max(1, await self._store.workers()))
+        workers = max(1, await self._store.workers())
+        share, self._least = math.ceil(SHARDS / workers), SHARDS // workers
         for number in self.numbers[share:]:
             self.held[number].leaving = True
         return first if len(self.held) >= share else first + await self._lease(share)
@@ -70,6 +72,11 @@ class Shards:
         new = [Held(lease, until) for lease in taken]
         self.held.update({held.lease.shard: held for held in new})
         return new
+
+    @property
+    def moving(self) -> bool:
+        """Whether shards are about to change hands: worth looking at again soon."""
+        return len(self.numbers) < self._least or any(held.leaving for held in self.held.values())
 
     def left(self) -> list[Held]:
         """Those to be left that have nothing on its way any more."""
