@@ -2,7 +2,7 @@
 
 import pytest
 
-from tarry.service.model.message import Accepted, NewMessage
+from tarry.service.model.message import Accepted, NewMessage, fingerprint
 from tarry.testing.samples import a_message
 
 
@@ -16,3 +16,10 @@ def test_a_message_is_new_and_has_no_key_unless_said() -> None:
     message = a_message("app_1")
     assert NewMessage(message) == NewMessage(message, None, b"")
     assert not Accepted(message).repeated
+
+
+def test_a_fingerprint_tells_applications_and_requests_apart_and_is_short() -> None:
+    marks = {fingerprint(app, body) for app in ("app_1", "app_2") for body in (b"{}", b"{ }")}
+    assert len(marks) == 4
+    assert {len(mark) for mark in marks} == {32}
+    assert fingerprint("app_1", b"x" * 1_000_000) == fingerprint("app_1", b"x" * 1_000_000)

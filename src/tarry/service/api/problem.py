@@ -11,7 +11,6 @@ from tarry.errors import (
     NotFound,
     ServiceError,
     SettingsError,
-    StoreError,
     StoreUnavailable,
 )
 
@@ -19,6 +18,7 @@ Answer = tuple[int, dict[str, str], bytes]
 """A status, headers and a body."""
 
 _JSON = {"content-type": "application/json"}
+INSIDE = 500
 _STATUSES: tuple[tuple[type[ServiceError], int, str], ...] = (
     (NotFound, 404, "not_found"),
     (Conflict, 409, "conflict"),
@@ -26,7 +26,7 @@ _STATUSES: tuple[tuple[type[ServiceError], int, str], ...] = (
     (EgressRefused, 422, "validation"),
     (BacklogFull, 429, "backlog_full"),
     (StoreUnavailable, 503, "unavailable"),
-    (ServiceError, 500, "server_error"),
+    (ServiceError, INSIDE, "server_error"),
 )
 BACKLOG_RETRY_AFTER = 5
 
@@ -58,5 +58,4 @@ def told(error: ServiceError) -> Answer:
         return problem(status, code, "nothing was kept; try again", {"retry-after": seconds})
     if isinstance(error, BacklogFull):
         return problem(status, code, str(error), {"retry-after": str(BACKLOG_RETRY_AFTER)})
-    inside = type(error) is StoreError or code == "server_error"
-    return problem(status, code, "something went wrong" if inside else str(error))
+    return problem(status, code, "something went wrong" if status == INSIDE else str(error))

@@ -1,6 +1,7 @@
 """An HTTP server on the running event loop, started and stopped by whoever needs it."""
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -8,6 +9,10 @@ from typing import Any
 import uvicorn
 
 from tarry.errors import SettingsError
+from tarry.service.api.protocol import Connection
+
+BACKLOG = 2048
+"""Connections that wait to be taken."""
 
 
 class _Server(uvicorn.Server):
@@ -27,31 +32,38 @@ def read_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def bound(listen: str) -> socket.socket:
+    """A socket that listens there; SettingsError if none can."""
+    host, port = read_address(listen)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        wanted = f"an address of this machine that is free ({error.strerror})"
+        raise SettingsError("listen", listen, wanted) from error
+
+
 @asynccontextmanager
 async def serving(app: Any, listen: str) -> AsyncIterator[str]:  # noqa: ANN401  any ASGI callable
     """Serve an ASGI application; gives its URL. At the end running requests are finished."""
-    host, port = read_address(listen)
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="off",
         access_log=False,
+        server_header=False,
         log_level="warning",
         timeout_graceful_shutdown=10,
     )
     server = _Server(config)
-    running = asyncio.create_task(server.serve())
-    try:
-        while not server.started:
-            if running.done():
-                raise SettingsError("listen", listen, "an address that is free on this machine")
-            await asyncio.sleep(0.005)
-        bound = server.servers[0].sockets[0].getsockname()
-        shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
-        yield f"http://{shown}:{bound[1]}"
-    finally:
-        server.should_exit = True
-        await asyncio.wait({running})
+    with bound(listen) as listening:
+        host, port = listening.getsockname()[:2]
+        running = asyncio.create_task(server.serve([listening]))
+        try:
+            while not server.started and not running.done():  # noqa: ASYNC110  it tells nobody
+                await asyncio.sleep(0.005)
+            yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        finally:
+            server.should_exit = True
+            await running

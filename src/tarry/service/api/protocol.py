@@ -1,0 +1,78 @@
+"""One connection of a sender: requests that come too slowly or with too long a head are ended."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MOST_HEAD = 64 * 1024
+"""Bytes of a request's head, give or take what comes at once."""
+REQUEST_TIME = 30.0
+"""Seconds from a request's first byte, or from the connection, to its last byte."""
+
+
+class Connection(HttpToolsProtocol):
+    """Uvicorn's, with limits. A request that comes in one piece costs no timer."""
+
+    request_time = REQUEST_TIME
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  uvicorn's own
+        super().__init__(*args, **kwargs)
+        self._head, self._in_head, self._whole = 0, True, False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to wait."""
+        super().connection_made(cast("asyncio.Transport", transport))  # a stream's goes both ways
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, within limits."""
+        super().data_received(data)
+        if self._in_head:
+            self._head += len(data)
+            if self._head > MOST_HEAD:
+                self._end(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+                return
+        if self._whole:
+            self._stop_waiting()
+        elif self._timer is None:
+            self._wait()
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        super().on_message_begin()
+        self._head, self._in_head, self._whole = 0, True, False
+
+    def on_headers_complete(self) -> None:
+        """Its head is whole."""
+        super().on_headers_complete()
+        self._in_head = False
+
+    def on_message_complete(self) -> None:
+        """All of it is there."""
+        super().on_message_complete()
+        self._whole = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is over."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        late = HTTPStatus.REQUEST_TIMEOUT
+        self._timer = self.loop.call_later(self.request_time, self._end, late)
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _end(self, status: HTTPStatus) -> None:
+        self._stop_waiting()
+        if self.transport.is_closing():
+            return
+        head = f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+        self.transport.write(f"{head}connection: close\r\ncontent-length: 0\r\n\r\n".encode())
+        self.transport.close()

@@ -1,0 +1,237 @@
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.api.ingest import Ingest
+from tarry.service.api.messages import MOST_BATCH_BYTES, MOST_BYTES
+from tarry.service.api.server import serving
+from tarry.service.hooks import Hooks
+from tarry.testing.clock import PushedClock
+
+pytestmark = pytest.mark.anyio
+
+MESSAGES = "/api/v1/app/shop/msg"
+BATCH = f"{MESSAGES}/batch"
+
+
+def said(payload: str = '{"total": 12}', rest: str = "") -> bytes:
+    return f'{{"eventType": "order.created", "payload": {payload}{rest}}}'.encode()
+
+
+async def accepted(hooks: Hooks) -> int:
+    """How many deliveries wait."""
+    shop = await hooks.application("shop")
+    (endpoint,) = await hooks.store.endpoints(shop.id)
+    return (await hooks.lane(endpoint)).waiting
+
+
+async def test_a_message_is_kept_byte_for_byte(client: httpx.AsyncClient, hooks: Hooks) -> None:
+    payload = '{ "n" : 123456789012345678901234567890,\n "a": 1.10, "a": "é\\u0000" }'
+    answer = await client.post(MESSAGES, content=said(payload, ', "tags": ["x y"]'))
+    assert answer.status_code == 202
+    told = answer.json()
+    assert told["eventType"] == "order.created"
+    assert told["tags"] == ["x y"]
+    assert f'"payload":{payload}'.encode() in answer.content
+    shop = await hooks.application("shop")
+    kept = await hooks.store.message(shop.id, told["id"])
+    assert kept.payload == payload.encode()
+    assert await accepted(hooks) == 1
+
+
+async def test_an_application_is_known_by_its_id_too(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    shop = await hooks.application("shop")
+    answer = await client.post(f"/api/v1/app/{shop.id}/msg?with_content=false", content=said())
+    assert (answer.status_code, answer.json()["payload"]) == (202, {})
+
+
+@pytest.mark.parametrize("key", ["", "Bearer other", "Bearer let-me-i", "let-me-in", "Bearer é"])
+async def test_who_has_no_key_is_not_served(
+    client: httpx.AsyncClient, hooks: Hooks, key: str
+) -> None:
+    headers = {b"authorization": key.encode("latin-1")}
+    answer = await client.post(MESSAGES, content=said(), headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (401, "authentication_failed")
+    assert await accepted(hooks) == 0
+
+
+@pytest.mark.parametrize("name", ["nobody", "app_1", "a%00b", "a%20b", "%2e%2e", "x" * 300])
+async def test_an_unknown_application_is_not_found(client: httpx.AsyncClient, name: str) -> None:
+    answer = await client.post(f"/api/v1/app/{name}/msg", content=said())
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "way"), [("GET", MESSAGES), ("POST", "/"), ("POST", f"{MESSAGES}/x"), ("PUT", BATCH)]
+)
+async def test_what_is_not_served_is_said_to_be_so(
+    client: httpx.AsyncClient, method: str, way: str
+) -> None:
+    answer = await client.request(method, way, content=said())
+    assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
+
+
+async def test_a_body_that_cannot_be_used_is_refused_and_the_connection_goes_on(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    for body in (b"", b"{", said("[1]"), said("[" * 50_000), b'{"a":' * 40_000):
+        answer = await client.post(MESSAGES, content=body)
+        assert answer.status_code == 422
+        assert answer.json()["detail"][0]["loc"] == ["body"]
+    assert await accepted(hooks) == 0
+    assert (await client.post(MESSAGES, content=said())).status_code == 202
+
+
+@pytest.mark.parametrize(("way", "most"), [(MESSAGES, MOST_BYTES), (BATCH, MOST_BATCH_BYTES)])
+async def test_a_body_that_is_too_long_is_refused(
+    client: httpx.AsyncClient, way: str, most: int
+) -> None:
+    answer = await client.post(way, content=b" " * (most + 1))
+    assert answer.status_code == 413
+    assert str(most) in answer.json()["detail"]
+
+
+async def test_an_event_id_is_taken_once(client: httpx.AsyncClient, hooks: Hooks) -> None:
+    body = said(rest=', "eventId": "e-1"')
+    answers = [await client.post(MESSAGES, content=body) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [202, 409]
+    assert await accepted(hooks) == 1
+
+
+async def test_a_message_of_a_batch_fails_alone(client: httpx.AsyncClient, hooks: Hooks) -> None:
+    one = said(rest=', "eventId": "e-1"')
+    answer = await client.post(BATCH, content=b"[" + b",".join([one, said(), one]) + b"]")
+    assert answer.status_code == 202
+    first, second, third = answer.json()["data"]
+    assert first["eventId"] == "e-1"
+    assert second["id"].startswith("msg_")
+    assert third["code"] == "conflict"
+    assert await accepted(hooks) == 2
+
+
+async def test_a_batch_of_which_nothing_was_kept_is_no_success(client: httpx.AsyncClient) -> None:
+    body = b"[" + said(rest=', "eventId": "e-1"') + b"]"
+    assert (await client.post(BATCH, content=body)).status_code == 202
+    assert (await client.post(BATCH, content=body)).status_code == 409
+    assert (await client.post(BATCH, content=b"[]")).json() == {"data": []}
+
+
+async def test_a_full_backlog_turns_messages_away_for_a_while(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    await hooks.application("shop", most_waiting=2)
+    answers = [await client.post(MESSAGES, content=said()) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [202, 202, 429]
+    assert answers[-1].headers["retry-after"] == "5"
+
+
+async def test_a_key_is_for_one_request(client: httpx.AsyncClient, hooks: Hooks) -> None:
+    async def post(body: bytes, path: str = MESSAGES, key: str = "k-1") -> httpx.Response:
+        return await client.post(path, content=body, headers={"idempotency-key": key})
+
+    await hooks.application("other")
+    first, again = await post(said()), await post(said())
+    assert first.content == again.content
+    assert (await post(said('{"total": 13}'))).status_code == 409
+    assert (await post(said(), "/api/v1/app/other/msg")).status_code == 409
+    assert (await post(said(), key="k-2")).json()["id"] != first.json()["id"]
+    assert (await post(said(), key="x" * 256)).status_code == 422
+    assert await accepted(hooks) == 2
+
+
+async def test_a_key_of_a_batch_is_for_each_of_its_messages(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    body, headers = b"[" + said() + b"," + said() + b"]", {"idempotency-key": "k-1"}
+    first, again = [await client.post(BATCH, content=body, headers=headers) for _ in range(2)]
+    assert first.json() == again.json()
+    assert await accepted(hooks) == 2
+
+
+async def test_the_same_key_at_the_same_time_is_accepted_once(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    headers = {"idempotency-key": "k-1"}
+    posts = (client.post(MESSAGES, content=said(), headers=headers) for _ in range(30))
+    answers = await asyncio.gather(*posts)
+    assert {answer.status_code for answer in answers} == {202}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert await accepted(hooks) == 1
+
+
+async def test_a_deleted_application_is_forgotten_and_its_name_can_be_given_again(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    first = (await client.post(MESSAGES, content=said())).json()
+    old = await hooks.application("shop")
+    await hooks.delete_application(old)
+    assert (await client.post(MESSAGES, content=said())).status_code == 404
+    new = await hooks.application("shop")
+    second = (await client.post(MESSAGES, content=said())).json()
+    assert (await hooks.store.message(new.id, second["id"])).application != old.id
+    assert first["id"] != second["id"]
+
+
+async def test_a_uid_that_went_to_another_application_counts_soon(hooks: Hooks) -> None:
+    clock = PushedClock()
+    ingest = Ingest(hooks, None, clock=lambda: clock.now)
+    async with serving(ingest, "127.0.0.1:0") as url, httpx.AsyncClient(base_url=url) as client:
+        await client.post(MESSAGES, content=said())
+        old = await hooks.application("shop")
+        await hooks.store.put_application(replace(old, uid="shop-before"))
+        new = await hooks.application("shop")
+        clock.push(1.1)
+        told = (await client.post(MESSAGES, content=said())).json()
+        assert (await hooks.store.message(new.id, told["id"])).application == new.id
+
+
+async def test_while_the_database_is_away_it_says_so_and_then_goes_on(
+    client: httpx.AsyncClient, hooks: Hooks, path: Path
+) -> None:
+    assert (await client.post(MESSAGES, content=said())).status_code == 202
+    elsewhere = path.with_name("elsewhere")
+    os.rename(path, elsewhere)  # noqa: PTH104  nothing else runs meanwhile
+    for way in (MESSAGES, BATCH):
+        body = said() if way is MESSAGES else b"[" + said() + b"]"
+        answer = await client.post(way, content=body)
+        assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+        assert int(answer.headers["retry-after"]) >= 1
+    assert (await client.get("/readyz")).status_code == 503
+    assert (await client.get("/healthz")).status_code == 200
+    os.rename(elsewhere, path)  # noqa: PTH104  likewise
+    assert (await client.post(MESSAGES, content=said())).status_code == 202
+    assert (await client.get("/readyz")).json() == {"status": "ready"}
+    assert await accepted(hooks) == 2
+
+
+async def test_a_sender_that_hangs_up_in_the_middle_leaves_nothing(url: str, hooks: Hooks) -> None:
+    body = said()
+    place = urlsplit(url)
+    _, writer = await asyncio.open_connection(place.hostname, place.port)
+    head = f"POST {MESSAGES} HTTP/1.1\r\nauthorization: Bearer let-me-in\r\ncontent-length: "
+    writer.write(f"{head}{len(body) + 1}\r\n\r\n".encode() + body)  # one byte is missing
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+    async with httpx.AsyncClient(base_url=url) as client:
+        assert (await client.get("/healthz")).status_code == 200
+    assert await accepted(hooks) == 0
+
+
+async def test_what_nobody_foresaw_is_a_500_that_tells_nothing(
+    client: httpx.AsyncClient, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_args: Any) -> None:  # noqa: ANN401  whatever it is asked for
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(hooks, "send_many", fail)
+    answer = await client.post(MESSAGES, content=said())
+    assert (answer.status_code, answer.json()["detail"]) == (500, "something went wrong")

@@ -1,0 +1,77 @@
+import json
+
+import pytest
+
+from tarry.service.api.messages import BATCH, MOST_BYTES, read_messages, written
+from tarry.service.model.message import Message
+
+
+def said(payload: str = "{}", **more: object) -> bytes:
+    rest = "".join(f", {json.dumps(name)}: {json.dumps(value)}" for name, value in more.items())
+    return f'{{"eventType": "order.created", "payload": {payload}{rest}}}'.encode()
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        '{"n": 123456789012345678901234567890, "f": 1.10}',
+        '{ "a" : 1 ,\n"a":2 }',
+        '{"é": "\\u00e9 \\/"}',
+        '{"nothing": "\\u0000"}',
+    ],
+)
+def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
+    (one,) = read_messages(said(payload), batch=False)
+    assert bytes(one.payload) == payload.encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        (b"", "truncated"),
+        (b"{", "truncated"),
+        (b"[]", "object"),
+        (b'{"payload": {}}', "eventType"),
+        (b'{"eventType": "a"}', "payload"),
+        (said("[1]"), "`object` - at `$.payload`"),
+        (said('"text"'), "`object`"),
+        (said("null"), "`object`"),
+        (said('{"a": NaN}'), "malformed"),
+        (said() + b" x", "trailing"),
+        (said().replace(b"order", b"or\xffder"), "utf-8"),
+        (said('{"a": "\\u00e9"}').replace(b"\\u00e9", b"\xff"), "utf-8"),
+        (said("[" * 100_000 + "]" * 100_000), "deep"),
+        (said(eventId="no spaces"), "eventId"),
+        (said(eventId=""), "eventId"),
+        (said(eventId="a\n"), "eventId"),
+        (said(eventId="x" * 257), "eventId"),
+        (said().replace(b"order.", b"order/"), "eventType"),
+        (said(channels=[]), "channels"),
+        (said(channels=["a", "b", "c", "d", "e", "f"]), "channels"),
+        (said(channels=["a b"]), "channels"),
+        (said(tags=["a\0b"]), "tags"),
+        (said(deliverAt="2030-01-01T00:00:00"), "timezone"),
+        (said(deliverAt="soon"), "deliverAt"),
+        (said('{"a": "' + "x" * MOST_BYTES + '"}'), str(MOST_BYTES)),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_a_reason(body: bytes, wrong: str) -> None:
+    with pytest.raises(ValueError, match=r".") as error:
+        read_messages(body, batch=False)
+    assert wrong in str(error.value)
+
+
+def test_the_message_of_a_batch_that_is_wrong_is_named() -> None:
+    with pytest.raises(ValueError, match=r"\$\[1\]\.payload"):
+        read_messages(b"[" + said() + b"," + said("1") + b"]", batch=True)
+    with pytest.raises(ValueError, match=str(BATCH)):
+        read_messages(b"[" + b",".join([said()] * (BATCH + 1)) + b"]", batch=True)
+
+
+def test_a_payload_that_was_expunged_is_said_to_be_so() -> None:
+    message = Message(
+        id="msg_1", application="app_1", event_type="a", payload=None, accepted_at=1_700_000_000.5
+    )
+    assert bytes(written(message, with_content=True).payload) == b'{"expired":true}'
+    assert bytes(written(message, with_content=False).payload) == b"{}"
+    assert written(message, with_content=True).timestamp == "2023-11-14T22:13:20.500000+00:00"

@@ -1,0 +1,53 @@
+import json
+
+import pytest
+
+from tarry.errors import (
+    BacklogFull,
+    Conflict,
+    EgressRefused,
+    NotFound,
+    ServiceError,
+    SettingsError,
+    StoreError,
+    StoreUnavailable,
+)
+from tarry.service.api.problem import invalid, told
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (NotFound("application", "app_1"), 404, "not_found"),
+        (Conflict("message", "k"), 409, "conflict"),
+        (SettingsError("rate", -1, "positive"), 422, "validation"),
+        (EgressRefused("localhost", "loopback"), 422, "validation"),
+        (BacklogFull("app_1", 10), 429, "backlog_full"),
+    ],
+)
+def test_what_the_sender_can_mend_is_told_in_words(
+    error: ServiceError, status: int, code: str
+) -> None:
+    answered, _, body = told(error)
+    assert (answered, json.loads(body)) == (status, {"code": code, "detail": str(error)})
+
+
+@pytest.mark.parametrize("error", [StoreError("disk 7 is broken"), ServiceError("x is None")])
+def test_what_went_wrong_inside_stays_inside(error: ServiceError) -> None:
+    status, _, body = told(error)
+    assert status == 500
+    assert json.loads(body) == {"code": "server_error", "detail": "something went wrong"}
+
+
+def test_who_cannot_be_served_now_is_told_when_to_come_back() -> None:
+    status, headers, body = told(StoreUnavailable("the disk is full", retry_after=3.4))
+    assert (status, headers["retry-after"]) == (503, "3")
+    assert b"disk" not in body
+    assert told(StoreUnavailable("away", retry_after=0.1))[1]["retry-after"] == "1"
+    assert told(BacklogFull("app_1", 10))[1]["retry-after"] == "5"
+
+
+def test_a_body_that_cannot_be_used_is_told_which_part() -> None:
+    status, _, body = invalid(["body"], "no")
+    told_so = {"detail": [{"loc": ["body"], "msg": "no", "type": "value_error"}]}
+    assert (status, json.loads(body)) == (422, told_so)

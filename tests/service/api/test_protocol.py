@@ -1,0 +1,82 @@
+import asyncio
+from urllib.parse import urlsplit
+
+import pytest
+
+from tarry.service.api.protocol import MOST_HEAD, Connection
+
+pytestmark = pytest.mark.anyio
+
+ASK = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    place = urlsplit(url)
+    return await asyncio.open_connection(place.hostname, place.port)
+
+
+async def until_closed(reader: asyncio.StreamReader) -> bytes:
+    async with asyncio.timeout(20):
+        return await reader.read()
+
+
+async def test_a_connection_is_kept_and_requests_may_come_at_once(url: str) -> None:
+    reader, writer = await connect(url)
+    writer.write(ASK + ASK)
+    for _ in range(2):
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        await reader.readuntil(b'{"status":"alive"}')
+    writer.write(ASK.replace(b"host: x", b"connection: close\r\nhost: x"))
+    assert (await until_closed(reader)).startswith(b"HTTP/1.1 200 OK\r\n")
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [b"x-long: " + b"x" * MOST_HEAD, b"x-many: y\r\n" * (MOST_HEAD // 10)],
+    ids=["long", "many"],
+)
+async def test_a_head_without_end_is_refused(url: str, head: bytes) -> None:
+    reader, writer = await connect(url)
+    writer.write(b"GET /healthz HTTP/1.1\r\n" + head)
+    assert (await until_closed(reader)).startswith(b"HTTP/1.1 431 ")
+    writer.close()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"",
+        b"GET /healthz HT",
+        b"POST /api/v1/app/shop/msg HTTP/1.1\r\ncontent-length: 100\r\n\r\n{",
+    ],
+    ids=["nothing", "half a head", "half a body"],
+)
+async def test_who_is_too_slow_is_told_so(
+    url: str, part: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Connection, "request_time", 0.2)
+    reader, writer = await connect(url)
+    writer.write(part)
+    said = await until_closed(reader)
+    assert b"HTTP/1.1 408 " in said or b"HTTP/1.1 401 " in said
+    writer.close()
+
+
+async def test_a_request_in_pieces_is_served_and_the_next_one_too(url: str) -> None:
+    reader, writer = await connect(url)
+    for _ in range(2):
+        for start in range(0, len(ASK), 5):
+            writer.write(ASK[start : start + 5])
+            await writer.drain()
+            await asyncio.sleep(0)
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+        await reader.readuntil(b'{"status":"alive"}')
+    writer.close()
+
+
+async def test_what_is_no_http_is_refused(url: str) -> None:
+    reader, writer = await connect(url)
+    writer.write(b"hello\r\n\r\n")
+    assert (await until_closed(reader)).startswith(b"HTTP/1.1 400 ")
+    writer.close()
