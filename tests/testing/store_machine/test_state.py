@@ -97,7 +97,7 @@ class Impatient(MemoryStore):
 
 
 def test_nothing_is_wrong_with_the_model_itself(machine: Machine) -> None:
-    run_state_machine_as_test(machine(MemoryStore), settings=settings(LOOK, max_examples=20))
+    run_state_machine_as_test(machine(MemoryStore), settings=settings(LOOK, max_examples=5))
 
 
 @pytest.mark.slow
