@@ -1,9 +1,9 @@
 """Samples differ where they must, and agree with what they are samples of."""
 
 from tarry.service.model.delivery import ENDED, LIVE
-from tarry.service.model.lane import Due, Stream
 from tarry.testing.samples import (
     NOON,
+    a_due,
     a_message,
     a_notice,
     an_application,
@@ -17,17 +17,7 @@ from tarry.testing.samples import (
     put_back,
 )
 
-DUE = Due(
-    lane=3,
-    seq=9,
-    stream=Stream.READY,
-    message="msg_1",
-    event_type="a",
-    payload=b"",
-    accepted_at=NOON,
-    tries=4,
-    attempts=2,
-)
+DUE = a_due(lane=3, seq=9, message="msg_1", tries=4, attempts=2)
 
 
 def test_every_id_is_new_and_sorts_behind_the_one_before() -> None:

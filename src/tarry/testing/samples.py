@@ -8,7 +8,7 @@ from tarry.service.model.attempt import Attempt, Settlement
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import APPLICATION, ATTEMPT, ENDPOINT, MESSAGE, TASK, make
-from tarry.service.model.lane import Due, Notice
+from tarry.service.model.lane import Due, Notice, Stream
 from tarry.service.model.message import Message, NewMessage
 from tarry.service.model.task import Task, Work
 
@@ -71,6 +71,20 @@ def new_message(
 ) -> NewMessage:
     """A message to be accepted, with its idempotency key if there is one."""
     return NewMessage(a_message(application, **values), key, fingerprint)
+
+
+def a_due(**values: Any) -> Due:  # noqa: ANN401  likewise
+    """A delivery that may be sent, as a store hands it out."""
+    usual = {
+        "lane": 1,
+        "seq": 1,
+        "stream": Stream.READY,
+        "message": "msg_sample",
+        "event_type": "invoice.paid",
+        "payload": b'{"total": 12}',
+        "accepted_at": NOON,
+    }
+    return Due(**{**usual, **values})
 
 
 def an_attempt(due: Due, **values: Any) -> Attempt:  # noqa: ANN401  likewise
