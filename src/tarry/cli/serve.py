@@ -2,16 +2,11 @@
 
 import asyncio
 import signal
+from typing import Any
 
 import click
 
-from tarry.cli.service_options import (
-    allow_network_option,
-    config_option,
-    db_option,
-    ports_option,
-    serving,
-)
+from tarry.cli.service_options import config_option, db_option, serving, wire_options
 
 
 @click.command(
@@ -20,8 +15,7 @@ from tarry.cli.service_options import (
 )
 @config_option
 @db_option
-@allow_network_option
-@ports_option
+@wire_options
 @click.option(
     "--listen",
     envvar="TARRY_LISTEN",
@@ -39,7 +33,11 @@ from tarry.cli.service_options import (
 )
 @serving
 async def serve(
-    *, db: str, allow_network: tuple[str, ...], ports: str, listen: str, api_key: str
+    *,
+    db: str,
+    listen: str,
+    api_key: str,
+    **wire: Any,  # noqa: ANN401  those of wire_options, handed on
 ) -> None:
     """Accept messages over HTTP, and deliver them.
 
@@ -51,7 +49,7 @@ async def serve(
     from tarry.service.build import without_password  # noqa: PLC0415  likewise
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
 
-    opened = open_hooks(db, allow_network=allow_network, ports=ports)
+    opened = open_hooks(db, **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
         async with serving_http(Ingest(hooks, api_key), listen) as url:
             told = asyncio.Event()

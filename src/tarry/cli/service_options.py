@@ -18,7 +18,7 @@ from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
 
 FILE = Path("tarry.toml")
-KNOWN = ("allow_network", "db", "ports", "sealing_keys")
+KNOWN = ("allow_network", "authorities", "certificate", "db", "ports", "proxy")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -88,6 +88,38 @@ ports_option = click.option(
     show_default=True,
     help="The ports that may be called  [TARRY_PORTS]",
 )
+
+proxy_option = click.option(
+    "--proxy",
+    envvar="TARRY_PROXY",
+    metavar="URL",
+    help="An egress proxy that every request goes through, e.g. http://proxy:3128  [TARRY_PROXY]",
+)
+authorities_option = click.option(
+    "--authorities",
+    envvar="TARRY_AUTHORITIES",
+    type=click.Path(path_type=Path),
+    help="A PEM file of authorities that are trusted beside the system's  [TARRY_AUTHORITIES]",
+)
+certificate_option = click.option(
+    "--certificate",
+    envvar="TARRY_CERTIFICATE",
+    type=click.Path(path_type=Path),
+    help="A PEM file with a client certificate and its key  [TARRY_CERTIFICATE]",
+)
+
+
+def wire_options(command: Callable[P, T]) -> Callable[P, T]:
+    """What says how endpoints are called, for every command that calls them."""
+    for option in (
+        certificate_option,
+        authorities_option,
+        proxy_option,
+        ports_option,
+        allow_network_option,
+    ):
+        command = option(command)
+    return command
 
 
 def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

@@ -2,16 +2,11 @@
 
 import asyncio
 import signal
+from typing import Any
 
 import click
 
-from tarry.cli.service_options import (
-    allow_network_option,
-    config_option,
-    db_option,
-    ports_option,
-    serving,
-)
+from tarry.cli.service_options import config_option, db_option, serving, wire_options
 
 
 @click.command(
@@ -20,8 +15,7 @@ from tarry.cli.service_options import (
 )
 @config_option
 @db_option
-@allow_network_option
-@ports_option
+@wire_options
 @click.option("--migrate", is_flag=True, help="Bring the schema up to date first.")
 @click.option(
     "--in-flight",
@@ -45,15 +39,14 @@ from tarry.cli.service_options import (
     help="Seconds to wait for attempts on their way when told to stop.",
 )
 @serving
-async def worker(  # noqa: PLR0913  one argument an option
+async def worker(
     *,
     db: str,
-    allow_network: tuple[str, ...],
-    ports: str,
     migrate: bool,
     in_flight: int,
     lease: float,
     grace: float,
+    **wire: Any,  # noqa: ANN401  those of wire_options, handed on
 ) -> None:
     """Deliver the messages that wait in a database.
 
@@ -70,9 +63,7 @@ async def worker(  # noqa: PLR0913  one argument an option
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told.set)
     limits = Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)
-    opened = open_hooks(
-        db, migrate=migrate, allow_network=allow_network, ports=ports, limits=limits
-    )
+    opened = open_hooks(db, migrate=migrate, limits=limits, **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
         shown = build.without_password(db)
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)

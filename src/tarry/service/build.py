@@ -15,9 +15,11 @@ from tarry.service.dispatch.upkeep import Kept
 from tarry.service.model.settings import DELIVERY, Limits, Parking
 from tarry.service.store.contract import Store
 from tarry.service.store.migrate import Migrator
+from tarry.service.wire import tls
 from tarry.service.wire.client import Client
 from tarry.service.wire.egress import PORTS, Egress
 from tarry.service.wire.exchange import Sender
+from tarry.service.wire.proxy import Proxy
 from tarry.service.wire.resolve import Resolver
 from tarry.service.wire.seal import Seals, key_file
 
@@ -29,7 +31,9 @@ KEYS = "TARRY_SEALING_KEYS"
 class Settings(Struct, frozen=True, kw_only=True):
     """What a service is made from; the defaults suit one machine.
 
-    `allow_network` are private networks that may be called. `sealing_keys` is a list of keys as
+    `allow_network` are private networks that may be called, by way of an egress `proxy` if there
+    is one. `authorities` (a PEM file) are trusted beside the system's; `certificate` is shown to
+    endpoints that ask for one, with its key in the same file. `sealing_keys` is a list of keys as
     `Seals.of` reads it; without it a key file next to an SQLite database is made and used.
     """
 
@@ -37,6 +41,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     sealing_keys: str | None = None
     allow_network: tuple[str, ...] = ()
     ports: str = PORTS
+    proxy: str | None = None
+    authorities: Path | None = None
+    certificate: Path | None = None
     policy: Policy = DELIVERY
     limits: Limits = Limits()
     parking: Parking = Parking()
@@ -80,11 +87,13 @@ def sqlite_path(url: str) -> Path:
 
 
 def without_password(url: str) -> str:
-    """A URL that may be shown."""
+    """A URL that may be shown: without a password, and without a query that could hold one."""
     parts = urlsplit(url)
-    if parts.password is None:
+    if parts.password is None and not parts.query:
         return url
-    return url.replace(f":{parts.password}@", ":***@", 1)
+    user, _, host = parts.netloc.rpartition("@")
+    shown = user.partition(":")[0]
+    return parts._replace(netloc=f"{shown}@{host}" if shown else host, query="").geturl()
 
 
 @asynccontextmanager
@@ -128,9 +137,11 @@ def egress_for(settings: Settings) -> Egress:
 class _Wire:
     """The sender with the resolver it needs, closed together."""
 
-    def __init__(self, egress: Egress) -> None:
+    def __init__(self, settings: Settings, egress: Egress) -> None:
+        proxy = None if settings.proxy is None else Proxy.at(settings.proxy)
+        context = tls.context(authorities=settings.authorities, certificate=settings.certificate)
         self._resolver = Resolver(egress)
-        self._client = Client(self._resolver, egress.permits)
+        self._client = Client(self._resolver, egress.permits, context=context, proxy=proxy)
         self.send = self._client.send
 
     async def close(self) -> None:
@@ -139,9 +150,9 @@ class _Wire:
         self._resolver.close()
 
 
-def make_sender(egress: Egress) -> Sender:
+def make_sender(settings: Settings, egress: Egress) -> Sender:
     """What makes the requests; on the running event loop."""
-    return _Wire(egress)
+    return _Wire(settings, egress)
 
 
 def make_dispatcher(

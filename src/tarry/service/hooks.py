@@ -337,7 +337,7 @@ class Hooks:
     @asynccontextmanager
     async def dispatching(self) -> AsyncIterator[Dispatcher]:
         """Deliver in the background; at the end what is on its way is waited for."""
-        sender = build.make_sender(self.egress)
+        sender = build.make_sender(self.settings, self.egress)
         dispatcher = build.make_dispatcher(
             self.settings, self.store, sender, seals=self.seals, egress=self.egress
         )

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,13 +23,15 @@ BATCH = 1000
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; times are of one request, in milliseconds."""
+    """One line of the table; times are of one request, in milliseconds, but for the last one."""
 
     what: str
     messages_per_second: float
     to_floor: float | None
     p50: float
     p99: float
+    cpu_microseconds: float
+    """Of the server, for each message."""
 
 
 @click.command
@@ -52,17 +54,17 @@ async def ingest(
     os.environ.setdefault("TARRY_SEALING_KEYS", "bench:" + "A" * 43 + "=")
     with TemporaryDirectory(prefix="tarry-bench-") as folder:
         target = db or f"sqlite:///{Path(folder) / 'bench.db'}"
-        with _front("echo") as url:
-            floor = await _best("bare echo, nothing kept", url, messages, connections, rounds)
-        with _front(target) as url:
-            single = await _best("tarry, one by one", url, messages, connections, rounds)
+        with _front("echo") as front:
+            floor = await _best("bare echo, nothing kept", front, messages, connections, rounds)
+        with _front(target) as front:
+            single = await _best("tarry, one by one", front, messages, connections, rounds)
             batched = await _best(
-                f"tarry, batches of {BATCH}", url, messages, 2, rounds, batch=BATCH
+                f"tarry, batches of {BATCH}", front, messages, 2, rounds, batch=BATCH
             )
+    rate = floor.messages_per_second
     rows = [
-        _row(*floor, floor[1]),
-        _row(*single, floor[1]),
-        _row(*batched, None),
+        *(replace(row, to_floor=row.messages_per_second / rate) for row in (floor, single)),
+        batched,
     ]
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
@@ -71,8 +73,8 @@ async def ingest(
 
 
 @contextmanager
-def _front(what: str) -> Iterator[str]:
-    """A server in a process of its own; gives its URL."""
+def _front(what: str) -> Iterator[tuple[str, int]]:
+    """A server in a process of its own; gives its URL and its process id."""
     command = [sys.executable, "-m", "tarry.cli.bench.front", what]
     with subprocess.Popen(  # noqa: S603  this very interpreter
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -80,42 +82,59 @@ def _front(what: str) -> Iterator[str]:
         if front.stdin is None or front.stdout is None:
             raise click.ClickException("the server of the benchmark has no pipes")
         try:
-            yield front.stdout.readline().strip()
+            yield front.stdout.readline().strip(), front.pid
         finally:
             front.stdin.close()
 
 
 async def _best(  # noqa: PLR0913  what is measured, and how
-    what: str, url: str, messages: int, connections: int, rounds: int, *, batch: int = 1
-) -> tuple[str, float, float, float]:
-    """The best of some rounds: its name, messages per second, and two quantiles."""
+    what: str,
+    front: tuple[str, int],
+    messages: int,
+    connections: int,
+    rounds: int,
+    *,
+    batch: int = 1,
+) -> Row:
+    """The best of some rounds."""
+    from tarry.cli.bench.cost import cpu_seconds  # noqa: PLC0415  it is Linux that counts
     from tarry.cli.bench.floor import post_all  # noqa: PLC0415  it needs the extra
-    from tarry.cli.bench.front import APPLICATION  # noqa: PLC0415  likewise
+
+    url, server = front
+    request, count = _request(url, batch), messages // batch or 1
+    before = cpu_seconds(server)
+    found = [await post_all(url, repeat(request, count), count, connections) for _ in range(rounds)]
+    cpu = (cpu_seconds(server) - before) / (rounds * count * batch)
+    best = min(found, key=lambda posted: posted.took)
+    return Row(
+        what,
+        messages_per_second=round(count * batch / best.took),
+        to_floor=None,
+        p50=round(best.quantile(0.5) * 1000, 2),
+        p99=round(best.quantile(0.99) * 1000, 2),
+        cpu_microseconds=round(cpu * 1e6, 1),
+    )
+
+
+def _request(url: str, batch: int) -> bytes:
+    """One request with so many messages, ready for the wire."""
+    from tarry.cli.bench.front import APPLICATION  # noqa: PLC0415  it needs the extra
     from tarry.cli.bench.job import PAYLOAD  # noqa: PLC0415  likewise
 
     one = f'{{"eventType":"order.created","payload":{PAYLOAD}}}'
     body = one if batch == 1 else f"[{','.join([one] * batch)}]"
     path = f"/api/v1/app/{APPLICATION}/msg{'' if batch == 1 else '/batch'}"
-    request = (
+    return (
         f"POST {path} HTTP/1.1\r\nhost: {urlsplit(url).netloc}\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}"
     ).encode()
-    count = messages // batch or 1
-    found = [await post_all(url, repeat(request, count), count, connections) for _ in range(rounds)]
-    best = min(found, key=lambda posted: posted.took)
-    return what, count * batch / best.took, best.quantile(0.5), best.quantile(0.99)
-
-
-def _row(what: str, rate: float, p50: float, p99: float, floor: float | None) -> Row:
-    ratio = None if floor is None else rate / floor
-    return Row(what, round(rate), ratio, round(p50 * 1000, 2), round(p99 * 1000, 2))
 
 
 def _show(rows: list[Row]) -> None:
-    table = Table("", "messages/s", "to the floor", "p50 ms", "p99 ms")
+    table = Table("", "messages/s", "to the floor", "p50 ms", "p99 ms", "CPU µs")
     for row in rows:
         ratio = "" if row.to_floor is None else f"{row.to_floor:.2f} x"
-        table.add_row(
-            row.what, f"{row.messages_per_second:,.0f}", ratio, f"{row.p50:.2f}", f"{row.p99:.2f}"
-        )
+        rate = f"{row.messages_per_second:,.0f}"
+        times = (f"{row.p50:.2f}", f"{row.p99:.2f}", f"{row.cpu_microseconds:.0f}")
+        table.add_row(row.what, rate, ratio, *times)
     Console().print(table)
