@@ -2,10 +2,11 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -13,9 +14,12 @@ from rich.table import Table
 
 from tarry.cli.service_options import serving
 
+if TYPE_CHECKING:
+    from tarry.cli.bench.drain import Drained
+
 CONCURRENCY = 100
-RIVALS: list[Callable[[int], Iterable[tuple[str, float, str]]]] = []
-"""Who measures the rivals: `./dev bench deliver` puts itself in here."""
+KEYS = "bench:" + "A" * 43 + "="
+"""Sealing keys: every process of a run has to open what another one sealed."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,16 @@ class Row:
     what: str
     per_second: float
     to_floor: float
-    note: str = ""
     lost: int = 0
     duplicated: int = 0
+    accepted_per_second: float | None = None
+    cpu_microseconds: float | None = None
+    """Of this process, for each delivery; None where others did the work."""
+    note: str = ""
+
+
+RIVALS: list[Callable[[int], Iterable[Row]]] = []
+"""Who measures the rivals: `./dev bench deliver` puts itself in here."""
 
 
 @click.command
@@ -72,20 +83,16 @@ async def deliver(  # noqa: PLR0913  one argument an option
         raise click.UsageError(
             "the rivals are measured from a checkout: ./dev bench deliver --rivals"
         )
-    # Every process of the run has to open what another one sealed.
-    os.environ.setdefault("TARRY_SEALING_KEYS", "bench:" + "A" * 43 + "=")
-    rows = await _measure(db, deliveries, applications, workers or (0,), rounds)
-    floor = rows[0].per_second
-    for measure in RIVALS if rivals else ():
-        for name, rate, note in measure(deliveries):
-            rows.append(Row(name, rate, rate / floor, note))
+    rows = await measure(db, deliveries, applications, workers or (0,), rounds)
+    for rival in RIVALS if rivals else ():
+        rows += rival(deliveries)
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
     else:
-        _show(rows)
+        show(rows)
 
 
-async def _measure(
+async def measure(
     db: str | None, deliveries: int, applications: int, workers: Iterable[int], rounds: int
 ) -> list[Row]:
     """The floor, then tarry with each number of workers; the best of some rounds of each."""
@@ -93,6 +100,7 @@ async def _measure(
     from tarry.cli.bench.floor import bare_client  # noqa: PLC0415  likewise
     from tarry.cli.bench.sink import Sink  # noqa: PLC0415  likewise
 
+    os.environ.setdefault("TARRY_SEALING_KEYS", KEYS)
     with TemporaryDirectory(prefix="tarry-bench-") as folder, Sink() as sink:
         took = [await bare_client(sink.url, deliveries, CONCURRENCY) for _ in range(rounds)]
         floor = deliveries / min(took)
@@ -108,35 +116,43 @@ async def _measure(
                 )
                 for number in range(rounds)
             ]
-            best = max(found, key=lambda one: one.delivered_per_second)
-            who = "tarry in this process" if count == 0 else f"tarry, {count} worker processes"
-            rows.append(
-                Row(
-                    f"{who}, {(db or 'sqlite').partition(':')[0]}",
-                    best.delivered_per_second,
-                    best.delivered_per_second / floor,
-                    _note(best.accepted_per_second, best.cpu_microseconds),
-                    sum(one.lost for one in found),
-                    sum(one.duplicated for one in found),
-                )
-            )
+            rows.append(_best(_name(db, count), found, floor))
     return rows
 
 
-def _note(accepted: float, cpu: float | None) -> str:
-    said = f"accepted {accepted:,.0f}/s in batches"
-    return said if cpu is None else f"{said}; {cpu:.0f} µs of CPU a delivery"
+def _name(db: str | None, workers: int) -> str:
+    store = (db or "sqlite").partition(":")[0]
+    if not workers:
+        return f"tarry in this process, {store}"
+    return f"tarry, {workers} worker process{'es' if workers > 1 else ''}, {store}"
 
 
-def _show(rows: list[Row]) -> None:
-    table = Table("", "deliveries/s", "to the floor", "lost", "twice", "")
+def _best(what: str, found: "Sequence[Drained]", floor: float) -> Row:
+    best = max(found, key=lambda one: one.delivered_per_second)
+    return Row(
+        what,
+        best.delivered_per_second,
+        best.delivered_per_second / floor,
+        lost=sum(one.lost for one in found),
+        duplicated=sum(one.duplicated for one in found),
+        accepted_per_second=best.accepted_per_second,
+        cpu_microseconds=best.cpu_microseconds,
+    )
+
+
+def show(rows: Iterable[Row]) -> None:
+    """Print a table."""
+    table = Table("", "deliveries/s", "to the floor", "lost", "twice", "accepted/s", "CPU µs", "")
     for row in rows:
+        accepted, cpu = row.accepted_per_second, row.cpu_microseconds
         table.add_row(
             row.what,
             f"{row.per_second:,.0f}",
             f"{row.to_floor:.2f} x",
             str(row.lost),
             str(row.duplicated),
+            "" if accepted is None else f"{accepted:,.0f}",
+            "" if cpu is None else f"{cpu:.0f}",
             row.note,
         )
     Console().print(table)

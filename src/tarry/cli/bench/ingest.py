@@ -16,6 +16,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tarry.cli.bench.deliver import KEYS
 from tarry.cli.service_options import serving
 
 BATCH = 1000
@@ -51,7 +52,7 @@ async def ingest(
     The floor is an ASGI callable that answers 202 and keeps nothing, on the same server. The best
     of some rounds counts.
     """
-    os.environ.setdefault("TARRY_SEALING_KEYS", "bench:" + "A" * 43 + "=")
+    os.environ.setdefault("TARRY_SEALING_KEYS", KEYS)
     with TemporaryDirectory(prefix="tarry-bench-") as folder:
         target = db or f"sqlite:///{Path(folder) / 'bench.db'}"
         with _front("echo") as front:

@@ -53,6 +53,7 @@ async def serving(app: Any, listen: str) -> AsyncIterator[str]:  # noqa: ANN401 
         lifespan="off",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         log_level="warning",
         timeout_graceful_shutdown=10,
     )

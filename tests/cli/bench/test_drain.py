@@ -1,0 +1,38 @@
+from pathlib import Path
+
+import pytest
+
+from tarry.cli.bench import drain as module
+from tarry.cli.bench.drain import drain
+from tarry.cli.bench.sink import Sink
+from tarry.errors import ServiceError
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_all_arrive_once_and_are_recorded(tmp_path: Path, a_sink: Sink) -> None:
+    url = f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}"
+    done = await drain(url, a_sink, deliveries=300, applications=3)
+    assert (done.deliveries, done.lost, done.duplicated) == (300, 0, 0)
+    assert min(done.accepted_per_second, done.delivered_per_second) > 0
+    assert done.recorded_after >= 0
+    assert done.cpu_microseconds
+
+
+@pytest.mark.slow
+async def test_two_workers_share_a_database_and_send_nothing_twice(
+    database_url: str, a_sink: Sink
+) -> None:
+    done = await drain(database_url, a_sink, deliveries=500, applications=64, workers=2)
+    assert (done.deliveries, done.lost, done.duplicated) == (500, 0, 0)
+    assert done.cpu_microseconds is None
+
+
+async def test_it_says_when_no_more_arrive(
+    tmp_path: Path, a_sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "QUIET", 0.3)
+    monkeypatch.setattr(Sink, "arrivals", lambda _self: 7)
+    url = f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}"
+    with pytest.raises(ServiceError, match="only 7 of 100 arrived"):
+        await drain(url, a_sink, deliveries=100)

@@ -1,0 +1,38 @@
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from tarry.cli.bench.front import APPLICATION
+
+MESSAGE = b'{"eventType": "a", "payload": {}}'
+
+
+@contextmanager
+def front(what: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tarry.cli.bench.front", what],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        yield process.stdout.readline().strip(), process
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+def test_the_echo_says_202_to_anything() -> None:
+    with front("echo") as (url, _):
+        assert httpx.post(f"{url}/anything", content=b"x" * 100_000).status_code == 202
+
+
+def test_the_other_one_keeps_what_it_gets(tmp_path: Path) -> None:
+    for _ in range(2):  # it can be started again on the same file
+        with front(f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}") as (url, _):
+            way = f"{url}/api/v1/app/{APPLICATION}/msg"
+            assert httpx.post(way, content=MESSAGE).json()["eventType"] == "a"

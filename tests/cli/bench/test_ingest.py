@@ -1,0 +1,35 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+import pytest
+from click.testing import Result
+
+Bench = Callable[..., Result]
+
+
+def test_messages_are_on_disk_beside_a_bare_echo(bench: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "a.db"
+    url = f"sqlite:////{str(file).lstrip('/')}"
+    few = ("--messages", "200", "--connections", "8", "--rounds", "1", "--json")
+    ended = bench("ingest", "--db", url, *few)
+    assert ended.exit_code == 0, ended.output
+    floor, single, batched = json.loads(ended.output)
+    assert floor["to_floor"] == 1.0
+    assert single["to_floor"] > 0
+    assert batched["to_floor"] is None
+    assert all(row["p50"] <= row["p99"] for row in (floor, single, batched))
+    kept = apsw.Connection(str(file)).execute("SELECT count(*) FROM message").get
+    assert kept == 200 + 1000
+
+
+def test_it_is_shown_as_a_table(bench: Bench) -> None:
+    said = bench("ingest", "--messages", "100", "--rounds", "1").output
+    assert "bare echo" in said
+    assert "CPU" in said
+
+
+@pytest.mark.parametrize("typed", [("--messages", "5"), ("--connections", "0"), ("--rounds", "0")])
+def test_what_cannot_be_is_refused(bench: Bench, typed: tuple[str, ...]) -> None:
+    assert bench("ingest", *typed).exit_code == 2
