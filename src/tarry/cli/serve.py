@@ -49,12 +49,13 @@ async def serve(
     from tarry.service.build import without_password  # noqa: PLC0415  likewise
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
 
+    # Told before anything goes out: from the first attempt on it ends only when all are settled.
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
     opened = open_hooks(db, **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
         async with serving_http(Ingest(hooks, api_key), listen) as url:
-            told = asyncio.Event()
-            for number in (signal.SIGTERM, signal.SIGINT):
-                asyncio.get_running_loop().add_signal_handler(number, told.set)
             click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
             await hooks.until(told)
         click.echo("stopping: waiting for attempts on their way", err=True)

@@ -1,0 +1,123 @@
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tarry.cli.bench.sink import Sink
+from tarry.service.hooks import open_hooks
+
+COMMAND = (sys.executable, "-m", "tarry.cli", "serve")
+OPTIONS = ("--listen", "127.0.0.1:0", "--api-key", "k", "--allow-network", "127.0.0.0/8")
+MESSAGE = b'{"eventType": "order.created", "payload": {"total": 12}}'
+
+Serve = Callable[..., AbstractContextManager[tuple[str, "subprocess.Popen[str]"]]]
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    return f"sqlite:////{str(tmp_path / 'hooks.db').lstrip('/')}"
+
+
+@pytest.fixture
+def serve(db: str) -> Serve:
+    """`tarry serve`, ready; killed at the end if it still runs."""
+
+    @contextmanager
+    def start() -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+        command = [*COMMAND, "--db", db, *OPTIONS]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr
+            try:
+                said = process.stderr.readline()
+                assert said.startswith("ready: http://127.0.0.1:"), said + process.stderr.read()
+                yield said.removeprefix("ready: ").partition(",")[0], process
+            finally:
+                process.kill()
+
+    return start
+
+
+def failing(*typed: str) -> tuple[int, str]:
+    """How a command ends that cannot start, and what it says."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("TARRY_")}
+    ended = subprocess.run(
+        [*COMMAND, *typed], env=plain, capture_output=True, text=True, check=False, timeout=60
+    )
+    return ended.returncode, ended.stderr
+
+
+async def set_up(db: str, url: str) -> None:
+    async with open_hooks(db, allow_network=("127.0.0.0/8",)) as hooks:
+        await hooks.add_endpoint(await hooks.application("shop"), url)
+
+
+def post(url: str) -> httpx.Response:
+    way = f"{url}/api/v1/app/shop/msg"
+    return httpx.post(way, content=MESSAGE, headers={"authorization": "Bearer k"})
+
+
+@pytest.mark.slow
+def test_what_comes_in_over_http_is_delivered_and_sigterm_lets_it_finish(
+    db: str, serve: Serve
+) -> None:
+    with Sink() as sink:
+        asyncio.run(set_up(db, sink.url))
+        with serve() as (url, process):
+            assert httpx.get(f"{url}/readyz").status_code == 200
+            answers = [post(url).status_code for _ in range(20)]
+            process.send_signal(signal.SIGTERM)
+            assert process.stderr
+            said = process.stderr.read()
+            assert process.wait(30) == 0
+        assert answers == [202] * 20
+        assert said.endswith("stopped; nothing is on its way\n")
+        with serve():  # what had not gone out goes now
+            while sink.arrivals() < 20:
+                pass
+        assert sink.report().distinct == 20
+
+
+@pytest.mark.slow
+def test_a_second_one_on_the_same_file_is_refused(db: str, serve: Serve) -> None:
+    with serve():
+        code, said = failing("--db", db, *OPTIONS)
+    assert code == 3
+    assert said.count("\n") == 1
+
+
+def test_a_key_is_needed(db: str) -> None:
+    code, said = failing("--db", db)
+    assert (code, "--api-key" in said) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--listen", "nonsense"), 2, "HOST:PORT"),
+        (("--ports", "all"), 2, "ports"),
+        (("--allow-network", "10.0.0.0/99"), 2, "10.0.0.0/99"),
+        (("--db", "mysql://x"), 2, "sqlite:///FILE"),
+        (("--db", "postgresql://127.0.0.1:1/x"), 3, "127.0.0.1"),
+        (("--db", "sqlite:////proc/hooks.db"), 3, "/proc"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    db: str, options: tuple[str, ...], code: int, words: str
+) -> None:
+    found, said = failing("--db", db, *OPTIONS, *options)
+    assert (found, words in said, said.count("\n")) == (code, True, 1), said
+
+
+def test_an_address_that_is_taken_is_said_to_be_so(db: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        listen = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, said = failing("--db", db, *OPTIONS, "--listen", listen)
+    assert (code, listen in said, said.count("\n")) == (2, True, 1), said
