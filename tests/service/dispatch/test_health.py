@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.dispatch.health import failed, stage, taken
+from tarry.service.dispatch.health import begun_anew, failed, stage, taken
 from tarry.service.model.lane import Known
 from tarry.service.model.settings import DAY, HOUR, Parking
 from tarry.testing.samples import NOON
@@ -72,6 +72,11 @@ def test_one_success_clears_it_and_the_warnings_too() -> None:
     cleared = taken(known, NOON + 5)
     assert cleared == Known(pace=b"{}", origin="o", accepted_at=NOON + 5)
     assert stage(cleared, RULE, now=NOON + 50 * DAY) == 0.0
+
+
+def test_to_begin_anew_forgets_the_failures_and_nothing_else() -> None:
+    known = Known(pace=b"{}", accepted_at=NOON, failing_since=NOON, failures=9, warned=1.0)
+    assert begun_anew(known) == Known(pace=b"{}", accepted_at=NOON)
 
 
 @given(

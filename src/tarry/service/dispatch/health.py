@@ -11,7 +11,12 @@ from tarry.service.model.settings import Parking
 
 def taken(known: Known, now: float) -> Known:
     """After a success."""
-    return replace(known, accepted_at=now, failing_since=None, failures=0, warned=0.0)
+    return replace(begun_anew(known), accepted_at=now)
+
+
+def begun_anew(known: Known) -> Known:
+    """With no failure on record."""
+    return replace(known, failing_since=None, failures=0, warned=0.0)
 
 
 def failed(known: Known, now: float) -> Known:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tarry.core.pace import Pace
 from tarry.service.dispatch import health, pace_text
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import Change, Known, LaneRow, Notice
+from tarry.service.model.lane import Change, LaneRow, Notice
 from tarry.service.model.settings import Parking
 
 SAVED_EVERY = 30.0
@@ -43,8 +43,12 @@ class Record:
 
     def due(self, endpoint: Endpoint, pace: Pace, now: float) -> Change | None:
         """A warning to the owner, or the parking, once it is time for it."""
+        if endpoint.standing is not Standing.ENABLED:
+            return None
+        if self.known.warned >= 1:  # it was parked, and its owner has enabled it since
+            self.known = health.begun_anew(self.known)
         stage = health.stage(self.known, self._parking, now=now)
-        if stage <= self.known.warned or endpoint.standing is not Standing.ENABLED:
+        if stage <= self.known.warned:
             return None
         self.known = replace(self.known, warned=stage)
         facts: dict[str, str | float | None] = {"since": self.known.failing_since}
@@ -110,6 +114,3 @@ def joined(old: Change | None, new: Change) -> Change:
         standing=new.standing or old.standing,
         notices=(*old.notices, *new.notices),
     )
-
-
-__all__ = ["Known", "Record", "joined", "stands"]
