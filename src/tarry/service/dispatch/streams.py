@@ -189,8 +189,9 @@ class Streams:
     def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
         if self.fifo:  # what waits is the head, and holds up all others until it is due
             self._read[Stream.EARLY] = True
+            due = {row.seq for row in self._due}  # it may be due by now, and read as such
             for row in rows:
-                if self._is_free(row.seq):
+                if self._is_free(row.seq) and row.seq not in due:
                     self.later(row, row.due_at or 0.0)
             return
         self._read[Stream.EARLY] = all_read
