@@ -142,13 +142,13 @@ def _best(what: str, found: "Sequence[Drained]", floor: float) -> Row:
 
 def show(rows: Iterable[Row]) -> None:
     """Print a table."""
-    table = Table("", "deliveries/s", "to the floor", "lost", "twice", "accepted/s", "CPU µs", "")
+    table = Table("", "sent/s", "x floor", "lost", "twice", "accepted/s", "CPU µs", "")
     for row in rows:
         accepted, cpu = row.accepted_per_second, row.cpu_microseconds
         table.add_row(
             row.what,
             f"{row.per_second:,.0f}",
-            f"{row.to_floor:.2f} x",
+            f"{row.to_floor:.2f}",
             str(row.lost),
             str(row.duplicated),
             "" if accepted is None else f"{accepted:,.0f}",
