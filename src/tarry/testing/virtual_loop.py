@@ -5,10 +5,12 @@ wait for timers and for each other; what waits for a real socket or thread is no
 """
 
 import asyncio
+import functools
 import selectors
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -49,3 +51,18 @@ def run_virtual(main: Coroutine[Any, Any, T]) -> T:
     """
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)
+
+
+def virtually(story: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Let an async function be called like any other, and run in virtual time.
+
+    >>> import asyncio
+    >>> virtually(asyncio.sleep)(86_400, "a day later")
+    'a day later'
+    """
+
+    @functools.wraps(story)
+    def told(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run_virtual(story(*args, **kwargs))
+
+    return told

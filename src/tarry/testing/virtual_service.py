@@ -1,5 +1,6 @@
-"""A whole delivery service in virtual time: the real dispatcher, the memory store, scripted
-endpoints. Days of outage pass in moments, and everything that was sent is on record.
+"""A whole delivery service in virtual time: real dispatcher, memory store, scripted endpoints.
+
+Days of outage pass in moments, and everything that was sent is on record.
 """
 
 import asyncio
@@ -9,12 +10,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tarry.core.outcome import Kind
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint, Secret
+from tarry.service.store.contract import Store
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Answer, Request
@@ -72,24 +75,36 @@ class ScriptedSender:
 
 
 class VirtualService:
-    """One dispatcher and its store; `start` may be called again after `stop` or `crash`."""
+    """One dispatcher and its store; `start` may be called again after `stop` or `crash`.
 
-    def __init__(self, *, seed: int = 7, **settings: Any) -> None:  # noqa: ANN401  the dispatcher's
+    One `beside` another has the same store and the same endpoints. `through` is how the dispatcher
+    sees the store.
+    """
+
+    def __init__(
+        self,
+        *,
+        seed: int = 7,
+        beside: "VirtualService | None" = None,
+        through: Callable[[MemoryStore], Store] | None = None,
+        **settings: Any,  # noqa: ANN401  the dispatcher's
+    ) -> None:
         loop = asyncio.get_running_loop()
-        self.now = lambda: NOON + loop.time()
-        self.store = MemoryStore(clock=self.now)
-        self.sender = ScriptedSender(self.now)
-        self.seals = Seals.of(generate_key("test"))
+        self.now: Callable[[], float] = lambda: NOON + loop.time()
+        self.store: MemoryStore = beside.store if beside else MemoryStore(clock=self.now)
+        self.sender: ScriptedSender = beside.sender if beside else ScriptedSender(self.now)
+        self.seals: Seals = beside.seals if beside else Seals.of(generate_key("test"))
+        self.seen: Store = self.store if through is None else through(self.store)
         self._settings = settings
-        self._draw = random.Random(seed).random
+        self._draw = random.Random(seed).random  # noqa: S311  the same each time
         self._running: asyncio.Task[None] | None = None
-        self.application = an_application()
+        self.application: Application = beside.application if beside else an_application()
 
     async def start(self) -> Dispatcher:
         """Have the dispatcher at work."""
         loop = asyncio.get_running_loop()
         self.dispatcher = Dispatcher(
-            self.store,
+            self.seen,
             self.sender,
             seals=self.seals,
             egress=Egress.of(),
@@ -112,8 +127,6 @@ class VirtualService:
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
-        for flight in list(self.dispatcher.shards.held.values()):
-            flight.lanes.clear()
 
     async def add_application(self, **values: Any) -> Application:  # noqa: ANN401  its fields
         """A tenant."""
@@ -145,21 +158,39 @@ class VirtualService:
             )
         )
 
-    async def add(self, count: int = 1, application: Application | None = None) -> list[str]:
+    async def move(self, endpoint: Endpoint, url: str) -> Endpoint:
+        """Have an endpoint at another URL."""
+        return await self.change(endpoint, url=url)
+
+    async def change(self, endpoint: Endpoint, **values: Any) -> Endpoint:  # noqa: ANN401  its fields
+        """Change an endpoint's settings, as its owner would."""
+        found = (await self.store.lane(endpoint.application, endpoint.id)).endpoint
+        return await self.store.put_endpoint(replace(found, **values, updated_at=self.now()))
+
+    async def add(
+        self,
+        count: int = 1,
+        application: Application | None = None,
+        **values: Any,  # noqa: ANN401  of the messages
+    ) -> list[str]:
         """Accept messages; their ids."""
         owner = application or self.application
-        new = [new_message(owner, accepted_at=self.now()) for _ in range(count)]
+        new = [new_message(owner, accepted_at=self.now(), **values) for _ in range(count)]
         await self.store.add(new)
         return [one.message.id for one in new]
 
     async def until_delivered(self, endpoint: Endpoint, within: float) -> float:
         """Wait until nothing of an endpoint is live any more; how long it took."""
         started_at = self.now()
-        while (row := await self.store.lane(endpoint.application, endpoint.id)).waiting:
+        while waiting := await self.waiting(endpoint):
             if self.now() - started_at > within:
-                raise AssertionError(f"{row.waiting} deliveries wait after {within} s")
+                raise AssertionError(f"{waiting} deliveries wait after {within} s")
             await asyncio.sleep(0.05)
         return self.now() - started_at
+
+    async def waiting(self, endpoint: Endpoint) -> int:
+        """How many of an endpoint's deliveries have not ended."""
+        return (await self.store.lane(endpoint.application, endpoint.id)).waiting
 
     async def counts(self, endpoint: Endpoint) -> dict[State, int]:
         """How many of an endpoint's deliveries are in each state."""

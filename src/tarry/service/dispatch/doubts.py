@@ -12,6 +12,7 @@ from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due
 
 REMEMBERED = 10_000
+KINDS = 1000
 RECENTLY = 600.0
 """How long a success speaks for an endpoint, in seconds."""
 
@@ -26,6 +27,7 @@ class Doubts:
     def __init__(self) -> None:
         self.refusals = 0
         """How many were refused since the last was taken."""
+        self._kinds: set[str] = set()
         self._refused: dict[int, float] = {}
         self._moments: dict[int, tuple[int, float]] = {}
         self._suspects: dict[int, tuple[int, int]] = {}
@@ -37,6 +39,14 @@ class Doubts:
         if first == math.inf and len(self._refused) < REMEMBERED:
             self._refused[due.seq] = now
         return first < accepted_at and now - accepted_at < RECENTLY
+
+    def usual(self, due: Due, *, accepted_at: float, now: float) -> bool:
+        """Whether a refusal of this one says no more than that the endpoint never takes its kind.
+
+        It takes others: it was not asked for messages of this type, and says so. One that refuses
+        what it used to take is in trouble.
+        """
+        return now - accepted_at < RECENTLY and due.event_type not in self._kinds
 
     def moments(self, due: Due) -> int:
         """How often this one failed by the lane's pace."""
@@ -61,9 +71,11 @@ class Doubts:
             before, _ = self._suspects.get(due.seq, (due.attempts, 0))
             self._suspects[due.seq] = (before, due.tries + 1)
 
-    def taken(self) -> None:
-        """Something was taken: what failed before was its own failure."""
+    def taken(self, due: Due) -> None:
+        """One was taken: what failed before was its own failure."""
         self.refusals = 0
+        if due.event_type not in self._kinds and len(self._kinds) < KINDS:
+            self._kinds.add(due.event_type)
         if self._suspects:
             self._suspects.clear()
 

@@ -38,6 +38,8 @@ BURST = 32
 TRUST = 8
 """How many may be in the air at first; each that is taken makes it one more, up to the limit, and
 each failure after another one halves it."""
+AT_HAND = 64
+"""How many rows are fetched together for one lane: enough to be busy until the next come."""
 PATIENCE = 0.1
 """How long to wait for what is in the air before the store is to tell of new deliveries."""
 TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
@@ -74,6 +76,7 @@ class Lane:
         self.came_back = self.gate.phase is Phase.PACED
         self.hungry = self.left = self.dozing = False
         self._budget = budget.Budget()
+        self._sent_at = -math.inf
         self._timer: Timer | None = None
         # An owner that was lost may have left an attempt on its way.
         self._fifo_from = -math.inf if held.lease.clean else now + outfit.timeout
@@ -215,7 +218,7 @@ class Lane:
             return 2
         if gate.phase is Phase.PACED:
             return max(8, min(self.most, int(gate.pace.rate / 4)))
-        return max(2, min(self.most - self.in_flight, self.desk.slots.room(self)))
+        return max(2, min(self.most - self.in_flight, self.desk.slots.room(self), AT_HAND))
 
     def _look_ahead(self, now: float) -> None:
         """Nothing is at hand: come back when something is due, or rest."""
@@ -223,11 +226,14 @@ class Lane:
             self.hungry = True
             self.desk.feed(self)
             return
-        at, drained = self.streams.next_at(), self.streams.drained()
-        if drained or (not self.dozing and not self.in_flight):
+        at = self.streams.next_at()
+        look_at = math.inf if at is None else max(at, now + RULE.tick)
+        patient_until = self._sent_at + PATIENCE if self.in_flight else -math.inf
+        if self.streams.drained() or (not self.dozing and now >= patient_until):
             self.desk.let_rest(self)
-        patience = math.inf if self.dozing or drained else now + PATIENCE
-        self._look_at(min(patience, math.inf if at is None else max(at, now + RULE.tick)))
+        elif not self.dozing:
+            look_at = min(look_at, patient_until)
+        self._look_at(look_at)
 
     def _look_at(self, at: float) -> None:
         if self._timer is not None:
@@ -274,6 +280,7 @@ class Lane:
         desk.probes += gate.phase is Phase.OPEN
         epoch = gate.sent(now, max(1, waiting))
         self.in_flight += 1
+        self._sent_at = now
         self.rate.sent(now)
         self.tenant_rate.sent(now)
         flight = Flight(self, due, gate, epoch, now, outfit, self.endpoint.url)
@@ -334,7 +341,7 @@ class Lane:
         if verdict is Verdict.TAKEN:
             self._change(self.record.taken(self.gate.pace, now))
         if passed:
-            self.doubts.taken()
+            self.doubts.taken(flight.due)
             self.failing = 0
             self.trust = min(self.trust + 1, self.most)
         elif verdict is Verdict.GONE:
@@ -347,7 +354,7 @@ class Lane:
                 self.trust = max(1, self.trust // 2)
             self.record.failed(now)
             self.look_after(now)
-        failures = self._speaks(judgement, gate)
+        failures = self._speaks(flight, judgement, now)
         if verdict is Verdict.HELD and judgement.asked is not None:
             self._hold(judgement.asked, now)
         if gate is self.gate and self.origin.shared:
@@ -366,12 +373,17 @@ class Lane:
         elif passed or failures:
             self._tell(judgement, now)
 
-    def _speaks(self, judgement: Judgement, gate: Gate) -> int:
+    def _speaks(self, flight: Flight, judgement: Judgement, now: float) -> int:
         """For how many failures an answer speaks: one page missing is no outage, all pages are."""
         if judgement.verdict is not Verdict.REFUSED:
             return int(not judgement.alive)
+        phase, accepted_at = flight.gate.phase, self.record.accepted_at
+        if phase is not Phase.OPEN and self.doubts.usual(
+            flight.due, accepted_at=accepted_at, now=now
+        ):
+            return 0
         self.doubts.refusals += 1
-        if gate.phase is not Phase.CLOSED:
+        if phase is not Phase.CLOSED:
             return 1
         if self.doubts.refusals == RULE.failures:
             return RULE.failures
@@ -466,6 +478,8 @@ class Lane:
             self._over(due, made)
         else:
             self._goes_on(due, made)
+        if self.in_flight and not self.dozing:
+            self.streams.read_on()
         self._refund(self.desk.now())
 
     def _over(self, due: Due, made: Settlement) -> None:

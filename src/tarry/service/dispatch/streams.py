@@ -80,6 +80,10 @@ class Streams:
             self._fresh_from = added + 1
         self.rewind()
 
+    def read_on(self) -> None:
+        """More may have been added than was read."""
+        self._read[Stream.READY] = self._fresh_read = False
+
     def wants(self, room: int, now: float, phase: Phase) -> list[Want]:
         """What to ask the store for, to have `room` rows at hand."""
         wants = []

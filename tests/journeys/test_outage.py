@@ -1,0 +1,194 @@
+"""An outage costs no delivery its retries, however long it lasts and whoever else waits."""
+
+import asyncio
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import pytest
+
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.settings import DAY, HOUR, Limits
+from tarry.service.wire.exchange import Answer
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
+
+SELDOM = Limits(lease=600, look=300, keep_up=600)
+TEN_MINUTES = 600.0
+
+
+def down_for(service: VirtualService, seconds: float, how: Answer = DOWN) -> Script:
+    until = service.now() + seconds
+    return lambda _request, now: how if now < until else OK
+
+
+def most_in_ten_minutes(instants: Sequence[float]) -> int:
+    return max(bisect_left(instants, at + TEN_MINUTES) - place for place, at in enumerate(instants))
+
+
+def probes(service: VirtualService, since: float) -> list[float]:
+    """When something was sent, but for the first moments: only they showed that it is down."""
+    return [sent.at for sent in service.sender.sent if sent.at >= since]
+
+
+@pytest.mark.slow
+@virtually
+async def test_a_quiet_endpoint_that_is_down_for_four_days_gets_its_only_message_after() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        endpoint = await service.add_endpoint("a.example", down_for(service, 4 * DAY))
+        (message,) = await service.add()
+        await asyncio.sleep(4 * DAY)
+        delivery = await service.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.READY, Reason.LANE_OPEN)
+        assert delivery.attempts == 0
+        assert most_in_ten_minutes(probes(service, 0.0)) <= 23
+        assert await service.until_delivered(endpoint, within=60) < 60
+        assert [notice.facts["share"] for notice in await service.store.notices()] == [0.5, 0.75]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("waiting", "lasts"), [(1000, 4 * DAY), (10_000, 3 * HOUR)])
+@virtually
+async def test_a_busy_endpoint_loses_nothing_and_is_asked_rarely(
+    waiting: int, lasts: float
+) -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        began_at = service.now()
+        endpoint = await service.add_endpoint("a.example", down_for(service, lasts))
+        await service.add(waiting)
+        await asyncio.sleep(lasts)
+        assert await service.counts(endpoint) == {State.READY: waiting}
+        found = await service.store.undelivered(service.application.id, limit=waiting)
+        assert {delivery.attempts for _, delivery in found} == {0}
+        allowed = max(20, 3 * waiting // 100)
+        assert most_in_ten_minutes(probes(service, began_at + 1)) <= allowed
+        took = await service.until_delivered(endpoint, within=300)
+        assert took < 60
+        assert await service.counts(endpoint) == {State.DELIVERED: waiting}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("count", "lasts"), [(200, 4 * DAY), (2000, 6 * HOUR)])
+@virtually
+async def test_the_endpoints_behind_a_dead_gateway_are_asked_as_one(
+    count: int, lasts: float
+) -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        began_at = service.now()
+        script = down_for(service, lasts)
+        endpoints = [
+            await service.add_endpoint("gw.example", script, path=f"/{number}")
+            for number in range(count)
+        ]
+        await service.add()
+        await asyncio.sleep(lasts)
+        assert {sent.host for sent in service.sender.sent} == {"gw.example"}
+        # All of them found out for themselves at first, as nothing had failed before.
+        assert most_in_ten_minutes(probes(service, began_at + 1)) <= max(20, 3 * count // 100)
+        back_at = service.now()
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=300)
+        assert service.now() - back_at < 120
+        for endpoint in endpoints:
+            assert await service.counts(endpoint) == {State.DELIVERED: 1}
+
+
+@virtually
+async def test_a_crash_in_the_midst_of_an_outage_changes_nothing() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        endpoint = await service.add_endpoint("a.example", down_for(service, 6 * HOUR))
+        (message,) = await service.add()
+        for _ in range(3):
+            await asyncio.sleep(HOUR)
+            await service.crash()
+            await asyncio.sleep(SELDOM.lease + 1)
+            await service.start()
+        await asyncio.sleep(2 * HOUR)
+        assert (await service.delivery(message)).attempts == 0
+        instants = [sent.at for sent in service.sender.sent]
+        assert most_in_ten_minutes(instants) <= 20
+        assert await service.until_delivered(endpoint, within=HOUR) < HOUR
+
+
+@virtually
+async def test_a_restart_goes_on_with_the_probes_where_it_was() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        await service.add_endpoint("a.example", down_for(service, DAY))
+        await service.add()
+        await asyncio.sleep(HOUR)
+        for _ in range(10):
+            await service.stop()
+            await service.start()
+            await asyncio.sleep(10)
+        instants = [sent.at for sent in service.sender.sent]
+        assert most_in_ten_minutes(instants) <= 20
+
+
+@virtually
+async def test_another_origin_is_tried_at_once_and_the_same_one_is_not() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        endpoint = await service.add_endpoint("a.example", down_for(service, DAY))
+        (message,) = await service.add()
+        await asyncio.sleep(HOUR)
+        sent = len(service.sender.sent)
+        await service.move(endpoint, "https://a.example/other")
+        await asyncio.sleep(1)
+        assert len(service.sender.sent) - sent <= 1
+        await service.move(endpoint, "https://b.example/in")
+        await asyncio.sleep(1)
+        delivery = await service.delivery(message)
+        assert delivery.state is State.DELIVERED
+        assert service.sender.sent[-1].host == "b.example"
+
+
+@pytest.mark.parametrize("code", [301, 401, 403, 404, 405, 500, 503])
+@virtually
+async def test_a_deploy_that_answers_anything_for_two_minutes_destroys_nothing(code: int) -> None:
+    async with virtual_service() as service:
+        began_at = service.now()
+        endpoint = await service.add_endpoint(
+            "a.example",
+            lambda _request, now: status(code) if 60 < now - began_at < 180 else OK,
+        )
+        for _ in range(240):
+            await service.add(2)
+            await asyncio.sleep(1)
+        await service.until_delivered(endpoint, within=120)
+        assert await service.counts(endpoint) == {State.DELIVERED: 480}
+        failed = [sent for sent in service.sender.sent if sent.answer.status == code]
+        assert len(failed) <= 40
+
+
+@virtually
+async def test_a_new_message_does_not_wait_for_one_in_backoff() -> None:
+    async with virtual_service() as service:
+        poison = ""
+        await service.add_endpoint(
+            "a.example",
+            lambda request, _now: status(500) if ("webhook-id", poison) in request.headers else OK,
+        )
+        (poison,) = await service.add()
+        for _ in range(5):
+            await asyncio.sleep(300)
+            (message,) = await service.add()
+            await asyncio.sleep(0.1)
+            assert (await service.delivery(message)).state is State.DELIVERED
+        assert (await service.delivery(poison)).state is State.WAITING
+
+
+@virtually
+async def test_a_new_message_does_not_wait_for_one_that_hangs() -> None:
+    async with virtual_service() as service:
+        slow = ""
+        await service.add_endpoint(
+            "a.example",
+            lambda request, _now: (
+                Answer(14.0, status=200) if ("webhook-id", slow) in request.headers else OK
+            ),
+        )
+        (slow,) = await service.add()
+        for _ in range(5):
+            await asyncio.sleep(1)
+            (message,) = await service.add()
+            await asyncio.sleep(0.2)
+            assert (await service.delivery(message)).state is State.DELIVERED
+        assert (await service.delivery(slow)).state is State.READY
