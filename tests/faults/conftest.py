@@ -1,6 +1,8 @@
 """Both databases, a nursery of processes, and a receiver for every story."""
 
 import asyncio
+import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -99,3 +101,10 @@ def scene(base: Base, receiver: Receiver, nursery: Nursery, tmp_path: Path) -> I
     scene = Scene(base, receiver, nursery, tmp_path)
     yield scene
     nursery.clear()
+
+
+@pytest.fixture
+def chance() -> random.Random:
+    seed = int(os.environ.get("TARRY_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
+    print(f"TARRY_TEST_SEED={seed}")  # noqa: T201  to be able to repeat it
+    return random.Random(seed)  # noqa: S311  for times, not for secrets

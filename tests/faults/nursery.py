@@ -90,6 +90,7 @@ class Nursery:
 
         `files` is the most it may have open.
         """
+        log.touch()
         order = {
             "program": program,
             "log": str(log),

@@ -14,7 +14,6 @@ from tarry.errors import StoreUnavailable
 from tarry.service import hooks as _hooks
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
-from tarry.service.model.settings import Limits
 from tarry.service.store.postgres import store as _postgres  # so that a fork need not
 from tarry.service.store.sqlite import store as _sqlite
 
@@ -82,43 +81,28 @@ async def _send(
     return None
 
 
-def people(db: str, act: str, application: str, endpoint: str, message: str) -> None:
-    """Do one thing that a person would ask for, and say so."""
-    asyncio.run(_act(db, act, application, endpoint, message))
+def people(db: str, act: str, about: dict[str, str]) -> None:
+    """Do one thing that a person would ask for."""
+    asyncio.run(_act(db, act, **about))
 
 
-async def _act(db: str, act: str, application: str, endpoint: str, message: str) -> None:
+async def _act(db: str, act: str, *, application: str, endpoint: str, message: str) -> None:
     async with _opened(db) as hooks:
         known = await hooks.application(application)
         there = await hooks.store.endpoint(known.id, endpoint)
-        about = await hooks.store.message(known.id, message)
+        concerned = await hooks.store.message(known.id, message)
         match act:
             case "cancel":
-                await hooks.cancel(about)
+                await hooks.cancel(concerned)
             case "resend":
-                await hooks.resend(there, about)
+                await hooks.resend(there, concerned)
             case _:
                 await hooks.recover(there, since=0.0)
-    print("done", flush=True)  # noqa: T201  that is how it tells
-
-
-def dispatch(db: str, limits: dict[str, float]) -> None:
-    """Deliver inside a program of one's own, until told to end."""
-    uvloop.run(_dispatch(db, Limits(**limits)))  # type: ignore[arg-type]  counts come as counts
-
-
-async def _dispatch(db: str, limits: Limits) -> None:
-    told = asyncio.Event()
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
-    opened = open_hooks(db, migrate=False, allow_network=("127.0.0.0/8",), limits=limits)
-    async with opened as hooks, hooks.dispatching():
-        await told.wait()
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
     "worker": worker,
     "ingest": ingest,
     "people": people,
-    "dispatch": dispatch,
 }
 _LOADED = (_hooks, _postgres, _sqlite)

@@ -19,6 +19,7 @@ from tarry.service.model.delivery import ENDED, LIVE, State
 from tarry.testing.receiver import Receiver
 from tests.faults.nursery import Child, Nursery
 
+OK = 200
 NETWORK = "127.0.0.0/8"
 PATIENCE = 60.0
 DELIVERIES = """
@@ -169,7 +170,12 @@ class Scene:
         """Start a process that asks for something."""
         environment = {"TARRY_FAILPOINT": failpoint} if failpoint else {}
         return self.nursery.start(
-            "people", self._log(), environment=environment, db=self.base.url, act=act, **about
+            "people",
+            self._log(),
+            environment=environment,
+            db=self.base.url,
+            act=act,
+            about=about,
         )
 
     def _log(self) -> Path:
@@ -192,7 +198,7 @@ class Scene:
         else:
             time.sleep(0.05)
         live = {row.message for row in self.base.deliveries() if row.state in LIVE}
-        arrived = Counter(arrival.id for arrival in list(self.receiver.arrivals))
+        arrived = self.taken()
         self.explained |= Counter({name: arrived[name] for name in live & arrived.keys()})
 
     def settle_down(self, seconds: float = PATIENCE) -> None:
@@ -212,7 +218,7 @@ class Scene:
         rows = self.base.deliveries()
         stored = {row.message for row in rows}
         acknowledged = self.accepted()
-        arrived = Counter(arrival.id for arrival in self.receiver.arrivals if arrival.status == 200)
+        arrived = self.taken()
         assert acknowledged.keys() <= stored, "acknowledged and not on record"
         assert not [row for row in rows if State(row.state) not in ENDED]
         delivered = {row.message for row in rows if row.state == State.DELIVERED}
@@ -224,9 +230,14 @@ class Scene:
         self._check_counts()
 
     def duplicates(self) -> Counter[str]:
-        """How often more than once each message arrived."""
-        arrived = Counter(arrival.id for arrival in self.receiver.arrivals)
-        return arrived - Counter(arrived.keys())
+        """How often more than once each message was taken."""
+        taken = self.taken()
+        return taken - Counter(taken.keys())
+
+    def taken(self) -> Counter[str]:
+        """How often the receiver took each message."""
+        arrivals = list(self.receiver.arrivals)
+        return Counter(arrival.id for arrival in arrivals if arrival.status == OK)
 
     def _check_duplicates(self) -> None:
         unexplained = self.duplicates() - self.explained
@@ -238,6 +249,11 @@ class Scene:
             " JOIN tarry.lane_state AS s ON s.lane = l.number WHERE l.added <> s.ended"
         )
         assert not wrong, "lanes that have lost count"
+        made, tries = self.base.ask(
+            "SELECT (SELECT count(*) FROM tarry.attempt WHERE \"trigger\" = 'scheduled'),"
+            " (SELECT coalesce(sum(tries), 0) FROM tarry.delivery)"
+        )[0]
+        assert made == tries, "an attempt was written down that no delivery knows of"
         keys = self.base.ask("SELECT count(*), count(DISTINCT message) FROM tarry.key")[0]
         assert keys[0] == keys[1], "a key has two messages"
 

@@ -16,13 +16,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(3600)]
 KILLS = int(os.environ.get("TARRY_TEST_KILLS", "20"))
 
 
-@pytest.fixture
-def chance() -> random.Random:
-    seed = int(os.environ.get("TARRY_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**9)
-    print(f"TARRY_TEST_SEED={seed}")  # noqa: T201  to be able to repeat it
-    return random.Random(seed)  # noqa: S311  for times, not for secrets
-
-
 def test_no_message_is_lost_and_each_duplicate_is_explained(
     scene: Scene, chance: random.Random
 ) -> None:
