@@ -93,6 +93,15 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.fixture(autouse=True)
+def own_environment() -> Iterator[None]:
+    """Let no page see the variables that another one has set."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_runs_from_top_to_bottom(
