@@ -22,6 +22,7 @@ from tarry.service.dispatch.record import Record, stands
 from tarry.service.dispatch.settle import Lay, Ruling, rule
 from tarry.service.dispatch.spacing import Spacing
 from tarry.service.dispatch.streams import Streams
+from tarry.service.dispatch.turns import Turns
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
@@ -57,7 +58,7 @@ class Lane:
         desk: Desk,
         held: Held,
         origin: "Origin",
-        tenant_rate: Spacing,
+        tenant_rate: Turns,
     ) -> None:
         now = desk.now()
         self.desk, self.held, self.origin, self.tenant_rate = desk, held, origin, tenant_rate
@@ -126,6 +127,7 @@ class Lane:
         self.streams.rewind()
         self.desk.forget(self)
         self.origin.leave(self)
+        self.tenant_rate.leave(self)
 
     def may_leave(self, now: float) -> bool:
         """Whether nothing is left to do or to remember: no limit was just used, no pace is kept."""
@@ -159,7 +161,9 @@ class Lane:
             self._look_at(free_at)
             return False
         desk = self.desk
-        if not self._has_rows(now) or self._stopped(now) or not desk.slots.take(self):
+        if not self._has_rows(now) or self._stopped(now):
+            return False
+        if not self.tenant_rate.admits(self, now) or not desk.slots.take(self):
             return False
         due = self.streams.next(now, self.gate_now.phase)
         if due is None:
@@ -187,7 +191,6 @@ class Lane:
         free_at = max(
             gate.free_at(now, most),
             self.rate.free_at(now),
-            self.tenant_rate.free_at(now),
             self.hold_until,
         )
         if gate.phase is Phase.CLOSED and self.failing >= RULE.failures:
