@@ -25,7 +25,7 @@ from tarry.service.dispatch.lane import Lane
 from tarry.service.dispatch.origin import Origin
 from tarry.service.dispatch.outfit import Outfit, outfit
 from tarry.service.dispatch.shards import Shards
-from tarry.service.dispatch.spacing import Spacing
+from tarry.service.dispatch.turns import Turns
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.endpoint import Standing
@@ -73,7 +73,7 @@ class Dispatcher:
             name: asyncio.Event() for name in ("feed", "own", "settle", "tick", "upkeep", "wake")
         }
         self._origins: dict[str, Origin] = {}
-        self._tenant_rates: dict[str, Spacing] = {}
+        self._tenant_rates: dict[str, Turns] = {}
         self._versions: set[str] = set()
         self._woken: dict[int, None] = {}
         self._taking_up, self._settling = asyncio.Lock(), asyncio.Lock()
@@ -301,8 +301,10 @@ class Dispatcher:
             known = self._origins.setdefault(name, Origin(name, self.desk, pace))
         return known
 
-    def _tenant_rate(self, row: LaneRow) -> Spacing:
-        rate = self._tenant_rates.setdefault(row.application.id, Spacing())
+    def _tenant_rate(self, row: LaneRow) -> Turns:
+        rate = self._tenant_rates.get(row.application.id)
+        if rate is None:
+            rate = self._tenant_rates[row.application.id] = Turns(self.desk.now, self.desk.later)
         rate.limit(row.application.rate)
         return rate
 

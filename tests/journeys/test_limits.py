@@ -1,0 +1,205 @@
+"""Rates, concurrency, and neighbours: nobody gets more than allowed, nobody less than fair."""
+
+import asyncio
+from bisect import bisect_left
+from collections import Counter
+
+import pytest
+
+from tarry.core.outcome import Kind
+from tarry.service.model.delivery import State
+from tarry.service.model.settings import Limits
+from tarry.service.wire.exchange import Answer
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import OK, VirtualService, virtual_service
+
+HANGS = Answer(15.0, failure=Kind.TIMEOUT, detail="no answer")
+
+
+def most_in(seconds: float, instants: list[float]) -> int:
+    return max(bisect_left(instants, at + seconds) - place for place, at in enumerate(instants))
+
+
+@pytest.mark.parametrize("rate", [1.0, 7.0, 50.0])
+@virtually
+async def test_an_endpoint_gets_exactly_its_rate(rate: float) -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", rate=rate)
+        count = int(20 * rate)
+        for _ in range(10):
+            await service.add(count // 10)
+            await asyncio.sleep(0.3)
+        took = 3 + await service.until_delivered(endpoint, within=60)
+        assert took == pytest.approx(20, rel=0.07)
+        instants = [sent.at for sent in service.sender.sent]
+        assert most_in(1.0 - 0.003, instants) <= rate + 1
+        assert most_in(10.0 - 0.003, instants) <= 10 * rate + 1
+
+
+@virtually
+async def test_a_rate_holds_for_single_messages_with_pauses_between_them() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", rate=1.0)
+        for _ in range(40):
+            await service.add()
+            await asyncio.sleep(0.25)
+        await asyncio.sleep(60)
+        instants = [sent.at for sent in service.sender.sent]
+        gaps = [later - at for at, later in zip(instants, instants[1:], strict=False)]
+        assert len(instants) == 40
+        assert min(gaps) >= 0.99
+
+
+@virtually
+async def test_an_application_has_a_rate_for_all_its_endpoints() -> None:
+    async with virtual_service() as service:
+        owner = await service.add_application(rate=20.0)
+        endpoints = [
+            await service.add_endpoint(f"{name}.example", application=owner) for name in "abcd"
+        ]
+        await service.add(50, owner)
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=60)
+        instants = [sent.at for sent in service.sender.sent]
+        assert instants[-1] - instants[0] == pytest.approx(10, rel=0.05)
+        assert most_in(1.0 - 0.003, instants) <= 21
+        half = Counter(sent.host for sent in service.sender.sent[:100])
+        assert min(half.values()) >= 23
+
+
+@virtually
+async def test_a_changed_rate_counts_from_then_on() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", rate=2.0)
+        await service.add(120)
+        await asyncio.sleep(10)
+        sent = len(service.sender.sent)
+        assert 19 <= sent <= 22
+        await service.change(endpoint, rate=10.0)
+        assert await service.until_delivered(endpoint, within=20) == pytest.approx(10, rel=0.1)
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+@virtually
+async def test_no_more_are_on_their_way_than_the_endpoint_wants(concurrency: int) -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _r, _n: Answer(0.5, status=200), concurrency=concurrency
+        )
+        await service.add(30)
+        took = await service.until_delivered(endpoint, within=60)
+        assert service.sender.most_in_air == concurrency
+        assert took == pytest.approx(15 / concurrency, rel=0.1)
+
+
+async def healthy_waits(service: VirtualService, seconds: int) -> list[float]:
+    """How long a healthy endpoint's messages wait, one every tenth of a second."""
+    application = await service.add_application()
+    await service.add_endpoint("well.example", application=application)
+    accepted: dict[str, float] = {}
+    for _ in range(10 * seconds):
+        (message,) = await service.add(1, application)
+        accepted[message] = service.now()
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(1)
+    return sorted(
+        sent.at - accepted[sent.message]
+        for sent in service.sender.sent
+        if sent.host == "well.example"
+    )
+
+
+@virtually
+async def test_one_that_hangs_and_one_with_a_huge_backlog_slow_nobody_down() -> None:
+    async with virtual_service(limits=Limits(in_flight=64)) as service:
+        hanging, huge = await service.add_application(), await service.add_application()
+        await service.add_endpoint("hangs.example", lambda _r, _n: HANGS, application=hanging)
+        await service.add_endpoint(
+            "huge.example", lambda _r, _n: Answer(0.2, status=200), application=huge
+        )
+        await service.add(2000, hanging)
+        await service.add(20_000, huge)
+        waits = await healthy_waits(service, 30)
+        assert len(waits) == 300
+        assert max(waits) < 0.05
+
+
+@virtually
+async def test_scarce_slots_are_shared_between_tenants_not_between_lanes() -> None:
+    async with virtual_service(limits=Limits(in_flight=30)) as service:
+        tenants = [await service.add_application() for _ in range(3)]
+        for number, tenant in enumerate(tenants):
+            for lane in range(1 if number == 0 else 5):
+                await service.add_endpoint(
+                    f"t{number}-{lane}.example",
+                    lambda _r, _n: Answer(0.1, status=200),
+                    application=tenant,
+                )
+            await service.add(3000, tenant)
+        await asyncio.sleep(20)
+        sent = Counter(one.host.partition("-")[0] for one in service.sender.sent)
+        assert max(sent.values()) < 2 * min(sent.values())
+
+
+@virtually
+async def test_many_tenants_with_few_slots_all_get_through() -> None:
+    async with virtual_service(limits=Limits(in_flight=4)) as service:
+        tenants = [await service.add_application() for _ in range(50)]
+        endpoints = [
+            await service.add_endpoint(f"t{number}.example", application=tenant)
+            for number, tenant in enumerate(tenants)
+        ]
+        for tenant in tenants:
+            await service.add(5, tenant)
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=60)
+        assert service.dispatcher.desk.slots.free == 4
+
+
+@virtually
+async def test_payloads_in_memory_are_bounded_and_all_get_through() -> None:
+    limits = Limits(buffered_bytes=200_000)
+    async with virtual_service(limits=limits) as service:
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _r, _n: Answer(0.05, status=200), concurrency=4
+        )
+        other = await service.add_endpoint("b.example", concurrency=2)
+        await service.add(300, payload=b"x" * 30_000)
+        await service.add(20, payload=b"y" * 300_000)
+        most = 0
+        while await service.waiting(endpoint) or await service.waiting(other):
+            most = max(most, service.dispatcher.desk.buffered.bytes)
+            await asyncio.sleep(0.02)
+            assert service.now() < service.store._data.clock() + 1  # noqa: SLF001  it goes on
+        assert await service.counts(endpoint) == {State.DELIVERED: 320}
+        assert most < 2_000_000
+        assert service.dispatcher.desk.buffered.bytes == 0
+
+
+@virtually
+async def test_answers_that_cannot_be_written_down_stop_all_and_then_all_go_on() -> None:
+    from tarry.testing.shaky_store import Shaky  # noqa: PLC0415  bound below
+
+    shakies: list[Shaky] = []
+
+    def through(store: object) -> object:
+        shakies.append(Shaky(store))  # type: ignore[arg-type]  the memory store
+        return shakies[0].store
+
+    async with virtual_service(limits=Limits(unsettled=50), through=through) as service:
+        endpoints = [
+            await service.add_endpoint(f"{name}.example", lambda _r, _n: OK) for name in "abc"
+        ]
+        await service.add(300)
+        await asyncio.sleep(0.015)
+        shakies[0].away = True
+        await asyncio.sleep(5)
+        assert service.dispatcher.desk.unsettled < 50 + 3 * 256
+        stopped = len(service.sender.sent)
+        await asyncio.sleep(2)
+        assert len(service.sender.sent) == stopped
+        shakies[0].away = False
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=60)
+        sent = Counter((one.host, one.message) for one in service.sender.sent)
+        assert set(sent.values()) == {1}
