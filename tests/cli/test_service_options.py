@@ -1,0 +1,107 @@
+"""Where the settings of the service's commands come from, and how errors end a command."""
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from tarry.cli.service_options import (
+    allow_network_option,
+    config_option,
+    db_option,
+    ports_option,
+    serving,
+)
+from tarry.errors import NotFound, SettingsError, StoreError, StoreUnavailable
+
+
+@click.command
+@config_option
+@db_option
+@allow_network_option
+@ports_option
+@serving
+async def show(*, db: str, allow_network: tuple[str, ...], ports: str) -> None:
+    click.echo(f"{db} {' '.join(allow_network)} {ports}")
+
+
+@pytest.fixture
+def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
+    monkeypatch.chdir(tmp_path)
+    for name in ("TARRY_DB", "TARRY_ALLOW_NETWORK", "TARRY_PORTS"):
+        monkeypatch.delenv(name, raising=False)
+    return CliRunner()
+
+
+def one_line(result: Result, code: int) -> str:
+    assert result.exit_code == code
+    assert result.stderr.count("\n") == 1, result.stderr
+    return result.stderr
+
+
+def test_a_flag_counts_more_than_the_environment_and_that_more_than_the_file(
+    runner: CliRunner,
+) -> None:
+    Path("tarry.toml").write_text('db = "memory:file"\nports = "1"\nallow_network = ["::1/128"]\n')
+    assert runner.invoke(show, []).stdout == "memory:file ::1/128 1\n"
+    environment = {"TARRY_DB": "memory:environment", "TARRY_PORTS": "2"}
+    assert runner.invoke(show, [], env=environment).stdout == "memory:environment ::1/128 2\n"
+    flags = ["--db", "memory:flag"]
+    assert runner.invoke(show, flags, env=environment).stdout == "memory:flag ::1/128 2\n"
+
+
+def test_a_file_may_be_named_and_is_not_looked_for_then(runner: CliRunner) -> None:
+    Path("tarry.toml").write_text('db = "memory:here"\n')
+    Path("other.toml").write_text('db = "memory:other"\n')
+    assert "memory:other" in runner.invoke(show, ["--config", "other.toml"]).stdout
+
+
+def test_several_networks_come_from_one_variable_or_several_flags(runner: CliRunner) -> None:
+    environment = {"TARRY_DB": "memory:", "TARRY_ALLOW_NETWORK": "10.0.0.0/8 ::1/128"}
+    assert "10.0.0.0/8 ::1/128" in runner.invoke(show, [], env=environment).stdout
+    flags = ["--allow-network", "10.1.0.0/16", "--allow-network", "10.2.0.0/16"]
+    assert "10.1.0.0/16 10.2.0.0/16" in runner.invoke(show, flags, env=environment).stdout
+
+
+def test_without_a_database_the_command_line_is_wrong(runner: CliRunner) -> None:
+    result = runner.invoke(show, [])
+    assert result.exit_code == 2
+    assert "--db" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('port = "1"', "there is no setting 'port'; did you mean 'ports'?"),
+        ('nothing_like_it = "x"', "known are"),
+        ("db = ", "tarry.toml cannot be read"),
+    ],
+)
+def test_a_key_that_nobody_knows_is_an_error(runner: CliRunner, text: str, told: str) -> None:
+    Path("tarry.toml").write_text(text)
+    assert told in one_line(runner.invoke(show, []), 2)
+
+
+def test_a_named_file_that_is_not_there_is_an_error(runner: CliRunner) -> None:
+    assert "gone.toml" in one_line(runner.invoke(show, ["--config", "gone.toml"]), 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SettingsError("ports", "x", "numbers"), 2),
+        (StoreError("it is damaged"), 3),
+        (StoreUnavailable("the disk is full"), 3),
+        (NotFound("application", "x"), 1),
+    ],
+)
+def test_an_error_ends_a_command_with_one_line_and_its_code(
+    runner: CliRunner, error: Exception, code: int
+) -> None:
+    @click.command
+    @serving
+    async def fail() -> None:
+        raise error
+
+    assert str(error) in one_line(runner.invoke(fail, []), code)

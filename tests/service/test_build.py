@@ -1,0 +1,138 @@
+"""The one place that puts a service together from its settings."""
+
+from pathlib import Path
+
+import pytest
+
+from tarry.errors import SchemaMismatch, SettingsError, StoreError, StoreUnavailable
+from tarry.service import build
+from tarry.service.build import KEYS, Settings
+from tarry.service.store.memory.store import MemoryStore
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.service.store.sqlite.store import SqliteStore
+from tarry.service.wire.seal import Place, Seals, generate_key
+
+pytestmark = pytest.mark.anyio
+
+PLACE = Place("app_1", "ep_1", "secret")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def file_url(path: Path) -> str:
+    return f"sqlite:///{path}"
+
+
+async def test_the_scheme_of_the_url_says_which_store(tmp_path: Path, database_url: str) -> None:
+    for url, kind in (
+        (file_url(tmp_path / "hooks.db"), SqliteStore),
+        (database_url, PostgresStore),
+        ("memory:", MemoryStore),
+    ):
+        store = await build.open_store(url, migrate=True)
+        try:
+            assert isinstance(store, kind)
+            await store.check()
+        finally:
+            await store.close()
+
+
+@pytest.mark.parametrize("url", ["", "hooks.db", "mysql://me@here/x", "sqlite", "file:///x"])
+async def test_a_url_of_no_store_is_refused_with_what_would_do(url: str) -> None:
+    with pytest.raises(SettingsError, match="postgresql://"):
+        await build.open_store(url, migrate=False)
+    with pytest.raises(SettingsError, match="postgresql://"):
+        async with build.migrator(url):
+            pytest.fail("there is nothing to migrate")
+
+
+async def test_a_refusal_does_not_tell_the_password() -> None:
+    with pytest.raises(SettingsError) as refused:
+        await build.open_store("mysql://me:hush@here/x", migrate=False)
+    assert "hush" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///hooks.db", "hooks.db"),
+        ("sqlite:///data/my%20hooks.db", "data/my hooks.db"),
+        ("sqlite:////var/lib/hooks.db", "/var/lib/hooks.db"),
+    ],
+)
+def test_three_slashes_are_followed_by_a_relative_path(url: str, path: str) -> None:
+    assert build.sqlite_path(url) == Path(path)
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://here/x", "sqlite:///x?y=1"])
+def test_an_sqlite_url_without_a_file_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match="sqlite:///FILE"):
+        build.sqlite_path(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:hush@here/x?password=hush", "postgresql://me@here/x"),
+        ("postgresql://me@here/x", "postgresql://me@here/x"),
+        ("sqlite:///hooks.db", "sqlite:///hooks.db"),
+    ],
+)
+def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:
+    assert build.without_password(url) == shown
+
+
+async def test_without_leave_to_migrate_a_new_file_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "hooks.db"
+    with pytest.raises(StoreError):
+        await build.open_store(file_url(path), migrate=False)
+    assert not path.exists()
+
+
+async def test_a_schema_that_is_behind_is_named_and_the_migrator_mends_it(
+    database_url: str,
+) -> None:
+    with pytest.raises(SchemaMismatch, match="tarry migrate up"):
+        await build.open_store(database_url, migrate=False)
+    async with build.migrator(database_url) as migrator:
+        before = await migrator.up()
+        assert before.pending
+        assert not (await migrator.status()).pending
+    store = await build.open_store(database_url, migrate=False)
+    await store.close()
+
+
+async def test_a_server_that_is_not_there_is_said_to_be_away() -> None:
+    with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1"):
+        await build.open_store("postgresql://me@127.0.0.1:1/x", migrate=False)
+
+
+def test_sealing_keys_are_those_given_then_the_environments_then_the_files(tmp_path: Path) -> None:
+    given, environment = generate_key("given"), generate_key("environment")
+    path = tmp_path / "hooks.db"
+    said = Settings(db=file_url(path), sealing_keys=given)
+    unsaid = Settings(db=file_url(path))
+    by_setting = build.seals_for(said, {KEYS: environment})
+    by_environment = build.seals_for(unsaid, {KEYS: environment})
+    assert not (tmp_path / "hooks.db.keys").exists()
+    by_file = build.seals_for(unsaid, {})
+    assert (tmp_path / "hooks.db.keys").stat().st_mode & 0o077 == 0
+    assert build.seals_for(unsaid, {}).open(by_file.seal(b"x", PLACE), PLACE) == b"x"
+    assert Seals.of(given).open(by_setting.seal(b"x", PLACE), PLACE) == b"x"
+    assert Seals.of(environment).open(by_environment.seal(b"x", PLACE), PLACE) == b"x"
+
+
+def test_a_server_needs_keys_from_somewhere_else() -> None:
+    with pytest.raises(SettingsError, match=KEYS):
+        build.seals_for(Settings(db="postgresql://me@here/x"), {})
+
+
+def test_private_networks_and_ports_are_those_of_the_settings() -> None:
+    settings = Settings(db="memory:", allow_network=("10.0.0.0/8",), ports="443")
+    egress = build.egress_for(settings)
+    assert egress.target("https://10.0.0.1/").host == "10.0.0.1"
+    with pytest.raises(SettingsError):
+        build.egress_for(Settings(db="memory:", allow_network=("ten",)))

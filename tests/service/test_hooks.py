@@ -1,0 +1,411 @@
+"""Webhooks inside a program of one's own, on a file, with a receiver that verifies."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+from standardwebhooks import Webhook
+
+from tarry.core.policy import Policy
+from tarry.core.text import to_json
+from tarry.errors import (
+    BacklogFull,
+    Conflict,
+    EgressRefused,
+    NotFound,
+    PolicyError,
+    SealError,
+    SettingsError,
+)
+from tarry.service.build import Settings
+from tarry.service.hooks import MOST_OLD_SECRETS, Hooks, open_hooks
+from tarry.service.model.application import Application
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.message import Accepted, Message, NewMessage
+from tarry.service.model.task import Task, Work
+from tarry.service.store.memory.store import MemoryStore
+from tarry.service.wire.seal import generate_key
+from tarry.testing.receiver import Receiver
+
+pytestmark = pytest.mark.anyio
+
+NETWORK = ("127.0.0.0/8",)
+ELSEWHERE = "https://example.com/hook"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver(bodies=True) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'hooks.db'}"
+
+
+@pytest.fixture
+async def hooks(db: str) -> AsyncIterator[Hooks]:
+    async with open_hooks(db, allow_network=NETWORK) as hooks:
+        yield hooks
+
+
+@pytest.fixture
+async def shop(hooks: Hooks) -> Application:
+    return await hooks.application("shop", name="A shop")
+
+
+async def until(done: Callable[[], object]) -> None:
+    async with asyncio.timeout(30):
+        while not done():  # noqa: ASYNC110  a receiver's thread tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def ended(hooks: Hooks, message: Message) -> list[State]:
+    """The states of a message's deliveries, once all have ended."""
+    async with asyncio.timeout(30):
+        while True:
+            states = [delivery.state for _, delivery in await hooks.deliveries(message)]
+            if not set(states) & {State.READY, State.WAITING}:
+                return states
+            await asyncio.sleep(0.01)
+
+
+async def finished(hooks: Hooks, task: Task) -> Task:
+    async with asyncio.timeout(30):
+        while (found := await hooks.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.01)
+    return found
+
+
+# --- Applications and endpoints -----------------------------------------------------------------
+
+
+async def test_an_application_is_made_once_and_changed_when_told_so(hooks: Hooks) -> None:
+    made = await hooks.application("shop", name="A shop")
+    assert await hooks.application("shop") == made
+    assert await hooks.application(made.id) == made
+    changed = await hooks.application("shop", name="Another", most_waiting=5)
+    assert (changed.id, changed.name, changed.most_waiting) == (made.id, "Another", 5)
+    assert await hooks.application("shop") == changed
+
+
+async def test_what_was_made_is_there_when_the_database_is_opened_again(db: str) -> None:
+    async with open_hooks(db, allow_network=NETWORK) as hooks:
+        shop = await hooks.application("shop")
+        endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
+        secret = hooks.secret(endpoint)
+    async with open_hooks(db, allow_network=NETWORK) as again:
+        assert await again.application("shop") == shop
+        found = await again.store.endpoint(shop.id, endpoint.id)
+        assert again.secret(found) == secret
+
+
+async def test_an_address_that_must_not_be_called_is_refused_at_once(
+    hooks: Hooks, shop: Application
+) -> None:
+    with pytest.raises(EgressRefused):
+        await hooks.add_endpoint(shop, "http://169.254.169.254/latest")
+    endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
+    with pytest.raises(EgressRefused):
+        await hooks.change_endpoint(endpoint, url="http://10.0.0.1/")
+
+
+async def test_a_policy_that_cannot_be_read_is_refused(hooks: Hooks, shop: Application) -> None:
+    with pytest.raises(PolicyError):
+        await hooks.add_endpoint(shop, ELSEWHERE, policy="{}x")
+    endpoint = await hooks.add_endpoint(shop, ELSEWHERE, policy=to_json(Policy()))
+    with pytest.raises(PolicyError):
+        await hooks.change_endpoint(endpoint, policy='{"attempts": -1}')
+
+
+async def test_an_endpoint_gets_a_secret_of_its_own_or_the_one_it_is_given(
+    hooks: Hooks, shop: Application
+) -> None:
+    given = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    own = await hooks.add_endpoint(shop, ELSEWHERE)
+    told = await hooks.add_endpoint(shop, ELSEWHERE, secret=given)
+    assert hooks.secret(own).startswith("whsec_")
+    assert hooks.secret(told) == given
+    assert given.encode() not in b"".join(secret.sealed for secret in told.secrets)
+    with pytest.raises(SettingsError):
+        await hooks.add_endpoint(shop, ELSEWHERE, secret="whsec_short")  # noqa: S106  that is the point
+
+
+async def test_headers_are_kept_sealed_and_those_of_ours_are_refused(
+    hooks: Hooks, shop: Application
+) -> None:
+    endpoint = await hooks.add_endpoint(shop, ELSEWHERE, headers={"x-token": "hush"})
+    assert endpoint.headers is not None
+    assert b"hush" not in endpoint.headers
+    assert (await hooks.change_endpoint(endpoint, headers={})).headers is None
+    with pytest.raises(SettingsError):
+        await hooks.change_endpoint(endpoint, headers={"webhook-id": "mine"})
+
+
+# --- Sending ------------------------------------------------------------------------------------
+
+
+async def test_a_message_arrives_signed_with_the_bytes_it_was_given(
+    hooks: Hooks, shop: Application, receiver: Receiver
+) -> None:
+    heads: list[bytes] = []
+    arrived = receiver.arrived
+
+    def keep(connection: object, head: bytes, body: bytes) -> None:
+        heads.append(head)
+        arrived(connection, head, body)  # type: ignore[arg-type]  # handed on as it came
+
+    receiver.arrived = keep  # type: ignore[method-assign]  # to see the head as well
+    endpoint = await hooks.add_endpoint(shop, receiver.url, headers={"x-token": "hush"})
+    payload = b'{ "total":  12 }'
+    async with hooks.dispatching():
+        accepted = await hooks.send(shop, "order.paid", payload)
+        assert await ended(hooks, accepted.message) == [State.DELIVERED]
+    (arrival,) = receiver.arrivals
+    assert arrival.body == payload
+    lines = heads[0].decode().split("\r\n")[1:]
+    headers = dict(line.lower().split(": ", 1) for line in lines if ": " in line)
+    names = ("webhook-id", "webhook-timestamp", "webhook-signature")
+    told = {
+        line.partition(": ")[0].lower(): line.partition(": ")[2]
+        for line in lines
+        if line.lower().startswith(names)
+    }
+    Webhook(hooks.secret(endpoint)).verify(payload, told)
+    assert headers["x-token"] == "hush"
+    (attempt,) = await hooks.attempts(accepted.message)
+    assert (attempt.status, attempt.number) == (200, 1)
+
+
+async def test_it_goes_to_whoever_wants_it(hooks: Hooks, shop: Application) -> None:
+    await hooks.add_endpoint(shop, ELSEWHERE, uid="paid", event_types=["order.paid"])
+    await hooks.add_endpoint(shop, ELSEWHERE, uid="eu", channels=["eu"])
+    await hooks.add_endpoint(shop, ELSEWHERE, uid="all")
+    accepted = await hooks.send(shop, "order.shipped", {}, channels=["eu"])
+    found = await hooks.deliveries(accepted.message)
+    assert {endpoint.uid for endpoint, _ in found} == {"eu", "all"}
+
+
+async def test_with_a_key_a_message_is_accepted_once(hooks: Hooks, shop: Application) -> None:
+    first = await hooks.send(shop, "order.paid", {"n": 1}, key="k")
+    again = await hooks.send(shop, "order.paid", {"n": 1}, key="k")
+    assert (first.repeated, again.repeated) == (False, True)
+    assert again.message.id == first.message.id
+    with pytest.raises(Conflict):
+        await hooks.send(shop, "order.paid", {"n": 2}, key="k")
+
+
+async def test_too_much_that_waits_is_refused(hooks: Hooks) -> None:
+    small = await hooks.application("small", most_waiting=1)
+    await hooks.add_endpoint(small, ELSEWHERE)
+    await hooks.send(small, "order.paid", {})
+    with pytest.raises(BacklogFull):
+        await hooks.send(small, "order.paid", {})
+
+
+async def test_of_many_each_has_an_answer_of_its_own(hooks: Hooks, shop: Application) -> None:
+    good = hooks.message(shop, "order.paid", {}, event_id="e")
+    same = hooks.message(shop, "order.paid", {}, event_id="e")
+    answers = await hooks.send_many([NewMessage(good), NewMessage(same)])
+    assert [type(answer) for answer in answers] == [Accepted, Conflict]
+
+
+async def test_one_that_is_to_go_later_waits_until_then(hooks: Hooks, shop: Application) -> None:
+    await hooks.add_endpoint(shop, ELSEWHERE)
+    at = time.time() + 3600
+    accepted = await hooks.send(shop, "order.paid", {}, deliver_at=at)
+    ((endpoint, delivery),) = await hooks.deliveries(accepted.message)
+    assert (delivery.state, delivery.due_at) == (State.WAITING, at)
+    told = await hooks.explain(accepted.message, endpoint)
+    assert told.reason is Reason.SCHEDULED
+
+
+async def test_what_was_cancelled_is_not_sent(hooks: Hooks, shop: Application) -> None:
+    await hooks.add_endpoint(shop, ELSEWHERE)
+    accepted = await hooks.send(shop, "order.paid", {})
+    assert await hooks.cancel(accepted.message) == 1
+    assert await ended(hooks, accepted.message) == [State.CANCELLED]
+    assert await hooks.cancel(accepted.message) == 0
+
+
+async def test_a_delivery_that_is_not_there_cannot_be_explained(
+    hooks: Hooks, shop: Application
+) -> None:
+    accepted = await hooks.send(shop, "order.paid", {})
+    endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
+    with pytest.raises(NotFound):
+        await hooks.explain(accepted.message, endpoint)
+
+
+# --- Again --------------------------------------------------------------------------------------
+
+
+async def test_one_can_be_sent_again_without_touching_its_delivery(
+    hooks: Hooks, shop: Application, receiver: Receiver
+) -> None:
+    endpoint = await hooks.add_endpoint(shop, receiver.url)
+    async with hooks.dispatching():
+        accepted = await hooks.send(shop, "order.paid", {})
+        await ended(hooks, accepted.message)
+        await hooks.resend(endpoint, accepted.message)
+        await until(lambda: len(receiver.arrivals) == 2)
+    ((_, delivery),) = await hooks.deliveries(accepted.message)
+    assert (delivery.state, delivery.tries) == (State.DELIVERED, 1)
+    assert [attempt.trigger for attempt in await hooks.attempts(accepted.message)] == [
+        "scheduled",
+        "manual",
+    ]
+
+
+async def test_what_failed_can_be_recovered(
+    hooks: Hooks, shop: Application, receiver: Receiver
+) -> None:
+    endpoint = await hooks.add_endpoint(shop, receiver.url)
+    receiver.script([422])
+    async with hooks.dispatching():
+        accepted = await hooks.send(shop, "order.paid", {})
+        assert await ended(hooks, accepted.message) == [State.FAILED]
+        task = await hooks.recover(endpoint, since=0.0)
+        assert (await finished(hooks, task)).done == 1
+        assert await ended(hooks, accepted.message) == [State.DELIVERED]
+
+
+async def test_what_was_never_sent_can_be_replayed(
+    hooks: Hooks, shop: Application, receiver: Receiver
+) -> None:
+    accepted = await hooks.send(shop, "order.paid", {})
+    endpoint = await hooks.add_endpoint(shop, receiver.url)
+    assert await hooks.deliveries(accepted.message) == []
+    async with hooks.dispatching():
+        await finished(hooks, await hooks.replay_missing(endpoint, since=0.0))
+        assert await ended(hooks, accepted.message) == [State.DELIVERED]
+
+
+async def test_what_waits_while_an_endpoint_is_paused_goes_when_it_is_enabled(
+    hooks: Hooks, shop: Application, receiver: Receiver
+) -> None:
+    endpoint = await hooks.add_endpoint(shop, receiver.url, standing=Standing.PAUSED)
+    async with hooks.dispatching():
+        accepted = await hooks.send(shop, "order.paid", {})
+        assert (await hooks.lane(endpoint)).waiting == 1
+        await hooks.change_endpoint(endpoint, standing=Standing.ENABLED)
+        assert await ended(hooks, accepted.message) == [State.DELIVERED]
+    assert (await hooks.lane(endpoint)).waiting == 0
+
+
+async def test_parked_time_ends_when_an_endpoint_is_enabled(
+    hooks: Hooks, shop: Application
+) -> None:
+    parked = ((10.0, None),)
+    endpoint = await hooks.add_endpoint(shop, ELSEWHERE, standing=Standing.PARKED, parked=parked)
+    changed = await hooks.change_endpoint(endpoint, standing=Standing.ENABLED)
+    ((since, end),) = changed.parked
+    assert (since, end) == (10.0, changed.updated_at)
+
+
+async def test_a_deleted_endpoint_gets_nothing_more_and_its_queue_is_discarded(
+    hooks: Hooks, shop: Application
+) -> None:
+    endpoint = await hooks.add_endpoint(shop, ELSEWHERE, standing=Standing.PAUSED)
+    accepted = await hooks.send(shop, "order.paid", {})
+    task = await hooks.delete_endpoint(endpoint)
+    assert task.work is Work.DISCARD
+    async with hooks.dispatching():
+        assert await ended(hooks, accepted.message) == [State.DISCARDED]
+    with pytest.raises(NotFound):
+        await hooks.store.endpoint(shop.id, endpoint.id)
+
+
+async def test_a_deleted_application_is_gone_with_all_its_queues(
+    hooks: Hooks, shop: Application
+) -> None:
+    for _ in range(2):
+        await hooks.add_endpoint(shop, ELSEWHERE, standing=Standing.PAUSED)
+    accepted = await hooks.send(shop, "order.paid", {})
+    assert len(await hooks.delete_application(shop)) == 2
+    async with hooks.dispatching():
+        assert await ended(hooks, accepted.message) == [State.DISCARDED] * 2
+    assert (await hooks.application("shop")).id != shop.id
+
+
+# --- Secrets ------------------------------------------------------------------------------------
+
+
+async def test_after_a_rotation_both_secrets_sign_until_the_grace_period_ends(
+    hooks: Hooks, shop: Application
+) -> None:
+    endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
+    old = hooks.secret(endpoint)
+    changed = await hooks.rotate_secret(endpoint, grace=60)
+    assert hooks.secret(changed) != old
+    newest, kept = changed.secrets
+    assert newest.expires_at is None
+    assert kept.expires_at == pytest.approx(changed.updated_at + 60)
+    at_once = await hooks.rotate_secret(changed, grace=0)
+    assert len(at_once.secrets) == 2  # the new one, and the one whose grace period still lasts
+
+
+async def test_an_endpoint_has_only_so_many_old_secrets(hooks: Hooks, shop: Application) -> None:
+    endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
+    for _ in range(MOST_OLD_SECRETS):
+        endpoint = await hooks.rotate_secret(endpoint)
+    with pytest.raises(SettingsError, match="old secrets"):
+        await hooks.rotate_secret(endpoint)
+
+
+async def test_with_a_new_sealing_key_everything_is_sealed_again(db: str) -> None:
+    old, new = generate_key("old"), generate_key("new")
+    async with open_hooks(db, sealing_keys=old) as hooks:
+        shop = await hooks.application("shop")
+        endpoint = await hooks.add_endpoint(shop, ELSEWHERE, headers={"x-token": "hush"})
+        secret = hooks.secret(endpoint)
+    async with open_hooks(db, sealing_keys=f"{new},{old}") as hooks:
+        assert await hooks.reseal() == 1
+        assert await hooks.reseal() == 0
+    async with open_hooks(db, sealing_keys=new) as hooks:
+        found = await hooks.store.endpoint(shop.id, endpoint.id)
+        assert hooks.secret(found) == secret
+    async with open_hooks(db, sealing_keys=old) as hooks:
+        with pytest.raises(SealError):
+            hooks.secret(await hooks.store.endpoint(shop.id, endpoint.id))
+
+
+# --- The dispatcher -----------------------------------------------------------------------------
+
+
+async def test_a_dispatcher_that_ends_has_nothing_on_its_way(
+    hooks: Hooks, shop: Application, receiver: Receiver
+) -> None:
+    receiver.latency = 0.2
+    await hooks.add_endpoint(shop, receiver.url)
+    async with hooks.dispatching() as dispatcher:
+        accepted = await hooks.send(shop, "order.paid", {})
+        await until(lambda: receiver.arrivals)
+    assert dispatcher.drained
+    assert await ended(hooks, accepted.message) == [State.DELIVERED]
+
+
+async def test_waiting_to_be_told_ends_when_told_or_when_the_dispatcher_fails() -> None:
+    settings = Settings(db="memory:", sealing_keys=generate_key("test"))
+    hooks = Hooks(settings, MemoryStore())
+    told = asyncio.Event()
+    told.set()
+    await hooks.until(told)
+
+    async def fail() -> None:
+        raise RuntimeError("gone")
+
+    hooks.running = asyncio.create_task(fail())
+    async with asyncio.timeout(5):
+        await hooks.until(asyncio.Event())
+    with pytest.raises(RuntimeError, match="gone"):
+        await hooks.running
