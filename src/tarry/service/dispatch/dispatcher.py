@@ -232,8 +232,17 @@ class Dispatcher:
     async def _wake_once(self) -> None:
         """Look at lanes that have something new."""
         numbers = self.shards.numbers
-        if numbers:
-            await self._take_up(await self._store.woken(numbers))
+        if not numbers:
+            return
+        try:
+            woken = await self._store.woken(numbers)
+        except StoreError:
+            # It may have been told all the same, and is told once only: look through all of them.
+            for held in self.shards.held.values():
+                held.known = False
+            self._bells["own"].set()
+            raise
+        await self._take_up(woken)
 
     async def _take_up(self, numbers: Sequence[int]) -> None:
         """Take up lanes; those that could not be now are remembered: nobody tells of them again."""
