@@ -1,0 +1,140 @@
+"""The database is slow, away, or forgets to say that it has done something: all goes on after."""
+
+import asyncio
+import random
+from collections import Counter
+
+import pytest
+
+from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.settings import Limits
+from tarry.service.model.task import Work
+from tarry.service.store.contract import Store
+from tarry.service.store.memory.store import MemoryStore
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.samples import a_task
+from tarry.testing.shaky_store import Shaky
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+
+SHORT = Limits(lease=10, look=1, keep_up=20)
+
+
+class Between:
+    """Puts a shaky store between a dispatcher and its own."""
+
+    def __init__(self, seed: int = 1, latency: float = 0.0) -> None:
+        chance = random.Random(seed)  # noqa: S311  the same each time
+        self._latency = lambda: chance.uniform(0, 2 * latency)
+        self.shaky: Shaky
+
+    def __call__(self, store: MemoryStore) -> Store:
+        self.shaky = Shaky(store, latency=self._latency)
+        return self.shaky.store
+
+
+async def ended(service: VirtualService, endpoints: list[Endpoint], within: float) -> None:
+    for endpoint in endpoints:
+        await service.until_delivered(endpoint, within=within)
+
+
+@virtually
+async def test_all_goes_on_after_the_database_was_away() -> None:
+    between = Between()
+    async with virtual_service(limits=SHORT, through=between) as service:
+        endpoints = [await service.add_endpoint(f"{name}.example") for name in "abcd"]
+        for away in (0.5, 5.0, 9.0, 30.0):
+            between.shaky.away = True
+            messages = await service.add(20)
+            await asyncio.sleep(away)
+            between.shaky.away = False
+            await ended(service, endpoints, within=30)
+            for message in messages:
+                states = {one.state for _, one in await service.store.deliveries(message)}
+                assert states == {State.DELIVERED}
+        sent = Counter((one.host, one.message) for one in service.sender.sent)
+        assert set(sent.values()) == {1}
+
+
+@virtually
+async def test_nothing_is_sent_again_while_an_answer_cannot_be_written_down() -> None:
+    between = Between()
+    async with virtual_service(limits=SHORT, through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: Answer(1.0, status=200))
+        await service.add(50)
+        await asyncio.sleep(0.5)
+        between.shaky.away = True
+        await asyncio.sleep(7)
+        between.shaky.away = False
+        await ended(service, [endpoint], within=30)
+        sent = Counter(one.message for one in service.sender.sent)
+        assert set(sent.values()) == {1}
+
+
+@virtually
+async def test_a_commit_of_which_nobody_heard_is_made_once() -> None:
+    between = Between()
+    async with virtual_service(limits=SHORT, through=between) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(30)
+        between.shaky.forgets = True
+        await asyncio.sleep(3)
+        between.shaky.forgets = False
+        await ended(service, [endpoint], within=30)
+        assert await service.counts(endpoint) == {State.DELIVERED: 30}
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        assert (row.added, row.ended) == (30, 30)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@virtually
+async def test_with_a_slow_and_unreliable_database_all_ends_well(seed: int) -> None:
+    chance, between = random.Random(seed), Between(seed, latency=0.02)  # noqa: S311  the same each time
+    async with virtual_service(seed=seed, limits=SHORT, through=between) as service:
+        outages: dict[str, float] = {}
+
+        def script(request: Request, now: float) -> Answer:
+            if now < outages.get(request.target.host, 0.0):
+                return DOWN
+            if chance.random() < 0.1:
+                return chance.choice([status(500), status(429, retry_after="2"), DOWN])
+            return Answer(chance.uniform(0.005, 0.5), status=200)
+
+        policy = '{"version": 1, "attempts": 60, "within": 86400, "backoff": {"kind": "fixed", '
+        policy += '"delay": 2}}'
+        endpoints = [
+            await service.add_endpoint(f"{name}.example", script, fifo=fifo, policy=policy)
+            for name, fifo in (("a", False), ("b", False), ("c", True), ("d", False))
+        ]
+        for _ in range(40):
+            await service.add(chance.randint(0, 8))
+            await asyncio.sleep(chance.uniform(0, 3))
+            endpoint = chance.choice(endpoints)
+            match chance.randint(0, 7):
+                case 0:
+                    between.shaky.away = True
+                    await asyncio.sleep(chance.uniform(0, 12))
+                    between.shaky.away = False
+                case 1:
+                    outages["a.example"] = service.now() + 30
+                case 2:
+                    await service.change(endpoint, standing=Standing.PAUSED)
+                    await asyncio.sleep(1)
+                    await service.change(endpoint, standing=Standing.ENABLED)
+                case 3:
+                    await service.store.add_task(a_task(endpoint, Work.RECOVER))
+                case 4:
+                    await service.change(endpoint, rate=chance.choice([None, 5.0]))
+                case _:
+                    pass
+        await ended(service, endpoints, within=900)
+        for endpoint in endpoints:
+            assert set(await service.counts(endpoint)) == {State.DELIVERED}
+        sent = Counter((one.host, one.message) for one in service.sender.sent if one.answer is OK)
+        assert all(count == 1 for count in sent.values())
+        await asyncio.sleep(5)
+        desk = service.dispatcher.desk
+        assert (desk.slots.free, desk.buffered.bytes, desk.unsettled) == (1000, 0, 0)
+        lanes = [lane for held in service.dispatcher.shards.held.values() for lane in held.lanes]
+        assert lanes == []
