@@ -36,6 +36,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _Jumping()
         super().__init__(self._jumping)
+        # How early a timer may fire. It is a nanosecond otherwise, which is lost when it is added
+        # to the seconds of a year: a timer that is just due would never fire.
+        self._clock_resolution = 1e-7
 
     def time(self) -> float:
         """Seconds since the loop was made."""
