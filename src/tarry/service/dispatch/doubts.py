@@ -67,7 +67,9 @@ class Doubts:
             if due.seq not in self._moments and len(self._moments) >= REMEMBERED:
                 return
             self._moments[due.seq] = (self.moments(due) + 1, ruling.moment)
-        elif ruling.counted and len(self._suspects) < REMEMBERED:
+        elif ruling.counted:
+            if due.seq not in self._suspects and len(self._suspects) >= REMEMBERED:
+                return
             before, _ = self._suspects.get(due.seq, (due.attempts, 0))
             self._suspects[due.seq] = (before, due.tries + 1)
 
