@@ -188,9 +188,11 @@ class Dispatcher:
 
     async def _own_once(self) -> None:
         """Keep the shards that are owned, take up new ones, leave those that others should have."""
-        for lost in await self.shards.renew():
-            log.warning("shard %d was lost to another worker", lost.lease.shard)
-            self._drop(lost)
+        lost = await self.shards.renew()
+        for held in lost:
+            self._drop(held)
+        if lost:
+            log.warning("%d shards were lost: their leases had ended", len(lost))
         for held in self.shards.held.values():
             if held.overslept:
                 held.overslept = False

@@ -34,14 +34,18 @@ async def feed_once(store: Queue, desk: Desk) -> None:
         fetched = await store.fetch(wants, now=now, most_bytes=most)
         hit("fetch.after")
     except BaseException:
-        for lane in lanes:  # nobody else remembers that they are hungry
-            desk.hungry[lane] = None
+        # Nobody else remembers that they are hungry.
+        desk.hungry.update(dict.fromkeys(lane for lane in lanes if not lane.left))
         raise
     for lane in lanes:
         lane.hungry = False
         lane.added = max(lane.added, fetched.added.get(lane.number, 0))
     # Who began anew meanwhile asks again.
-    steady = {lane.number: lane for lane, turn in turns.items() if lane.streams.turn == turn}
+    steady = {
+        lane.number: lane
+        for lane, turn in turns.items()
+        if lane.streams.turn == turn and not lane.left
+    }
     _hand_out(steady, wants, fetched, now=now, cut=_size(fetched) + LARGEST >= most)
     for lane in lanes:
         lane.pump()

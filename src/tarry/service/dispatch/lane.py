@@ -124,7 +124,7 @@ class Lane:
         """It is somebody else's now, or at rest; what is on its way still is of no consequence."""
         self.left = True
         self._look_at(math.inf)
-        self.streams.rewind()
+        self.streams.changed()
         self.desk.forget(self)
         self.origin.leave(self)
         self.tenant_rate.leave(self)
@@ -471,10 +471,12 @@ class Lane:
     def settled(self, due: Due, made: Settlement | Resent, *, done: bool) -> None:
         """A settlement was written down, or was not because something else had happened."""
         self.unsettled -= 1
+        self.desk.stale += not done
+        if self.left:
+            return
         if isinstance(made, Resent):
             self.streams.done(due)
         elif not done:
-            self.desk.stale += 1
             self.desk.doubt()
             self.streams.behind(due.seq)
         elif made.state in ENDED:

@@ -7,7 +7,7 @@ store, behind the place where reading goes on: a rewind brings them back.
 import heapq
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tarry.core.pace import Phase
 from tarry.service.model.lane import Due, Stream, Want
@@ -44,7 +44,6 @@ class Streams:
         self._later: list[tuple[float, int, Due]] = []
         self._resending: set[str] = set()
         self._were_resending: set[str] = set()
-        self._size = 0
         self._fresh_from: int | None = None
         self._fresh_next = False
         self._heard: float | None = None
@@ -62,14 +61,17 @@ class Streams:
         self._read = dict.fromkeys(Stream, False)
         self._fresh_read = False
         self._left_behind = False
-        for rows in (self._resends, self._due, self._ready, self._fresh, self._early):
+        self._count(-1, self._early.values())
+        self._early.clear()
+        for rows in (self._resends, self._due, self._ready, self._fresh):
+            self._count(-1, rows)
             rows.clear()
-        self._grow(-self._size)
 
     def changed(self) -> None:
         """Forget all that is not on its way: others may have changed anything."""
-        for _, seq, _ in self._later:
+        for _, seq, row in self._later:
             self.busy.discard(seq)
+            self._count(-1, (row,))
         self._later.clear()
         self.next_due_at = None
         self.rewind()
@@ -140,13 +142,12 @@ class Streams:
         `now` is when the store was asked.
         """
         all_read = not rows or (len(rows) < want.limit and not cut)
-        self._grow(sum(len(row.payload or b"") for row in rows))
         match want.stream:
             case Stream.RESEND:
                 self._read[Stream.RESEND] = all_read
                 known = self._resending | self._were_resending
                 known.update(row.resend for row in self._resends)
-                self._resends.extend(row for row in rows if row.resend not in known)
+                self._keep(self._resends, [row for row in rows if row.resend not in known])
             case Stream.READY:
                 self._take_ready(want, rows, all_read=all_read)
             case Stream.WAITING:
@@ -165,7 +166,7 @@ class Streams:
             self._read[Stream.READY] = all_read
             self._after = rows[-1].seq if rows else self._after
         into = self._fresh if fresh else self._ready
-        into.extend(row for row in rows if self._is_free(row.seq))
+        self._keep(into, [row for row in rows if self._is_free(row.seq)])
         if all_read and not fresh and self._fresh_from is not None and not self._later:
             self._backlog_is_read()
 
@@ -184,7 +185,7 @@ class Streams:
     def _take_due(self, rows: Sequence[Due], now: float) -> None:
         if rows:
             self._due_after, self._due_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
-        self._due.extend(row for row in rows if self._is_free(row.seq))
+        self._keep(self._due, [row for row in rows if self._is_free(row.seq)])
         if self._heard is not None and self._heard <= now:
             self._heard = None
         if self._heard is not None:  # maybe after the store had looked
@@ -200,7 +201,9 @@ class Streams:
             return
         self._read[Stream.EARLY] = all_read
         self._left_behind = self._left_behind or bool(rows)
-        self._early.update((row.seq, row) for row in rows if self._is_free(row.seq))
+        early = [row for row in rows if self._is_free(row.seq) and row.seq not in self._early]
+        self._count(1, early)
+        self._early.update((row.seq, row) for row in early)
         if rows:
             self._early_after, self._early_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
 
@@ -216,17 +219,22 @@ class Streams:
         if row is None:
             return None
         self.busy.add(row.seq)
-        self._early.pop(row.seq, None)
+        twin = self._early.pop(row.seq, row)
+        if twin is not row:
+            self._count(-1, (twin,))
         return self._out(row)
 
     def _out(self, row: Due) -> Due:
-        left = self._size - len(row.payload or b"") if self._buffers() else 0
-        self._grow(max(0, left) - self._size)
+        self._count(-1, (row,))
         return row
 
-    def _grow(self, by: int) -> None:
-        self._size += by
-        self._buffered.bytes += by
+    def _keep(self, into: deque[Due], rows: Sequence[Due]) -> None:
+        self._count(1, rows)
+        into.extend(rows)
+
+    def _count(self, sign: int, rows: Iterable[Due]) -> None:
+        """Account for the payloads of rows that come into memory, or go."""
+        self._buffered.bytes += sign * sum(len(row.payload or b"") for row in rows)
 
     def _head(self, now: float, phase: Phase) -> Due | None:
         if self._later:
@@ -250,7 +258,7 @@ class Streams:
             return old.popleft()
         if not self._early or phase is not Phase.OPEN:
             return None
-        return self._early.pop(next(iter(self._early)))
+        return next(iter(self._early.values()))
 
     # --- Taking back ----------------------------------------------------------------------------
 
@@ -261,13 +269,14 @@ class Streams:
             return
         self.busy.discard(row.seq)
         self._due.appendleft(row)
-        self._grow(len(row.payload or b""))
+        self._count(1, (row,))
         self._due_from = until
 
     def later(self, row: Due, at: float) -> None:
         """A row that is sent again at an instant, from memory if there is room for it."""
         if len(self._later) < LATER or self.fifo:
             self.busy.add(row.seq)
+            self._count(1, (row,))
             heapq.heappush(self._later, (at, row.seq, row))
         else:
             self.behind(row.seq)
@@ -298,10 +307,6 @@ class Streams:
             return len(self._resends)
         due = len(self._due) if now >= self._due_from else 0
         return len(self._resends) + due + len(self._ready) + len(self._fresh)
-
-    def _buffers(self) -> int:
-        lists = (self._resends, self._due, self._ready, self._fresh, self._early)
-        return sum(map(len, lists))
 
     def next_in(self, now: float, phase: Phase) -> bool:
         """Whether one that waits for its moment, or an early one for a probe, can go now."""
