@@ -1,0 +1,208 @@
+"""What lanes share: the lists of what to do, and who is woken when something is put on one."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.dispatch.desk import Desk, Held, Timer
+from tarry.service.dispatch.flight import settlement
+from tarry.service.dispatch.settle import Ruling
+from tarry.service.model import ids
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Change, Known, Lease, Notice
+from tarry.service.model.settings import Limits, Parking
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.samples import NOON, a_due, a_notice, an_endpoint
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.lane import Lane
+
+
+class FakeLane:
+    """As much of a lane as its desk knows."""
+
+    tenant = "app_1"
+
+    def __init__(self) -> None:
+        self.unsettled = self.in_flight = self.pumped = 0
+
+    def pump(self) -> None:
+        self.pumped += 1
+
+    def tick(self, now: float) -> bool:
+        return now > NOON
+
+
+class Nobody:
+    """Makes no attempt."""
+
+    def send(self, request: Request, done: Callable[[Answer], None]) -> None:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+
+def never(_seconds: float, _then: Callable[[], None]) -> Timer:
+    raise NotImplementedError
+
+
+def a_desk(**limits: int) -> tuple[Desk, list[str]]:
+    """A desk, and what it was woken for so far."""
+    woken: list[str] = []
+    desk = Desk(
+        now=lambda: NOON,
+        later=never,
+        draw=lambda: 0.5,
+        sender=Nobody(),
+        limits=Limits(**limits),
+        parking=Parking(),
+    )
+    desk.wake = lambda: woken.append("woken")
+    return desk, woken
+
+
+def a_lane() -> "Lane":
+    return cast("Lane", FakeLane())
+
+
+def finish(desk: Desk, lane: "Lane") -> None:
+    due = a_due()
+    ruling = Ruling(State.DELIVERED, Reason.DELIVERED, 1)
+    desk.finish(lane, due, settlement(due, ruling, None, now=NOON))
+
+
+def test_what_is_finished_counts_for_the_desk_and_for_its_lane_until_it_is_settled() -> None:
+    desk, _ = a_desk()
+    one, other = a_lane(), a_lane()
+    for lane in (one, one, other):
+        finish(desk, lane)
+    assert (desk.unsettled, one.unsettled, other.unsettled) == (3, 2, 1)
+    assert [lane for lane, _, _ in desk.finished] == [one, one, other]
+
+
+PUT: dict[str, Callable[[Desk, "Lane"], None]] = {
+    "finished": finish,
+    "hungry": Desk.feed,
+    "resting": Desk.let_rest,
+    "ticking": Desk.tick,
+    "changes": lambda desk, lane: desk.change(Change(lane=id(lane), at=NOON)),
+}
+
+
+@pytest.mark.parametrize("name", PUT)
+def test_the_first_on_a_list_wakes_who_works_it_off(name: str) -> None:
+    desk, woken = a_desk()
+    lanes = [a_lane() for _ in range(3)]
+    for lane in lanes:
+        PUT[name](desk, lane)
+    assert woken == ["woken"]
+    assert len(getattr(desk, name)) == 3
+    getattr(desk, name).clear()
+    PUT[name](desk, a_lane())
+    assert woken == ["woken"] * 2
+
+
+@pytest.mark.parametrize("name", ["hungry", "resting", "ticking"])
+def test_a_lane_is_on_a_list_once(name: str) -> None:
+    desk, _ = a_desk()
+    lane = a_lane()
+    for _ in range(3):
+        PUT[name](desk, lane)
+    assert list(getattr(desk, name)) == [lane]
+
+
+def test_who_has_waited_longest_is_first() -> None:
+    desk, _ = a_desk()
+    lanes = [a_lane() for _ in range(3)]
+    for lane in (*lanes, lanes[0]):
+        desk.feed(lane)
+    assert list(desk.hungry) == lanes
+
+
+def test_one_that_is_forgotten_is_on_no_list_but_what_it_finished_is_settled_still() -> None:
+    desk, _ = a_desk(in_flight=1)
+    lane, other = a_lane(), a_lane()
+    for put in PUT.values():
+        put(desk, lane)
+        put(desk, other)
+    desk.stopped[lane] = None
+    assert desk.slots.take(other)
+    assert not desk.slots.take(lane)
+
+    desk.forget(lane)
+
+    for name in ("hungry", "resting", "ticking"):
+        assert list(getattr(desk, name)) == [other]
+    assert not desk.stopped
+    assert desk.unsettled == len(desk.finished) == 2
+    desk.slots.give_back(other)
+    desk.slots.serve()
+    assert cast("FakeLane", lane).pumped == 0
+
+
+def test_one_that_was_never_on_a_list_can_be_forgotten() -> None:
+    desk, woken = a_desk()
+    desk.forget(a_lane())
+    assert woken == []
+
+
+def test_changes_of_one_lane_are_written_down_as_one() -> None:
+    desk, _ = a_desk()
+    told = a_notice(an_endpoint("app_1"))
+    desk.change(Change(lane=7, at=1.0, known=Known(failures=1), notices=(told,)))
+    desk.change(Change(lane=7, at=2.0, known=Known(failures=2)))
+    desk.change(Change(lane=8, at=3.0))
+    joined = Change(lane=7, at=2.0, known=Known(failures=2), notices=(told,))
+    assert desk.changes == {7: joined, 8: Change(lane=8, at=3.0)}
+
+
+def test_a_change_that_could_not_be_written_down_is_kept_but_later_ones_count_more() -> None:
+    desk, _ = a_desk()
+    first, second = (a_notice(an_endpoint("app_1")) for _ in range(2))
+    old = Change(
+        lane=7, at=1.0, known=Known(failures=1), standing=Standing.PARKED, notices=(first,)
+    )
+    desk.unwritten(old)
+    assert desk.changes == {7: old}
+    desk.changes = {7: Change(lane=7, at=2.0, known=Known(failures=2), notices=(second,))}
+    desk.unwritten(old)
+    later = replace(old, at=2.0, known=Known(failures=2), notices=(first, second))
+    assert desk.changes == {7: later}
+
+
+def test_ids_are_new_each_time_and_say_what_they_are_and_when() -> None:
+    desk, _ = a_desk()
+    made = {desk.id(ids.ATTEMPT, NOON) for _ in range(100)}
+    assert len(made) == 100
+    assert all(one.startswith(ids.ATTEMPT) and ids.made_at(one) == NOON for one in made)
+
+
+def test_a_notice_says_what_happened_to_which_endpoint() -> None:
+    desk, _ = a_desk()
+    facts: dict[str, str | float | None] = {"share": 0.5}
+    notice = desk.notice("app_1", "ep_1", "endpoint.failing", NOON, facts)
+    facts["share"] = 0.9
+    assert notice == Notice(
+        id=notice.id,
+        application="app_1",
+        endpoint="ep_1",
+        kind="endpoint.failing",
+        facts={"share": 0.5},
+        at=NOON,
+    )
+    assert notice.id.startswith(ids.NOTICE)
+
+
+def test_there_are_as_many_slots_as_the_limits_say() -> None:
+    desk, _ = a_desk(in_flight=12)
+    assert desk.slots.free == 12
+
+
+def test_a_shard_that_was_just_leased_is_not_known_yet_and_has_no_lanes() -> None:
+    held = Held(Lease(3, 1, "worker_1"), NOON + 8)
+    assert (held.lease.shard, held.until, held.lanes) == (3, NOON + 8, {})
+    assert [held.leaving, held.known, held.overslept] == [False] * 3
