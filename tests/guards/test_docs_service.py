@@ -13,6 +13,7 @@ import pytest
 from tarry.cli.commands import tarry
 from tarry.core.outcome import Kind
 from tarry.errors import ServiceError
+from tarry.service.api import ingest, problem
 from tarry.service.build import Settings
 from tarry.service.dispatch import record
 from tarry.service.dispatch.upkeep import Kept
@@ -166,6 +167,18 @@ def test_every_table_is_told_with_the_dialects_that_have_it() -> None:
 @pytest.mark.parametrize("protocol", ["Outbox", "Queue", "Catalogue", "Upkeep", "Retention"])
 def test_every_protocol_of_the_store_has_its_place(protocol: str) -> None:
     assert f".. autoclass:: {contract.__name__}.{protocol}\n" in page("store.md")
+
+
+# --- HTTP ---------------------------------------------------------------------------------------
+
+
+def test_every_status_of_the_way_in_is_told_with_its_code() -> None:
+    source = getsource(problem) + getsource(ingest)
+    answers = re.findall(r'\b([2345]\d\d), "(\w+)"', source)
+    rows = page("service-http.md").splitlines()
+    for status, code in answers:
+        assert any(row.startswith(f"| {status} |") and f"`{code}`" in row for row in rows), code
+    assert answers
 
 
 # --- Commands and errors ------------------------------------------------------------------------
