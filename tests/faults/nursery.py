@@ -84,11 +84,12 @@ class Nursery:
         *,
         environment: Mapping[str, str] | None = None,
         files: int | None = None,
+        user: int | None = None,
         **options: object,
     ) -> Child:
         """Fork a process that runs a program with these options.
 
-        `files` is the most it may have open.
+        `files` is the most it may have open, `user` the one it runs as.
         """
         log.touch()
         order = {
@@ -96,6 +97,7 @@ class Nursery:
             "log": str(log),
             "environment": environment or {},
             "files": files,
+            "user": user,
             "options": options,
         }
         with self._lock:
@@ -222,6 +224,10 @@ def become(order: dict[str, Any]) -> int:
     failpoints.arm(os.environ.get(failpoints.VARIABLE))
     if order["files"] is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (order["files"], order["files"]))
+    if order["user"] is not None:
+        os.setgroups([])
+        os.setgid(order["user"])
+        os.setuid(order["user"])
     try:
         programs.PROGRAMS[order["program"]](**order["options"])
     except SystemExit as end:

@@ -201,6 +201,19 @@ class Scene:
         arrived = self.taken()
         self.explained |= Counter({name: arrived[name] for name in live & arrived.keys()})
 
+    def explain_since(self, at: float) -> None:
+        """The database was away: what arrived since `at` may not have been settled in time."""
+        recent = {arrival.id for arrival in list(self.receiver.arrivals) if arrival.at >= at}
+        taken = self.taken()
+        self.explained |= Counter({name: taken[name] for name in recent})
+
+    def goes_on(self) -> None:
+        """Wait until messages are accepted, and arrive."""
+        known = set(self.accepted())
+        until(lambda: set(self.accepted()) - known, "messages are accepted")
+        fresh = set(self.accepted()) - known
+        until(lambda: fresh <= self.taken().keys(), "what was accepted arrives")
+
     def settle_down(self, seconds: float = PATIENCE) -> None:
         """Wait until nothing is on its way any more."""
         until(lambda: not self.live(), "all deliveries have ended", seconds)

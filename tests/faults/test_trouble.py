@@ -1,0 +1,233 @@
+"""The database is in trouble: one clear line, nothing accepted is lost, it goes on by itself."""
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from tarry.cli.commands import tarry
+from tarry.testing.postgres import Cluster
+from tarry.testing.receiver import Receiver
+from tests.faults.conftest import Databases
+from tests.faults.disk import small_disk
+from tests.faults.nursery import Child, Nursery
+from tests.faults.scene import PostgresBase, Scene, SqliteBase, until
+
+pytestmark = pytest.mark.slow
+
+NOBODY = 65534
+ROUNDS = 2
+
+
+@pytest.fixture
+def on_file(
+    sqlite_base: SqliteBase, receiver: Receiver, nursery: Nursery, tmp_path: Path
+) -> Iterator[Scene]:
+    yield Scene(sqlite_base, receiver, nursery, tmp_path)
+    nursery.clear()
+
+
+@pytest.fixture
+def on_server(
+    databases: Databases, receiver: Receiver, nursery: Nursery, tmp_path: Path
+) -> Iterator[Scene]:
+    yield Scene(PostgresBase(databases.new()), receiver, nursery, tmp_path)
+    nursery.clear()
+
+
+def finish(scene: Scene, accepting: Child, *workers: Child) -> None:
+    assert accepting.end() == 0, accepting.said
+    scene.settle_down()
+    for worker in workers:
+        scene.end(worker)
+    scene.check()
+
+
+def stalls(scene: Scene) -> bool:
+    before = len(scene.accepted())
+    time.sleep(0.3)
+    return len(scene.accepted()) == before
+
+
+# --- Files --------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_loses_nothing_and_needs_no_restart(
+    receiver: Receiver, nursery: Nursery, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        base = SqliteBase(disk.folder / "hooks.db")
+        scene = Scene(base, receiver, nursery, tmp_path)
+        scene.prepare()
+        accepting, worker = scene.ingest(), scene.worker()
+        for _ in range(ROUNDS):
+            scene.goes_on()
+            disk.fill([accepting, worker])
+            until(lambda: stalls(scene), "nothing is accepted")
+            disk.free()
+            scene.goes_on()
+        finish(scene, accepting, worker)
+        assert base.ask("PRAGMA integrity_check") == [("ok",)]
+        nursery.clear()
+
+
+def test_a_file_that_is_gone_for_a_while_is_found_again(on_file: Scene) -> None:
+    scene, path = on_file, Path(on_file.base.url.removeprefix("sqlite:///"))
+    scene.prepare()
+    accepting, worker = scene.ingest(), scene.worker()
+    scene.goes_on()
+    path.rename(path.with_suffix(".away"))
+    until(lambda: stalls(scene), "nothing is accepted")
+    until(lambda: "was removed or replaced" in worker.said, "it says what is wrong")
+    path.with_suffix(".away").rename(path)
+    scene.goes_on()
+    finish(scene, accepting, worker)
+
+
+def test_a_damaged_file_is_refused_and_a_backup_takes_its_place(on_file: Scene) -> None:
+    scene, path = on_file, Path(on_file.base.url.removeprefix("sqlite:///"))
+    scene.prepare(messages=50)
+    copy = scene.folder / "copy.db"
+    tarry(["backup", "--db", scene.base.url, str(copy)], standalone_mode=False)
+    with path.open("r+b") as file:
+        file.write(b"\xff" * 4096)
+    refused = scene.worker()
+    assert refused.wait() == 3, refused.said
+    assert refused.said.count("\n") == 1
+    assert "restore a backup" in refused.said
+    for left in scene.folder.glob("hooks.db-*"):
+        left.unlink()
+    shutil.copy(copy, path)
+    worker = scene.worker()
+    scene.settle_down()
+    scene.end(worker)
+    scene.check()
+
+
+def test_a_damaged_page_stops_nobody_from_hearing_of_it(on_file: Scene) -> None:
+    scene, path = on_file, Path(on_file.base.url.removeprefix("sqlite:///"))
+    scene.prepare(messages=200)
+    db = apsw.Connection(str(path))
+    db.pragma("wal_checkpoint", "TRUNCATE")
+    root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'delivery'").get
+    size = db.pragma("page_size")
+    db.close()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\xff" * size)
+    worker = scene.worker()
+    until(lambda: "is damaged" in worker.said or not worker.alive, "it says what is wrong")
+    assert "restore a backup" in worker.said
+    worker.send(signal.SIGTERM)
+    assert worker.wait() in {0, 1, 3}, worker.said
+    assert "Traceback" not in worker.said
+
+
+def test_a_read_only_folder_is_one_line(on_file: Scene, nursery: Nursery) -> None:
+    folder = Path(tempfile.mkdtemp())
+    on_file.base = SqliteBase(folder / "hooks.db")
+    on_file.prepare()
+    try:
+        folder.chmod(0o555)
+        user = NOBODY if os.geteuid() == 0 else None
+        arguments = ["worker", "--db", on_file.base.url]
+        refused = nursery.start("worker", on_file.folder / "log", user=user, arguments=arguments)
+        assert refused.wait() == 3, refused.said
+        assert refused.said.count("\n") == 1, refused.said
+        assert str(folder) in refused.said
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+def test_adding_works_beside_a_worker_and_a_second_worker_is_refused(on_file: Scene) -> None:
+    scene = on_file
+    scene.prepare()
+    accepting, worker = scene.ingest(), scene.worker()
+    scene.goes_on()
+    second = scene.worker()
+    assert second.wait() == 3, second.said
+    assert f"process {worker.pid}" in second.said
+    assert second.said.count("\n") == 1
+    scene.goes_on()
+    finish(scene, accepting, worker)
+
+
+# --- Servers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["killed", "stopped", "hanging", "killed with all processes"])
+def test_a_server_that_is_away_for_a_while_costs_nothing(
+    on_server: Scene, cluster: Cluster, how: str
+) -> None:
+    scene = on_server
+    scene.prepare()
+    accepting, workers = scene.ingest(), [scene.worker(), scene.worker()]
+    scene.goes_on()
+    since = time.monotonic() - 1.0
+    if how == "hanging":
+        cluster.pause()
+        time.sleep(3.0)
+        cluster.resume()
+    else:
+        if how == "killed with all processes":
+            for child in (accepting, *workers):
+                child.kill()
+        cluster.stop() if how == "stopped" else cluster.kill()
+        time.sleep(3.0 if accepting.alive else 0.1)
+        cluster.start()
+    if not accepting.alive:
+        accepting, workers = scene.ingest(), [scene.worker(), scene.worker()]
+    scene.goes_on()
+    # Leases ended meanwhile: what was in the air then may have come once more.
+    scene.explain_since(since)
+    for worker in workers:
+        assert worker.alive, worker.said
+        assert "Traceback" not in worker.said
+    finish(scene, accepting, *workers)
+
+
+def test_a_server_that_is_not_there_is_one_line(on_server: Scene) -> None:
+    on_server.base.url = "postgresql://me:hush@127.0.0.1:1/x"
+    refused = on_server.worker()
+    assert refused.wait() == 3, refused.said
+    assert refused.said.count("\n") == 1
+    assert "hush" not in refused.said
+
+
+# --- Processes ----------------------------------------------------------------------------------
+
+
+def test_too_few_file_descriptors_make_it_slower_and_nothing_else(scene: Scene) -> None:
+    scene.prepare(apps=30, messages=300)
+    scene.receiver.latency = 0.01
+    worker = scene.worker(files=40)
+    scene.settle_down()
+    scene.end(worker)
+    assert "Traceback" not in worker.said
+    scene.check()
+
+
+def test_a_worker_that_is_told_to_stop_leaves_nothing_half_done(scene: Scene) -> None:
+    scene.prepare()
+    scene.receiver.latency = 0.2
+    accepting = scene.ingest(pause=0.002)
+    for _ in range(ROUNDS):
+        worker = scene.worker()
+        scene.goes_on()
+        began = time.monotonic()
+        worker.send(signal.SIGTERM)
+        assert worker.wait() == 0, worker.said
+        assert time.monotonic() - began < 10
+    assert accepting.end() == 0, accepting.said
+    worker = scene.worker()
+    scene.settle_down()
+    scene.end(worker)
+    scene.check()  # with not one duplicate: each left with nothing on its way
+    assert not scene.duplicates()
