@@ -1,6 +1,8 @@
 """What each answer makes of a delivery, of the lane and of the endpoint."""
 
 import asyncio
+from functools import partial
+from itertools import pairwise
 
 import pytest
 
@@ -16,6 +18,7 @@ from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import OK, Script, VirtualService, status, virtual_service
 
 SELDOM = Limits(lease=600, look=300, keep_up=600)
+_UNKNOWN: float | None = None
 STEPS = (10, 30, 120, 600, 1800, 7200, 28_800, 86_400)
 
 
@@ -52,7 +55,7 @@ async def test_a_message_that_always_fails_is_tried_nine_times_by_the_schedule()
         await lively(service, poison, 1.5 * DAY + 12 * HOUR, every=180)
         tries = await instants(service, poison.message)
         assert len(tries) == 9
-        waits = [later - at for at, later in zip(tries, tries[1:], strict=False)]
+        waits = [later - at for at, later in pairwise(tries)]
         for wait, step in zip(waits, STEPS, strict=True):
             assert 0.8 * step <= wait <= 1.2 * step + 2
         delivery = await service.delivery(poison.message)
@@ -73,7 +76,7 @@ async def test_every_decision_can_be_made_again_from_what_was_recorded() -> None
         for _ in range(600):
             await asyncio.sleep(300)
             await service.add()
-        counted, memory = 0, None
+        counted, memory = 0, _UNKNOWN
         attempts = await service.store.attempts(poison.message)
         assert len(attempts) == 9
         for attempt in attempts:
@@ -87,10 +90,11 @@ async def test_every_decision_can_be_made_again_from_what_was_recorded() -> None
                 progress,
                 Failure(kind, asked),
                 now=attempt.now,
-                draw=lambda attempt=attempt: attempt.draw,  # type: ignore[misc]  bound at once
+                draw=partial(float, attempt.draw),
             )
             match made:
-                case Again(delay, memory):
+                case Again(delay):
+                    memory = made.memory
                     assert attempt.decision == f"again in {delay:.3f} s"
                 case GiveUp(why):
                     assert attempt.decision == f"given up: {why}"

@@ -39,6 +39,21 @@ async def ended(service: VirtualService, endpoints: list[Endpoint], within: floa
         await service.until_delivered(endpoint, within=within)
 
 
+async def something(service: VirtualService, endpoint: Endpoint, what: int) -> None:
+    """Somebody does something to an endpoint, or nothing."""
+    match what:
+        case 0:
+            await service.change(endpoint, standing=Standing.PAUSED)
+            await asyncio.sleep(1)
+            await service.change(endpoint, standing=Standing.ENABLED)
+        case 1:
+            await service.store.add_task(a_task(endpoint, Work.RECOVER))
+        case 2 | 3:
+            await service.change(endpoint, rate=None if what % 2 else 5.0)
+        case _:
+            pass
+
+
 @virtually
 async def test_all_goes_on_after_the_database_was_away() -> None:
     between = Between()
@@ -110,24 +125,13 @@ async def test_with_a_slow_and_unreliable_database_all_ends_well(seed: int) -> N
         for _ in range(40):
             await service.add(chance.randint(0, 8))
             await asyncio.sleep(chance.uniform(0, 3))
-            endpoint = chance.choice(endpoints)
-            match chance.randint(0, 7):
-                case 0:
-                    between.shaky.away = True
-                    await asyncio.sleep(chance.uniform(0, 12))
-                    between.shaky.away = False
-                case 1:
-                    outages["a.example"] = service.now() + 30
-                case 2:
-                    await service.change(endpoint, standing=Standing.PAUSED)
-                    await asyncio.sleep(1)
-                    await service.change(endpoint, standing=Standing.ENABLED)
-                case 3:
-                    await service.store.add_task(a_task(endpoint, Work.RECOVER))
-                case 4:
-                    await service.change(endpoint, rate=chance.choice([None, 5.0]))
-                case _:
-                    pass
+            if chance.random() < 0.125:
+                between.shaky.away = True
+                await asyncio.sleep(chance.uniform(0, 12))
+                between.shaky.away = False
+            if chance.random() < 0.125:
+                outages["a.example"] = service.now() + 30
+            await something(service, chance.choice(endpoints), chance.randint(0, 5))
         await ended(service, endpoints, within=900)
         for endpoint in endpoints:
             assert set(await service.counts(endpoint)) == {State.DELIVERED}
