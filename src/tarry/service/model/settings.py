@@ -53,4 +53,3 @@ class Limits(Struct, frozen=True, kw_only=True):
     keep_up: float = 60.0
     """How often ages, warnings and retention are seen to."""
     connect_timeout: float = 5.0
-    timeout: float = 15.0
