@@ -1,0 +1,66 @@
+"""The store that takes its time and is away now and then."""
+
+import asyncio
+
+import pytest
+
+from tarry.errors import StoreUnavailable
+from tarry.service.store.memory.store import MemoryStore
+from tarry.testing.shaky_store import Shaky
+from tarry.testing.virtual_loop import virtually
+
+
+@virtually
+async def test_a_call_takes_its_time_and_gives_the_answer() -> None:
+    shaky = Shaky(MemoryStore(clock=lambda: 12.0), latency=lambda: 3.0)
+    assert await shaky.store.clock() == 12.0
+    assert asyncio.get_running_loop().time() == 3.0
+    assert shaky.calls == 1
+
+
+@virtually
+async def test_what_does_nothing_later_is_passed_on_as_it_is() -> None:
+    store = MemoryStore(clock=lambda: 12.0)
+    nudged: list[bool] = []
+    Shaky(store).store.listen(lambda: nudged.append(True))
+    await store.put_environment("org_a")
+    assert shaky_calls(store) == 0
+    assert nudged == []
+
+
+def shaky_calls(store: MemoryStore) -> int:
+    return Shaky(store).calls
+
+
+@virtually
+async def test_while_it_is_away_nothing_is_done() -> None:
+    store = MemoryStore(clock=lambda: 12.0)
+    shaky = Shaky(store)
+    shaky.away = True
+    with pytest.raises(StoreUnavailable, match="put_environment"):
+        await shaky.store.put_environment("org_a")
+    assert await store.environments() == []
+    shaky.away = False
+    await shaky.store.put_environment("org_a")
+    assert await store.environments() == ["org_a"]
+
+
+@virtually
+async def test_when_it_forgets_all_is_done_and_nobody_hears_of_it() -> None:
+    store = MemoryStore(clock=lambda: 12.0)
+    shaky = Shaky(store)
+    shaky.forgets = True
+    with pytest.raises(StoreUnavailable, match="connection was lost"):
+        await shaky.store.put_environment("org_a")
+    assert await store.environments() == ["org_a"]
+
+
+@virtually
+async def test_while_it_is_stuck_no_call_ends() -> None:
+    shaky = Shaky(MemoryStore(clock=lambda: 12.0))
+    shaky.stick()
+    asked = asyncio.create_task(shaky.store.clock())
+    await asyncio.sleep(1000)
+    assert not asked.done()
+    shaky.free()
+    assert await asked == 12.0
