@@ -53,7 +53,7 @@ async def serve(
     told = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
-    opened = open_hooks(db, **wire)
+    opened = open_hooks(db, own=(listen,), **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
         async with serving_http(Ingest(hooks, api_key), listen) as url:
             click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)

@@ -18,7 +18,10 @@ from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
 
 FILE = Path("tarry.toml")
-KNOWN = ("allow_network", "authorities", "certificate", "db", "ports", "proxy")
+KNOWN = (
+    *("allow_network", "api_key", "authorities", "certificate", "db", "grace", "in_flight"),
+    *("lease", "listen", "ports", "proxy"),
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,6 +49,8 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
     except (OSError, ValueError) as error:
         raise WrongSettings(f"{file} cannot be read: {error}") from error
     check_keys(said, str(file))
+    if isinstance(network := said.get("allow_network"), str):
+        said["allow_network"] = [network]
     context.default_map = {**(context.default_map or {}), **said}
     return file
 

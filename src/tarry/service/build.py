@@ -41,6 +41,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     sealing_keys: str | None = None
     allow_network: tuple[str, ...] = ()
     ports: str = PORTS
+    own: tuple[str, ...] = ()
+    """Where this service itself listens, like `127.0.0.1:8400`: it does not call itself."""
     proxy: str | None = None
     authorities: Path | None = None
     certificate: Path | None = None
@@ -55,7 +57,7 @@ async def open_store(url: str, *, migrate: bool) -> Store:
 
     SettingsError, StoreError and SchemaMismatch each say in one line what is wrong.
     """
-    match urlsplit(url).scheme:
+    match scheme(url):
         case "sqlite":
             from tarry.service.store.sqlite.store import (  # noqa: PLC0415  only what is used
                 open_sqlite,
@@ -76,6 +78,14 @@ async def open_store(url: str, *, migrate: bool) -> Store:
             return MemoryStore()
         case _:
             raise SettingsError("db", without_password(url), WANTED_URL)
+
+
+def scheme(url: str) -> str:
+    """What kind of database a URL names."""
+    try:
+        return urlsplit(url).scheme
+    except ValueError as error:
+        raise SettingsError("db", url.partition(":")[0] + ":...", WANTED_URL) from error
 
 
 def sqlite_path(url: str) -> Path:
@@ -99,7 +109,7 @@ def without_password(url: str) -> str:
 @asynccontextmanager
 async def migrator(url: str) -> AsyncIterator[Migrator]:
     """What brings the schema of the database at a URL up to date."""
-    match urlsplit(url).scheme:
+    match scheme(url):
         case "sqlite":
             from tarry.service.store.sqlite.schema import (  # noqa: PLC0415  only what is used
                 SqliteMigrator,
@@ -122,7 +132,7 @@ def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -
     text = settings.sealing_keys or environment.get(KEYS)
     if text is not None:
         return Seals.of(text)
-    if urlsplit(settings.db).scheme != "sqlite":
+    if scheme(settings.db) != "sqlite":
         wanted = f"one key or more as `tarry seal new` prints them, in {KEYS}"
         raise SettingsError("sealing keys", "nothing", wanted)
     database = sqlite_path(settings.db)
@@ -131,7 +141,7 @@ def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -
 
 def egress_for(settings: Settings) -> Egress:
     """What may be called."""
-    return Egress.of(settings.allow_network, ports=settings.ports)
+    return Egress.of(settings.allow_network, ports=settings.ports, own=settings.own)
 
 
 class _Wire:

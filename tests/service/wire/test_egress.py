@@ -107,7 +107,7 @@ def test_the_operator_may_set_other_ports() -> None:
 def test_ports_that_are_none_are_told(ports: str) -> None:
     with pytest.raises(SettingsError) as refused:
         Egress.of(ports=ports)
-    assert (refused.value.field, refused.value.value) == ("allow_ports", ports.rpartition(",")[2])
+    assert (refused.value.field, refused.value.value) == ("ports", ports.rpartition(",")[2])
     assert refused.value.wanted == "ports from 1 to 65535, such as '80, 443, 1024-65535'"
 
 

@@ -43,7 +43,9 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 
 @click.command
 @click.option(
-    "--db", envvar="TARRY_DB", metavar="URL", help="A database for it; a new SQLite file if none."
+    "--db",
+    metavar="URL",
+    help="A database that nobody else uses; a new SQLite file if none is named.",
 )
 @click.option("--deliveries", type=click.IntRange(min=100), default=20_000, show_default=True)
 @click.option("--applications", type=click.IntRange(min=1), default=64, show_default=True)

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from tarry.cli.bench.job import PAYLOAD
 from tarry.cli.bench.sink import Sink
-from tarry.errors import ServiceError
+from tarry.errors import ServiceError, SettingsError
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
@@ -50,6 +50,7 @@ async def drain(
     """Let a backlog drain; without `workers` of their own, this process is the worker."""
     sink.reset()
     async with open_hooks(db, allow_network=(LOOPBACK,)) as hooks:
+        await refuse_used(hooks)
         endpoints = await _endpoints(hooks, sink.url, applications)
         accepted = await _accept(hooks, [app for app, _ in endpoints], deliveries)
         before = time.process_time()
@@ -69,6 +70,16 @@ async def drain(
         duplicated=report.duplicates,
         cpu_microseconds=None if workers else cpu,
     )
+
+
+async def refuse_used(hooks: Hooks) -> None:
+    """Measure on no database that has anybody's webhooks in it."""
+    for environment in await hooks.store.environments():
+        for application in await hooks.store.applications(environment, limit=250):
+            if not (application.uid or "").startswith("bench"):
+                raise SettingsError(
+                    "db", application.name, "a database without applications: a new one, to measure"
+                )
 
 
 async def _endpoints(
@@ -115,10 +126,11 @@ async def _recorded(hooks: Hooks, endpoints: Sequence[Endpoint]) -> None:
 @asynccontextmanager
 async def _processes(db: str, workers: int) -> AsyncIterator[None]:
     """Workers in processes of their own, told to stop at the end."""
-    command = ("-m", "tarry.cli", "worker", "--db", db, "--allow-network", LOOPBACK)
+    command = ("-m", "tarry.cli", "worker", "--allow-network", LOOPBACK)
+    surroundings = {**os.environ, "TARRY_DB": db}  # not for all to read in the list of processes
     started = [
         await asyncio.create_subprocess_exec(
-            sys.executable, *command, stderr=asyncio.subprocess.DEVNULL
+            sys.executable, *command, env=surroundings, stderr=asyncio.subprocess.DEVNULL
         )
         for _ in range(workers)
     ]

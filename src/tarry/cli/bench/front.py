@@ -11,6 +11,7 @@ from typing import Any
 
 import uvloop
 
+from tarry.cli.bench.drain import refuse_used
 from tarry.service.api.ingest import Ingest
 from tarry.service.api.server import serving
 from tarry.service.hooks import open_hooks
@@ -40,6 +41,7 @@ async def main(what: str) -> None:
             await _until_closed(url)
         return
     async with open_hooks(what) as hooks:
+        await refuse_used(hooks)
         application = await hooks.application(APPLICATION)
         if not await hooks.store.endpoints(application.id):
             url = "https://hooks.example.com/in"

@@ -37,7 +37,9 @@ class Row:
 
 @click.command
 @click.option(
-    "--db", envvar="TARRY_DB", metavar="URL", help="A database; a new SQLite file if none."
+    "--db",
+    metavar="URL",
+    help="A database that nobody else uses; a new SQLite file if none is named.",
 )
 @click.option("--messages", type=click.IntRange(min=100), default=20_000, show_default=True)
 @click.option("--connections", type=click.IntRange(min=1), default=64, show_default=True)

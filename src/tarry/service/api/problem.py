@@ -55,7 +55,12 @@ def told(error: ServiceError) -> Answer:
     )
     if isinstance(error, StoreUnavailable):
         seconds = str(max(1, round(error.retry_after)))
-        return problem(status, code, "nothing was kept; try again", {"retry-after": seconds})
+        return problem(
+            status,
+            code,
+            "it is not sure that it was kept: send it again, with the same idempotency-key",
+            {"retry-after": seconds},
+        )
     if isinstance(error, BacklogFull):
         return problem(status, code, str(error), {"retry-after": str(BACKLOG_RETRY_AFTER)})
     return problem(status, code, "something went wrong" if status == INSIDE else str(error))

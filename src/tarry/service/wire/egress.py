@@ -123,7 +123,7 @@ def _ports(text: str) -> range:
     first, last = (int(match[1]), int(match[2] or match[1])) if match else (0, 0)
     if not 0 < first <= last <= _LAST_PORT:
         wanted = f"ports from 1 to {_LAST_PORT}, such as {PORTS!r}"
-        raise SettingsError("allow_ports", text, wanted)
+        raise SettingsError("ports", text, wanted)
     return range(first, last + 1)
 
 

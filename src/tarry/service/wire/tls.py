@@ -27,16 +27,16 @@ def context(
             made.load_verify_locations(cafile=authorities)
         except OSError as error:  # an SSLError is one, too
             raise SettingsError(
-                "tls.authorities", str(authorities), "a PEM file with certificates"
+                "authorities", str(authorities), "a PEM file with certificates"
             ) from error
     if certificate is not None:
         try:
             made.load_cert_chain(certificate, key, password=_no_password)
         except OSError as error:
             raise SettingsError(
-                "tls.certificate",
+                "certificate",
                 str(certificate),
-                "a PEM file with a certificate; its key, without a password, in it or in tls.key",
+                "a PEM file with a certificate; its key, without a password, in the same file",
             ) from error
     return made
 
