@@ -23,7 +23,7 @@ from tarry.service.build import Settings
 from tarry.service.hooks import MOST_OLD_SECRETS, Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
-from tarry.service.model.endpoint import Standing
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import Task, Work
 from tarry.service.store.memory.store import MemoryStore
@@ -96,6 +96,11 @@ async def test_an_application_is_made_once_and_changed_when_told_so(hooks: Hooks
     changed = await hooks.application("shop", name="Another", most_waiting=5)
     assert (changed.id, changed.name, changed.most_waiting) == (made.id, "Another", 5)
     assert await hooks.application("shop") == changed
+
+
+async def test_an_application_that_several_make_at_once_is_one(hooks: Hooks) -> None:
+    made = await asyncio.gather(*(hooks.application("shop") for _ in range(10)))
+    assert len({application.id for application in made}) == 1
 
 
 async def test_what_was_made_is_there_when_the_database_is_opened_again(db: str) -> None:
@@ -377,6 +382,25 @@ async def test_with_a_new_sealing_key_everything_is_sealed_again(db: str) -> Non
     async with open_hooks(db, sealing_keys=old) as hooks:
         with pytest.raises(SealError):
             hooks.secret(await hooks.store.endpoint(shop.id, endpoint.id))
+
+
+async def test_sealing_again_takes_back_no_change_that_was_made_meanwhile(db: str) -> None:
+    old, new = generate_key("old"), generate_key("new")
+    async with open_hooks(db, sealing_keys=old) as hooks:
+        shop = await hooks.application("shop")
+        ends = [await hooks.add_endpoint(shop, ELSEWHERE) for _ in range(3)]
+    async with open_hooks(db, sealing_keys=f"{new},{old}") as hooks:
+        page = await hooks.store.sealed()
+        await hooks.change_endpoint(ends[0], url="https://example.com/moved")
+        await hooks.delete_endpoint(ends[1])
+
+        async def stale(*, after: str = "", limit: int = 100) -> list[Endpoint]:
+            return page if not after and limit else []
+
+        hooks.store.sealed = stale  # type: ignore[method-assign]  # as it was before the changes
+        assert await hooks.reseal() == 2
+        moved = await hooks.store.endpoint(shop.id, ends[0].id)
+        assert moved.url == "https://example.com/moved"
 
 
 # --- The dispatcher -----------------------------------------------------------------------------

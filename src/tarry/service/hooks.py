@@ -8,7 +8,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -77,7 +77,10 @@ class Hooks:
                 updated_at=now,
                 **changes,
             )
-            await self.store.put_application(new)
+            try:
+                await self.store.put_application(new)
+            except Conflict:  # somebody else made it just now
+                return await self.application(uid, name=name, **changes)
             return new
         if name:
             changes["name"] = name
@@ -192,7 +195,10 @@ class Hooks:
         after, count = "", 0
         while page := await self.store.sealed(after=after):
             for endpoint in page:
-                count += await self._resealed(endpoint)
+                with suppress(NotFound):  # it was deleted meanwhile
+                    # As it is by now: somebody may have changed it since the page was read.
+                    now = await self.store.endpoint(endpoint.application, endpoint.id)
+                    count += await self._resealed(now)
             after = page[-1].id
         return count
 
