@@ -193,6 +193,31 @@ def test_a_server_that_is_away_for_a_while_costs_nothing(
     finish(scene, accepting, *workers)
 
 
+@pytest.mark.parametrize("busy", [False, True])
+def test_a_worker_that_is_told_to_stop_while_the_server_is_away_says_so_and_ends(
+    on_server: Scene, cluster: Cluster, *, busy: bool
+) -> None:
+    scene = on_server
+    scene.prepare(messages=100)
+    scene.receiver.latency = 0.3 if busy else 0.0
+    worker = scene.worker(grace=1)
+    until(lambda: len(scene.taken()) >= 20, "it is at work")
+    if not busy:
+        scene.settle_down()
+    cluster.kill()
+    try:
+        worker.send(signal.SIGTERM)
+        assert worker.wait(20) == 1, worker.said
+        assert "Traceback" not in worker.said
+    finally:
+        cluster.start()
+    scene.died()
+    worker = scene.worker()
+    scene.settle_down()
+    scene.end(worker)
+    scene.check()
+
+
 def test_a_server_that_is_not_there_is_one_line(on_server: Scene) -> None:
     on_server.base.url = "postgresql://me:hush@127.0.0.1:1/x"
     refused = on_server.worker()
