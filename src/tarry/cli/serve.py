@@ -45,6 +45,7 @@ async def serve(
     made from Python, with `tarry.service.open_hooks`.
     """
     from tarry.service.api.ingest import Ingest  # noqa: PLC0415  it needs the extra
+    from tarry.service.api.server import read_address  # noqa: PLC0415  likewise
     from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
     from tarry.service.build import without_password  # noqa: PLC0415  likewise
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
@@ -53,7 +54,8 @@ async def serve(
     told = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
-    opened = open_hooks(db, own=(listen,), **wire)
+    _, port = read_address(listen)
+    opened = open_hooks(db, own=(listen,) if port else (), **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
         async with serving_http(Ingest(hooks, api_key), listen) as url:
             click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)

@@ -33,9 +33,9 @@ def test_a_file_that_is_no_certificate_is_named(tmp_path: Path, content: bytes |
     file = tmp_path / "a.pem"
     if content is not None:
         file.write_bytes(content)
-    with pytest.raises(SettingsError, match=r"tls\.authorities.*a\.pem"):
+    with pytest.raises(SettingsError, match=r"authorities.*a\.pem"):
         tls.context(authorities=file)
-    with pytest.raises(SettingsError, match=r"tls\.certificate.*a\.pem"):
+    with pytest.raises(SettingsError, match=r"certificate.*a\.pem"):
         tls.context(certificate=file)
 
 
