@@ -219,8 +219,8 @@ class Streams:
         if row is None:
             return None
         self.busy.add(row.seq)
-        twin = self._early.pop(row.seq, row)
-        if twin is not row:
+        twin = self._early.pop(row.seq, None)
+        if twin is not None:
             self._count(-1, (twin,))
         return self._out(row)
 
@@ -258,7 +258,7 @@ class Streams:
             return old.popleft()
         if not self._early or phase is not Phase.OPEN:
             return None
-        return next(iter(self._early.values()))
+        return self._early.pop(next(iter(self._early)))
 
     # --- Taking back ----------------------------------------------------------------------------
 

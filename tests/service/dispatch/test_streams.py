@@ -1,0 +1,331 @@
+"""The rows of a lane in memory: each is handed out once, in order, and none is forgotten."""
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarry.core.pace import Phase
+from tarry.service.dispatch.streams import LATER, Buffered, Streams
+from tarry.service.model.lane import Due, Stream, Want
+from tarry.testing.samples import NOON
+
+
+def a_row(seq: int, stream: Stream = Stream.READY, **values: object) -> Due:
+    usual: dict[str, object] = {
+        "lane": 1,
+        "seq": seq,
+        "stream": stream,
+        "message": f"msg_{seq}",
+        "event_type": "a",
+        "payload": b"0123456789",
+        "accepted_at": NOON,
+    }
+    return Due(**{**usual, **values})  # type: ignore[arg-type]  # the fields of a row
+
+
+class Source:
+    """What a store would hold of the lane, and answer."""
+
+    def __init__(self) -> None:
+        self.ready: dict[int, Due] = {}
+        self.waiting: dict[int, Due] = {}
+        self.resends: dict[str, Due] = {}
+
+    def feed(self, streams: Streams, now: float, phase: Phase, room: int = 8) -> bool:
+        """Answer what is wanted; whether anything was."""
+        wants = streams.wants(room, now, phase)
+        streams.ask()
+        for want in wants:
+            rows = self._rows(want, now)
+            due = (row.due_at for row in self.waiting.values() if (row.due_at or 0.0) > now)
+            next_due_at = min((at for at in due if at is not None), default=None)
+            streams.take(want, rows[: want.limit], now=now, cut=False, next_due_at=next_due_at)
+        return bool(wants)
+
+    def _rows(self, want: Want, now: float) -> list[Due]:
+        match want.stream:
+            case Stream.READY:
+                rows = sorted(self.ready.values(), key=lambda row: row.seq)
+                behind = (row for row in rows if row.seq > want.after)
+                return [row for row in behind if want.before is None or row.seq < want.before]
+            case Stream.RESEND:
+                return [self.resends[key] for key in sorted(self.resends)]
+            case _:
+                rows = sorted(self.waiting.values(), key=lambda row: (row.due_at, row.seq))
+                place = (want.due_after, want.after)
+                behind = (row for row in rows if ((row.due_at or 0.0), row.seq) > place)
+                early = want.stream is Stream.EARLY
+                return [row for row in behind if early or (row.due_at or 0.0) <= now]
+
+
+def a_lane(ready: int = 0, *, fifo: bool = False) -> tuple[Streams, Source, Buffered]:
+    buffered, source = Buffered(), Source()
+    source.ready = {seq: a_row(seq) for seq in range(1, ready + 1)}
+    return Streams(1, buffered, fifo=fifo), source, buffered
+
+
+def taken(streams: Streams, phase: Phase = Phase.CLOSED, now: float = NOON) -> list[int]:
+    """All that can be had without another question."""
+    rows = []
+    while (row := streams.next(now, phase)) is not None:
+        rows.append(row.seq)
+    return rows
+
+
+def test_rows_come_in_order_and_memory_is_accounted_for() -> None:
+    streams, source, buffered = a_lane(20)
+    source.feed(streams, NOON, Phase.CLOSED)
+    assert buffered.bytes == 80
+    assert streams.at_hand(NOON) == 8
+    assert taken(streams) == list(range(1, 9))
+    assert buffered.bytes == 0
+    source.feed(streams, NOON, Phase.CLOSED)
+    assert taken(streams) == list(range(9, 17))
+
+
+def test_what_is_on_its_way_is_not_had_again_by_a_rewind() -> None:
+    streams, source, _ = a_lane(4)
+    source.feed(streams, NOON, Phase.CLOSED)
+    assert taken(streams) == [1, 2, 3, 4]
+    streams.rewind()
+    source.feed(streams, NOON, Phase.CLOSED)
+    assert taken(streams) == []
+    streams.behind(2)
+    assert streams.turn_back()
+    source.feed(streams, NOON, Phase.CLOSED)
+    assert taken(streams) == [2]
+
+
+def test_a_lane_is_drained_only_when_all_was_read_and_settled_and_nothing_is_due() -> None:
+    streams, source, _ = a_lane(1)
+    assert not streams.drained()
+    source.feed(streams, NOON, Phase.CLOSED)
+    row = streams.next(NOON, Phase.CLOSED)
+    assert row is not None
+    assert not streams.drained()
+    source.ready.clear()
+    streams.done(row)
+    assert streams.drained()
+    streams.due_at(NOON + 60)
+    assert not streams.drained()
+    assert streams.next_at() == NOON + 60
+
+
+def test_what_is_heard_of_while_the_store_is_asked_is_not_forgotten() -> None:
+    streams, _, _ = a_lane()
+    want = next(one for one in streams.wants(8, NOON, Phase.CLOSED) if one.stream is Stream.WAITING)
+    streams.due_at(NOON + 10)
+    streams.take(want, [], now=NOON, cut=False, next_due_at=None)
+    assert streams.next_due_at == NOON + 10
+
+
+def test_after_an_outage_fresh_rows_and_the_backlog_take_turns() -> None:
+    streams, source, _ = a_lane(30)
+    streams.came_back(added=20)
+    source.feed(streams, NOON, Phase.PACED, room=10)
+    first = [streams.next(NOON, Phase.PACED) for _ in range(8)]
+    seqs = [row.seq for row in first if row is not None]
+    assert sorted(seq for seq in seqs if seq <= 20) == [1, 2, 3, 4]
+    assert sorted(seq for seq in seqs if seq > 20) == [21, 22, 23, 24]
+
+
+def test_when_the_backlog_is_done_all_is_one_stream_again() -> None:
+    streams, source, _ = a_lane(30)
+    streams.came_back(added=20)
+    got: list[int] = []
+    for _ in range(20):
+        source.feed(streams, NOON, Phase.PACED, room=4)
+        got += taken(streams, Phase.PACED)
+    assert sorted(got) == list(range(1, 31))
+    source.ready[31] = a_row(31)
+    streams.read_on()
+    source.feed(streams, NOON, Phase.CLOSED)
+    assert taken(streams) == [31]
+
+
+def test_an_ordered_lane_knows_nothing_of_fresh_and_backlog() -> None:
+    streams, source, _ = a_lane(6, fifo=True)
+    streams.came_back(added=3)
+    source.feed(streams, NOON, Phase.PACED)
+    assert taken(streams, Phase.PACED) == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_head_of_an_ordered_lane_holds_up_all_others_until_it_is_due() -> None:
+    streams, source, _ = a_lane(fifo=True)
+    source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 30)}
+    source.ready = {2: a_row(2), 3: a_row(3)}
+    source.feed(streams, NOON, Phase.CLOSED)
+    assert streams.next(NOON, Phase.CLOSED) is None
+    assert streams.at_hand(NOON) == 0
+    assert streams.next_at() == NOON + 30
+    head = streams.next(NOON + 30, Phase.CLOSED)
+    assert head is not None
+    assert head.seq == 1
+
+
+def test_a_probe_of_an_open_lane_may_take_what_is_not_due_yet() -> None:
+    streams, source, _ = a_lane()
+    source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 900)}
+    while source.feed(streams, NOON, Phase.OPEN) and not streams.next_in(NOON, Phase.OPEN):
+        pass
+    assert streams.next(NOON, Phase.PACED) is None
+    row = streams.next(NOON, Phase.OPEN)
+    assert row is not None
+    assert row.seq == 1
+
+
+def test_what_was_read_early_and_is_due_by_now_goes_once() -> None:
+    streams, source, buffered = a_lane()
+    source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 5)}
+    while source.feed(streams, NOON, Phase.OPEN) and not streams.next_in(NOON, Phase.OPEN):
+        pass
+    source.feed(streams, NOON + 10, Phase.OPEN)
+    assert taken(streams, Phase.OPEN, NOON + 10) == [1]
+    assert buffered.bytes == 0
+
+
+def test_a_change_by_others_forgets_also_what_waits_for_its_moment() -> None:
+    streams, source, buffered = a_lane(1)
+    source.feed(streams, NOON, Phase.PACED)
+    row = streams.next(NOON, Phase.PACED)
+    assert row is not None
+    streams.later(row, NOON + 1)
+    source.ready.clear()
+    streams.changed()
+    source.feed(streams, NOON + 2, Phase.PACED)
+    assert taken(streams, Phase.PACED, NOON + 2) == []
+    assert (streams.busy, buffered.bytes) == (set(), 0)
+
+
+def test_more_than_can_wait_for_a_moment_is_found_again_by_a_rewind() -> None:
+    streams, _, _ = a_lane()
+    for seq in range(1, LATER + 11):
+        streams.busy.add(seq)
+        streams.later(a_row(seq), NOON + 1)
+    assert len(streams.busy) == LATER
+    assert not streams.drained()
+
+
+def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
+    streams, source, _ = a_lane(1)
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(2, LATER + 10)
+    }
+    source.feed(streams, NOON, Phase.CLOSED, room=1000)
+    while (row := streams.next(NOON, Phase.CLOSED)) is not None and row.seq != 1:
+        streams.put_off(row, NOON + 1)
+    assert row is not None
+    assert row.seq == 1
+    assert streams.at_hand(NOON) == 0
+    assert streams.next_at() == NOON + 1
+    assert len(taken(streams, now=NOON + 1)) == LATER + 8
+
+
+def test_a_resend_goes_before_all_and_once() -> None:
+    streams, source, _ = a_lane(2)
+    source.resends = {"r1": a_row(0, Stream.RESEND, resend="r1")}
+    source.feed(streams, NOON, Phase.CLOSED)
+    first = streams.next(NOON, Phase.CLOSED)
+    assert first is not None
+    assert first.resend == "r1"
+    streams.rewind()
+    source.feed(streams, NOON, Phase.CLOSED)
+    assert taken(streams) == [1, 2]
+    source.resends.clear()
+    streams.done(first)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_what_was_cut_short_is_read_on_from_there(cut: bool) -> None:  # noqa: FBT001  a parameter
+    streams, _, _ = a_lane()
+    want = next(one for one in streams.wants(8, NOON, Phase.CLOSED) if one.stream is Stream.READY)
+    streams.take(want, [a_row(1), a_row(2)], now=NOON, cut=cut, next_due_at=None)
+    again = [one for one in streams.wants(8, NOON, Phase.CLOSED) if one.stream is Stream.READY]
+    assert [one.after for one in again] == ([2] if cut else [])
+
+
+@given(seed=st.integers(0, 10_000), fifo=st.booleans())
+def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
+    seed: int, *, fifo: bool
+) -> None:
+    chance = random.Random(seed)  # noqa: S311  the same each time
+    streams, source, buffered = a_lane(fifo=fifo)
+    delivered: list[int] = []
+    added, now = 0, NOON
+    out: list[Due] = []
+    for _ in range(300):
+        now += chance.choice([0.0, 0.5, 3.0])
+        phase = chance.choice(list(Phase))
+        if added < 40 and chance.random() < 0.3:
+            added += 1
+            source.ready[added] = a_row(added)
+            streams.read_on()
+        _disturbed(streams, added, chance)
+        source.feed(streams, now, phase)
+        if not (fifo and out):
+            row = streams.next(now, phase)
+            if row is not None:
+                assert row.seq not in {one.seq for one in out}
+                out.append(row)
+        if out and chance.random() < 0.6:
+            _settled(streams, source, out.pop(chance.randrange(len(out))), delivered, chance, now)
+        streams.turn_back()
+    for row in out:
+        _settled(streams, source, row, delivered, None, now)
+    for _ in range(200):
+        now += 3.0
+        source.feed(streams, now, Phase.CLOSED)
+        row = streams.next(now, Phase.CLOSED)
+        if row is not None:
+            _settled(streams, source, row, delivered, None, now)
+        streams.turn_back()
+    assert sorted(delivered) == list(range(1, added + 1))
+    if fifo:
+        assert delivered == sorted(delivered)
+    assert (streams.busy, buffered.bytes) == (set(), 0)
+    assert streams.drained()
+
+
+def _disturbed(streams: Streams, added: int, chance: random.Random) -> None:
+    """Now and then, something makes the lane begin anew."""
+    match chance.randint(0, 60):
+        case 0:
+            streams.rewind()
+        case 1:
+            streams.changed()
+        case 2:
+            streams.came_back(added)
+        case _:
+            pass
+
+
+def _settled(  # noqa: PLR0913, PLR0917  a row, and all that it changes
+    streams: Streams,
+    source: Source,
+    row: Due,
+    delivered: list[int],
+    chance: random.Random | None,
+    now: float,
+) -> None:
+    """Write down what became of a row: delivered, ready still, or waiting for a time."""
+    source.ready.pop(row.seq, None)
+    source.waiting.pop(row.seq, None)
+    what = "delivered" if chance is None else chance.choice(["delivered", "ready", "waiting"])
+    if what == "delivered":
+        delivered.append(row.seq)
+        streams.done(row)
+    elif what == "ready":
+        kept = source.ready[row.seq] = a_row(row.seq)
+        if streams.fifo:
+            streams.later(kept, now)
+        else:
+            streams.behind(row.seq)
+    else:
+        kept = source.waiting[row.seq] = a_row(row.seq, Stream.WAITING, due_at=now + 2.0)
+        if streams.fifo:
+            streams.later(kept, now + 2.0)
+        else:
+            streams.done(row)
+            streams.due_at(now + 2.0)
