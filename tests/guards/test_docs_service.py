@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from tarry.cli.commands import tarry
+from tarry.cli.service_options import KNOWN
 from tarry.core.outcome import Kind
 from tarry.errors import ServiceError
 from tarry.service.api import ingest, problem
@@ -208,6 +209,11 @@ def test_every_variable_of_the_service_is_told() -> None:
             for option in command.params:
                 if option.envvar:
                     assert f"`{option.envvar}`" in page("cli.md")
+
+
+def test_every_key_of_the_settings_file_is_told() -> None:
+    _, _, told = page("cli.md").partition("A key that nobody knows is an error.")
+    assert sorted(re.findall(r"`(\w+)`", told.partition("\n\n")[0])) == sorted(KNOWN)
 
 
 def below(kind: type[ServiceError]) -> Iterator[type[ServiceError]]:
