@@ -35,10 +35,18 @@ DIAL_PAUSE = 0.25
 """Seconds after a connection could not be made in which nobody else tries: a server that comes
 back is not met by a crowd."""
 
-SETTINGS = {"jit": "off", "default_transaction_isolation": "read committed"}
+ABANDONED = "idle_in_transaction_session_timeout"
+ABANDONED_AFTER = "5000"
+"""Milliseconds after which the server ends a transaction whose process was stopped, or whose host
+is gone: its locks would keep others from taking its shards over."""
+SETTINGS = {
+    "jit": "off",
+    "default_transaction_isolation": "read committed",
+    ABANDONED: ABANDONED_AFTER,
+}
 """Queries here are short: compiling them would take longer. And each sees what was committed before
 it, whatever the database's own default is. Poolers do not take these: see the next."""
-UNCOMPILED = "SET LOCAL jit = off"
+UNCOMPILED = f"SET LOCAL jit = off; SET LOCAL {ABANDONED} = {ABANDONED_AFTER}"
 
 UNREPLICATED = "might not have been replicated"
 """What the server adds to a warning when it stopped waiting for its standby."""
