@@ -68,7 +68,9 @@ class Delivery(Struct, frozen=True, kw_only=True):
     """One message on its way to one endpoint.
 
     `attempts` are those that its policy counts, `tries` all that were made. `memory` is the
-    jitter's. `due_at` is set while it waits for a time of its own.
+    jitter's. `due_at` is set while it waits for a time of its own. Its age counts from
+    `accepted_at`, which is the message's or, if that is later, its `deliver_at`; a replay is
+    accepted anew.
     """
 
     lane: int

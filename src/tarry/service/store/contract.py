@@ -39,8 +39,9 @@ class Outbox(Protocol):
         each delivery gets the lane's next sequence number, given under a lock that is held until
         the commit, so that a lane's numbers become visible in order and without gaps. It is READY
         (reason NEW); WAITING until `deliver_at` (reason SCHEDULED) if that is later than
-        `accepted_at`; SKIPPED (reason SKIPPED, ended at once) if the endpoint is DISABLED. Deleted
-        endpoints get none; paused and parked ones do.
+        `accepted_at`, and accepted as late, since its age counts from there; SKIPPED (reason
+        SKIPPED, ended at once) if the endpoint is DISABLED. Deleted endpoints get none; paused and
+        parked ones do.
 
         A message whose key is known with the same fingerprint answers with the first message,
         `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that
@@ -90,8 +91,10 @@ class Queue(Protocol):
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """The lanes of these shards that are not at rest."""
 
-    async def woken(self, shards: Sequence[int]) -> list[int]:
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
         """The lanes of these shards that were woken since this was asked last, each once.
+
+        Under a stale lease nothing is told: it is the next owner's to hear.
 
         A lane is woken when it gets a live delivery while at rest (also by `advance`), and whenever
         its endpoint, its application or one of its deliveries is changed by anybody but its owner;
@@ -149,8 +152,8 @@ class Queue(Protocol):
     ) -> int:
         """End live deliveries as FAILED/AGED that were accepted earlier, oldest first; how many.
 
-        Oldest by (accepted_at, sequence). Those due in the future because they are SCHEDULED do not
-        count as old. What ends here or by cancelling or discarding has no `due_at` any more.
+        Oldest by (accepted_at, sequence). What ends here or by cancelling or discarding has no
+        `due_at` any more.
         """
 
     async def collect(self, *, now: float, limit: int) -> int:

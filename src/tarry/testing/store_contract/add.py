@@ -96,7 +96,7 @@ class AddContract(Topic):
         message = await scene.add(deliver_at=NOON + 60)
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.reason) == (State.WAITING, Reason.SCHEDULED)
-        assert delivery.due_at == NOON + 60
+        assert (delivery.due_at, delivery.accepted_at) == (NOON + 60, NOON + 60)
 
     @pytest.mark.parametrize("deliver_at", [NOON, NOON - 60])
     async def test_a_time_that_has_come_is_no_wait(self, scene: Scene, deliver_at: float) -> None:

@@ -5,7 +5,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Stream
 from tarry.service.model.message import Message
 from tarry.service.model.task import Work
-from tarry.testing.samples import ALL_SHARDS, NOON, a_task, delivered, failed, postponed
+from tarry.testing.samples import NOON, a_task, delivered, failed, postponed
 from tarry.testing.store_contract.scene import LENGTH, Scene
 from tarry.testing.store_contract.topic import Later, Topic
 
@@ -35,10 +35,12 @@ class ExpireContract(Topic):
         assert (await scene.fetch(Stream.WAITING)).next_due_at == {}
 
     async def test_what_is_scheduled_ages_from_its_time_on(self, scene: Scene) -> None:
-        message = await scene.add(accepted_at=NOON - 1, deliver_at=NOON + 200)
-        assert await _expire(scene) == 0
-        assert await _expire(scene, now=NOON + 200) == 1
-        assert (await scene.delivery(message)).state is State.FAILED
+        early = await scene.add(accepted_at=NOON - 200, deliver_at=NOON - 1)
+        late = await scene.add(accepted_at=NOON - 200, deliver_at=NOON)
+        assert (await scene.delivery(late)).accepted_at == NOON
+        assert await _expire(scene) == 1
+        assert (await scene.delivery(early)).state is State.FAILED
+        assert (await scene.delivery(late)).state is State.WAITING
 
     async def test_the_oldest_go_first_and_no_more_than_asked_for(self, scene: Scene) -> None:
         messages = [await scene.add(accepted_at=NOON - age) for age in (1, 3, 2, 3)]
@@ -94,7 +96,7 @@ class ExpireContract(Topic):
     async def test_expiry_wakes_nobody(self, scene: Scene) -> None:
         await scene.add(accepted_at=NOON - 1)
         await _expire(scene)
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
 
 
 async def _expire(scene: Scene, *, now: float = NOON + 99, limit: int = 100) -> int:

@@ -23,7 +23,6 @@ SMALL = {"shard", "worker", "checkup", "environment", "wake", "asked", "json_eac
 """What may be looked through as a whole: it stays small whatever happens."""
 SORTED = {
     "deliveries": "the endpoints of one message",
-    "expire": "at most as many as shall end, and what is scheduled and due",
     "release_left": "64 shards",
     "counts": "seven states",
 }

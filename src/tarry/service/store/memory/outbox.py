@@ -87,5 +87,7 @@ def _delivery(message: Message, lane: Lane) -> Delivery:
         return replace(fresh, state=State.SKIPPED, reason=Reason.SKIPPED, ended_at=ended_at)
     due_at = message.deliver_at
     if due_at is not None and due_at > message.accepted_at:
-        return replace(fresh, state=State.WAITING, reason=Reason.SCHEDULED, due_at=due_at)
+        return replace(
+            fresh, state=State.WAITING, reason=Reason.SCHEDULED, due_at=due_at, accepted_at=due_at
+        )
     return fresh

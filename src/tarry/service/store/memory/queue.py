@@ -65,8 +65,7 @@ class MemoryQueue:
         if held is None:
             return 0
         old = takewhile(lambda entry: entry[0] < accepted_before, held.aging)
-        aged = (held.deliveries[seq] for _, seq in old)
-        ends = list(islice((one for one in aged if not _scheduled(one, now)), limit))
+        ends = [held.deliveries[seq] for _, seq in islice(old, limit)]
         for delivery in ends:
             held.put(ended(delivery, State.FAILED, Reason.AGED, now))
         return len(ends)
@@ -174,10 +173,6 @@ def _settled(delivery: Delivery, settlement: Settlement) -> Delivery:
         memory=settlement.memory,
         ended_at=settlement.ended_at,
     )
-
-
-def _scheduled(delivery: Delivery, now: float) -> bool:
-    return delivery.reason is Reason.SCHEDULED and (delivery.due_at or 0.0) > now
 
 
 def _standing(endpoint: Endpoint, standing: Standing, at: float) -> Endpoint:

@@ -101,7 +101,7 @@ def _start(message: Message, standing: Standing) -> tuple[object, ...]:
         return (message.id, State.SKIPPED, Reason.SKIPPED, None, at, at)
     due_at = message.deliver_at
     if due_at is not None and due_at > at:
-        return (message.id, State.WAITING, Reason.SCHEDULED, due_at, at, None)
+        return (message.id, State.WAITING, Reason.SCHEDULED, due_at, due_at, None)
     return (message.id, State.READY, Reason.NEW, None, at, None)
 
 

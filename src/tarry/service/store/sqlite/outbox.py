@@ -182,15 +182,15 @@ class Adding:
         for fresh in self._fresh:
             at, due_at = fresh.message.accepted_at, fresh.message.deliver_at
             if due_at is not None and due_at > at:
-                state, reason = State.WAITING.value, Reason.SCHEDULED.value
+                state, reason, since = State.WAITING.value, Reason.SCHEDULED.value, due_at
             else:
-                state, reason, due_at = State.READY.value, Reason.NEW.value, None
+                state, reason, due_at, since = State.READY.value, Reason.NEW.value, None, at
             for lane, skipped in fresh.goals:
                 last[lane] = seq = last[lane] + 1
                 if skipped:
                     yield lane, seq, fresh.number, _SKIPPED, _WHY_SKIPPED, None, at, at
                 else:
-                    yield lane, seq, fresh.number, state, reason, due_at, at, None
+                    yield lane, seq, fresh.number, state, reason, due_at, since, None
 
 
 _SKIPPED, _WHY_SKIPPED = State.SKIPPED.value, Reason.SKIPPED.value

@@ -141,7 +141,6 @@ VALUES ($1, $2, $3, $4, $5, $6)
 WITH old AS (
     SELECT seq FROM tarry.delivery
      WHERE lane = $1 AND state IN ('ready', 'waiting') AND accepted_at < $2
-       AND NOT (reason = 'scheduled' AND due_at > $3)
      ORDER BY accepted_at, seq
      LIMIT $4
        FOR UPDATE

@@ -120,7 +120,7 @@ CREATE INDEX delivery_early ON delivery (lane, due_at, seq)
 CREATE INDEX delivery_failed ON delivery (lane, seq) WHERE state = 'failed';
 CREATE INDEX delivery_stuck ON delivery (lane, seq) WHERE state IN ('waiting', 'failed');
 CREATE INDEX delivery_aging ON delivery (lane, accepted_at, seq)
- WHERE state IN ('ready', 'waiting') AND reason <> 'scheduled';
+ WHERE state IN ('ready', 'waiting');
 
 CREATE TABLE attempt (
     lane     INTEGER NOT NULL,

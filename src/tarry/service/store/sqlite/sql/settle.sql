@@ -34,25 +34,13 @@ SELECT document FROM endpoint WHERE lane = :lane;
 INSERT OR REPLACE INTO notice (id, at, document) VALUES (:id, :at, :document);
 
 -- name: expire
--- End what is too old, the oldest first. What is scheduled counts only once it is due.
+-- End what is too old, the oldest first.
 UPDATE delivery
    SET state = 'failed', reason = 'too old', due_at = NULL, ended_at = :now
  WHERE lane = :lane AND seq IN (
-    SELECT seq FROM (
-        SELECT * FROM (
-            SELECT accepted_at, seq
-              FROM delivery INDEXED BY delivery_aging
-             WHERE lane = :lane AND state IN ('ready', 'waiting') AND reason <> 'scheduled'
-               AND accepted_at < :accepted_before
-             ORDER BY accepted_at, seq
-             LIMIT :limit
-        )
-        UNION ALL
-        SELECT accepted_at, seq
-          FROM delivery INDEXED BY delivery_waiting
-         WHERE lane = :lane AND state = 'waiting' AND due_at <= :now
-           AND reason = 'scheduled' AND accepted_at < :accepted_before
-    )
-    ORDER BY accepted_at, seq
-    LIMIT :limit
+    SELECT seq
+      FROM delivery INDEXED BY delivery_aging
+     WHERE lane = :lane AND state IN ('ready', 'waiting') AND accepted_at < :accepted_before
+     ORDER BY accepted_at, seq
+     LIMIT :limit
  );
