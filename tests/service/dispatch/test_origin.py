@@ -1,0 +1,136 @@
+"""An origin: its lanes are on their own while it is well, and one when it is in trouble."""
+
+import asyncio
+
+import pytest
+
+from tarry.core.outcome import Kind
+from tarry.core.pace import Phase
+from tarry.service.dispatch.origin import SEVERAL, Origin
+from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+
+
+async def lanes(service: VirtualService, count: int, host: str = "gw.example") -> list[Endpoint]:
+    return [await service.add_endpoint(host, path=f"/{number}") for number in range(count)]
+
+
+def the_origin(service: VirtualService) -> Origin:
+    (origin,) = service.dispatcher._origins.values()  # noqa: SLF001  the only one
+    return origin
+
+
+@virtually
+async def test_when_nobody_is_there_all_its_lanes_are_probed_as_one() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 30)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        await service.add()
+        await asyncio.sleep(5)
+        assert the_origin(service).shared
+        sent = len(service.sender.sent)
+        await asyncio.sleep(595)
+        assert len(service.sender.sent) - sent <= 20
+
+
+@virtually
+async def test_probes_go_round_its_lanes_and_all_come_back_together() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 10)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        paths: list[str] = []
+
+        def script(request: Request, _now: float) -> Answer:
+            paths.append(request.target.path)
+            return DOWN
+
+        await service.add()
+        await asyncio.sleep(5)
+        service.sender.scripts["gw.example"] = script
+        await asyncio.sleep(1200)
+        assert len(set(paths)) == 10
+        service.sender.scripts["gw.example"] = lambda _request, _now: OK
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=60)
+        await asyncio.sleep(5)
+        assert not the_origin(service).shared
+
+
+@pytest.mark.parametrize("answer", [status(500), Answer(0.01, failure=Kind.TIMEOUT)])
+@virtually
+async def test_a_lane_that_fails_alone_has_its_own_troubles(answer: Answer) -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 5)
+        service.sender.scripts["gw.example"] = lambda request, _now: (
+            answer if request.target.path == "/0" else OK
+        )
+        for _ in range(30):
+            await service.add()
+            await asyncio.sleep(1)
+        assert not the_origin(service).shared
+        for endpoint in endpoints[1:]:
+            await service.until_delivered(endpoint, within=1)
+            assert await service.counts(endpoint) == {State.DELIVERED: 30}
+
+
+@virtually
+async def test_several_that_fail_while_none_passes_speak_for_it() -> None:
+    async with virtual_service() as service:
+        await lanes(service, SEVERAL + 1)
+        service.sender.scripts["gw.example"] = lambda _request, _now: status(502)
+        for _ in range(3):
+            await service.add()
+            await asyncio.sleep(1)
+        assert the_origin(service).shared
+
+
+@virtually
+async def test_of_several_that_are_told_to_come_back_later_it_is_meant_for_all() -> None:
+    async with virtual_service() as service:
+        began_at = service.now()
+        await lanes(service, 6)
+
+        def script(request: Request, now: float) -> Answer:
+            told = now - began_at < 1 and request.target.path in {"/0", "/1", "/2", "/3"}
+            return status(429, retry_after="60") if told else OK
+
+        service.sender.scripts["gw.example"] = script
+        await service.add()
+        await asyncio.sleep(2)
+        origin = the_origin(service)
+        assert origin.hold_until >= began_at + 60
+
+
+@virtually
+async def test_a_lane_that_leaves_is_not_waited_for() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 4)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        await service.add()
+        await asyncio.sleep(30)
+        origin = the_origin(service)
+        assert origin.shared
+        for endpoint in endpoints[:3]:
+            await service.move(endpoint, f"https://other{endpoint.lane}.example/in")
+            await service.until_delivered(endpoint, within=10)
+        assert list(origin.lanes) == [endpoints[3].lane]
+        service.sender.scripts["gw.example"] = lambda _request, _now: OK
+        await service.until_delivered(endpoints[3], within=120)
+
+
+@virtually
+async def test_a_restart_finds_it_as_it_was() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 10)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        await service.add()
+        await asyncio.sleep(600)
+        await service.stop()
+        sent = len(service.sender.sent)
+        await service.start()
+        assert the_origin(service).gate.phase is Phase.OPEN
+        await asyncio.sleep(10)
+        assert len(service.sender.sent) - sent <= 1
