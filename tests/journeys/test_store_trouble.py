@@ -3,11 +3,13 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
 from tarry.service.model.task import Work
 from tarry.service.store.contract import Store
@@ -32,6 +34,14 @@ class Between:
     def __call__(self, store: MemoryStore) -> Store:
         self.shaky = Shaky(store, latency=self._latency)
         return self.shaky.store
+
+
+class Deaf(Shaky):
+    """Its wake-ups are lost on the way."""
+
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
+        await self._store.woken(leases)
+        return []
 
 
 async def ended(service: VirtualService, endpoints: list[Endpoint], within: float) -> None:
@@ -142,3 +152,11 @@ async def test_with_a_slow_and_unreliable_database_all_ends_well(seed: int) -> N
         assert (desk.slots.free, desk.buffered.bytes, desk.unsettled) == (1000, 0, 0)
         lanes = [lane for held in service.dispatcher.shards.held.values() for lane in held.lanes]
         assert lanes == []
+
+
+@virtually
+async def test_a_lane_whose_wake_up_was_lost_does_not_sleep_for_ever() -> None:
+    async with virtual_service(limits=SHORT, through=lambda store: Deaf(store).store) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add()
+        await service.until_delivered(endpoint, within=SHORT.keep_up + 1)

@@ -15,10 +15,10 @@ Try = Callable[..., None]
 class TellsMany(MemoryStore):
     """Looks, and forgets what it has seen a moment later."""
 
-    async def woken(self, shards: Sequence[int]) -> list[int]:
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
         told = sorted(self._data.woken)
         await asyncio.sleep(0)
-        await super().woken(shards)
+        await super().woken(leases)
         return told
 
 

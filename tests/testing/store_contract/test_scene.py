@@ -6,7 +6,6 @@ import pytest
 
 from tarry.service.model.application import SHARDS
 from tarry.service.store.memory import MemoryStore
-from tarry.testing.samples import ALL_SHARDS
 from tarry.testing.store_contract.scene import Scene
 
 
@@ -17,7 +16,7 @@ def test_a_scene_has_an_application_an_endpoint_and_every_shard() -> None:
         assert len(scene.leases) == SHARDS
         assert scene.lease.shard == scene.application.shard
         assert (await scene.row()).endpoint == scene.endpoint
-        assert await store.woken(ALL_SHARDS) == []
+        assert await store.woken(scene.leases) == []
         message = await scene.add()
         assert (await scene.delivery(message)).lane == scene.lane
         assert [due.message for due in await scene.due()] == [message.id]

@@ -203,9 +203,8 @@ class Dispatcher:
         await self.shards.take()
         new = [held for held in self.shards.held.values() if not held.known]
         if new:
-            numbers = [held.lease.shard for held in new]
-            await self._store.woken(numbers)
-            await self._take_up(await self._store.awake(numbers))
+            await self._store.woken([held.lease for held in new])
+            await self._take_up(await self._store.awake([held.lease.shard for held in new]))
             for held in new:
                 held.known = True
         await self._leave(self.shards.left())
@@ -233,11 +232,11 @@ class Dispatcher:
 
     async def _wake_once(self) -> None:
         """Look at lanes that have something new."""
-        numbers = self.shards.numbers
-        if not numbers:
+        leases = [held.lease for held in self.shards.held.values() if not held.leaving]
+        if not leases:
             return
         try:
-            woken = await self._store.woken(numbers)
+            woken = await self._store.woken(leases)
         except StoreError:
             # It may have been told all the same, and is told once only: look through all of them.
             for held in self.shards.held.values():
@@ -415,6 +414,10 @@ class Dispatcher:
             lane.replay(self.desk.now())
 
     async def _keep_up(self) -> None:
+        # Whoever is awake was told of. If one was not after all, it must not sleep for ever.
+        known = {number for held in self.shards.held.values() for number in held.lanes}
+        awake = await self._store.awake(self.shards.numbers)
+        await self._take_up([number for number in awake if number not in known])
         for held in list(self.shards.held.values()):
             for lane in list(held.lanes.values()):
                 await upkeep.expire_once(self._store, self.desk, held, lane)

@@ -151,14 +151,14 @@ class ConcurrentContract(Topic):
             answers = await asyncio.gather(first, second)
             resting = answers[0 if number % 2 else 1]
             assert await scene.store.awake(ALL_SHARDS) == [scene.lane], f"round {number}"
-            woken = await scene.store.woken(ALL_SHARDS)
+            woken = await scene.store.woken(scene.leases)
             assert woken == ([scene.lane] if resting else []), f"round {number}"
             await scene.settle(*map(delivered, await scene.due()))
 
     async def test_a_wake_up_is_told_to_one_of_many(self, scene: Scene) -> None:
         for _ in range(10):
             await scene.store.put_endpoint(scene.endpoint)
-            told = await _each(scene.store.woken(ALL_SHARDS) for _ in range(5))
+            told = await _each(scene.store.woken(scene.leases) for _ in range(5))
             assert sorted(told) == [[], [], [], [], [scene.lane]]
 
     async def test_a_shard_goes_to_one_of_many_workers(self, store: Store) -> None:

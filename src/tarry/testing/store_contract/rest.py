@@ -28,16 +28,37 @@ class RestContract(Topic):
     async def test_a_new_lane_is_awake_and_its_waking_is_told_once(self, scene: Scene) -> None:
         endpoint = await scene.store.put_endpoint(an_endpoint(scene.application))
         assert set(await scene.store.awake(ALL_SHARDS)) == {scene.lane, endpoint.lane}
-        assert await scene.store.woken(ALL_SHARDS) == [endpoint.lane]
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == [endpoint.lane]
+        assert await scene.store.woken(scene.leases) == []
 
     async def test_only_the_lanes_of_the_shards_are_told(self, scene: Scene) -> None:
-        others = [shard for shard in ALL_SHARDS if shard != scene.application.shard]
+        others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
         await scene.store.put_endpoint(scene.endpoint)
-        assert await scene.store.awake(others) == []
+        assert await scene.store.awake([lease.shard for lease in others]) == []
         assert await scene.store.woken(others) == []
         assert await scene.store.awake([scene.application.shard]) == [scene.lane]
-        assert await scene.store.woken([scene.application.shard]) == [scene.lane]
+        assert await scene.store.woken([scene.lease]) == [scene.lane]
+
+    async def test_who_has_lost_a_shard_does_not_take_its_new_owners_wake_ups(
+        self, scene: Scene, later: Later
+    ) -> None:
+        await scene.rest()
+        await later(LENGTH + 1)
+        await scene.add()
+        assert await scene.store.woken(scene.leases) == []
+        owned = await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        assert await scene.store.woken(scene.leases) == []
+        assert await scene.store.woken(owned) == [scene.lane]
+        assert await scene.store.woken(owned) == []
+
+    async def test_a_shard_that_was_given_back_keeps_its_wake_ups(self, scene: Scene) -> None:
+        await scene.rest()
+        await scene.store.release(scene.leases)
+        await scene.add()
+        assert await scene.store.woken(scene.leases) == []
+        again = await scene.store.lease("worker-1", most=len(scene.leases), length=LENGTH)
+        assert await scene.store.woken(scene.leases) == []
+        assert await scene.store.woken(again) == [scene.lane]
 
     async def test_a_lane_with_nothing_to_send_may_rest(self, scene: Scene) -> None:
         await scene.add()
@@ -58,11 +79,11 @@ class RestContract(Topic):
     ) -> None:
         await scene.add()
         assert await scene.store.doze({scene.lane: 1}, scene.leases) == {scene.lane}
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
         await scene.add()
-        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(scene.leases) == [scene.lane]
         await scene.add()
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
 
     async def test_a_dozing_lane_is_there_for_a_new_owner(self, scene: Scene) -> None:
         await scene.add()
@@ -76,9 +97,9 @@ class RestContract(Topic):
         assert await scene.store.rest({scene.lane: 1}, scene.leases) == {scene.lane}
         assert await scene.store.awake(ALL_SHARDS) == []
         await scene.add()
-        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(scene.leases) == [scene.lane]
         await scene.add()
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
 
     async def test_a_replay_wakes_a_dozing_lane_once(self, scene: Scene) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(3)])
@@ -86,17 +107,17 @@ class RestContract(Topic):
         await scene.settle(*map(failed, others))
         task = a_task(scene.endpoint, Work.RECOVER)
         await scene.store.add_task(task)
-        await scene.store.woken(ALL_SHARDS)
+        await scene.store.woken(scene.leases)
         assert await scene.store.doze({first.lane: 3}, scene.leases) == {first.lane}
         for woken in ([scene.lane], []):
             await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
-            assert await scene.store.woken(ALL_SHARDS) == woken
+            assert await scene.store.woken(scene.leases) == woken
 
     async def test_no_lane_dozes_that_got_more_than_its_owner_knows(self, scene: Scene) -> None:
         await scene.add()
         assert await scene.store.doze({scene.lane: 0}, scene.leases) == set()
         await scene.add()
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
 
     async def test_a_stale_lease_lets_nothing_doze(self, scene: Scene, later: Later) -> None:
         others = [lease for lease in scene.leases if lease.shard != scene.application.shard]
@@ -137,37 +158,37 @@ class RestContract(Topic):
         await scene.add()
         await scene.add()
         assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
-        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == [scene.lane]
+        assert await scene.store.woken(scene.leases) == []
 
     async def test_a_scheduled_delivery_wakes_a_lane_at_rest(self, scene: Scene) -> None:
         await scene.rest()
         await scene.add(deliver_at=NOON + 60)
-        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(scene.leases) == [scene.lane]
 
     async def test_a_delivery_to_a_lane_that_is_awake_is_not_told(self, scene: Scene) -> None:
         await scene.add()
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
 
     async def test_what_is_skipped_wakes_nobody(self, scene: Scene) -> None:
         await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DISABLED))
-        await scene.store.woken(ALL_SHARDS)
+        await scene.store.woken(scene.leases)
         await scene.rest()
         await scene.add()
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
         assert await scene.store.awake(ALL_SHARDS) == []
 
     async def test_a_lane_that_was_woken_may_rest_again(self, scene: Scene) -> None:
         for _ in range(2):
             await scene.rest()
             await scene.add()
-            assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+            assert await scene.store.woken(scene.leases) == [scene.lane]
             await scene.settle(*map(delivered, await scene.due()))
 
     async def test_a_wake_up_that_nobody_asked_for_yet_outlives_rest(self, scene: Scene) -> None:
         await scene.store.put_endpoint(scene.endpoint)
         await scene.rest()
-        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(scene.leases) == [scene.lane]
 
     @pytest.mark.parametrize("resting", [True, False])
     @pytest.mark.parametrize(
@@ -194,26 +215,26 @@ class RestContract(Topic):
             case _:
                 await scene.store.add_task(a_task(scene.endpoint, Work.RECOVER))
         assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
-        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == [scene.lane]
+        assert await scene.store.woken(scene.leases) == []
 
     async def test_a_change_elsewhere_wakes_nobody(self, scene: Scene) -> None:
         other = an_application()
         await scene.store.put_application(other)
         stranger = await scene.store.put_endpoint(an_endpoint(other))
         await scene.store.put_application(replace(other, rate=1.0))
-        assert await scene.store.woken(ALL_SHARDS) == [stranger.lane]
+        assert await scene.store.woken(scene.leases) == [stranger.lane]
 
     async def test_a_replay_wakes_a_lane_at_rest_and_only_such_a_one(self, scene: Scene) -> None:
         await scene.store.add([new_message(scene.application) for _ in range(2)])
         await scene.settle(*map(failed, await scene.due()))
         task = a_task(scene.endpoint, Work.RECOVER)
         await scene.store.add_task(task)
-        await scene.store.woken(ALL_SHARDS)
+        await scene.store.woken(scene.leases)
         await scene.rest()
         for woken in ([scene.lane], []):
             await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
-            assert await scene.store.woken(ALL_SHARDS) == woken
+            assert await scene.store.woken(scene.leases) == woken
 
     async def test_who_listens_is_nudged_after_a_wake_up(self, scene: Scene) -> None:
         nudged = asyncio.Event()
@@ -222,4 +243,4 @@ class RestContract(Topic):
         await scene.add()
         async with asyncio.timeout(10):
             await nudged.wait()
-        assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+        assert await scene.store.woken(scene.leases) == [scene.lane]

@@ -12,7 +12,6 @@ from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Strea
 from tarry.service.model.message import Accepted, Message
 from tarry.service.store.contract import Store
 from tarry.testing.samples import (
-    ALL_SHARDS,
     ENVIRONMENT,
     NOON,
     an_application,
@@ -47,7 +46,7 @@ class Scene:
         await store.put_application(application)
         endpoint = await store.put_endpoint(an_endpoint(application))
         leases = await store.lease(WORKER, most=SHARDS, length=LENGTH)
-        await store.woken(ALL_SHARDS)
+        await store.woken(leases)
         return cls(store, application, endpoint, leases)
 
     @property
@@ -69,7 +68,7 @@ class Scene:
     async def add_endpoint(self, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
         """One more endpoint of the application, whose waking was seen."""
         endpoint = await self.store.put_endpoint(an_endpoint(self.application, **values))
-        await self.store.woken(ALL_SHARDS)
+        await self.store.woken(self.leases)
         self.endpoints.append(endpoint)
         return endpoint
 

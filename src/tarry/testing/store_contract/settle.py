@@ -9,7 +9,6 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Known, Lease, Stream
 from tarry.testing.samples import (
-    ALL_SHARDS,
     NOON,
     a_notice,
     an_attempt,
@@ -234,7 +233,7 @@ class SettleContract(Topic):
         (due,) = await scene.due()
         change = Change(lane=scene.lane, at=NOON, known=KNOWN, standing=Standing.PARKED)
         await scene.settle(delivered(due), changes=[change])
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
 
 
 async def _stale(scene: Scene, later: Later, how: str) -> list[Lease]:

@@ -64,8 +64,8 @@ class DeliverSteps(PeopleSteps):
     @step(worker=workers)
     def look_at_what_woke(self, worker: str) -> None:
         """The lanes that were woken, for one of the workers."""
-        shards = list(self.leases[worker])
-        self.ask(lambda side: _lanes(side, shards))
+        leases = list(self.leases[worker].values())
+        self.ask(lambda side: _lanes(side, leases))
 
     @step(which=few, stream=streams, limit=limits, at=offsets)
     def fetch(self, which: list[int], stream: Stream, limit: int, at: float) -> None:
@@ -259,8 +259,9 @@ async def _renewed(
     return sorted((lease.shard, lease.epoch) for lease in renewed)
 
 
-async def _lanes(side: Side, shards: Sequence[int]) -> list[list[Lane]]:
-    found = [await side.store.awake(shards), await side.store.woken(shards)]
+async def _lanes(side: Side, leases: Sequence[Lease]) -> list[list[Lane]]:
+    shards = [lease.shard for lease in leases]
+    found = [await side.store.awake(shards), await side.store.woken(leases)]
     return [sorted(map(Lane, lanes)) for lanes in found]
 
 

@@ -6,7 +6,7 @@ import pytest
 from tarry.service.model.lane import Stream
 from tarry.service.store.postgres.outbox import put
 from tarry.service.store.postgres.store import PostgresStore
-from tarry.testing.samples import ALL_SHARDS, NOON, an_application, new_id
+from tarry.testing.samples import NOON, an_application, new_id
 from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ async def test_what_was_put_is_accepted_in_order_and_wakes_the_lane(
     await store.rest({scene.lane: 0}, scene.leases)
     names = put_all(tarry_url, scene.application.id, *"abcde")
     assert await store.collect(now=NOON, limit=3) == 3
-    assert await store.woken(ALL_SHARDS) == [scene.lane]
+    assert await store.woken(scene.leases) == [scene.lane]
     assert await store.collect(now=NOON, limit=3) == 2
     assert await store.collect(now=NOON, limit=3) == 0
     assert [due.message for due in await scene.due()] == names

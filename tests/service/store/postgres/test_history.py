@@ -6,7 +6,7 @@ import pytest
 from tarry.errors import NotFound
 from tarry.service.model.delivery import State
 from tarry.service.store.postgres.store import PostgresStore
-from tarry.testing.samples import ALL_SHARDS, NOON, delivered, failed, postponed
+from tarry.testing.samples import NOON, delivered, failed, postponed
 from tarry.testing.store_contract.scene import Scene
 from tests.service.store.postgres.waiting import someone_waits
 
@@ -53,7 +53,7 @@ async def test_a_resend_keeps_its_message_from_being_swept(
     message = await scene.add()
     await scene.settle(delivered(*await scene.due()))
     await store.resend(scene.endpoint, message.id, resend="r1")
-    assert await store.woken(ALL_SHARDS) == [scene.lane]
+    assert await store.woken(scene.leases) == [scene.lane]
     with pytest.raises(NotFound):
         await store.resend(scene.endpoint, "msg_nobody", resend="r2")
     assert await store.counts(scene.lane) == {State.DELIVERED: 1}

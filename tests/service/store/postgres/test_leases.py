@@ -76,7 +76,7 @@ async def test_a_wake_up_that_comes_while_one_is_answered_is_not_lost(
     await store.put_endpoint(scene.endpoint)
     with psycopg.connect(tarry_url) as second:
         second.execute("INSERT INTO tarry.wake (shard, lane) SELECT shard, number FROM tarry.lane")
-        assert await store.woken(ALL_SHARDS) == [scene.lane]
+        assert await store.woken(scene.leases) == [scene.lane]
         second.commit()
-    assert await store.woken(ALL_SHARDS) == [scene.lane]
-    assert await store.woken(ALL_SHARDS) == []
+    assert await store.woken(scene.leases) == [scene.lane]
+    assert await store.woken(scene.leases) == []

@@ -33,7 +33,7 @@ async def test_a_lane_is_up_before_it_is_told_of(scene: Scene, tarry_url: str) -
     connection = await asyncpg.connect(tarry_url)
     async with connection.transaction():
         await wake(connection, [scene.lane])
-        assert await scene.store.woken(ALL_SHARDS) == []
+        assert await scene.store.woken(scene.leases) == []
     await connection.close()
     assert await scene.store.awake(ALL_SHARDS) == [scene.lane]
-    assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+    assert await scene.store.woken(scene.leases) == [scene.lane]

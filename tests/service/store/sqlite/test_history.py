@@ -39,4 +39,4 @@ async def test_a_message_is_cancelled_in_all_its_lanes_by_any_process(
     assert await other.cancel(scene.application.id, message.id, now=NOON) == 2
     for endpoint in (scene.endpoint, second):
         assert (await scene.row(endpoint)).waiting == 0
-    assert await scene.store.woken(range(64)) == [scene.lane, second.lane]
+    assert await scene.store.woken(scene.leases) == [scene.lane, second.lane]

@@ -10,7 +10,6 @@ import pytest
 from tarry.errors import NotFound, StoreError, StoreUnavailable
 from tarry.service.store.sqlite.reader import Reader
 from tarry.service.store.sqlite.store import SqliteStore
-from tarry.testing.samples import ALL_SHARDS
 from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
@@ -74,7 +73,7 @@ async def test_a_lane_that_another_process_wakes_is_noticed(
     scene.store.listen(heard.set)
     await other.put_endpoint(scene.endpoint)
     await asyncio.wait_for(heard.wait(), 10)
-    assert await scene.store.woken(ALL_SHARDS) == [scene.lane]
+    assert await scene.store.woken(scene.leases) == [scene.lane]
 
 
 async def test_it_is_noticed_also_while_there_is_much_to_read(

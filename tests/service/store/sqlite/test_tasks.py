@@ -6,7 +6,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.task import Task, Work
 from tarry.service.store.sqlite.tasks import LOOKED_AT
-from tarry.testing.samples import ALL_SHARDS, NOON, a_task, new_message
+from tarry.testing.samples import NOON, a_task, new_message
 from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ async def test_what_was_skipped_is_ready_again_in_pieces(scene: Scene) -> None:
         delivery = await scene.delivery(message, disabled)
         assert (delivery.state, delivery.reason) == (State.READY, Reason.REPLAYED)
     assert (await scene.row(disabled)).waiting == 8
-    assert disabled.lane in await scene.store.woken(ALL_SHARDS)
+    assert disabled.lane in await scene.store.woken(scene.leases)
 
 
 async def test_a_backlog_is_discarded_in_pieces(scene: Scene) -> None:

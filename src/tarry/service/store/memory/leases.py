@@ -59,10 +59,11 @@ class MemoryLeases:
             lane.number for lane in self._of(self._data.lanes.values(), shards) if not lane.resting
         ]
 
-    async def woken(self, shards: Sequence[int]) -> list[int]:
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
         """The lanes of these shards that were woken since this was asked last, each once."""
         lanes = (self._data.lanes[number] for number in sorted(self._data.woken))
-        woken = [lane.number for lane in self._of(lanes, shards)]
+        held = [lease.shard for lease in leases if self._data.holds(lease)]
+        woken = [lane.number for lane in self._of(lanes, held)]
         self._data.woken.difference_update(woken)
         return woken
 

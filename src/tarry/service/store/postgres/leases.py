@@ -59,10 +59,11 @@ class PostgresLeases(Part):
         found = await self._database.fetch(SQL["awake"], list(shards))
         return [row["number"] for row in found]
 
-    async def woken(self, shards: Sequence[int]) -> list[int]:
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
         """The lanes of these shards that were woken since this was asked last, each once."""
+        named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
         hit("woken.before")
-        found = await self._database.execute(SQL["woken"], list(shards))
+        found = await self._database.execute(SQL["woken"], *rows.columns(named, 3))
         hit("woken.after")
         return sorted({row["lane"] for row in found})
 

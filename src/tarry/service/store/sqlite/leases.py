@@ -91,15 +91,16 @@ class SqliteLeases:
             lambda db: [lane for (lane,) in db.execute(SQL["awake"], (asked,))]
         )
 
-    async def woken(self, shards: Sequence[int]) -> list[int]:
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
         """The lanes of these shards that were woken since this was asked last, each once."""
-        asked = (array(shards),)
+        asked = (array([lease.shard for lease in leases]),)
         # Mostly there is none: a look costs no commit.
         if not await self._threads.read(lambda db: db.execute(SQL["woken_look"], asked).fetchone()):
             return []
 
         def work(session: Session) -> list[int]:
-            lanes = sorted(lane for (lane,) in session.db.execute(SQL["woken"], asked))
+            held = array(session.held(leases))
+            lanes = sorted(lane for (lane,) in session.db.execute(SQL["woken"], (held,)))
             hit("woken.before")
             return lanes
 

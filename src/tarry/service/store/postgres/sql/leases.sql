@@ -24,7 +24,8 @@ RETURNING s.number, s.epoch, f.clean;
 
 -- name: lease_held
 -- Which of these lanes are in shards whose leases are good; nobody can take these before the
--- transaction has ended.
+-- transaction has ended. Whoever gives or takes a shard locks it FOR UPDATE, which waits for this;
+-- to renew a lease changes no key and does not.
 SELECT l.number
   FROM tarry.lane AS l
   JOIN tarry.shard AS s ON s.number = l.shard
@@ -32,7 +33,7 @@ SELECT l.number
     ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
  WHERE l.number = ANY($1::bigint[]) AND s.until > clock_timestamp()
  ORDER BY s.number
-   FOR SHARE OF s;
+   FOR KEY SHARE OF s;
 
 -- name: renew
 -- Own shards for longer, if they are owned still; the worker is alive in any case.
@@ -64,7 +65,7 @@ WITH owned AS (
         ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
      WHERE s.until > clock_timestamp()
      ORDER BY s.number
-       FOR NO KEY UPDATE OF s
+       FOR UPDATE OF s
 )
 UPDATE tarry.shard AS s
    SET worker = NULL, until = '-infinity'
@@ -84,8 +85,18 @@ SELECT extract(epoch FROM clock_timestamp())::float8 AS now;
 SELECT number FROM tarry.lane WHERE shard = ANY($1::integer[]) AND awake ORDER BY number;
 
 -- name: woken
--- The lanes of shards that were woken; each call is answered once.
-DELETE FROM tarry.wake WHERE shard = ANY($1::integer[]) RETURNING lane;
+-- The lanes of shards that were woken; each call is answered once, and to the shard's owner only.
+WITH owned AS (
+    SELECT s.number
+      FROM tarry.shard AS s
+      JOIN unnest($1::integer[], $2::bigint[], $3::text[]) AS held (number, epoch, worker)
+        ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
+     WHERE s.until > clock_timestamp()
+       AND EXISTS (SELECT FROM tarry.wake AS w WHERE w.shard = s.number)
+     ORDER BY s.number
+       FOR KEY SHARE OF s
+)
+DELETE FROM tarry.wake AS w USING owned AS o WHERE w.shard = o.number RETURNING w.lane;
 
 -- name: woken_lock
 -- Get lanes up, in order, before something is put where their owner will look.
