@@ -1,0 +1,193 @@
+"""The dispatcher as a whole: it starts, takes up, goes on after trouble, and stops in order."""
+
+import asyncio
+import logging
+
+import pytest
+
+from tarry.service.model.application import SHARDS
+from tarry.service.model.delivery import State
+from tarry.service.model.settings import Limits
+from tarry.service.store.contract import Store
+from tarry.service.store.memory.store import MemoryStore
+from tarry.service.wire.exchange import Answer
+from tarry.testing.samples import ENVIRONMENT, new_message
+from tarry.testing.shaky_store import Shaky
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import OK, VirtualService, virtual_service
+
+
+class Between:
+    """Puts a shaky store between a dispatcher and its own."""
+
+    def __init__(self, latency: float = 0.0) -> None:
+        self._latency = latency
+        self.shaky: Shaky
+
+    def __call__(self, store: MemoryStore) -> Store:
+        self.shaky = Shaky(store, latency=lambda: self._latency)
+        return self.shaky.store
+
+
+@virtually
+async def test_it_owns_all_shards_when_it_is_alone_and_gives_them_back() -> None:
+    async with virtual_service() as service:
+        assert len(service.dispatcher.shards.held) == SHARDS
+        await service.stop()
+        assert service.dispatcher.drained
+        assert await service.store.workers() == 0
+        leases = await service.store.lease("another", most=SHARDS, length=1)
+        assert len(leases) == SHARDS
+        assert all(lease.clean for lease in leases)
+
+
+@virtually
+async def test_what_waited_before_it_started_is_delivered() -> None:
+    service = VirtualService()
+    await service.store.put_environment(ENVIRONMENT)
+    await service.store.put_application(service.application)
+    endpoint = await service.add_endpoint("a.example")
+    await service.add(50)
+    await service.start()
+    await service.until_delivered(endpoint, within=10)
+    await service.stop()
+
+
+@virtually
+async def test_a_stop_waits_for_what_is_on_its_way() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(5.0, status=200))
+        (message,) = await service.add()
+        await asyncio.sleep(1)
+        began_at = service.now()
+        await service.stop()
+        assert service.now() - began_at == pytest.approx(4, abs=0.2)
+        assert (await service.delivery(message)).state is State.DELIVERED
+
+
+@virtually
+async def test_a_stop_waits_no_longer_than_its_grace_and_then_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with virtual_service(limits=Limits(grace=3.0)) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(14.0, status=200))
+        (message,) = await service.add()
+        await asyncio.sleep(1)
+        began_at = service.now()
+        with caplog.at_level(logging.WARNING):
+            await service.stop()
+        assert service.now() - began_at == pytest.approx(3, abs=0.2)
+        assert not service.dispatcher.drained
+        assert "attempts on their way" in caplog.text
+        assert (await service.delivery(message)).state is State.READY
+        leases = await service.store.lease("another", most=SHARDS, length=1)
+        assert leases == []
+
+
+@virtually
+async def test_a_stop_without_a_database_ends_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    between = Between()
+    async with virtual_service(through=between) as service:
+        await service.add_endpoint("a.example")
+        await asyncio.sleep(1)
+        between.shaky.away = True
+        with caplog.at_level(logging.WARNING):
+            await service.stop()
+        assert not service.dispatcher.drained
+        between.shaky.away = False
+
+
+@virtually
+async def test_nothing_of_a_dispatcher_that_was_cancelled_goes_on() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", rate=5.0)
+        await service.add(100)
+        await asyncio.sleep(1)
+        await service.crash()
+        sent = len(service.sender.sent)
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == sent
+        await asyncio.sleep(20)
+        await service.start()
+
+
+@virtually
+async def test_a_lane_is_taken_up_once_though_it_is_told_of_twice() -> None:
+    between = Between(latency=0.2)
+    async with virtual_service(through=between) as service:
+        endpoints = [await service.add_endpoint(f"{name}.example") for name in "abcdef"]
+        await service.add(20)
+        for endpoint in endpoints:
+            await service.change(endpoint, description="changed")
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=60)
+        assert len(service.sender.sent) == 6 * 20
+
+
+@virtually
+async def test_a_wake_up_outlives_a_database_that_fails_before_the_lane_is_read() -> None:
+    between = Between(latency=0.1)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await asyncio.sleep(5)
+        await service.add()
+        await asyncio.sleep(0.12)  # woken, and the lane is being read
+        between.shaky.away = True
+        await asyncio.sleep(3)
+        between.shaky.away = False
+        await service.until_delivered(endpoint, within=30)
+
+
+@virtually
+async def test_each_policy_is_kept_once_under_its_version() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        (message,) = await service.add()
+        await service.until_delivered(endpoint, within=5)
+        (attempt,) = await service.store.attempts(message)
+        assert '"delivery"' in await service.store.policy(attempt.policy)
+
+
+@virtually
+async def test_the_policy_of_the_endpoint_goes_before_all_others() -> None:
+    def policy(name: str) -> str:
+        return f'{{"version": 1, "name": "{name}"}}'
+
+    async with virtual_service() as service:
+        await service.store.put_environment(ENVIRONMENT, policy=policy("environment"))
+        owner = await service.add_application(policy=policy("application"))
+        await service.add_endpoint("a.example", application=owner, policy=policy("endpoint"))
+        await service.add_endpoint("b.example", application=owner)
+        await service.add_endpoint("c.example")
+        names = {}
+        for application in (owner, service.application):
+            (message,) = await service.add(1, application)
+            await asyncio.sleep(1)
+            for attempt in await service.store.attempts(message):
+                names[attempt.url] = await service.store.policy(attempt.policy)
+        assert '"endpoint"' in names["https://a.example/in"]
+        assert '"application"' in names["https://b.example/in"]
+        assert '"environment"' in names["https://c.example/in"]
+
+
+@virtually
+async def test_many_lanes_are_taken_up_after_a_restart() -> None:
+    async with virtual_service() as service:
+        endpoints = [
+            await service.add_endpoint(f"h{number}.example", event_types=(f"t{number}",))
+            for number in range(600)
+        ]
+        await service.stop()
+        await service.store.add(
+            [
+                new_message(service.application, event_type=f"t{number}", accepted_at=service.now())
+                for number in range(600)
+            ]
+        )
+        await service.start()
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=60)
+        assert {sent.answer for sent in service.sender.sent} == {OK}
+        assert len(service.sender.sent) == 600
