@@ -1,13 +1,18 @@
 """A worker that was stopped past its lease and goes on: what it says then changes nothing."""
 
+import asyncio
 import os
 import signal
 import time
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tarry.errors import StoreUnavailable
+from tarry.service.store.postgres import database
+from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.receiver import Receiver
 from tests.faults.conftest import Databases
 from tests.faults.nursery import Nursery
@@ -17,6 +22,11 @@ pytestmark = pytest.mark.slow
 
 ROUNDS = int(os.environ.get("TARRY_TEST_ZOMBIES", "3"))
 LEASES = "SELECT number, epoch, worker FROM tarry.shard WHERE worker IS NOT NULL ORDER BY number"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 @pytest.fixture
@@ -52,6 +62,34 @@ def test_late_settlements_change_nothing(scene: Scene) -> None:
     for worker in workers:
         scene.end(worker)
     scene.check()
+
+
+@pytest.mark.anyio
+async def test_a_transaction_that_is_left_alone_gives_its_locks_back(
+    databases: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(database.SETTINGS, database.ABANDONED, "200")
+    zombie = await PostgresStore.open(databases.new())
+    other = await PostgresStore.open(zombie._database.address.url)  # noqa: SLF001  the same one
+    (lease,) = await zombie.lease("zombie", most=1, length=0.1)
+    stopped = asyncio.Event()
+
+    async def stop(connection: Any) -> None:  # noqa: ANN401  asyncpg ships no types
+        await connection.execute("SELECT FROM tarry.shard WHERE number = $1 FOR SHARE", lease.shard)
+        await stopped.wait()  # as if by SIGSTOP, in the middle of a settlement
+        await connection.execute("SELECT 1")
+
+    settling = asyncio.create_task(zombie._database.run(stop))  # noqa: SLF001  only to stop in it
+    async with asyncio.timeout(10):
+        taken: set[int] = set()
+        while lease.shard not in taken:
+            taken.update(new.shard for new in await other.lease("other", most=64, length=10))
+            await asyncio.sleep(0.02)
+    stopped.set()
+    with pytest.raises(StoreUnavailable):
+        await settling
+    await zombie.close()
+    await other.close()
 
 
 def both_at_work(scene: Scene) -> bool:
