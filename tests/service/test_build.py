@@ -125,6 +125,13 @@ def test_sealing_keys_are_those_given_then_the_environments_then_the_files(tmp_p
     assert Seals.of(environment).open(by_environment.seal(b"x", PLACE), PLACE) == b"x"
 
 
+def test_the_key_file_is_beside_the_database_and_not_beside_a_link_to_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "hooks.db").symlink_to(tmp_path / "data" / "hooks.db")
+    build.seals_for(Settings(db=file_url(tmp_path / "hooks.db")), {})
+    assert [file.name for file in (tmp_path / "data").iterdir()] == ["hooks.db.keys"]
+
+
 def test_a_server_needs_keys_from_somewhere_else() -> None:
     with pytest.raises(SettingsError, match=KEYS):
         build.seals_for(Settings(db="postgresql://me@here/x"), {})

@@ -135,7 +135,7 @@ def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -
     if scheme(settings.db) != "sqlite":
         wanted = f"one key or more as `tarry seal new` prints them, in {KEYS}"
         raise SettingsError("sealing keys", "nothing", wanted)
-    database = sqlite_path(settings.db)
+    database = sqlite_path(settings.db).resolve()  # beside the file itself, not beside a link to it
     return Seals.of(key_file(database.with_name(f"{database.name}.keys")))
 
 

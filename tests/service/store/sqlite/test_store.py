@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tarry.errors import StoreError
+from tarry.errors import StoreError, StoreOwned
 from tarry.service.model.application import Application
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import delivered, new_message
@@ -62,6 +62,19 @@ async def test_a_path_stays_the_same_when_the_process_moves(
     monkeypatch.chdir("/")
     await store.put_environment("org_1")
     assert await store.environments() == ["org_1"]
+    await store.close()
+
+
+async def test_a_link_leads_to_the_same_database_and_the_same_dispatcher(
+    path: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(path)
+    store, other = await open_sqlite(path), await open_sqlite(link)
+    assert await store.lease("worker-1", most=64, length=10.0)
+    with pytest.raises(StoreOwned):
+        await other.lease("worker-2", most=64, length=10.0)
+    await other.close()
     await store.close()
 
 

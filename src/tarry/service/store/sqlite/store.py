@@ -30,7 +30,8 @@ class SqliteStore(
     """Keeps everything in a file, whose schema must be the right one: see `open_sqlite`."""
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
-        self._threads = Threads(path.absolute(), clock)
+        # By its one real name, or whoever comes by way of a link would find another lock.
+        self._threads = Threads(path.resolve(), clock)
 
 
 async def open_sqlite(
