@@ -38,6 +38,26 @@ def test_the_copy_has_all_that_the_database_has(url: str, tmp_path: Path) -> Non
     assert asyncio.run(look()) == 1
 
 
+def test_a_file_that_is_there_is_replaced_only_if_told_so(url: str, tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    target.write_bytes(b"mine")
+    refused = CliRunner().invoke(backup, ["--db", url, str(target)])
+    assert (refused.exit_code, target.read_bytes()) == (2, b"mine")
+    assert "--force" in refused.stderr
+    made = CliRunner().invoke(backup, ["--db", url, "--force", str(target)])
+    assert made.exit_code == 0, made.stderr
+    assert target.read_bytes().startswith(b"SQLite")
+
+
+@pytest.mark.parametrize("target", ["hooks.db", "hooks.db.keys"])
+def test_the_databases_own_files_are_never_replaced(url: str, tmp_path: Path, target: str) -> None:
+    before = (tmp_path / target).read_bytes()
+    refused = CliRunner().invoke(backup, ["--db", url, "--force", str(tmp_path / target)])
+    assert refused.exit_code == 3
+    assert "belongs to the database" in refused.stderr
+    assert (tmp_path / target).read_bytes() == before
+
+
 @pytest.mark.parametrize("target", ["gone/copy.db", "."])
 def test_a_target_that_cannot_be_written_is_one_line(url: str, tmp_path: Path, target: str) -> None:
     refused = CliRunner().invoke(backup, ["--db", url, str(tmp_path / target)])

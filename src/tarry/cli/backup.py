@@ -5,20 +5,24 @@ from pathlib import Path
 import click
 
 from tarry.cli.service_options import config_option, db_option, serving
+from tarry.errors import SettingsError
 
 
 @click.command
 @config_option
 @db_option
 @click.argument("target", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace TARGET if it is there already.")
 @serving
-async def backup(*, db: str, target: Path) -> None:
+async def backup(*, db: str, target: Path, force: bool) -> None:
     """Write a consistent copy of a database to the file TARGET.
 
     The file with the sealing keys is not in it: keep that apart.
     """
     from tarry.service.build import open_store  # noqa: PLC0415  it needs the extra
 
+    if target.is_file() and not force:  # noqa: ASYNC240  nobody else is on this loop
+        raise SettingsError("target", str(target), "a new file, or come with --force")
     store = await open_store(db, migrate=False)
     try:
         await store.backup(target)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tarry.errors import StoreError
-from tarry.service.store.sqlite.backup import back_up
+from tarry.service.store.sqlite.backup import COMPANIONS, back_up
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import new_message
 from tarry.testing.store_contract.scene import Scene
@@ -56,6 +56,43 @@ async def test_a_backup_that_cannot_be_made_leaves_nothing(
     with pytest.raises(StoreError, match=r"no backup at .*taken"):
         await store.backup(folder)
     assert left(tmp_path, ".part") == []
+
+
+@pytest.mark.parametrize("suffix", COMPANIONS)
+async def test_no_file_of_the_database_itself_is_a_target(
+    scene: Scene, path: Path, suffix: str
+) -> None:
+    own = path.with_name(path.name + suffix)
+    link = path.with_name("link")
+    link.symlink_to(own)
+    for target in (own, link):
+        with pytest.raises(StoreError, match="belongs to the database"):
+            await scene.store.backup(target)
+    await scene.add()
+
+
+async def test_a_link_to_the_same_bytes_is_no_target_either(scene: Scene, path: Path) -> None:
+    link = path.with_name("twin.db")
+    link.hardlink_to(path)
+    with pytest.raises(StoreError, match="belongs to the database"):
+        await scene.store.backup(link)
+
+
+async def test_the_draft_of_a_copy_does_not_replace_the_database(tmp_path: Path) -> None:
+    store = await open_sqlite(tmp_path / "hooks.part")
+    with pytest.raises(StoreError, match="belongs to the database"):
+        await store.backup(tmp_path / "hooks")
+    await store.put_environment("org_1")
+    await store.close()
+
+
+async def test_a_database_in_use_is_no_target(scene: Scene, tmp_path: Path) -> None:
+    other = await open_sqlite(tmp_path / "other.db")
+    await other.put_environment("org_1")
+    with pytest.raises(StoreError, match="a database in use"):
+        await scene.store.backup(tmp_path / "other.db")
+    assert await other.environments() == ["org_1"]
+    await other.close()
 
 
 def test_there_is_no_backup_of_nothing(tmp_path: Path) -> None:

@@ -10,10 +10,20 @@ from tarry.errors import StoreError
 from tarry.service.store.sqlite.connection import connect_to_read
 from tarry.service.store.sqlite.faults import store_error
 
+COMPANIONS = ("", "-wal", "-shm", "-journal", "-dispatcher", ".keys")
+"""What a database's own files are called behind its name."""
+
 
 def back_up(path: Path, target: Path) -> None:
-    """Write a consistent copy to `target`, which is there whole or not at all."""
+    """Write a consistent copy to `target`, which is there whole or not at all.
+
+    What is there already is replaced, but not the database's own files, nor one that is in use.
+    """
     part = target.with_name(target.name + ".part")
+    for file in (target, part):
+        _refuse_own(path, file)
+    if target.with_name(target.name + "-wal").exists():
+        raise StoreError(f"no backup at {target}: it is a database in use, {target.name}-wal tells")
     try:
         part.unlink(missing_ok=True)
         _copy(path, part)
@@ -25,6 +35,14 @@ def back_up(path: Path, target: Path) -> None:
             part.with_name(part.name + "-journal").unlink(missing_ok=True)
         why = store_error(error, part) if isinstance(error, apsw.Error) else error.strerror
         raise StoreError(f"no backup at {target}: {why}") from error
+
+
+def _refuse_own(path: Path, file: Path) -> None:
+    own = [path.with_name(path.name + companion) for companion in COMPANIONS]
+    if file.resolve() in own or (
+        file.exists() and any(map(file.samefile, filter(Path.exists, own)))
+    ):
+        raise StoreError(f"no backup at {file}: it belongs to the database {path} itself")
 
 
 def _copy(path: Path, part: Path) -> None:
