@@ -199,6 +199,19 @@ def test_a_change_by_others_forgets_also_what_waits_for_its_moment() -> None:
     assert (streams.busy, buffered.bytes) == (set(), 0)
 
 
+def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_the_same() -> None:
+    streams, source, buffered = a_lane(2)
+    source.feed(streams, NOON, Phase.PACED)
+    row = streams.next(NOON, Phase.PACED)
+    assert row is not None
+    streams.later(row, NOON + 1)
+    streams.changed()
+    source.feed(streams, NOON, Phase.PACED)
+    assert taken(streams, Phase.PACED, NOON) == [2]
+    assert taken(streams, Phase.PACED, NOON + 1) == [1]
+    assert buffered.bytes == 0
+
+
 def test_more_than_can_wait_for_a_moment_is_found_again_by_a_rewind() -> None:
     streams, _, _ = a_lane()
     for seq in range(1, LATER + 11):

@@ -417,17 +417,17 @@ class Lane:
         self.pump()
         return self.gate.ticks(now)
 
-    def _own_turned(self, now: float) -> None:
+    def _own_turned(self, now: float, *, blame: bool = True) -> None:
         self._change(self.record.saved(self.gate.pace, now))
-        self.turned(self.gate.phase, now)
+        self.turned(self.gate.phase, now, blame=blame)
         if self.gate.phase is Phase.PACED:
             self.desk.tick(self)
 
-    def turned(self, phase: Phase, now: float) -> None:
-        """The gate it goes by is in another phase."""
+    def turned(self, phase: Phase, now: float, *, blame: bool = True) -> None:
+        """The gate it goes by is in another phase, maybe because the endpoint failed."""
         if phase is Phase.CLOSED:
             self.doubts.settled_down()
-        else:
+        elif blame:
             self.doubts.blame_the_lane()
             self._refund(now)
         if phase is Phase.PACED:
@@ -446,7 +446,7 @@ class Lane:
         """Much waits at once: it goes at a pace, and fresh messages before it."""
         if self.gate.phase is Phase.CLOSED and not self.origin.shared and self.waiting() > 1:
             self.gate.ramp(now)
-            self._own_turned(now)
+            self._own_turned(now, blame=False)
 
     def _refund(self, now: float) -> None:
         """What opened the lane was the lane's failure: it costs the deliveries nothing."""

@@ -42,6 +42,7 @@ class Streams:
         self._fresh: deque[Due] = deque()
         self._early: dict[int, Due] = {}
         self._later: list[tuple[float, int, Due]] = []
+        self._moments: dict[int, float] = {}
         self._resending: set[str] = set()
         self._were_resending: set[str] = set()
         self._fresh_from: int | None = None
@@ -68,9 +69,12 @@ class Streams:
             rows.clear()
 
     def changed(self) -> None:
-        """Forget all that is not on its way: others may have changed anything."""
-        for _, seq, row in self._later:
+        """Forget all that is not on its way, but for its moment: others may have changed it."""
+        if len(self._moments) > LATER:  # of rows that are not there any more
+            self._moments.clear()
+        for at, seq, row in self._later:
             self.busy.discard(seq)
+            self._moments[seq] = at
             self._count(-1, (row,))
         self._later.clear()
         self.next_due_at = None
@@ -166,7 +170,11 @@ class Streams:
             self._read[Stream.READY] = all_read
             self._after = rows[-1].seq if rows else self._after
         into = self._fresh if fresh else self._ready
-        self._keep(into, [row for row in rows if self._is_free(row.seq)])
+        free = [row for row in rows if self._is_free(row.seq)]
+        for row in free:
+            if row.seq in self._moments:
+                self.later(row, self._moments.pop(row.seq))
+        self._keep(into, [row for row in free if row.seq not in self.busy])
         if all_read and not fresh and self._fresh_from is not None and not self._later:
             self._backlog_is_read()
 
