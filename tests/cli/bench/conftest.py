@@ -1,6 +1,8 @@
 """What tests of the benchmarks share."""
 
+import asyncio
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -8,6 +10,7 @@ from click.testing import CliRunner, Result
 from tarry.cli.bench import deliver
 from tarry.cli.bench.sink import Sink
 from tarry.cli.commands import tarry
+from tarry.service.hooks import open_hooks
 
 
 @pytest.fixture
@@ -32,3 +35,16 @@ def a_sink() -> Iterator[Sink]:
 def bench() -> Callable[..., Result]:
     """`tarry bench`, to be called with what is typed."""
     return lambda *typed: CliRunner().invoke(tarry, ["bench", *typed])
+
+
+@pytest.fixture
+def used(tmp_path: Path) -> str:
+    """A database with somebody's webhooks in it."""
+
+    async def use(db: str) -> None:
+        async with open_hooks(db) as hooks:
+            await hooks.application("shop")
+
+    db = f"sqlite:////{str(tmp_path / 'used.db').lstrip('/')}"
+    asyncio.run(use(db))
+    return db

@@ -65,3 +65,8 @@ def test_what_cannot_be_is_said_in_one_line(
     assert ended.exit_code == code, ended.output
     assert words in ended.output
     assert "Traceback" not in ended.output
+
+
+def test_a_database_that_is_in_use_is_left_alone(bench: Bench, used: str) -> None:
+    ended = bench(*FEW, "--db", used)
+    assert (ended.exit_code, "without applications" in ended.output) == (2, True)

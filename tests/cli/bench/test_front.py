@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,14 +8,15 @@ from pathlib import Path
 import httpx
 
 from tarry.cli.bench.front import APPLICATION
+from tarry.cli.bench.sink import Sink
 
 MESSAGE = b'{"eventType": "a", "payload": {}}'
 
 
 @contextmanager
-def front(what: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def front(*what: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     with subprocess.Popen(
-        [sys.executable, "-m", "tarry.cli.bench.front", what],
+        [sys.executable, "-m", "tarry.cli.bench.front", *what],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -36,3 +38,12 @@ def test_the_other_one_keeps_what_it_gets(tmp_path: Path) -> None:
         with front(f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}") as (url, _):
             way = f"{url}/api/v1/app/{APPLICATION}/msg"
             assert httpx.post(way, content=MESSAGE).json()["eventType"] == "a"
+
+
+def test_with_a_sink_it_delivers_too(tmp_path: Path) -> None:
+    db = f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}"
+    with Sink() as sink, front(db, sink.url) as (url, _):
+        answer = httpx.post(f"{url}/api/v1/app/{APPLICATION}/msg", content=MESSAGE)
+        assert answer.status_code == 202
+        while not sink.arrivals():
+            time.sleep(0.01)

@@ -1,24 +1,28 @@
 """The servers that `tarry bench ingest` posts to, each in a process of its own.
 
 `python -m tarry.cli.bench.front echo` answers 202 to anything: the floor, a bare ASGI callable on
-the same server. `... front URL` keeps what it gets in that database, and delivers nothing.
+the same server. `... front URL` keeps what it gets in that database, and delivers nothing;
+`... front URL SINK` delivers it to there as well.
 """
 
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 import uvloop
 
 from tarry.cli.bench.drain import refuse_used
+from tarry.errors import TarryError
 from tarry.service.api.ingest import Ingest
 from tarry.service.api.server import serving
-from tarry.service.hooks import open_hooks
+from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
 
 APPLICATION = "bench"
 ANYWHERE = "127.0.0.1:0"
+LOOPBACK = "127.0.0.0/8"
 
 
 async def echo(
@@ -34,20 +38,27 @@ async def echo(
     await send({"type": "http.response.body", "body": b"{}"})
 
 
-async def main(what: str) -> None:
+async def main(what: str, deliver_to: str | None = None) -> None:
     """Serve until the input is closed; the first line of output is the URL."""
     if what == "echo":
         async with serving(echo, ANYWHERE) as url:
             await _until_closed(url)
         return
-    async with open_hooks(what) as hooks:
+    async with open_hooks(what, allow_network=(LOOPBACK,)) as hooks, AsyncExitStack() as opened:
         await refuse_used(hooks)
-        application = await hooks.application(APPLICATION)
-        if not await hooks.store.endpoints(application.id):
-            url = "https://hooks.example.com/in"
-            await hooks.add_endpoint(application, url, standing=Standing.PAUSED)
+        if deliver_to is None:
+            await _endpoint(hooks, "https://hooks.example.com/in", Standing.PAUSED)
+        else:
+            await _endpoint(hooks, deliver_to, Standing.ENABLED)
+            await opened.enter_async_context(hooks.dispatching())
         async with serving(Ingest(hooks, None), ANYWHERE) as url:
             await _until_closed(url)
+
+
+async def _endpoint(hooks: Hooks, url: str, standing: Standing) -> None:
+    application = await hooks.application(APPLICATION)
+    if not await hooks.store.endpoints(application.id):
+        await hooks.add_endpoint(application, url, standing=standing)
 
 
 async def _until_closed(url: str) -> None:
@@ -57,4 +68,7 @@ async def _until_closed(url: str) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(sys.argv[1]))
+    try:
+        uvloop.run(main(*sys.argv[1:]))
+    except TarryError as error:
+        sys.exit(f"Error: {error}")
