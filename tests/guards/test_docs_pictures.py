@@ -1,4 +1,4 @@
-"""The pictures of the docs are what the simulator draws today."""
+"""The pictures of the docs are what the simulator draws today, but for those that were measured."""
 
 import runpy
 import xml.etree.ElementTree as ET
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
+MEASURED = {"recovery.svg"}  # ./dev bench recovery --picture docs/pictures/recovery.svg
 
 
 def words(path: Path) -> list[str]:
@@ -17,6 +18,7 @@ def words(path: Path) -> list[str]:
 @pytest.mark.slow
 def test_every_picture_of_the_docs_is_drawn_by_the_script_and_up_to_date(tmp_path: Path) -> None:
     drawn: list[Path] = runpy.run_path(str(DOCS / "draw.py"))["draw"](tmp_path)
-    assert {path.name for path in drawn} == {path.name for path in (DOCS / "pictures").iterdir()}
+    kept = {path.name for path in (DOCS / "pictures").iterdir()}
+    assert {path.name for path in drawn} == kept - MEASURED
     for path in drawn:
         assert words(path) == words(DOCS / "pictures" / path.name), path.name
