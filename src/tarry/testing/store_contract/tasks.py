@@ -95,6 +95,29 @@ class TasksContract(Topic):
         due = await scene.due(lane=endpoint.lane)
         assert [one.message for one in due] == [messages[1].id, messages[2].id]
 
+    @pytest.mark.parametrize("work", Work)
+    async def test_few_are_found_among_many_that_are_not_concerned(
+        self, scene: Scene, work: Work
+    ) -> None:
+        times = [NOON if number in {3, 30, 31, 39} else NOON - 9 for number in range(40)]
+        new = [new_message(scene.application, accepted_at=at) for at in times]
+        await scene.store.add(new)
+        endpoint = scene.endpoint
+        if work is Work.RECOVER:
+            await scene.settle(*map(failed, await scene.due()))
+        elif work is Work.REPLAY_MISSING:
+            endpoint = await scene.add_endpoint()
+        task = a_task(endpoint, work, since=NOON - 1)
+        await scene.store.add_task(task)
+        while task.finished_at is None:
+            before = task
+            task = await scene.store.advance(task, now=NOON, limit=2, lease=scene.lease)
+            assert task.done - before.done <= 2
+            assert task != before
+        assert task.done == 4
+        row = await scene.row(endpoint)
+        assert row.waiting == (36 if work is Work.DISCARD else 4)
+
     async def test_what_an_endpoint_missed_is_delivered_in_the_order_of_ids(
         self, scene: Scene
     ) -> None:

@@ -1,15 +1,29 @@
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import psycopg
 import pytest
 
 from tarry.service.model.application import SHARDS
+from tarry.service.store.postgres.part import held
 from tarry.service.store.postgres.store import PostgresStore
-from tarry.testing.samples import ALL_SHARDS
+from tarry.testing.samples import ALL_SHARDS, delivered
 from tarry.testing.store_contract.scene import LENGTH, WORKER, Scene
 from tests.service.store.postgres.waiting import someone_waits
 
 pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def writing(scene: Scene, url: str) -> AsyncIterator[None]:
+    """An owner has checked its lease, and is about to commit."""
+    connection = await asyncpg.connect(url)
+    async with connection.transaction():
+        assert await held(connection, [scene.lane], scene.leases) == {scene.lane}
+        yield
+    await connection.close()
 
 
 async def test_time_is_the_databases(store: PostgresStore, tarry_url: str) -> None:
@@ -23,13 +37,51 @@ async def test_time_is_the_databases(store: PostgresStore, tarry_url: str) -> No
 async def test_a_shard_whose_owner_is_writing_is_not_taken_even_when_its_time_is_over(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    with psycopg.connect(tarry_url) as writing:
-        writing.execute("SELECT FROM tarry.shard WHERE number = 5 FOR SHARE")
+    async with writing(scene, tarry_url):
         with psycopg.connect(tarry_url) as moving:
-            moving.execute("UPDATE tarry.shard SET until = '-infinity' WHERE number <> 5")
+            moving.execute("UPDATE tarry.shard SET until = '-infinity'")
         taken = await store.lease("worker-2", most=SHARDS, length=LENGTH)
-        assert {lease.shard for lease in taken} == set(ALL_SHARDS) - {5}
-    assert scene.leases
+        assert {lease.shard for lease in taken} == set(ALL_SHARDS) - {scene.lease.shard}
+    (late,) = await store.lease("worker-2", most=SHARDS, length=LENGTH)
+    assert late.shard == scene.lease.shard
+
+
+async def test_a_lease_is_renewed_while_its_owner_is_writing_and_kept_from_others_all_the_same(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    async with writing(scene, tarry_url):
+        async with asyncio.timeout(5):
+            assert await store.renew(WORKER, scene.leases, length=LENGTH) == scene.leases
+        with psycopg.connect(tarry_url) as moving:
+            moving.execute("UPDATE tarry.shard SET until = '-infinity'")
+        taken = await store.lease("worker-2", most=SHARDS, length=LENGTH)
+        assert scene.lease.shard not in {lease.shard for lease in taken}
+
+
+async def test_a_shard_is_given_back_when_what_is_being_written_is_written(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    async with writing(scene, tarry_url):
+        giving = asyncio.create_task(store.release(scene.leases))
+        await someone_waits(tarry_url)
+        assert not giving.done()
+    await giving
+    assert len(await store.lease("worker-2", most=SHARDS, length=LENGTH)) == SHARDS
+
+
+async def test_whoever_checks_a_lease_while_it_is_taken_over_waits_and_has_lost_it(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    await scene.store.put_endpoint(scene.endpoint)
+    with psycopg.connect(tarry_url) as moving:
+        moving.execute("SELECT FROM tarry.shard FOR UPDATE")
+        moving.execute("UPDATE tarry.shard SET epoch = epoch + 1, worker = 'worker-2'")
+        checking = asyncio.create_task(scene.settle(*map(delivered, await scene.due())))
+        listening = asyncio.create_task(store.woken(scene.leases))
+        await someone_waits(tarry_url)
+        moving.commit()
+    assert True not in await checking
+    assert await listening == []
 
 
 async def test_two_who_take_at_once_get_different_shards(

@@ -20,7 +20,7 @@ from tarry.service.store.sqlite.threads import Threads
 
 FOR_EVER = float("inf")
 LOOKED_AT = 5
-"""How many messages are looked at in one piece, for each that may be replayed."""
+"""How many are looked at in one piece, for each that may be changed."""
 
 
 class Piece(Struct, frozen=True):
@@ -40,7 +40,7 @@ class SqliteTasks:
         """Put a task on record and wake its lane."""
 
         def work(session: Session) -> None:
-            _put(session, task)
+            put_task(session, task)
             session.wake([task.lane])
             hit("task.before")
 
@@ -84,7 +84,7 @@ class SqliteTasks:
                 done=stored.done + piece.done,
                 finished_at=now if piece.last else None,
             )
-            _put(session, after)
+            put_task(session, after)
             hit("advance.before")
             return after
 
@@ -93,7 +93,8 @@ class SqliteTasks:
         return after
 
 
-def _put(session: Session, task: Task) -> None:
+def put_task(session: Session, task: Task) -> None:
+    """Put a task on record, or how far it came."""
     session.db.execute(
         SQL["add_task"],
         {
@@ -117,10 +118,10 @@ def _get(db: apsw.Connection, task: str) -> Task:
 def _do(session: Session, task: Task, now: float, limit: int) -> Piece:
     match task.work:
         case Work.RECOVER:
-            seqs = _behind(session, "advance_failed", task, limit)
+            seqs, piece = _behind(session, "advance_failed", task, limit)
             _again(session, task.lane, seqs, now)
         case Work.DISCARD:
-            seqs = _behind(session, "advance_live", task, limit)
+            seqs, piece = _behind(session, "advance_live", task, limit)
             ended = ((now, task.lane, seq) for seq in seqs)
             session.db.executemany(SQL["advance_discard"], ended)
             session.db.execute(SQL["settle_ended"], (len(seqs), task.lane))
@@ -129,21 +130,25 @@ def _do(session: Session, task: Task, now: float, limit: int) -> Piece:
             return _replay(session, task, now, limit)
         case _:
             assert_never(task.work)
-    return Piece(len(seqs), str(seqs[-1]) if seqs else task.cursor, len(seqs) < limit)
+    return piece
 
 
-def _behind(session: Session, query: str, task: Task, limit: int) -> list[int]:
-    found = session.db.execute(
-        SQL[query],
-        {
-            "lane": task.lane,
-            "after": int(task.cursor or 0),
-            "since": task.since,
-            "until": FOR_EVER if task.until is None else task.until,
-            "limit": limit,
-        },
-    )
-    return [seq for (seq,) in found]
+def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[int], Piece]:
+    """The deliveries that are to be changed in this piece."""
+    looked_at = limit * LOOKED_AT
+    bounds = {
+        "lane": task.lane,
+        "after": int(task.cursor or 0),
+        "since": task.since,
+        "until": FOR_EVER if task.until is None else task.until,
+        "limit": looked_at,
+    }
+    found = list(session.db.execute(SQL[query], bounds))
+    seqs = [seq for seq, concerned in found if concerned][:limit]
+    if len(seqs) == limit:
+        return seqs, Piece(limit, str(seqs[-1]), last=False)
+    cursor = str(found[-1][0]) if found else task.cursor
+    return seqs, Piece(len(seqs), cursor, last=len(found) < looked_at)
 
 
 def _again(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:

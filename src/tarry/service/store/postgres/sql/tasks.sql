@@ -30,42 +30,60 @@ SELECT * FROM tarry.task WHERE id = $1 FOR UPDATE;
 UPDATE tarry.task SET cursor = $2, done = $3, finished_at = $4 WHERE id = $1;
 
 -- name: advance_failed
--- Deliveries that failed, behind one.
-SELECT d.seq
+-- Deliveries that wait or failed, behind one; those are concerned that failed, of a span of time.
+SELECT d.seq, d.state = 'failed' AND m.accepted_at >= $3
+       AND ($4::float8 IS NULL OR m.accepted_at < $4) AS concerned
   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
- WHERE d.lane = $1 AND d.state = 'failed' AND d.seq > $2
-   AND m.accepted_at >= $3 AND ($4::float8 IS NULL OR m.accepted_at < $4)
+ WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
  ORDER BY d.seq
- LIMIT $5
-   FOR UPDATE OF d FOR SHARE OF m;
+ LIMIT $5;
 
 -- name: advance_live
--- Deliveries that have not ended, behind one.
+-- Deliveries that are live or failed, behind one; those are concerned that are live, of a span of
+-- time. Two indexes are gone along, which what has ended otherwise is not in.
+(SELECT d.seq, m.accepted_at >= $3 AND ($4::float8 IS NULL OR m.accepted_at < $4) AS concerned
+   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
+  WHERE d.lane = $1 AND d.state = 'ready' AND d.seq > $2
+  ORDER BY d.seq
+  LIMIT $5)
+ UNION ALL
+(SELECT d.seq, d.state = 'waiting' AND m.accepted_at >= $3
+        AND ($4::float8 IS NULL OR m.accepted_at < $4)
+   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
+  WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
+  ORDER BY d.seq
+  LIMIT $5)
+ ORDER BY seq
+ LIMIT $5;
+
+-- name: advance_kept
+-- Which of these deliveries are still so, held with their messages until the commit.
 SELECT d.seq
   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
- WHERE d.lane = $1 AND d.state IN ('ready', 'waiting') AND d.seq > $2
-   AND m.accepted_at >= $3 AND ($4::float8 IS NULL OR m.accepted_at < $4)
+ WHERE d.lane = $1 AND d.seq = ANY($2::bigint[]) AND d.state = ANY($3::text[])
  ORDER BY d.seq
- LIMIT $5
    FOR UPDATE OF d FOR SHARE OF m;
 
 -- name: advance_missing
--- Messages that an endpoint wants and never got, or that it was skipped by, behind one.
-SELECT m.id, d.seq
-  FROM tarry.message AS m
+-- Messages behind one; those are concerned that an endpoint wants and never got, or that it was
+-- skipped by, of a span of time.
+SELECT m.id, d.seq,
+       m.accepted_at >= $4 AND ($5::float8 IS NULL OR m.accepted_at < $5)
+       AND CASE WHEN d.seq IS NOT NULL THEN d.state = 'skipped'
+                ELSE (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
+                     AND (e.channels IS NULL OR e.channels && m.channels) END AS concerned
+  FROM (SELECT * FROM tarry.message
+         WHERE application = $2 AND id > $3 ORDER BY id LIMIT $6) AS m
   JOIN tarry.endpoint AS e ON e.lane = $1 AND e.application = m.application
   LEFT JOIN LATERAL (
       SELECT p.seq FROM unnest(m.lanes, m.seqs) AS p (lane, seq) WHERE p.lane = $1 LIMIT 1
   ) AS place ON true
   LEFT JOIN tarry.delivery AS d ON d.lane = $1 AND d.seq = place.seq
- WHERE m.application = $2 AND m.id > $3 AND m.accepted_at >= $4
-   AND ($5::float8 IS NULL OR m.accepted_at < $5)
-   AND CASE WHEN d.seq IS NOT NULL THEN d.state = 'skipped'
-            ELSE (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
-                 AND (e.channels IS NULL OR e.channels && m.channels) END
- ORDER BY m.id
- LIMIT $6
-   FOR UPDATE OF m;
+ ORDER BY m.id;
+
+-- name: advance_there
+-- Which of these messages are still there, held until the commit.
+SELECT id FROM tarry.message WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE;
 
 -- name: advance_replayed
 -- Make deliveries ready as if they had come now.

@@ -24,30 +24,27 @@ SELECT created_at, id, document
  LIMIT 1;
 
 -- name: advance_failed
--- What failed in a lane, behind one, of messages accepted in a span of time.
-SELECT delivery.seq
+-- What failed in a lane, behind one, and whether its message was accepted in a span of time.
+SELECT delivery.seq, message.accepted_at >= :since AND message.accepted_at < :until
   FROM delivery INDEXED BY delivery_failed
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'failed' AND delivery.seq > :after
-   AND message.accepted_at >= :since AND message.accepted_at < :until
  ORDER BY delivery.seq
  LIMIT :limit;
 
 -- name: advance_live
--- What is live in a lane, behind one, of messages accepted in a span of time: two streams in the
--- order of the lane are merged.
-SELECT delivery.seq AS seq
+-- What is live or failed in a lane, behind one, and whether it is live and its message was accepted
+-- in a span of time: two streams in the order of the lane are merged.
+SELECT delivery.seq AS seq, message.accepted_at >= :since AND message.accepted_at < :until
   FROM delivery INDEXED BY delivery_ready
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'ready' AND delivery.seq > :after
-   AND message.accepted_at >= :since AND message.accepted_at < :until
  UNION ALL
-SELECT delivery.seq AS seq
+SELECT delivery.seq AS seq, delivery.state = 'waiting'
+       AND message.accepted_at >= :since AND message.accepted_at < :until
   FROM delivery INDEXED BY delivery_stuck
  CROSS JOIN message ON message.number = delivery.message
- WHERE delivery.lane = :lane AND delivery.state IN ('waiting', 'failed')
-   AND delivery.state = 'waiting' AND delivery.seq > :after
-   AND message.accepted_at >= :since AND message.accepted_at < :until
+ WHERE delivery.lane = :lane AND delivery.state IN ('waiting', 'failed') AND delivery.seq > :after
  ORDER BY seq
  LIMIT :limit;
 
