@@ -25,8 +25,8 @@ from tests.faults.scene import PostgresBase, Scene, SqliteBase, until
 
 pytestmark = pytest.mark.slow
 
-AT_ONCE = 6
-MESSAGES = 60
+AT_ONCE = 8
+MESSAGES = 40
 ONLY_POSTGRES = {"collect.before", "collect.after"}
 
 Played = Callable[[str, str], None]

@@ -29,7 +29,7 @@ def test_the_order_of_what_was_taken_is_the_lanes_order(
     accepting = scene.ingest(pause=0.1)
     workers = [scene.worker() for _ in range(1 + several)]
     for turn in range(max(4, KILLS // 3)):
-        time.sleep(chance.uniform(0.3, 1.5))
+        time.sleep(chance.uniform(0.2, 0.8))
         place = chance.randrange(len(workers))
         if turn % 3:
             workers[place].kill()

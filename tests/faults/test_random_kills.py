@@ -25,7 +25,7 @@ def test_no_message_is_lost_and_each_duplicate_is_explained(
     workers = [scene.worker() for _ in range(1 + several)]
     accepting = scene.ingest()
     for _ in range(KILLS):
-        time.sleep(chance.uniform(0.05, 0.9))
+        time.sleep(chance.uniform(0.05, 0.5))
         match chance.choice(("accepting", "worker", "worker", "all")):
             case "accepting":
                 accepting.kill()
