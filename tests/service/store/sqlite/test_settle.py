@@ -42,16 +42,3 @@ async def test_a_change_of_standing_is_seen_by_the_next_message(scene: Scene) ->
     await scene.settle(changes=[Change(lane=scene.lane, at=NOON, standing=Standing.DISABLED)])
     message = await scene.add()
     assert (await scene.delivery(message)).state is State.SKIPPED
-
-
-async def test_what_is_scheduled_for_later_does_not_age_but_what_was_due_does(
-    scene: Scene,
-) -> None:
-    for deliver_at in (NOON + 100, NOON + 300):
-        await scene.add(deliver_at=deliver_at)
-    await scene.add()
-    expired = await scene.store.expire(
-        scene.lane, accepted_before=NOON + 1, now=NOON + 200, limit=10, lease=scene.lease
-    )
-    assert expired == 2
-    assert await scene.store.counts(scene.lane) == {State.FAILED: 2, State.WAITING: 1}
