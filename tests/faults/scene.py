@@ -5,11 +5,14 @@ message may arrive once more for each death at which it had arrived and was not 
 """
 
 import asyncio
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 import apsw
 import psycopg
@@ -193,6 +196,7 @@ class Scene:
 
         If it was `alone` its last bytes have been read when nobody is connected any more.
         """
+        self._knock()
         if alone:
             until(lambda: not self.receiver.connections, "nobody is connected")
         else:
@@ -250,7 +254,17 @@ class Scene:
     def taken(self) -> Counter[str]:
         """How often the receiver took each message."""
         arrivals = list(self.receiver.arrivals)
-        return Counter(arrival.id for arrival in arrivals if arrival.status == OK)
+        return Counter(one.id for one in arrivals if one.status == OK and one.id)
+
+    def _knock(self) -> None:
+        """Be heard by the receiver: so were all who had come to it before."""
+        parts = urlsplit(self.receiver.url)
+        with (
+            suppress(ConnectionRefusedError),
+            socket.create_connection((parts.hostname, parts.port), PATIENCE) as line,
+        ):
+            line.sendall(b"POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n")
+            line.recv(1000)
 
     def _check_duplicates(self) -> None:
         unexplained = self.duplicates() - self.explained

@@ -115,7 +115,7 @@ def by_accepting(scene: Scene, name: str) -> None:
 
 def by_ending(scene: Scene, name: str) -> None:
     worker = scene.worker(name)
-    until(lambda: len(scene.receiver.arrivals) >= MESSAGES // 4, "it is at work")
+    until(lambda: len(scene.taken()) >= MESSAGES // 4, "it is at work")
     worker.send(signal.SIGTERM)
     die(scene, worker)
     go_on(scene)

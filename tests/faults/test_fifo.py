@@ -50,6 +50,8 @@ def check_order(scene: Scene) -> None:
     places = {row.message: (row.lane, row.seq) for row in scene.base.deliveries()}
     taken: dict[int, list[int]] = {}
     for arrival in scene.receiver.arrivals:
+        if not arrival.id:  # the scene's own knock
+            continue
         lane, seq = places[arrival.id]
         if arrival.status == 200 and seq not in taken.setdefault(lane, []):
             taken[lane].append(seq)
