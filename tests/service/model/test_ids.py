@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.model.ids import ALPHABET, LENGTH, MESSAGE, made_at, make, moment
+from tarry.service.model.ids import (
+    ALPHABET,
+    LENGTH,
+    MESSAGE,
+    made_at,
+    make,
+    moment,
+    well_formed,
+)
 
 instants = st.floats(0, 7_000_000_000)  # until 2191
 chances = st.binary(min_size=19, max_size=19)
@@ -59,3 +67,13 @@ def test_every_letter_is_about_as_likely() -> None:
     )
     counts = [letters.count(letter) for letter in ALPHABET]
     assert (min(counts), max(counts)) == (4, 5)
+
+
+@pytest.mark.parametrize(
+    "known",
+    ["", "msg_", "order.1", "msg_é", "app_" + "0" * 27, "msg_" + "0" * 28, "msg_" + "é" * 27],
+)
+def test_only_what_is_made_here_is_well_formed(known: str) -> None:
+    assert not well_formed(known, "msg_")
+    assert not well_formed("msg_" + "0" * 27 + "\n", "msg_")
+    assert well_formed(make(MESSAGE, now=1.0, entropy=bytes(range(19))), "msg_")

@@ -4,11 +4,14 @@ Eight of them are milliseconds since 1970, the others are chance. The time and t
 handed in, as everywhere.
 """
 
+import re
 from functools import lru_cache
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TIME, CHANCE = 8, 19
 LENGTH = TIME + CHANCE
+
+_FORM = re.compile(rf"[{ALPHABET}]{{{LENGTH}}}")
 
 # 248 bytes are four times the alphabet; the last eight make eight letters a little likelier.
 _LETTERS = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
@@ -24,6 +27,15 @@ def make(prefix: str, *, now: float, entropy: bytes) -> str:
     'msg_0Tvcokgi0000000000000000000'
     """
     return prefix + moment(now) + entropy[:CHANCE].translate(_LETTERS).decode("ascii")
+
+
+def well_formed(known: str, prefix: str) -> bool:
+    """Whether an id is one of this kind, as `make` makes them.
+
+    >>> well_formed("msg_0Tvcokgi0000000000000000000", "msg_"), well_formed("order.1", "msg_")
+    (True, False)
+    """
+    return known.startswith(prefix) and _FORM.fullmatch(known, len(prefix)) is not None
 
 
 def moment(now: float) -> str:

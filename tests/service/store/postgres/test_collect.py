@@ -1,7 +1,12 @@
 import asyncio
+import random
+import string
+from collections.abc import Iterator
 
 import psycopg
+import psycopg.errors
 import pytest
+from psycopg.sql import SQL, Identifier, Placeholder
 
 from tarry.service.model.lane import Stream
 from tarry.service.store.postgres.outbox import put
@@ -26,6 +31,14 @@ def put_all(
             )
             for name in event_types
         ]
+
+
+def insert(url: str, row: dict[str, object]) -> None:
+    into = SQL("INSERT INTO tarry.outbox ({}) VALUES ({})").format(
+        SQL(", ").join(map(Identifier, row)), SQL(", ").join(Placeholder() * len(row))
+    )
+    with psycopg.connect(url) as connection:
+        connection.execute(into, list(row.values()))
 
 
 def refused(url: str) -> list[tuple[str, str]]:
@@ -90,6 +103,88 @@ async def test_an_id_that_a_message_has_is_put_aside_too(
     assert await store.collect(now=NOON, limit=10) == 1
     assert [name for name, _ in refused(tarry_url)] == [message.id]
     assert len(await scene.due()) == 1
+
+
+@pytest.fixture
+def unchecked(tarry_url: str) -> Iterator[str]:
+    """The table as it would be if somebody had taken its checks off."""
+    with psycopg.connect(tarry_url) as connection:
+        checks = connection.execute(
+            "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint"
+            " WHERE conrelid = 'tarry.outbox'::regclass AND contype = 'c'"
+        ).fetchall()
+        for name, _ in checks:
+            connection.execute(f"ALTER TABLE tarry.outbox DROP CONSTRAINT {name}".encode())
+    yield tarry_url
+    with psycopg.connect(tarry_url) as connection:
+        connection.execute("DELETE FROM tarry.outbox")
+        for name, check in checks:
+            connection.execute(f"ALTER TABLE tarry.outbox ADD CONSTRAINT {name} {check}".encode())
+
+
+LONG = "".join(random.Random(1).choices(string.ascii_letters, k=6000))  # noqa: S311  not a secret
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("id", "order.1"),
+        ("id", "msg_é"),
+        ("id", new_id("msg_") + "\n"),
+        ("event_id", LONG),
+        ("event_type", "x" * 257),
+        ("application", "x" * 257),
+        ("tags", ["x" * 257]),
+        ("deliver_at", float("inf")),
+        ("deliver_at", float("nan")),
+    ],
+)
+async def test_what_cannot_be_a_message_is_put_aside_and_holds_up_nobody(
+    scene: Scene, store: PostgresStore, unchecked: str, column: str, value: object
+) -> None:
+    row: dict[str, object] = {"id": new_id("msg_"), "application": scene.application.id}
+    row |= {"event_type": "a", "payload": b"{}", column: value}
+    insert(unchecked, row)
+    (fine,) = put_all(unchecked, scene.application.id, "b")
+    assert await store.collect(now=NOON, limit=10) == 2
+    assert [due.message for due in await scene.due()] == [fine]
+    ((name, why),) = refused(unchecked)
+    assert name == row["id"]
+    assert why.startswith(f"{column!r} is ")
+
+
+@pytest.mark.parametrize("column", ["id", "event_id", "event_type", "application"])
+def test_the_table_itself_takes_no_such_row(tarry_url: str, column: str) -> None:
+    row: dict[str, object] = {
+        "application": "app",
+        "event_type": "a",
+        "payload": b"{}",
+        column: "x" * 257,
+    }
+    with pytest.raises(psycopg.errors.CheckViolation):
+        insert(tarry_url, row)
+
+
+async def test_what_the_database_refuses_for_whatever_reason_holds_up_nobody(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    with psycopg.connect(tarry_url) as connection:
+        connection.execute(
+            "ALTER TABLE tarry.message ADD CONSTRAINT taste CHECK (event_type <> 'poison')"
+        )
+    try:
+        first, poison, last = put_all(tarry_url, scene.application.id, "a", "poison", "b")
+        assert await store.collect(now=NOON, limit=10) == 3
+        assert await store.collect(now=NOON, limit=10) == 0
+    finally:
+        with psycopg.connect(tarry_url) as connection:
+            connection.execute("ALTER TABLE tarry.message DROP CONSTRAINT taste")
+    assert [due.message for due in await scene.due()] == [first, last]
+    ((name, why),) = refused(tarry_url)
+    assert name == poison
+    assert "taste" in why
+    assert [notice.facts["message"] for notice in await store.notices()] == [poison]
+    await scene.check_counts()
 
 
 async def test_what_was_committed_is_accepted_however_much_waits(

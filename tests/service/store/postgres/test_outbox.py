@@ -149,6 +149,9 @@ async def test_any_program_may_insert_by_itself_and_gets_an_id(
     [
         ("application", ""),
         ("event_type", 7),
+        ("event_type", "x" * 257),
+        ("event_id", "x" * 257),
+        ("channels", ["eu", "x" * 257]),
         ("payload", "text"),
         ("channels", "eu"),
         ("tags", "x"),

@@ -1,31 +1,38 @@
 """Accept what callers put on record inside their own transactions."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 
-from tarry.errors import Conflict, ServiceError
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
+
+from tarry.errors import Conflict, ServiceError, SettingsError, StoreError, StoreUnavailable
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message, NewMessage
-from tarry.service.store.postgres import rows
+from tarry.service.store.postgres import faults, rows
 from tarry.service.store.postgres.accept import accept
 from tarry.service.store.postgres.claims import Result
 from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.outbox import refuse_long
 from tarry.service.store.postgres.part import Part
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.routes import Routes
+from tarry.service.store.postgres.text import SHOWN
 
 REFUSED = "message.refused"
 """The kind of a notice about a message that could not be accepted."""
+END_OF_TIME = 253_402_300_800.0
+"""Clocks and calendars have no year 10000."""
 
 
 class PostgresCollect(Part):
     """The part of `contract.Queue` that empties the table `tarry.outbox`.
 
     What its caller committed is accepted whatever waits already: `most_waiting` is not asked. What
-    cannot be accepted (an application that is not there, an event id or a message id that was used)
-    goes to `tarry.outbox_refused` with the reason, and leaves a notice.
+    cannot be accepted (an application that is not there, an event id or a message id that was used,
+    an id of another form, a text that is too long) goes to `tarry.outbox_refused` with the reason,
+    and leaves a notice.
     """
 
     _routes: Routes
@@ -34,27 +41,86 @@ class PostgresCollect(Part):
         """Accept what waits in the outbox, the oldest first; how many were taken from it."""
 
         async def take(connection: Connection) -> int:
-            found = await connection.fetch(SQL["collect"], limit)
-            if not found:
-                return 0
-            found.sort(key=lambda row: (row["created_at"], row["id"]))
-            used = await connection.fetch(SQL["collect_used"], [row["id"] for row in found])
-            known = {row["id"] for row in used}
-            fresh = [row for row in found if row["id"] not in known]
-            results = await accept(
-                connection, self._routes, [_message(row, now) for row in fresh], limited=False
-            )
-            answers: list[tuple[rows.Row, Result]] = list(zip(fresh, results, strict=True))
-            answers += [
-                (row, Conflict("message", row["id"])) for row in found if row["id"] in known
-            ]
-            await _put_aside(connection, answers, now)
-            hit("collect.before")
-            return len(found)
+            return await self._take(connection, _together, now, limit)
 
-        taken = await self._database.run(take)
+        async def take_singly(connection: Connection) -> int:
+            return await self._take(connection, _singly, now, limit)
+
+        try:
+            taken = await self._database.run(take)
+        except StoreUnavailable:
+            raise
+        except StoreError:
+            # One of them is to blame, and must not hold up the others.
+            taken = await self._database.run(take_singly)
         hit("collect.after")
         return taken
+
+    async def _take(self, connection: Connection, how: "How", now: float, limit: int) -> int:
+        found = await connection.fetch(SQL["collect"], limit)
+        if not found:
+            return 0
+        used = await connection.fetch(SQL["collect_used"], [row["id"] for row in found])
+        known = {row["id"] for row in used}
+        refused = {row["id"]: why for row in found if (why := _refusal(row, known)) is not None}
+        fresh = [row for row in found if row["id"] not in refused]
+        results = await how(connection, self._routes, [_message(row, now) for row in fresh])
+        answers: list[tuple[rows.Row, Result | ServiceError]] = [
+            *zip(fresh, results, strict=True),
+            *((row, refused[row["id"]]) for row in found if row["id"] in refused),
+        ]
+        await _put_aside(connection, answers, now)
+        hit("collect.before")
+        return len(found)
+
+
+async def _together(
+    connection: Connection, routes: Routes, messages: Sequence[NewMessage]
+) -> Sequence[Result | ServiceError]:
+    return await accept(connection, routes, messages, limited=False)
+
+
+async def _singly(
+    connection: Connection, routes: Routes, messages: Sequence[NewMessage]
+) -> Sequence[Result | ServiceError]:
+    """The same for one after the other: what the database refuses is refused alone."""
+    results: list[Result | ServiceError] = []
+    for message in messages:
+        await connection.execute("SAVEPOINT one")
+        try:
+            results += await accept(connection, routes, [message], limited=False)
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+            why = faults.translate(error)
+            if faults.contended(error) or isinstance(why, StoreUnavailable):
+                raise
+            await connection.execute("ROLLBACK TO SAVEPOINT one")
+            results.append(why)
+        await connection.execute("RELEASE SAVEPOINT one")
+    return results
+
+
+How = Callable[
+    [Connection, Routes, Sequence[NewMessage]], Awaitable[Sequence[Result | ServiceError]]
+]
+
+
+def _refusal(row: rows.Row, known: Container[str]) -> ServiceError | None:
+    """Why what was put cannot be a message, whoever it is for."""
+    name, at = row["id"], row["deliver_at"]
+    if name in known:
+        return Conflict("message", name)
+    if not ids.well_formed(name, ids.MESSAGE):
+        wanted = f"{ids.MESSAGE!r} and {ids.LENGTH} letters or digits"
+        return SettingsError("id", name[:SHOWN], wanted)
+    if at is not None and not abs(at) < END_OF_TIME:
+        return SettingsError("deliver_at", at, "seconds since 1970, before the year 10000")
+    try:
+        refuse_long(
+            row["application"], row["event_type"], row["event_id"], row["channels"], row["tags"]
+        )
+    except SettingsError as error:
+        return error
+    return None
 
 
 def _message(row: rows.Row, now: float) -> NewMessage:
@@ -74,7 +140,7 @@ def _message(row: rows.Row, now: float) -> NewMessage:
 
 
 async def _put_aside(
-    connection: Connection, answers: Sequence[tuple[rows.Row, Result]], now: float
+    connection: Connection, answers: Sequence[tuple[rows.Row, object]], now: float
 ) -> None:
     """Keep what was refused where somebody can look at it."""
     refused = [(row, why) for row, why in answers if isinstance(why, ServiceError)]

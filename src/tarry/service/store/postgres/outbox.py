@@ -13,7 +13,7 @@ languages insert into the table themselves: it has a default for all but `applic
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -21,10 +21,12 @@ from msgspec import Struct
 from tarry.errors import SettingsError, StoreError
 from tarry.service.model import ids
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.text import refuse_nul
+from tarry.service.store.postgres.text import SHOWN, refuse_nul
 
 ASYNCPG = SQL["collect_put"]
 PSYCOPG = re.sub(r"\$\d", "%s", ASYNCPG)  # the same, as psycopg marks its arguments
+MOST_CHARACTERS = 256
+"""Of a name, a sender's id, a channel or a tag."""
 
 
 def put(  # noqa: PLR0913  one argument a field of the message
@@ -98,6 +100,7 @@ class _Put(Struct, frozen=True):
             if isinstance(getattr(self, field), str):
                 raise SettingsError(field, getattr(self, field), "a list of texts")
         refuse_nul(self.application, self.event_type, self.event_id, *self.channels, *self.tags)
+        refuse_long(self.application, self.event_type, self.event_id, self.channels, self.tags)
         return (
             ids.make(ids.MESSAGE, now=time.time(), entropy=os.urandom(ids.CHANCE)),
             self.application,
@@ -108,6 +111,22 @@ class _Put(Struct, frozen=True):
             list(self.tags),
             None if self.deliver_at is None else float(self.deliver_at),
         )
+
+
+def refuse_long(
+    application: str,
+    event_type: str,
+    event_id: str | None,
+    channels: Iterable[str],
+    tags: Iterable[str],
+) -> None:
+    """Raise if a text is longer than what the API would take: no index has room for any length."""
+    named = [("application", application), ("event_type", event_type), ("event_id", event_id or "")]
+    named += [("channels", text) for text in channels] + [("tags", text) for text in tags]
+    for field, text in named:
+        if len(text) > MOST_CHARACTERS:
+            wanted = f"at most {MOST_CHARACTERS} characters long"
+            raise SettingsError(field, f"{text[:SHOWN]}...", wanted)
 
 
 def _driver(connection: object) -> str:

@@ -264,7 +264,10 @@ CREATE TABLE tarry.outbox (
     channels    text[] NOT NULL DEFAULT '{}',
     tags        text[] NOT NULL DEFAULT '{}',
     deliver_at  double precision,
-    created_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+    created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    CONSTRAINT outbox_id CHECK (id ~ '^msg_[0-9A-Za-z]{27}$'),
+    CONSTRAINT outbox_lengths CHECK (length(application) <= 256 AND length(event_type) <= 256
+                                     AND length(event_id) <= 256)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX outbox_in_order ON tarry.outbox (created_at, id);

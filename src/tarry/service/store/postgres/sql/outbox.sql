@@ -1,9 +1,12 @@
 -- name: collect
 -- What callers put on record, the oldest first; what another process is just taking is left alone.
-DELETE FROM tarry.outbox
- WHERE id = ANY(ARRAY(SELECT id FROM tarry.outbox ORDER BY created_at, id LIMIT $1
-                         FOR UPDATE SKIP LOCKED))
-RETURNING *;
+WITH taken AS (
+    DELETE FROM tarry.outbox
+     WHERE id = ANY(ARRAY(SELECT id FROM tarry.outbox ORDER BY created_at, id LIMIT $1
+                             FOR UPDATE SKIP LOCKED))
+    RETURNING *
+)
+SELECT * FROM taken ORDER BY created_at, id;
 
 -- name: collect_refused
 -- Keep what cannot be accepted, and why.
