@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane import TRUST, Lane
 from tarry.service.model.delivery import Reason, State
@@ -207,3 +208,21 @@ async def test_only_what_came_to_nothing_is_told_one_by_one() -> None:
         notices = await service.store.notices()
         assert {notice.facts["message"] for notice in notices} == set(poison)
         assert (await service.delivery(poison[0])).state is State.FAILED
+
+
+@virtually
+async def test_a_message_that_cannot_be_signed_is_its_own_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        (poison,) = await service.add(id="msg_é")
+        (fine,) = await service.add()
+        await asyncio.sleep(5)
+        assert (await service.delivery(fine)).state is State.DELIVERED
+        assert (await service.delivery(poison)).state is State.WAITING
+        attempt, *_ = await service.store.attempts(poison)
+        assert attempt.kind == Kind.REFUSED
+        assert attempt.detail.startswith("it cannot be signed: ")
+        assert "'msg_é' cannot be signed" in caplog.text
+        await service.store.cancel(endpoint.application, poison, now=service.now())

@@ -4,6 +4,7 @@ Nothing here waits: a lane is told of rows, of answers and of settlements, and e
 it may. What it may not send yet has a reason, which `why` names.
 """
 
+import logging
 import math
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ from tarry.service.wire.exchange import Answer, Request
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.origin import Origin
+
+log = logging.getLogger("tarry.service")
 
 BURST = 32
 """How many go at once before it is another lane's turn."""
@@ -290,7 +293,13 @@ class Lane:
         if outfit.target is None or outfit.signer is None:
             desk.later(0.0, lambda: flight.done(outfit.refused))
             return
-        headers = outfit.signer.headers(due.message, due.tries + 1, payload, now=now)
+        try:
+            headers = outfit.signer.headers(due.message, due.tries + 1, payload, now=now)
+        except Exception as error:
+            log.exception("message %r cannot be signed", due.message)
+            unsigned = Answer(0.0, failure=Kind.REFUSED, detail=f"it cannot be signed: {error}")
+            desk.later(0.0, lambda: flight.done(unsigned))
+            return
         connect = desk.limits.connect_timeout
         request = Request(outfit.target, headers, payload, outfit.timeout, connect)
         hit("send.before")
