@@ -4,14 +4,18 @@ import asyncio
 import logging
 
 import pytest
+from msgspec.structs import replace
 
+from tarry.errors import StoreError
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
+from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
+from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer
-from tarry.testing.samples import ENVIRONMENT, new_message
+from tarry.testing.samples import ENVIRONMENT, a_task, new_message
 from tarry.testing.shaky_store import Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import OK, VirtualService, virtual_service
@@ -191,3 +195,45 @@ async def test_many_lanes_are_taken_up_after_a_restart() -> None:
             await service.until_delivered(endpoint, within=60)
         assert {sent.answer for sent in service.sender.sent} == {OK}
         assert len(service.sender.sent) == 600
+
+
+class Left(Shaky):
+    """Callers left something in its outbox, and a task never ends, or never works."""
+
+    left = 0
+    fails = False
+
+    async def collect(self, *, now: float, limit: int) -> int:
+        assert now
+        taken = min(self.left, limit)
+        self.left -= taken
+        return taken
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        assert now
+        assert limit
+        assert lease.worker
+        await asyncio.sleep(0.1)
+        if self.fails:
+            raise StoreError("it cannot be done")
+        return replace(task, cursor=f"{task.cursor}x")
+
+
+@virtually
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_task_does_not_hold_up_what_callers_left(fails: bool) -> None:  # noqa: FBT001  a parameter
+    beside: list[Left] = []
+
+    def through(store: MemoryStore) -> Store:
+        beside.append(Left(store))
+        return beside[0].store
+
+    async with virtual_service(through=through) as service:
+        left = beside[0]
+        left.fails = fails
+        endpoint = await service.add_endpoint("a.example")
+        await service.store.add_task(a_task(endpoint, Work.DISCARD))
+        await asyncio.sleep(5)
+        left.left = 2000
+        await asyncio.sleep(5)
+        assert left.left == 0

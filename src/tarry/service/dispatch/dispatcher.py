@@ -401,10 +401,30 @@ class Dispatcher:
     # --- Now and then ---------------------------------------------------------------------------
 
     async def _upkeep_once(self) -> None:
-        while (task := await upkeep.advance_once(self._store, self.desk, self.shards)) is not None:
-            await self._replayed(task)
-        while await self._store.collect(now=self.desk.now(), limit=upkeep.CHUNK):
+        """Collect, and get on with tasks, by turns: neither holds up the other."""
+        failed: StoreError | None = None
+        more = True
+        while more:
+            more = False
+            for step in (self._collect_once, self._advance_once):
+                try:
+                    more = await step() or more
+                except StoreError as error:
+                    failed = error
+        if failed is not None:
+            raise failed
+
+    async def _collect_once(self) -> bool:
+        collected = await self._store.collect(now=self.desk.now(), limit=upkeep.CHUNK)
+        if collected:
             self._bells["wake"].set()
+        return bool(collected)
+
+    async def _advance_once(self) -> bool:
+        task = await upkeep.advance_once(self._store, self.desk, self.shards)
+        if task is not None:
+            await self._replayed(task)
+        return task is not None
 
     async def _replayed(self, task: Task) -> None:
         """Let a lane know that its queue was changed: what was replayed goes at a pace."""
