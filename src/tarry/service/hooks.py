@@ -173,14 +173,11 @@ class Hooks:
 
     async def delete_endpoint(self, endpoint: Endpoint) -> Task:
         """Send nothing more to an endpoint; what waits for it is discarded, piece by piece."""
-        gone = replace(endpoint, standing=Standing.DELETED, updated_at=self._now())
-        await self.store.put_endpoint(gone)
-        return await self._task(endpoint, Work.DISCARD)
+        return await self.store.delete_endpoint(endpoint.application, endpoint.id, now=self._now())
 
     async def delete_application(self, application: Application) -> list[Task]:
         """Forget an application; what waits for its endpoints is discarded, piece by piece."""
-        gone = await self.store.delete_application(application.id, now=self._now())
-        return [await self._task(endpoint, Work.DISCARD) for endpoint in gone]
+        return await self.store.delete_application(application.id, now=self._now())
 
     def _sealed(self, endpoint: Endpoint, secret: str) -> bytes:
         return self.seals.seal(secret.encode("ascii"), place(endpoint, "secret"))

@@ -1,10 +1,10 @@
-"""Which messages an endpoint wants, and how old they are to it."""
+"""Which messages an endpoint wants, how old they are to it, and how it comes to stand."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.model.endpoint import Parking
+from tarry.service.model.endpoint import Parking, Secret, Standing
 from tarry.testing.samples import an_endpoint
 
 
@@ -84,3 +84,39 @@ def test_an_age_never_goes_back(spans: list[int], moments: list[int]) -> None:
     ages = [endpoint.age(first, now) for now in later]
     assert ages == sorted(ages)
     assert all(0.0 <= age <= now - first for age, now in zip(ages, later, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("parked", "standing", "after"),
+    [
+        ((), Standing.PAUSED, ()),
+        ((), Standing.PARKED, ((9.0, None),)),
+        (((1.0, 2.0),), Standing.PARKED, ((1.0, 2.0), (9.0, None))),
+        (((1.0, None),), Standing.PARKED, ((1.0, None),)),
+        (((1.0, 2.0), (3.0, None)), Standing.ENABLED, ((1.0, 2.0), (3.0, 9.0))),
+        (((1.0, None),), Standing.DELETED, ((1.0, 9.0),)),
+        (((10.0, None),), Standing.ENABLED, ((10.0, 10.0),)),  # by another clock
+    ],
+)
+def test_a_parking_begins_and_ends_with_the_standing(
+    parked: tuple[Parking, ...], standing: Standing, after: tuple[Parking, ...]
+) -> None:
+    found = an_endpoint("app_1", parked=parked).stand(standing, 9.0)
+    assert (found.standing, found.parked, found.updated_at) == (standing, after, 9.0)
+
+
+def test_a_deleted_endpoint_stays_so_and_has_no_secrets_any_more() -> None:
+    endpoint = an_endpoint("app_1", secrets=(Secret(b"x"),), headers=b"x")
+    assert endpoint.stand(Standing.DISABLED, 9.0).secrets == endpoint.secrets
+    gone = endpoint.stand(Standing.DELETED, 9.0)
+    assert (gone.secrets, gone.headers) == ((), None)
+    assert gone.stand(Standing.ENABLED, 10.0) == gone
+
+
+def test_who_follows_a_stored_endpoint_keeps_its_place_and_its_parkings() -> None:
+    stored = an_endpoint("app_1", lane=3, standing=Standing.PARKED, parked=((1.0, None),))
+    old = an_endpoint("app_2", lane=4, url="https://new.example", parked=(), updated_at=9.0)
+    found = old.following(stored)
+    assert (found.id, found.application, found.lane) == (stored.id, "app_1", 3)
+    assert (found.standing, found.parked) == (Standing.ENABLED, ((1.0, 9.0),))
+    assert (found.url, found.updated_at) == ("https://new.example", 9.0)

@@ -29,7 +29,7 @@ def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
     play = machine(MemoryStore)()
     play.begin(new=[PLAIN])
     play.let_time_pass(seconds=5.0)
-    play.change_an_endpoint(which=0, uid="two", standing=Standing.DELETED, unpark=True)
+    play.change_an_endpoint(which=0, uid="two", standing=Standing.DELETED)
     play.change_an_application(which=1, uid=None, rate=2.5)
     play.resend_a_message(which=0, where=1)
     play.cancel_a_message(of=0, which=0)

@@ -96,12 +96,7 @@ class Record:
 
 def stands(endpoint: Endpoint, change: Change) -> Endpoint:
     """The endpoint as it stands after a change."""
-    if change.standing is None:
-        return endpoint
-    parked = endpoint.parked
-    if change.standing is Standing.PARKED:
-        parked = (*parked, (change.at, None))
-    return replace(endpoint, standing=change.standing, parked=parked)
+    return endpoint if change.standing is None else endpoint.stand(change.standing, change.at)
 
 
 def joined(old: Change | None, new: Change) -> Change:

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 Parking = tuple[float, float | None]
 """From when until when an endpoint was parked; None while it still is."""
@@ -54,6 +55,35 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     parked: tuple[Parking, ...] = ()
     created_at: float
     updated_at: float
+
+    def stand(self, standing: Standing, at: float) -> "Endpoint":
+        """The endpoint as it stands from `at` on; a parking begins or ends with it.
+
+        A deleted one stays deleted, and needs its secrets and headers no more.
+        """
+        if self.standing is Standing.DELETED:
+            return self
+        if standing is Standing.PARKED:
+            opened = any(until is None for _, until in self.parked)
+            parked = self.parked if opened else (*self.parked, (at, None))
+        else:
+            parked = tuple(
+                (since, max(since, at) if until is None else until) for since, until in self.parked
+            )
+        stood = replace(self, standing=standing, parked=parked, updated_at=at)
+        return replace(stood, secrets=(), headers=None) if standing is Standing.DELETED else stood
+
+    def following(self, stored: "Endpoint") -> "Endpoint":
+        """This endpoint in the place of a stored one, whose lane and parkings stay."""
+        here = replace(
+            self,
+            id=stored.id,
+            application=stored.application,
+            lane=stored.lane,
+            standing=stored.standing,
+            parked=stored.parked,
+        )
+        return here.stand(self.standing, self.updated_at)
 
     def wants(self, event_type: str, channels: tuple[str, ...]) -> bool:
         """Whether a message of this type, sent to these channels, goes here."""

@@ -72,8 +72,7 @@ class Notice(Struct, frozen=True, kw_only=True):
 class Change(Struct, frozen=True, kw_only=True):
     """What an owner writes down about a lane: what it knows, how the endpoint stands since `at`.
 
-    A standing of PARKED opens a parking of the endpoint, at `at`, unless one is open. The standing
-    of a deleted endpoint stays. A new standing makes `at` the endpoint's `updated_at`.
+    What a new standing does to the endpoint is for `Endpoint.stand` to say.
     """
 
     lane: int

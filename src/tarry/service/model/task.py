@@ -4,6 +4,9 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from tarry.service.model import ids
+from tarry.service.model.endpoint import Endpoint
+
 
 class Work(StrEnum):
     """What a task does."""
@@ -30,3 +33,15 @@ class Task(Struct, frozen=True, kw_only=True):
     done: int = 0
     created_at: float
     finished_at: float | None = None
+
+
+def discarding(gone: Endpoint) -> Task:
+    """What an endpoint leaves to be done that was just deleted; it has one such task for ever."""
+    return Task(
+        id=ids.TASK + gone.id.removeprefix(ids.ENDPOINT),
+        work=Work.DISCARD,
+        application=gone.application,
+        endpoint=gone.id,
+        lane=gone.lane,
+        created_at=gone.updated_at,
+    )

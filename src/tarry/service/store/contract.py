@@ -11,7 +11,7 @@ Rules that hold for every method:
 - Text may hold any character but NUL; payloads are bytes and come back as they went in.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -213,8 +213,26 @@ class Catalogue(Protocol):
     async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Add or change one; a new one gets its lane. Conflict if its uid is taken. Wakes its lane.
 
-        NotFound if the application is, or if the endpoint was deleted before. A change of standing
-        or deletion keeps what waits. A deleted endpoint's or application's uid is free again.
+        NotFound if the application is, or if the endpoint was deleted before. The lane and the
+        parkings of one that is there are the store's: see `Endpoint.following`. A change of
+        standing keeps what waits; one that becomes DELETED leaves the task that discards it
+        (`discarding`) in the same commit, and its uid is free again.
+        """
+
+    async def change_endpoint(
+        self, application: str, endpoint: str, change: Callable[[Endpoint], Endpoint]
+    ) -> Endpoint:
+        """Change an endpoint as it is by now; it is kept as `put_endpoint` would.
+
+        `change` gets it as it is stored, which nobody else changes until the commit. It may be
+        called more than once and on any thread; what it raises is raised, and nothing is changed.
+        NotFound if there is none of this id or if it is deleted.
+        """
+
+    async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
+        """Let an endpoint be DELETED since `now`; returns the task that discards what waits.
+
+        NotFound if there is none of this id or if it is deleted.
         """
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
@@ -264,14 +282,14 @@ class Catalogue(Protocol):
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Ask for one more attempt, first in line; `resend` is its id. Wakes the lane.
 
-        NotFound if the message is not of the endpoint's application.
+        NotFound if the message is not of the endpoint's application, or the endpoint is deleted.
         """
 
-    async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
-        """Hide an application and its endpoints; returns these, whose queues are to be discarded.
+    async def delete_application(self, application: str, *, now: float) -> list[Task]:
+        """Hide an application, and delete its endpoints; returns the tasks they leave, in order.
 
-        It is not found any more; its lanes and messages stay until they are discarded and swept.
-        The endpoints are DELETED since `now`, their lanes woken. NotFound if there is none.
+        It is not found any more, and its uid is free again; its lanes and messages stay until they
+        are discarded and swept. NotFound if there is none.
         """
 
     async def add_task(self, task: Task) -> None:

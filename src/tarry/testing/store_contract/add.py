@@ -4,7 +4,6 @@
 import asyncio
 
 import pytest
-from msgspec.structs import replace
 
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model.delivery import Reason, State
@@ -126,7 +125,7 @@ class AddContract(Topic):
 
     async def test_a_deleted_endpoint_gets_nothing(self, scene: Scene) -> None:
         gone = await scene.add_endpoint()
-        await scene.store.put_endpoint(replace(gone, standing=Standing.DELETED))
+        await scene.delete_endpoint(gone)
         message = await scene.add()
         assert [to.id for to, _ in await scene.store.deliveries(message.id)] == [scene.endpoint.id]
 

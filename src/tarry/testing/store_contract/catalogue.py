@@ -4,10 +4,11 @@
 import pytest
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound
+from tarry.errors import Conflict, NotFound, SettingsError
 from tarry.service.model.delivery import State
-from tarry.service.model.endpoint import Secret, Standing
-from tarry.service.model.lane import Known, LaneRow
+from tarry.service.model.endpoint import Endpoint, Secret, Standing
+from tarry.service.model.lane import Change, Known, LaneRow
+from tarry.service.model.task import discarding
 from tarry.service.store.contract import Store
 from tarry.testing.samples import (
     ENVIRONMENT,
@@ -156,9 +157,11 @@ class CatalogueContract(Topic):
 
     async def test_a_deleted_endpoint_is_not_found_and_keeps_what_waits(self, scene: Scene) -> None:
         message = await scene.add()
-        gone = await scene.store.put_endpoint(
-            replace(scene.endpoint, uid="main", standing=Standing.DELETED)
-        )
+        await scene.store.put_endpoint(replace(scene.endpoint, uid="main"))
+        task = await scene.delete_endpoint()
+        gone = (await scene.row()).endpoint
+        assert (gone.standing, gone.updated_at) == (Standing.DELETED, NOON)
+        assert await scene.store.get_task(task.id) == task == discarding(gone)
         for known_as in (gone.id, "main"):
             with pytest.raises(NotFound):
                 await scene.store.endpoint(scene.application.id, known_as)
@@ -169,11 +172,59 @@ class CatalogueContract(Topic):
         found = await scene.store.deliveries(message.id)
         assert [(to, one.state) for to, one in found] == [(gone, State.READY)]
 
+    async def test_an_endpoint_is_changed_as_it_is_by_now(self, scene: Scene) -> None:
+        store, application = scene.store, scene.application.id
+        await store.put_endpoint(replace(scene.endpoint, url="https://new.example"))
+        change = Change(lane=scene.lane, at=NOON + 1, standing=Standing.PARKED)
+        await scene.settle(changes=[change])
+        changed = await store.change_endpoint(
+            application, scene.endpoint.id, lambda now: replace(now, rate=5.0, updated_at=NOON + 2)
+        )
+        assert changed == await store.endpoint(application, scene.endpoint.id)
+        assert (changed.url, changed.rate, changed.lane) == ("https://new.example", 5.0, scene.lane)
+        assert (changed.standing, changed.parked) == (Standing.PARKED, ((NOON + 1, None),))
+        assert await store.woken(scene.leases) == [scene.lane]
+
+    async def test_a_change_that_is_refused_changes_nothing(self, scene: Scene) -> None:
+        store, application = scene.store, scene.application.id
+        await scene.add_endpoint(uid="main")
+
+        def refuse(_: Endpoint) -> Endpoint:
+            raise SettingsError("url", "x", "another")
+
+        with pytest.raises(SettingsError):
+            await store.change_endpoint(application, scene.endpoint.id, refuse)
+        with pytest.raises(Conflict):
+            await store.change_endpoint(
+                application, scene.endpoint.id, lambda now: replace(now, uid="main")
+            )
+        assert (await scene.row()).endpoint == scene.endpoint
+
+    async def test_what_is_not_there_cannot_be_changed(self, scene: Scene) -> None:
+        store = scene.store
+        other = an_application()
+        await store.put_application(other)
+        named = [(other.id, scene.endpoint.id), (scene.application.id, "ep_none")]
+        gone = await scene.add_endpoint()
+        await scene.delete_endpoint(gone)
+        for application, endpoint in [*named, (scene.application.id, gone.id)]:
+            with pytest.raises(NotFound) as caught:
+                await store.change_endpoint(application, endpoint, lambda now: now)
+            assert (caught.value.kind, caught.value.id) == ("endpoint", endpoint)
+            with pytest.raises(NotFound):
+                await store.delete_endpoint(application, endpoint, now=NOON)
+
+    async def test_a_deleted_endpoint_has_no_secrets_any_more(self, scene: Scene) -> None:
+        signed = await scene.add_endpoint(secrets=(Secret(b"x"),), headers=b"x")
+        await scene.delete_endpoint(signed)
+        gone = (await scene.row(signed)).endpoint
+        assert (gone.secrets, gone.headers) == ((), None)
+
     async def test_a_deleted_endpoint_is_not_brought_back_and_its_uid_is_free(
         self, scene: Scene
     ) -> None:
         first = await scene.add_endpoint(uid="main")
-        await scene.store.put_endpoint(replace(first, standing=Standing.DELETED))
+        await scene.delete_endpoint(first)
         with pytest.raises(NotFound):
             await scene.store.put_endpoint(first)
         second = await scene.add_endpoint(uid="main")
@@ -185,10 +236,11 @@ class CatalogueContract(Topic):
         application = replace(scene.application, uid="acme")
         await scene.store.put_application(application)
         before = await scene.add_endpoint()
-        await scene.store.put_endpoint(replace(before, standing=Standing.DELETED))
+        await scene.delete_endpoint(before)
         gone = await scene.store.delete_application(application.id, now=NOON + 5)
-        deleted = replace(scene.endpoint, standing=Standing.DELETED, updated_at=NOON + 5)
-        assert gone == [deleted], "those that were not deleted before"
+        deleted = scene.endpoint.stand(Standing.DELETED, NOON + 5)
+        assert gone == [discarding(deleted)], "those that were not deleted before"
+        assert (await scene.row()).endpoint == deleted
         for known_as in (application.id, "acme"):
             with pytest.raises(NotFound):
                 await scene.store.application(ENVIRONMENT, known_as)
@@ -271,7 +323,7 @@ class CatalogueContract(Topic):
         signed = await scene.add_endpoint(secrets=(Secret(b"x"),))
         headed = await scene.add_endpoint(headers=b"x")
         gone = await scene.add_endpoint(headers=b"x")
-        await scene.store.put_endpoint(replace(gone, standing=Standing.DELETED))
+        await scene.delete_endpoint(gone)
         assert await scene.store.sealed() == [signed, headed]
         assert await scene.store.sealed(limit=1) == [signed]
         assert await scene.store.sealed(after=signed.id) == [headed]

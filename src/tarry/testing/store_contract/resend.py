@@ -95,6 +95,14 @@ class ResendContract(Topic):
             await scene.store.resend(scene.endpoint, "msg_none", resend="r1")
         assert (caught.value.kind, caught.value.id) == ("message", "msg_none")
 
+    async def test_nothing_is_resent_to_a_deleted_endpoint(self, scene: Scene) -> None:
+        message = await scene.add()
+        await scene.delete_endpoint()
+        with pytest.raises(NotFound) as caught:
+            await scene.store.resend(scene.endpoint, message.id, resend="r1")
+        assert (caught.value.kind, caught.value.id) == ("endpoint", scene.endpoint.id)
+        assert await scene.due(Stream.RESEND) == []
+
     async def test_cancelling_a_message_keeps_its_resend(self, scene: Scene) -> None:
         message = await scene.add()
         await scene.store.resend(scene.endpoint, message.id, resend="r1")

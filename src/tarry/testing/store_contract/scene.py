@@ -10,6 +10,7 @@ from tarry.service.model.delivery import LIVE, Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
 from tarry.service.model.message import Accepted, Message
+from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
 from tarry.testing.samples import (
     ENVIRONMENT,
@@ -64,6 +65,11 @@ class Scene:
         (answer,) = await self.store.add([new_message(self.application, **values)])
         assert isinstance(answer, Accepted), answer
         return answer.message
+
+    async def delete_endpoint(self, endpoint: Endpoint | None = None) -> Task:
+        """Delete an endpoint, the first one if none is given, at noon."""
+        gone = endpoint or self.endpoint
+        return await self.store.delete_endpoint(gone.application, gone.id, now=NOON)
 
     async def add_endpoint(self, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
         """One more endpoint of the application, whose waking was seen."""

@@ -201,17 +201,29 @@ class SettleContract(Topic):
         assert row.endpoint.updated_at == NOON + 1
 
     async def test_parking_an_endpoint_opens_a_parking_once(self, scene: Scene) -> None:
-        earlier = ((NOON - 9, NOON - 8),)
-        await scene.store.put_endpoint(replace(scene.endpoint, parked=earlier))
         for at in (NOON, NOON + 5):
-            change = Change(lane=scene.lane, at=at, standing=Standing.PARKED)
-            await scene.settle(changes=[change])
-        endpoint = await scene.store.endpoint(scene.application.id, scene.endpoint.id)
+            await _stand(scene, Standing.PARKED, at)
+        await _stand(scene, Standing.PAUSED, NOON + 6)
+        await _stand(scene, Standing.ENABLED, NOON + 7)
+        await _stand(scene, Standing.PARKED, NOON + 8)
+        endpoint = (await scene.row()).endpoint
         assert endpoint.standing is Standing.PARKED
-        assert endpoint.parked == (*earlier, (NOON, None))
+        assert endpoint.parked == ((NOON, NOON + 6), (NOON + 8, None))
+
+    @pytest.mark.parametrize("standing", [Standing.ENABLED, Standing.PARKED])
+    async def test_an_old_copy_of_an_endpoint_forgets_no_parking(
+        self, scene: Scene, standing: Standing
+    ) -> None:
+        await _stand(scene, Standing.PARKED, NOON + 1)
+        old = replace(scene.endpoint, standing=standing, updated_at=NOON + 5, lane=0)
+        put = await scene.store.put_endpoint(old)
+        assert put == (await scene.row()).endpoint
+        assert (put.standing, put.lane) == (standing, scene.lane)
+        until = NOON + 5 if standing is Standing.ENABLED else None
+        assert put.parked == ((NOON + 1, until),)
 
     async def test_a_deleted_endpoint_is_not_brought_back(self, scene: Scene) -> None:
-        await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DELETED))
+        await scene.delete_endpoint()
         change = Change(lane=scene.lane, at=NOON + 5, standing=Standing.PARKED, known=KNOWN)
         await scene.settle(changes=[change])
         row = await scene.row()
@@ -234,6 +246,11 @@ class SettleContract(Topic):
         change = Change(lane=scene.lane, at=NOON, known=KNOWN, standing=Standing.PARKED)
         await scene.settle(delivered(due), changes=[change])
         assert await scene.store.woken(scene.leases) == []
+
+
+async def _stand(scene: Scene, standing: Standing, at: float) -> None:
+    """Let the owner of the lane say how the endpoint stands."""
+    await scene.settle(changes=[Change(lane=scene.lane, at=at, standing=standing)])
 
 
 async def _stale(scene: Scene, later: Later, how: str) -> list[Lease]:

@@ -168,8 +168,9 @@ class TasksContract(Topic):
         one, two, _ = await scene.due()
         await scene.settle(delivered(one), postponed(two, NOON + 9))
         await scene.store.resend(scene.endpoint, messages[0].id, resend="r1")
-        await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DELETED))
-        assert (await _finish(scene, await _put(scene, Work.DISCARD))).done == 2
+        await scene.delete_endpoint()
+        (task,) = await scene.store.tasks(scene.application.id)
+        assert (await _finish(scene, task)).done == 2
         found = [await scene.delivery(message) for message in messages]
         assert [one.state for one in found] == [State.DELIVERED, State.DISCARDED, State.DISCARDED]
         assert (found[1].reason, found[1].due_at) == (Reason.DISCARDED, None)
@@ -244,11 +245,10 @@ class TasksContract(Topic):
     async def test_what_waits_for_a_deleted_application_is_discarded(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         message = await scene.add()
-        gone = await scene.store.delete_application(scene.application.id, now=NOON)
-        assert {endpoint.id for endpoint in gone} == {scene.endpoint.id, second.id}
-        for endpoint in gone:
-            task = a_task(endpoint, Work.DISCARD)
-            await scene.store.add_task(task)
+        tasks = await scene.store.delete_application(scene.application.id, now=NOON)
+        assert {task.endpoint for task in tasks} == {scene.endpoint.id, second.id}
+        assert await scene.store.task(ALL_SHARDS) in tasks
+        for task in tasks:
             assert (await _finish(scene, task)).done == 1
         found = await scene.store.deliveries(message.id)
         assert {delivery.state for _, delivery in found} == {State.DISCARDED}

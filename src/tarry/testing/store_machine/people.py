@@ -119,21 +119,30 @@ class PeopleSteps(Machine):
         if put is not None:
             self.endpoints.append(put)
 
-    @step(which=picks, uid=names, standing=standings, unpark=st.booleans())
-    def change_an_endpoint(
-        self, which: int, uid: str | None, standing: Standing, *, unpark: bool
-    ) -> None:
-        """Another standing, or it is deleted; its parking may end."""
-        known = self.one(self.endpoints, which)
-        found = self.ask(lambda side: side.store.endpoint(known.application, known.id))
-        if found is None:
-            return
-        parked = tuple(
-            (since, self.now if until is None and unpark else until)
-            for since, until in found.parked
-        )
-        changed = replace(found, uid=uid, standing=standing, parked=parked, updated_at=self.now)
+    @step(which=picks, uid=names, standing=standings)
+    def put_an_old_copy(self, which: int, uid: str | None, standing: Standing) -> None:
+        """Another standing, or it is deleted, by somebody who saw the endpoint when it was new."""
+        old = self.one(self.endpoints, which)
+        changed = replace(old, uid=uid, standing=standing, updated_at=self.now)
         self.ask(lambda side: side.store.put_endpoint(side.there(changed)))
+
+    @step(which=picks, uid=names, standing=standings)
+    def change_an_endpoint(self, which: int, uid: str | None, standing: Standing) -> None:
+        """Another standing, or it is deleted; else it stays as it is."""
+        old, at = self.one(self.endpoints, which), self.now
+        self.ask(
+            lambda side: side.store.change_endpoint(
+                old.application,
+                old.id,
+                lambda now: replace(now, uid=uid, standing=standing, updated_at=at),
+            )
+        )
+
+    @step(which=picks)
+    def delete_an_endpoint(self, which: int) -> None:
+        """It goes, if it is still there."""
+        gone = self.one(self.endpoints, which)
+        self.ask(lambda side: side.store.delete_endpoint(gone.application, gone.id, now=self.now))
 
     @step(often=4, new=batches)
     def add_messages(self, new: Sequence[Draft]) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tarry.service.model.endpoint import Secret, Standing
-from tarry.service.store.sqlite.endpoints import save_endpoint
+from tarry.service.model.task import discarding
+from tarry.service.store.sqlite.endpoints import keep_endpoint, save_endpoint, stored_endpoint
 from tarry.service.store.sqlite.session import Session
-from tarry.testing.samples import a_message, an_endpoint
+from tarry.testing.samples import NOON, a_message, an_endpoint
 from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
@@ -34,3 +35,17 @@ async def test_a_saved_endpoint_is_found_and_noticed(scene: Scene, path: Path) -
     assert after.audience.goals(a_message(scene.application)) == ((scene.lane, True),)
     assert await scene.store.endpoint(scene.application.id, saved.id) == saved
     assert await scene.store.sealed() == [saved]
+
+
+async def test_one_that_is_kept_wakes_its_lane_and_leaves_a_task_when_it_goes(
+    scene: Scene, path: Path
+) -> None:
+    session = Session(path, time.time)
+    assert stored_endpoint(session, "ep_none") is None
+    stored = stored_endpoint(session, scene.endpoint.id)
+    assert stored == scene.endpoint
+    gone = keep_endpoint(session, stored.stand(Standing.DELETED, NOON))
+    assert stored_endpoint(session, gone.id) == gone
+    session.db.close()
+    assert await scene.store.woken(scene.leases) == [scene.lane]
+    assert await scene.store.tasks(scene.application.id) == [discarding(gone)]

@@ -1,6 +1,6 @@
 """What people and programs look at and change in the memory store."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -9,6 +9,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
+from tarry.service.model.task import Task, discarding
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
@@ -55,15 +56,32 @@ class MemoryCatalogue:
         """Add or change one; a new one gets its lane."""
         self._data.application(endpoint.application)
         lane = self._data.lane_of(endpoint.id)
-        if lane is not None and lane.endpoint.standing is Standing.DELETED:
-            raise NotFound("endpoint", endpoint.id)
-        if endpoint.standing is not Standing.DELETED:  # one that goes takes nobody's uid
-            _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
-        if lane is None:
-            lane = self._new_lane(endpoint)
-        lane.endpoint = replace(endpoint, lane=lane.number)
-        self._data.wake(lane)
-        return lane.endpoint
+        if lane is not None:
+            return await self.change_endpoint(
+                lane.endpoint.application, endpoint.id, lambda _: endpoint
+            )
+        self._check_endpoint(endpoint)
+        return self._keep_endpoint(self._new_lane(endpoint))
+
+    async def change_endpoint(
+        self, application: str, endpoint: str, change: Callable[[Endpoint], Endpoint]
+    ) -> Endpoint:
+        """Change an endpoint as it is by now."""
+        lane = self._data.lane_of(endpoint)
+        if lane is None or lane.endpoint.application != application or lane.deleted:
+            raise NotFound("endpoint", endpoint)
+        changed = change(lane.endpoint).following(lane.endpoint)
+        self._check_endpoint(changed)
+        lane.endpoint = changed
+        return self._keep_endpoint(lane)
+
+    async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
+        """Let an endpoint be DELETED."""
+        return discarding(
+            await self.change_endpoint(
+                application, endpoint, lambda stored: stored.stand(Standing.DELETED, now)
+            )
+        )
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid."""
@@ -82,17 +100,12 @@ class MemoryCatalogue:
             raise NotFound("endpoint", endpoint)
         return self._data.row(lane)
 
-    async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
-        """Hide an application and its endpoints; returns these."""
+    async def delete_application(self, application: str, *, now: float) -> list[Task]:
+        """Hide an application, and delete its endpoints."""
         self._data.application(application)
         self._data.hidden.add(application)
-        gone = []
-        for lane in self._data.lanes_of[application]:
-            if lane.endpoint.standing is not Standing.DELETED:
-                lane.endpoint = replace(lane.endpoint, standing=Standing.DELETED, updated_at=now)
-                self._data.wake(lane)
-                gone.append(lane)
-        return self._data.endpoints(gone)
+        gone = sorted(self._endpoints(application), key=_id)
+        return [await self.delete_endpoint(application, one.id, now=now) for one in gone]
 
     async def put_policy(self, version: str, document: str) -> None:
         """Keep a policy document under its version."""
@@ -103,6 +116,17 @@ class MemoryCatalogue:
         if version not in self._data.policies:
             raise NotFound("policy", version)
         return self._data.policies[version]
+
+    def _check_endpoint(self, endpoint: Endpoint) -> None:
+        if endpoint.standing is not Standing.DELETED:  # one that goes takes nobody's uid
+            _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
+
+    def _keep_endpoint(self, lane: Lane) -> Endpoint:
+        if lane.deleted:
+            task = discarding(lane.endpoint)
+            self._data.tasks[task.id] = task
+        self._data.wake(lane)
+        return lane.endpoint
 
     def _new_lane(self, endpoint: Endpoint) -> Lane:
         lane = Lane(replace(endpoint, lane=len(self._data.lanes) + 1))
@@ -119,11 +143,7 @@ class MemoryCatalogue:
         ]
 
     def _endpoints(self, application: str) -> list[Endpoint]:
-        return [
-            lane.endpoint
-            for lane in self._data.lanes_of[application]
-            if lane.endpoint.standing is not Standing.DELETED
-        ]
+        return [lane.endpoint for lane in self._data.lanes_of[application] if not lane.deleted]
 
 
 def _check_uid(kind: str, new: Named, others: Iterable[Named]) -> None:

@@ -96,7 +96,9 @@ class MemoryHistory:
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
         """Ask for one more attempt, first in line."""
-        self._data.message(endpoint.application, message)
         lane = self._data.lanes[endpoint.lane]
+        if lane.deleted:
+            raise NotFound("endpoint", endpoint.id)
+        self._data.message(endpoint.application, message)
         lane.resends[resend] = message
         self._data.wake(lane)

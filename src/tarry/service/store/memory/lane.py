@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TypeVar
 
 from tarry.service.model.delivery import ENDED, LIVE, Delivery, State
-from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Known
 
 Key = TypeVar("Key", int, tuple[float, int])
@@ -35,6 +35,11 @@ class Lane:
     def number(self) -> int:
         """By which everybody knows it."""
         return self.endpoint.lane
+
+    @property
+    def deleted(self) -> bool:
+        """Whether its endpoint is no more."""
+        return self.endpoint.standing is Standing.DELETED
 
     @property
     def idle(self) -> bool:

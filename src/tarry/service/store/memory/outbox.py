@@ -68,7 +68,7 @@ class MemoryOutbox:
             self._data.event_ids[message.application, message.event_id] = message.id
         for lane in self._data.lanes_of[message.application]:
             wanted = lane.endpoint.wants(message.event_type, message.channels)
-            if wanted and lane.endpoint.standing is not Standing.DELETED:
+            if wanted and not lane.deleted:
                 delivery = _delivery(message, lane)
                 self._data.deliver(lane, delivery)
                 if delivery.state in LIVE:

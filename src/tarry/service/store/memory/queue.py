@@ -8,7 +8,6 @@ from msgspec.structs import replace
 
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import Delivery, Reason, State
-from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
@@ -152,7 +151,7 @@ class MemoryQueue:
         if change.known is not None:
             lane.known = change.known
         if change.standing is not None:
-            lane.endpoint = _standing(lane.endpoint, change.standing, change.at)
+            lane.endpoint = lane.endpoint.stand(change.standing, change.at)
         for notice in change.notices:
             self._data.notices[notice.id] = notice
 
@@ -173,12 +172,3 @@ def _settled(delivery: Delivery, settlement: Settlement) -> Delivery:
         memory=settlement.memory,
         ended_at=settlement.ended_at,
     )
-
-
-def _standing(endpoint: Endpoint, standing: Standing, at: float) -> Endpoint:
-    if endpoint.standing is Standing.DELETED:
-        return endpoint
-    parked = endpoint.parked
-    if standing is Standing.PARKED and all(until is not None for _, until in parked):
-        parked = (*parked, (at, None))
-    return replace(endpoint, standing=standing, parked=parked, updated_at=at)

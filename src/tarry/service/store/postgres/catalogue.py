@@ -1,6 +1,6 @@
 """Who gets messages, and by which rules: what people and programs look at and change."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
@@ -10,10 +10,12 @@ from tarry.errors import Conflict, NotFound, StoreError
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
+from tarry.service.model.task import Task, discarding
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.part import Part, wake
 from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.tasks import put_task
 from tarry.service.store.postgres.text import refuse_nul
 
 Answer = TypeVar("Answer")
@@ -65,26 +67,42 @@ class PostgresCatalogue(Part):
 
     async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Add or change one; a new one gets its lane."""
-        refuse_nul(*_texts(endpoint))
+        application = endpoint.application
 
         async def put(connection: Connection) -> Endpoint:
-            application = endpoint.application
             if not await connection.fetch(SQL["put_endpoint_application"], application):
                 raise NotFound("application", application)
             known = await connection.fetch(SQL["put_endpoint_known"], endpoint.id)
-            if known and known[0]["standing"] == Standing.DELETED:
-                raise NotFound("endpoint", endpoint.id)
-            if not known:
-                known = await connection.fetch(
-                    SQL["put_endpoint_lane"], application, shard_of(application)
-                )
-            changed = replace(endpoint, lane=known[0]["lane"])
-            await connection.execute(SQL["put_endpoint_changed"], changed.lane)
-            await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(changed))
-            await wake(connection, [changed.lane])
-            return changed
+            if known:
+                return await _change(connection, rows.endpoint(known[0]), lambda _: endpoint)
+            (made,) = await connection.fetch(
+                SQL["put_endpoint_lane"], application, shard_of(application)
+            )
+            return await _keep(connection, replace(endpoint, lane=made["lane"]))
 
-        return await _with_uid("endpoint", endpoint.uid, self._database.run(put))
+        return await self._database.run(put)
+
+    async def change_endpoint(
+        self, application: str, endpoint: str, change: Callable[[Endpoint], Endpoint]
+    ) -> Endpoint:
+        """Change an endpoint as it is by now."""
+
+        async def put(connection: Connection) -> Endpoint:
+            await connection.execute(SQL["put_endpoint_application"], application)
+            known = await connection.fetch(SQL["put_endpoint_known"], endpoint)
+            if not known or known[0]["application"] != application:
+                raise NotFound("endpoint", endpoint)
+            return await _change(connection, rows.endpoint(known[0]), change)
+
+        return await self._database.run(put)
+
+    async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
+        """Let an endpoint be DELETED."""
+        return discarding(
+            await self.change_endpoint(
+                application, endpoint, lambda stored: stored.stand(Standing.DELETED, now)
+            )
+        )
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid."""
@@ -108,17 +126,18 @@ class PostgresCatalogue(Part):
         (row,) = await self._database.fetch(SQL["lanes"], [found[0]["lane"]])
         return rows.lane(row)
 
-    async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
-        """Hide an application and its endpoints; returns these."""
+    async def delete_application(self, application: str, *, now: float) -> list[Task]:
+        """Hide an application, and delete its endpoints."""
 
-        async def delete(connection: Connection) -> list[Endpoint]:
+        async def delete(connection: Connection) -> list[Task]:
             if not await connection.fetch(SQL["delete_application"], application, now):
                 raise NotFound("application", application)
             await connection.execute(SQL["delete_application_lanes"], application)
-            found = await connection.fetch(SQL["delete_application_endpoints"], application, now)
-            gone = sorted(map(rows.endpoint, found), key=lambda endpoint: endpoint.id)
-            await wake(connection, [endpoint.lane for endpoint in gone])
-            return gone
+            found = await connection.fetch(SQL["delete_application_endpoints"], application)
+            return [
+                discarding(await _keep(connection, rows.endpoint(row).stand(Standing.DELETED, now)))
+                for row in found
+            ]
 
         return await self._database.run(delete)
 
@@ -144,6 +163,28 @@ async def _with_uid(kind: str, uid: str | None, put: Awaitable[Answer]) -> Answe
         if isinstance(cause, asyncpg.UniqueViolationError) and uid is not None:
             raise Conflict(kind, uid) from error
         raise
+
+
+async def _change(
+    connection: Connection, stored: Endpoint, change: Callable[[Endpoint], Endpoint]
+) -> Endpoint:
+    if stored.standing is Standing.DELETED:
+        raise NotFound("endpoint", stored.id)
+    return await _keep(connection, change(stored).following(stored))
+
+
+async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
+    """Keep an endpoint, wake its lane, and have discarded what waits if it is deleted."""
+    refuse_nul(*_texts(endpoint))
+    await connection.execute(SQL["put_endpoint_changed"], endpoint.lane)
+    try:
+        await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(endpoint))
+    except asyncpg.UniqueViolationError as error:
+        raise Conflict("endpoint", str(endpoint.uid)) from error
+    await wake(connection, [endpoint.lane])
+    if endpoint.standing is Standing.DELETED:
+        await put_task(connection, discarding(endpoint))
+    return endpoint
 
 
 def _texts(endpoint: Endpoint) -> list[str]:

@@ -93,6 +93,8 @@ class PostgresHistory(Part):
         """Ask for one more attempt, first in line."""
 
         async def ask(connection: Connection) -> None:
+            if not await connection.fetch(SQL["resend_endpoint"], endpoint.id):
+                raise NotFound("endpoint", endpoint.id)
             known = await connection.fetch(SQL["resend_message"], endpoint.application, message)
             if not known:
                 raise NotFound("message", message)

@@ -3,11 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from msgspec.structs import replace
-
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Resent, Settlement
-from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
@@ -145,12 +143,5 @@ async def _stand(connection: Connection, lane: int, standing: Standing, at: floa
         return
     await connection.execute(SQL["put_endpoint_application"], endpoint.application)
     await connection.execute(SQL["put_endpoint_changed"], lane)
-    changed = _standing(endpoint, standing, at)
+    changed = endpoint.stand(standing, at)
     await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(changed))
-
-
-def _standing(endpoint: Endpoint, standing: Standing, at: float) -> Endpoint:
-    parked = endpoint.parked
-    if standing is Standing.PARKED and all(until is not None for _, until in parked):
-        parked = (*parked, (at, None))
-    return replace(endpoint, standing=standing, parked=parked, updated_at=at)

@@ -1,5 +1,6 @@
 """Who gets messages and by which rules, in this store."""
 
+from collections.abc import Callable
 from typing import TypeVar
 
 import apsw
@@ -10,8 +11,9 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
+from tarry.service.model.task import Task, discarding
 from tarry.service.store.sqlite import rows
-from tarry.service.store.sqlite.endpoints import save_endpoint
+from tarry.service.store.sqlite.endpoints import keep_endpoint, stored_endpoint
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
@@ -85,15 +87,34 @@ class SqliteCatalogue:
                 SQL["put_endpoint_application"], (endpoint.application,)
             ).fetchone():
                 raise NotFound("application", endpoint.application)
-            kept = replace(endpoint, lane=_lane(session, endpoint))
-            try:
-                save_endpoint(session, kept)
-            except apsw.ConstraintError:
-                raise Conflict("endpoint", str(endpoint.uid)) from None
-            session.wake([kept.lane])
-            return kept
+            stored = stored_endpoint(session, endpoint.id)
+            if stored is None:
+                lane = _new_lane(session, endpoint.application)
+                return keep_endpoint(session, replace(endpoint, lane=lane))
+            return _change(session, stored, lambda _: endpoint)
 
         return await self._threads.write(work)
+
+    async def change_endpoint(
+        self, application: str, endpoint: str, change: Callable[[Endpoint], Endpoint]
+    ) -> Endpoint:
+        """Change an endpoint as it is by now."""
+
+        def work(session: Session) -> Endpoint:
+            stored = stored_endpoint(session, endpoint)
+            if stored is None or stored.application != application:
+                raise NotFound("endpoint", endpoint)
+            return _change(session, stored, change)
+
+        return await self._threads.write(work)
+
+    async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
+        """Let an endpoint be DELETED."""
+        return discarding(
+            await self.change_endpoint(
+                application, endpoint, lambda stored: stored.stand(Standing.DELETED, now)
+            )
+        )
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid."""
@@ -119,22 +140,21 @@ class SqliteCatalogue:
 
         return await self._threads.browse(work)
 
-    async def delete_application(self, application: str, *, now: float) -> list[Endpoint]:
-        """Hide an application and its endpoints; returns these."""
+    async def delete_application(self, application: str, *, now: float) -> list[Task]:
+        """Hide an application, and delete its endpoints."""
 
-        def work(session: Session) -> list[Endpoint]:
+        def work(session: Session) -> list[Task]:
             db = session.db
             if not db.execute(SQL["delete_application"], (now, application)).fetchall():
                 raise NotFound("application", application)
             documents = list(db.execute(SQL["add_endpoints"], (application,)))
-            gone = [
-                replace(rows.ENDPOINT.decode(text), standing=Standing.DELETED, updated_at=now)
-                for (text,) in documents
+            known = sorted(
+                (rows.ENDPOINT.decode(text) for (text,) in documents), key=lambda one: one.id
+            )
+            return [
+                discarding(keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
+                for endpoint in known
             ]
-            for endpoint in gone:
-                save_endpoint(session, endpoint)
-            session.wake(endpoint.lane for endpoint in gone)
-            return sorted(gone, key=lambda endpoint: endpoint.id)
 
         return await self._threads.write(work)
 
@@ -164,15 +184,13 @@ class SqliteCatalogue:
         )
 
 
-def _lane(session: Session, endpoint: Endpoint) -> int:
-    known = session.db.execute(SQL["put_endpoint_known"], (endpoint.id,)).fetchone()
-    if known is not None:
-        standing, lane = known
-        if standing == Standing.DELETED.value:
-            raise NotFound("endpoint", endpoint.id)
-        return int(lane)
-    ((lane,),) = list(
-        session.db.execute(SQL["put_endpoint_lane"], (shard_of(endpoint.application),))
-    )
+def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
+    if stored.standing is Standing.DELETED:
+        raise NotFound("endpoint", stored.id)
+    return keep_endpoint(session, change(stored).following(stored))
+
+
+def _new_lane(session: Session, application: str) -> int:
+    ((lane,),) = list(session.db.execute(SQL["put_endpoint_lane"], (shard_of(application),)))
     session.db.execute(SQL["put_endpoint_lane_state"], (lane,))
     return int(lane)

@@ -1,9 +1,32 @@
 """How an endpoint is kept: by whoever changes it, so that everybody who remembers it notices."""
 
-from tarry.service.model.endpoint import Endpoint
+import apsw
+
+from tarry.errors import Conflict
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.task import discarding
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.tasks import put_task
+
+
+def keep_endpoint(session: Session, endpoint: Endpoint) -> Endpoint:
+    """Add or change an endpoint, wake its lane, and have discarded what waits if it is deleted."""
+    try:
+        save_endpoint(session, endpoint)
+    except apsw.ConstraintError:
+        raise Conflict("endpoint", str(endpoint.uid)) from None
+    if endpoint.standing is Standing.DELETED:
+        put_task(session, discarding(endpoint))
+    session.wake([endpoint.lane])
+    return endpoint
+
+
+def stored_endpoint(session: Session, endpoint: str) -> Endpoint | None:
+    """The endpoint of this id as it is by now, whether it is deleted or not."""
+    document = session.db.execute(SQL["put_endpoint_known"], (endpoint,)).get
+    return None if document is None else rows.ENDPOINT.decode(document)
 
 
 def save_endpoint(session: Session, endpoint: Endpoint) -> None:

@@ -8,10 +8,11 @@ from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery, State
-from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message
 from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.endpoints import stored_endpoint
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
@@ -106,6 +107,9 @@ class SqliteHistory:
         """Ask for one more attempt, first in line."""
 
         def work(session: Session) -> None:
+            stored = stored_endpoint(session, endpoint.id)
+            if stored is None or stored.standing is Standing.DELETED:
+                raise NotFound("endpoint", endpoint.id)
             number = _number(session, endpoint.application, message)
             session.db.execute(SQL["resend"], (endpoint.lane, resend, number))
             session.wake([endpoint.lane])

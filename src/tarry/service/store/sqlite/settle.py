@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from msgspec.structs import replace
-
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Resent, Settlement
 from tarry.service.model.delivery import LIVE, State
-from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.endpoints import save_endpoint
@@ -123,13 +121,6 @@ def _change(session: Session, change: Change) -> None:
     if change.standing is not None:
         endpoint = rows.ENDPOINT.decode(db.execute(SQL["settle_endpoint"], (change.lane,)).get)
         if endpoint.standing is not Standing.DELETED:
-            save_endpoint(session, _stands(endpoint, change.standing, change.at))
+            save_endpoint(session, endpoint.stand(change.standing, change.at))
     for notice in change.notices:
         db.execute(SQL["settle_notice"], (notice.id, notice.at, rows.document(notice)))
-
-
-def _stands(endpoint: Endpoint, standing: Standing, at: float) -> Endpoint:
-    parked = endpoint.parked
-    if standing is Standing.PARKED and all(until is not None for _, until in parked):
-        parked = (*parked, (at, None))
-    return replace(endpoint, standing=standing, parked=parked, updated_at=at)

@@ -50,7 +50,7 @@ RETURNING id;
 
 -- name: put_endpoint_known
 -- The endpoint as it was, held until the commit.
-SELECT lane, standing FROM tarry.endpoint WHERE id = $1 FOR UPDATE;
+SELECT * FROM tarry.endpoint WHERE id = $1 FOR UPDATE;
 
 -- name: put_endpoint_lane
 -- Make a lane; it starts awake.
@@ -109,10 +109,8 @@ WITH held AS (
 UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number = h.number;
 
 -- name: delete_application_endpoints
--- Hide its endpoints.
-UPDATE tarry.endpoint SET standing = 'deleted', updated_at = $2
- WHERE application = $1 AND standing <> 'deleted'
-RETURNING *;
+-- Its endpoints that are not deleted yet, held until the commit.
+SELECT * FROM tarry.endpoint WHERE application = $1 AND standing <> 'deleted' ORDER BY id FOR UPDATE;
 
 -- name: put_policy
 -- Keep a policy document.

@@ -87,6 +87,10 @@ UPDATE tarry.delivery AS d
   FROM unnest($1::bigint[], $2::bigint[]) AS gone (lane, seq)
  WHERE d.lane = gone.lane AND d.seq = gone.seq;
 
+-- name: resend_endpoint
+-- Keep an endpoint from being deleted until the commit.
+SELECT id FROM tarry.endpoint WHERE id = $1 AND standing <> 'deleted' FOR SHARE;
+
 -- name: resend_message
 -- Keep a message from being swept until the commit.
 SELECT id FROM tarry.message WHERE application = $1 AND id = $2 FOR SHARE;

@@ -62,8 +62,8 @@ UPDATE application
 RETURNING id;
 
 -- name: put_endpoint_known
--- How an endpoint stands, and its lane.
-SELECT standing, lane FROM endpoint WHERE id = :endpoint;
+-- An endpoint, whether it is deleted or not.
+SELECT document FROM endpoint WHERE id = :endpoint;
 
 -- name: put_endpoint_lane
 -- Make a lane, awake.
@@ -78,8 +78,8 @@ INSERT INTO lane_state (lane) VALUES (:lane);
 INSERT INTO endpoint (id, application, uid, lane, standing, sealed, document)
 VALUES (:id, :application, :uid, :lane, :standing, :sealed, :document)
     ON CONFLICT (id) DO UPDATE
-   SET application = excluded.application, uid = excluded.uid, standing = excluded.standing,
-       sealed = excluded.sealed, document = excluded.document;
+   SET uid = excluded.uid, standing = excluded.standing, sealed = excluded.sealed,
+       document = excluded.document;
 
 -- name: endpoint
 -- The endpoint with an id or, if there is none, a uid.
