@@ -191,10 +191,11 @@ class Scene:
         lines = self.acknowledged.read_text().splitlines()
         return {line.split()[1]: int(line.split()[0]) for line in lines}
 
-    def died(self, *, alone: bool = True) -> None:
+    def died(self, *, alone: bool = True, stopped: bool = False) -> None:
         """A dispatcher died: what had arrived by then and was not settled may come once more.
 
-        If it was `alone` its last bytes have been read when nobody is connected any more.
+        If it was `alone` its last bytes have been read when nobody is connected any more. One that
+        was only `stopped` may have let something go that arrives when it goes on.
         """
         self._knock()
         if alone:
@@ -203,7 +204,7 @@ class Scene:
             time.sleep(0.05)
         live = {row.message for row in self.base.deliveries() if row.state in LIVE}
         arrived = self.taken()
-        self.explained |= Counter({name: arrived[name] for name in live & arrived.keys()})
+        self.explained |= Counter({name: max(arrived[name], int(stopped)) for name in live})
 
     def explain_since(self, at: float) -> None:
         """The database was away: what arrived since `at` may not have been settled in time."""

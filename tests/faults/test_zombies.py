@@ -47,7 +47,7 @@ def test_late_settlements_change_nothing(scene: Scene) -> None:
         until(lambda: len(scene.receiver.connections) > 2, "something is in the air")
         owners = {row[2] for row in scene.base.ask(LEASES)}
         zombie.send(signal.SIGSTOP)
-        scene.died(alone=False)  # what it had sent may come once more
+        scene.died(alone=False, stopped=True)  # what it had sent may come once more
         until(partial(taken_over, scene, owners), "the other has all shards")
         others = finished(scene)
         zombie.send(signal.SIGCONT)
