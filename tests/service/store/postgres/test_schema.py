@@ -2,10 +2,12 @@ import asyncio
 
 import psycopg
 import pytest
+from msgspec.structs import replace
+from psycopg.sql import SQL, Identifier
 
 from tarry.errors import SchemaMismatch
 from tarry.service.store.migrate import script
-from tarry.service.store.postgres import address
+from tarry.service.store.postgres import address, database, schema
 from tarry.service.store.postgres.database import Database
 from tarry.service.store.postgres.schema import STEPS, WANTED, PostgresMigrator, open_migrator
 from tarry.service.store.postgres.store import PostgresStore
@@ -24,6 +26,20 @@ async def test_an_empty_database_is_brought_up_and_then_left_alone(database_url:
         assert (before.found, before.wanted) == (0, WANTED)
         assert await migrator.up() == before
         assert (await migrator.up()).pending == ()
+        assert (await migrator.status()).found == WANTED
+
+
+async def test_a_step_may_take_longer_than_anything_else(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        named = Identifier(connection.info.dbname)
+        connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = 300").format(named))
+    slow = [replace(step, sql=f"SELECT pg_sleep(0.5); {step.sql}") for step in STEPS]
+    monkeypatch.setattr(schema, "STEPS", slow)
+    monkeypatch.setattr(database, "ANSWER_WITHIN", 0.3)
+    async with open_migrator(database_url) as migrator:
+        await migrator.up()
         assert (await migrator.status()).found == WANTED
 
 

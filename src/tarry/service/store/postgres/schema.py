@@ -1,5 +1,6 @@
 """The schema `tarry` of a database: how far it has come, and the steps forward."""
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -27,10 +28,12 @@ class PostgresMigrator:
         """Make all steps that are to be made, all or none; another one at it is waited for."""
 
         async def climb(connection: Connection) -> Status:
-            await connection.execute(SQL["up_lock"])
+            await connection.execute(SQL["up_patience"])
+            await connection.execute(SQL["up_lock"], timeout=math.inf)
             before = await look(connection)
             for step in before.pending:
-                await connection.execute(step.sql)  # which notes that it was made
+                # which notes that it was made; a table with years in it takes its time
+                await connection.execute(step.sql, timeout=math.inf)
             return before
 
         return await self._database.run(climb)

@@ -5,3 +5,7 @@ SELECT to_regclass('tarry.migration') IS NOT NULL AS known;
 -- name: up_lock
 -- Let nobody else change the schema until the commit.
 SELECT pg_advisory_xact_lock(7234312341);
+
+-- name: up_patience
+-- Whatever the limits of the database or the role are, a step takes as long as it takes.
+SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true);
