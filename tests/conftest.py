@@ -85,7 +85,7 @@ def postgres_url() -> Iterator[str]:
     if named:
         yield named
         return
-    with throw_away_cluster() as cluster:
+    with throw_away_cluster(quick=True) as cluster:  # whether the disk keeps it is not tested here
         yield cluster.url
 
 

@@ -21,10 +21,6 @@ def tarry_database(postgres_url: str) -> Iterator[str]:
         server.execute(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(name)))
     url = urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
     with psycopg.connect(url) as database:
-        # What is tested is not whether the disk keeps it.
-        database.execute(
-            SQL("ALTER DATABASE {} SET synchronous_commit = off").format(Identifier(name))
-        )
         for step in STEPS:
             database.execute(step.sql.encode())
     yield url

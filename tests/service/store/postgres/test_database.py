@@ -321,6 +321,54 @@ async def test_a_commit_that_did_not_wait_for_its_standby_is_not_accepted() -> N
         await one.close()
 
 
+@pytest.mark.parametrize("single", [True, False])
+async def test_a_warning_at_the_commit_is_taken_for_a_missing_standby_in_any_language(
+    one: Database,
+    single: bool,  # noqa: FBT001  a parameter
+) -> None:
+    warn = "DO $$ BEGIN RAISE WARNING 'Warten auf synchrone Replikation'; END $$"
+    at_commit = (
+        "CREATE TEMP TABLE late (x int);"
+        " CREATE FUNCTION pg_temp.warn() RETURNS trigger LANGUAGE plpgsql AS"
+        " $$ BEGIN RAISE WARNING 'Warten auf synchrone Replikation'; RETURN NULL; END $$;"
+        " CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON late INITIALLY DEFERRED"
+        " FOR EACH ROW EXECUTE FUNCTION pg_temp.warn(); INSERT INTO late VALUES (1)"
+    )
+
+    async def write(connection: Connection) -> None:
+        await connection.execute(warn if single else at_commit)
+
+    with pytest.raises(StoreUnavailable, match=r"standby.*Warten"):
+        await one.run(write, Mode.SINGLE if single else Mode.WRITE)
+    assert await one.run(ask) == 7
+
+
+async def test_a_warning_before_the_commit_means_nothing(one: Database) -> None:
+    async def write(connection: Connection) -> int:
+        await connection.execute("DO $$ BEGIN RAISE WARNING 'by the way'; END $$")
+        return await ask(connection)
+
+    assert await one.run(write) == 7
+
+
+async def test_what_is_committed_is_on_disk_whatever_the_role_says(cluster: Cluster) -> None:
+    with psycopg.connect(cluster.url, autocommit=True) as administrator:
+        administrator.execute("ALTER ROLE CURRENT_USER SET synchronous_commit = off")
+        try:
+            async with pooler_of(cluster.url) as (_, through):
+                for url in (cluster.url, through):
+                    one = Database(address.read(url))
+                    for mode in Mode:
+                        assert await one.run(_synchronous, mode) == "on"
+                    await one.close()
+        finally:
+            administrator.execute("ALTER ROLE CURRENT_USER RESET synchronous_commit")
+
+
+async def _synchronous(connection: Connection) -> str:
+    return str(await connection.fetchval("SHOW synchronous_commit"))
+
+
 def _cancel_the_wait(administrator: psycopg.Connection[Any]) -> bool:
     cancelled = administrator.execute(
         "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"

@@ -39,17 +39,12 @@ ABANDONED = "idle_in_transaction_session_timeout"
 ABANDONED_AFTER = "5000"
 """Milliseconds after which the server ends a transaction whose process was stopped, or whose host
 is gone: its locks would keep others from taking its shards over."""
-SETTINGS = {
-    "jit": "off",
-    "default_transaction_isolation": "read committed",
-    ABANDONED: ABANDONED_AFTER,
-}
-"""Queries here are short: compiling them would take longer. And each sees what was committed before
-it, whatever the database's own default is. Poolers do not take these: see the next."""
-UNCOMPILED = f"SET LOCAL jit = off; SET LOCAL {ABANDONED} = {ABANDONED_AFTER}"
-
-UNREPLICATED = "might not have been replicated"
-"""What the server adds to a warning when it stopped waiting for its standby."""
+SETTINGS = {"jit": "off", "synchronous_commit": "on", ABANDONED: ABANDONED_AFTER}
+"""Queries here are short: compiling them would take longer. And what is committed is on disk, here
+and on the standby that the server waits for, whatever the default of the database or the role."""
+AT_CONNECT = {**SETTINGS, "default_transaction_isolation": "read committed"}
+"""Each query sees what was committed before it. Poolers do not take these: see the next."""
+LOCALLY = "; ".join(f"SET LOCAL {name} = {value}" for name, value in SETTINGS.items())
 
 
 class Mode(StrEnum):
@@ -109,13 +104,16 @@ class Database:
 
     async def _once(self, work: Work[Answer], mode: Mode) -> Answer:
         async with self._connection() as connection:
-            if mode is Mode.SINGLE and not self.pooler:
+            connection.unsure = ""
+            connection.commits = mode is Mode.SINGLE and not self.pooler
+            if connection.commits:
                 answer = await work(connection)
             else:
                 # A pooler may give each statement to another server, but for those of a transaction
                 begin = mode.value or Mode.WRITE.value
-                await connection.execute(f"{begin}; {UNCOMPILED}" if self.pooler else begin)
+                await connection.execute(f"{begin}; {LOCALLY}" if self.pooler else begin)
                 answer = await work(connection)
+                connection.commits = True
                 await connection.execute("COMMIT")
             if connection.unsure:
                 raise faults.Unsure(connection.unsure)
@@ -195,20 +193,24 @@ class Database:
 
 
 class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg ships no types
-    """A connection that notes when the server did not wait for its standby."""
+    """A connection that notes when the server did not wait for its standby.
+
+    Such a commit is told from others by a warning, which comes in the server's language. There is
+    no other one that a commit of ours could give.
+    """
 
     # asyncpg's own has slots; these are ours.
-    __slots__ = ("pooler", "unsure")
+    __slots__ = ("commits", "pooler", "unsure")
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         self.unsure = ""
-        self.pooler = False
+        self.commits = self.pooler = False
         self.add_log_listener(self._note)
 
     # Its callbacks come in the order of what the server sent: before the answer to the commit.
     def _note(self, _: object, message: Any) -> None:  # noqa: ANN401  asyncpg ships no types
-        if UNREPLICATED in (message.detail or ""):
+        if self.commits and message.severity_en == "WARNING":
             self.unsure = message.message
 
 
@@ -238,7 +240,7 @@ async def _connect(address: Address, *, cached: bool) -> Connection:
         timeout=CONNECT_WITHIN,
         command_timeout=ANSWER_WITHIN,
         statement_cache_size=200 if cached else 0,
-        server_settings=SETTINGS if cached else None,
+        server_settings=AT_CONNECT if cached else None,
         max_cached_statement_lifetime=0,
     )
 
