@@ -4,6 +4,7 @@ Made when a lane is taken up and whenever its endpoint changes, not for every at
 """
 
 import hashlib
+from functools import lru_cache
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +19,9 @@ from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import TIMEOUT, Answer, Headers, Target
 from tarry.service.wire.seal import Place, Seals
 from tarry.service.wire.sign import Signer
+
+MOST_POLICIES = 1_000
+"""Policies that are remembered as they are written and read."""
 
 
 class Outfit(Struct, frozen=True):
@@ -52,8 +56,8 @@ def outfit(
         refused = Answer(0.0, failure=Kind.BLOCKED, detail=error.rule)
     except (SettingsError, SealError) as error:
         refused = Answer(0.0, failure=Kind.REFUSED, detail=str(error))
-    document, timeout = to_json(policy), policy.attempt_timeout or TIMEOUT
-    version = version_of(document)
+    document, version = _written(policy)
+    timeout = policy.attempt_timeout or TIMEOUT
     if refused is not None or target is None:
         said = refused or Answer(0.0, failure=Kind.REFUSED)
         return Outfit(policy, document, version, endpoint.url, timeout, refused=said)
@@ -67,7 +71,19 @@ def version_of(document: str) -> str:
 
 
 def _policy(document: str | None, fallback: Policy) -> Policy:
-    return fallback if document is None else from_json(document)
+    return fallback if document is None else _read(document)
+
+
+@lru_cache(MOST_POLICIES)
+def _read(document: str) -> Policy:
+    return from_json(document)
+
+
+@lru_cache(MOST_POLICIES)
+def _written(policy: Policy) -> tuple[str, str]:
+    """Its document and version: thousands of lanes share one."""
+    document = to_json(policy)
+    return document, version_of(document)
 
 
 def opened_headers(endpoint: Endpoint, seals: Seals) -> Headers:
