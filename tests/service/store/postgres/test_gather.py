@@ -23,6 +23,8 @@ class Work:
             raise StoreError("13 is refused")
         if 500 in items:
             raise StoreUnavailable("down")
+        if 666 in items:
+            raise KeyError("a fault of ours")
         return [2 * item for item in items]
 
 
@@ -95,3 +97,29 @@ async def test_what_was_begun_is_done_when_it_is_drained() -> None:
     await gather.drain()
     assert call.done() or await call == [2]
     assert await gather([]) == []
+
+
+async def test_a_batch_that_fails_by_a_fault_of_ours_leaves_nobody_waiting() -> None:
+    work = Work()
+    gather = Gather(work, at_once=1, most=1)
+    calls = [asyncio.create_task(gather([item])) for item in (666, 1, 2)]
+    await asyncio.sleep(0)
+    work.go.set()
+    async with asyncio.timeout(5):
+        results = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(results[0], KeyError)
+    assert results[1:] == [[2], [4]]
+
+
+async def test_when_a_batch_is_cancelled_so_are_those_who_wait() -> None:
+    work = Work()
+    gather = Gather(work, at_once=1, most=1)
+    before = asyncio.all_tasks()
+    calls = [asyncio.create_task(gather([item])) for item in (1, 2, 3)]
+    await asyncio.sleep(0)
+    (batch,) = asyncio.all_tasks() - before - set(calls)
+    await asyncio.sleep(0)
+    batch.cancel()
+    async with asyncio.timeout(5):
+        results = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(result, asyncio.CancelledError) for result in results)

@@ -6,7 +6,7 @@ import pytest
 from tarry.service.store.postgres import routes
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.routes import Routes
-from tarry.testing.samples import a_message, an_endpoint
+from tarry.testing.samples import a_message, an_application, an_endpoint
 from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
@@ -65,3 +65,28 @@ async def test_no_more_is_remembered_than_fits(
         assert tenants[scene.application.id].routes
         await scene.add_endpoint()
     await connection.close()
+
+
+async def test_what_others_forget_meanwhile_is_not_missed(
+    scene: Scene, tarry_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = an_application()
+    await scene.store.put_application(second)
+    await scene.store.put_endpoint(an_endpoint(second))
+    known = Routes()
+    connection = await asyncpg.connect(tarry_url)
+    await known.tenants(connection, {scene.application.id})
+
+    class Meanwhile(Asked):
+        async def fetch(self, sql: str, *arguments: object) -> list[Any]:
+            found = await super().fetch(sql, *arguments)
+            known.forget([scene.application.id, second.id])
+            return found
+
+    monkeypatch.setattr(routes, "MOST_REMEMBERED", 0)
+    tenants = await known.tenants(Meanwhile(connection), {scene.application.id, second.id})
+    await connection.close()
+    assert {name: len(tenant.routes) for name, tenant in tenants.items()} == {
+        scene.application.id: 1,
+        second.id: 1,
+    }

@@ -69,8 +69,11 @@ class Gather(Generic[Item, Result]):
             # One of them is to blame, and the others need not suffer for it.
             for call in calls:
                 await self._do([call])
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001  it is told to whoever asked; others go on
             _fail(calls, error)
+        except BaseException as error:
+            _fail([*calls, *self._calls], error)
+            self._calls.clear()
             raise
         else:
             start = 0

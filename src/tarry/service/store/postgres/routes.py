@@ -53,16 +53,16 @@ class Routes:
             )
             for row in await connection.fetch(SQL["add_applications"], list(wanted))
         }
-        await self._look_up(
-            connection,
-            {
-                name: tenant.version
-                for name, tenant in found.items()
-                if name not in self._known or self._known[name][0] != tenant.version
-            },
-        )
+        unknown: dict[str, int] = {}
         for name, tenant in found.items():
-            tenant.routes = self._known[name][1]
+            version, routes = self._known.get(name, (None, []))
+            if version == tenant.version:
+                tenant.routes = routes
+            else:
+                unknown[name] = tenant.version
+        # Others forget and look up meanwhile: what this one goes by is its own.
+        for name, routes in (await self._look_up(connection, unknown)).items():
+            found[name].routes = routes
         return found
 
     def forget(self, applications: Iterable[str]) -> None:
@@ -70,13 +70,16 @@ class Routes:
         for application in applications:
             self._known.pop(application, None)
 
-    async def _look_up(self, connection: Connection, versions: dict[str, int]) -> None:
-        if not versions:
-            return
-        if len(self._known) > MOST_REMEMBERED:
-            self._known.clear()
+    async def _look_up(
+        self, connection: Connection, versions: dict[str, int]
+    ) -> dict[str, list[Route]]:
         routes: dict[str, list[Route]] = {application: [] for application in versions}
+        if not versions:
+            return routes
         for row in await connection.fetch(SQL["add_endpoints"], list(versions)):
             routes[row["application"]].append(Route(rows.endpoint(row), row["version"]))
+        if len(self._known) > MOST_REMEMBERED:
+            self._known.clear()
         for application, found in routes.items():
             self._known[application] = (versions[application], found)
+        return routes
