@@ -1,4 +1,4 @@
-"""A lane at work: what it sends, when, and what it keeps in mind."""
+"""A lane at work: what it sends, and when."""
 
 import asyncio
 import math
@@ -6,14 +6,13 @@ import math
 import pytest
 
 from tarry.core.outcome import Kind
-from tarry.core.pace import Phase
-from tarry.service.dispatch.lane import TRUST, Lane
+from tarry.service.dispatch.lane import Lane
 from tarry.service.model.delivery import Reason, State
-from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.settings import HOUR, Limits
-from tarry.service.wire.exchange import Answer, Request
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.settings import HOUR
+from tarry.service.wire.exchange import Answer
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import DOWN, Script, VirtualService, status, virtual_service
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
@@ -50,57 +49,6 @@ async def test_a_lane_stays_as_long_as_its_rate_or_a_hold_is_to_be_remembered() 
         assert lanes_at_work(service) == 1
         await asyncio.sleep(10)
         assert lanes_at_work(service) == 0
-
-
-@virtually
-async def test_an_endpoint_of_which_nothing_is_known_is_not_given_much_at_once() -> None:
-    async with virtual_service() as service:
-        hangs = Answer(15.0, status=200)
-        await service.add_endpoint("a.example", lambda _request, _now: hangs)
-        await service.add(1000)
-        await asyncio.sleep(1)
-        assert service.sender.in_air == TRUST
-
-
-@virtually
-async def test_one_that_takes_all_is_given_more_and_more() -> None:
-    async with virtual_service() as service:
-        slow = Answer(0.5, status=200)
-        await service.add_endpoint("a.example", lambda _request, _now: slow)
-        await service.add(5000)
-        await asyncio.sleep(10)
-        assert service.sender.most_in_air == Limits().lane_in_flight
-
-
-@virtually
-async def test_attempts_that_failed_with_the_lane_are_given_back() -> None:
-    async with virtual_service() as service:
-        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
-        (message,) = await service.add()
-        counted = []
-        for _ in range(200):
-            await asyncio.sleep(10)
-            counted.append((await service.delivery(message)).attempts)
-        lane = lane_of(service, endpoint)
-        assert lane.gate.phase is Phase.OPEN
-        assert max(counted) > 0
-        assert counted[-1] == 0
-
-
-@virtually
-async def test_attempts_that_failed_while_others_were_taken_are_not() -> None:
-    async with virtual_service() as service:
-        poison = ""
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(500) if dict(request.headers)["webhook-id"] == poison else OK
-
-        await service.add_endpoint("a.example", script)
-        (poison,) = await service.add()
-        for _ in range(200):
-            await asyncio.sleep(1)
-            await service.add()
-        assert (await service.delivery(poison)).attempts == 4
 
 
 @virtually
@@ -151,19 +99,6 @@ async def test_a_lane_that_left_sends_nothing_and_says_nothing() -> None:
 
 
 @virtually
-async def test_an_endpoint_that_was_enabled_again_is_given_what_waits_at_a_pace() -> None:
-    async with virtual_service() as service:
-        endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
-        await service.add(500)
-        await asyncio.sleep(5)
-        await service.change(endpoint, standing=Standing.ENABLED)
-        await asyncio.sleep(0.2)
-        assert lane_of(service, endpoint).gate.phase is Phase.PACED
-        assert len(service.sender.sent) < 20
-        await service.until_delivered(endpoint, within=60)
-
-
-@virtually
 async def test_whatever_stops_it_a_lane_says_when_it_may_send_again() -> None:
     async with virtual_service() as service:
         endpoint = await service.add_endpoint("a.example", lambda _r, _n: DOWN)
@@ -172,42 +107,6 @@ async def test_whatever_stops_it_a_lane_says_when_it_may_send_again() -> None:
         lane, now = lane_of(service, endpoint), service.now()
         assert now < lane.free_at(now) < math.inf
         assert lane.waiting() == 10
-
-
-@pytest.mark.parametrize("fifo", [False, True])
-@virtually
-async def test_turning_order_on_and_off_loses_count_of_nothing(fifo: bool) -> None:  # noqa: FBT001  a parameter
-    async with virtual_service() as service:
-        endpoint = await service.add_endpoint(
-            "a.example", lambda _r, _n: Answer(0.3, status=200), fifo=fifo
-        )
-        await service.add(60)
-        for step in range(6):
-            await asyncio.sleep(0.35)
-            await service.change(endpoint, fifo=bool(step % 2) ^ (not fifo))
-        await service.until_delivered(endpoint, within=60)
-        await asyncio.sleep(1)
-        assert service.dispatcher.desk.slots.free == Limits().in_flight
-        assert lanes_at_work(service) == 0
-        assert len(service.sender.sent) == 60
-
-
-@virtually
-async def test_only_what_came_to_nothing_is_told_one_by_one() -> None:
-    async with virtual_service() as service:
-        policy = '{"version": 1, "attempts": 1, "backoff": {"kind": "fixed", "delay": 1}}'
-        poison: list[str] = []
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(500) if dict(request.headers)["webhook-id"] in poison else OK
-
-        await service.add_endpoint("a.example", script, policy=policy)
-        poison.extend(await service.add(2))
-        await service.add(5)
-        await asyncio.sleep(10)
-        notices = await service.store.notices()
-        assert {notice.facts["message"] for notice in notices} == set(poison)
-        assert (await service.delivery(poison[0])).state is State.FAILED
 
 
 @virtually

@@ -14,6 +14,7 @@ from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Sender
 
 if TYPE_CHECKING:
+    from tarry.service.dispatch.landing import Landing
     from tarry.service.dispatch.lane import Lane
 
 
@@ -66,10 +67,10 @@ class Desk:
         self.parking = parking
         self.slots = Slots(limits.in_flight)
         self.buffered = Buffered()
-        self.finished: list[tuple[Lane, Due, Settlement | Resent]] = []
+        self.finished: list[tuple[Landing, Due, Settlement | Resent]] = []
         self.unsettled = 0
         self.changes: dict[int, Change] = {}
-        self.hungry: dict[Lane, None] = {}
+        self.hungry: dict[Landing, None] = {}
         self.resting: dict[Lane, None] = {}
         self.ticking: dict[Ticking, None] = {}
         self.stopped: dict[Lane, None] = {}
@@ -80,7 +81,7 @@ class Desk:
         """Called when a lease may have been lost."""
         self.sent = self.delivered = self.failed = self.stale = self.probes = 0
 
-    def finish(self, lane: "Lane", due: Due, settlement: Settlement | Resent) -> None:
+    def finish(self, lane: "Landing", due: Due, settlement: Settlement | Resent) -> None:
         """Put something on the list of what is to be settled."""
         self.unsettled += 1
         lane.unsettled += 1
@@ -88,7 +89,7 @@ class Desk:
             self.wake()
         self.finished.append((lane, due, settlement))
 
-    def feed(self, lane: "Lane") -> None:
+    def feed(self, lane: "Landing") -> None:
         """Put a lane on the list of those that want more rows."""
         if not self.hungry:
             self.wake()

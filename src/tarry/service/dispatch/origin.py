@@ -13,7 +13,7 @@ from tarry.service.dispatch.desk import Desk, Timer
 from tarry.service.dispatch.gate import RULE, Gate
 
 if TYPE_CHECKING:
-    from tarry.service.dispatch.lane import Lane
+    from tarry.service.dispatch.landing import Landing
 
 SEVERAL = 3
 """So many lanes that fail speak for their origin; fewer may have troubles of their own."""
@@ -26,11 +26,11 @@ class Origin:
         self.name = name
         self.desk = desk
         self.gate = Gate(pace, desk.draw)
-        self.lanes: dict[int, Lane] = {}
+        self.lanes: dict[int, Landing] = {}
         self.hold_until = 0.0
         self.dirty = False
-        self._queue: deque[Lane] = deque()
-        self._queued: set[Lane] = set()
+        self._queue: deque[Landing] = deque()
+        self._queued: set[Landing] = set()
         self._serving = False
         self._timer: Timer | None = None
         self._failures = self._unreachable = 0
@@ -51,7 +51,7 @@ class Origin:
 
     # --- Whose turn it is -----------------------------------------------------------------------
 
-    def queue(self, lane: "Lane") -> None:
+    def queue(self, lane: "Landing") -> None:
         """Let a lane send when it is its turn."""
         if lane not in self._queued:
             self._queued.add(lane)
@@ -78,7 +78,7 @@ class Origin:
         if self._queue and free_at < float("inf"):
             self._timer = self.desk.later(max(0.0, free_at - now), self.serve)
 
-    def leave(self, lane: "Lane") -> None:
+    def leave(self, lane: "Landing") -> None:
         """One of its lanes is another's now, or somebody else's."""
         self.lanes.pop(lane.number, None)
         if lane in self._queued:
@@ -90,7 +90,7 @@ class Origin:
 
     # --- What its lanes saw ---------------------------------------------------------------------
 
-    def saw(self, lane: "Lane", *, passed: bool, unreachable: bool, now: float) -> None:
+    def saw(self, lane: "Landing", *, passed: bool, unreachable: bool, now: float) -> None:
         """An answer at one of its lanes, while they are on their own."""
         if passed:
             self._passed_at = now
@@ -110,7 +110,7 @@ class Origin:
         ):
             self._open(now)
 
-    def held(self, lane: "Lane", until: float, now: float) -> None:
+    def held(self, lane: "Landing", until: float, now: float) -> None:
         """One of its lanes was told to come back later; of several it is meant for all."""
         self._held[lane.number] = until
         self._held = {number: at for number, at in self._held.items() if at > now}

@@ -1,0 +1,131 @@
+"""What a lane knows of itself: its endpoint, its gate, its record, and how much waits in it."""
+
+import math
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from tarry.core.pace import Pace, Phase
+from tarry.service.dispatch import budget, pace_text
+from tarry.service.dispatch.desk import Desk, Held, Timer
+from tarry.service.dispatch.doubts import Doubts
+from tarry.service.dispatch.gate import RULE, Gate
+from tarry.service.dispatch.outfit import Outfit
+from tarry.service.dispatch.record import Record, stands
+from tarry.service.dispatch.spacing import Spacing
+from tarry.service.dispatch.streams import Streams
+from tarry.service.dispatch.turns import Turns
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, LaneRow
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.origin import Origin
+
+TRUST = 8
+"""How many may be in the air at first; each that is taken makes it one more, up to the limit, and
+each failure after another one halves it."""
+
+
+class Bearings(ABC):
+    """One endpoint's lane as it stands; what it sends and what comes back is told elsewhere."""
+
+    def __init__(  # noqa: PLR0913  what a lane stands between
+        self,
+        row: LaneRow,
+        outfit: Outfit,
+        *,
+        desk: Desk,
+        held: Held,
+        origin: "Origin",
+        tenant_rate: Turns,
+    ) -> None:
+        now = desk.now()
+        self.desk, self.held, self.origin, self.tenant_rate = desk, held, origin, tenant_rate
+        self.number, self.tenant = row.lane, row.application.id
+        self.added, self.ended = row.added, row.ended
+        self.in_flight = self.unsettled = 0
+        self.trust = TRUST
+        self.failing, self._failed_at = 0, -math.inf
+        self.record = Record(row, desk.parking, desk.notice, now)
+        moved = self.record.moved(outfit.origin)
+        pace = Pace() if moved else pace_text.read(row.known.pace, now=now)
+        self.gate = Gate(pace, desk.draw)
+        self.streams = Streams(row.lane, desk.buffered, fifo=row.endpoint.fifo)
+        self.doubts = Doubts()
+        self.hold_until = 0.0
+        self.came_back = self.gate.phase is Phase.PACED
+        self.hungry = self.left = self.dozing = False
+        self._budget = budget.Budget()
+        self._sent_at = -math.inf
+        self._timer: Timer | None = None
+        # An owner that was lost may have left an attempt on its way.
+        self._fifo_from = -math.inf if held.lease.clean else now + outfit.timeout
+        self.rate = Spacing()
+        self.dress(row.endpoint, outfit)
+        if self.gate.phase is Phase.CLOSED and row.known.failures >= RULE.failures and not moved:
+            self.gate.open(now, max(1, self.waiting()))
+        if self.gate.phase is Phase.PACED:
+            desk.tick(self)
+
+    def dress(self, endpoint: Endpoint, outfit: Outfit) -> None:
+        """Take up an endpoint's settings, at first or after a change."""
+        self.endpoint, self.outfit = endpoint, outfit
+        self.rate.limit(endpoint.rate)
+        ceiling = self.desk.limits.lane_in_flight
+        self.most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)
+        self.streams.fifo = endpoint.fifo
+        if self.record.moved(outfit.origin):
+            self.gate.close(forget=True)
+
+    def waiting(self) -> int:
+        """How many deliveries wait, those in the air left out."""
+        return max(0, self.added - self.ended - self.in_flight)
+
+    @property
+    def gate_now(self) -> Gate:
+        """The gate it goes by: its own, or its origin's while that is in trouble."""
+        shared = self.origin.gate
+        return self.gate if shared.phase is Phase.CLOSED else shared
+
+    @property
+    def at_work(self) -> bool:
+        """Whether anything may be sent at all."""
+        if self.left or self.held.leaving:
+            return False
+        return self.endpoint.standing is Standing.ENABLED
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing of it is on its way, or waits to be written down."""
+        return not self.in_flight and not self.unsettled
+
+    @abstractmethod
+    def pump(self, *, turn: bool = False) -> None:
+        """Send what may be sent now; see to it that the rest is looked at when it may."""
+
+    @abstractmethod
+    def room(self) -> int:
+        """How many rows it makes sense to have at hand."""
+
+    @abstractmethod
+    def tick(self, now: float) -> bool:
+        """Look at the answers; whether to look again soon."""
+
+    # --- The endpoint's record ------------------------------------------------------------------
+
+    def look_after(self, now: float) -> None:
+        """Warn the endpoint's owner, or park the endpoint, when it is time."""
+        self._change(self.record.due(self.endpoint, self.gate.pace, now))
+
+    def save(self, now: float) -> None:
+        """Have what is known written down with the next settlements."""
+        self._change(self.record.saved(self.gate.pace, now))
+
+    def _stand(self, standing: Standing, why: str, now: float) -> None:
+        if self.endpoint.standing is Standing.ENABLED:
+            facts: dict[str, str | float | None] = {"why": why}
+            self._change(self.record.stood(self.endpoint, standing, self.gate.pace, now, facts))
+
+    def _change(self, change: Change | None) -> None:
+        if change is not None and not self.left:
+            self.endpoint = stands(self.endpoint, change)
+            self.desk.change(change)

@@ -1,0 +1,251 @@
+"""What comes back to a lane: answers, and word that they were written down.
+
+An answer is judged, told to the gate, the origin and the endpoint's record, ruled on and handed in
+to be settled. A gate that turns over it gives attempts back, or lets the backlog go at a pace.
+"""
+
+from msgspec.structs import replace
+
+from tarry.core.pace import Phase
+from tarry.service.dispatch.bearings import Bearings
+from tarry.service.dispatch.flight import Flight, settlement
+from tarry.service.dispatch.gate import RULE
+from tarry.service.dispatch.judge import Judgement, Verdict, judge
+from tarry.service.dispatch.settle import Lay, Ruling, rule
+from tarry.service.failpoints import hit
+from tarry.service.model import ids
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.delivery import ENDED, Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Due, Stream
+from tarry.service.wire.exchange import Answer
+
+TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
+"""The endings that an endpoint's owner is told of one by one."""
+
+
+class Landing(Bearings):
+    """The part of a lane that takes in what became of its attempts."""
+
+    # --- Answers --------------------------------------------------------------------------------
+
+    def answered(self, flight: Flight, answer: Answer) -> None:
+        """An attempt ended."""
+        hit("send.answered")
+        desk, due = self.desk, flight.due
+        now = desk.now()
+        judgement = judge(answer, flight.outfit.policy, now=now)
+        desk.slots.give_back(self)
+        self.in_flight -= 1
+        attempt = desk.id(ids.ATTEMPT, now)
+        self._report(flight, judgement, now)
+        if due.resend:
+            made = flight.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
+            desk.finish(self, due, Resent(self.number, due.resend, made))
+        else:
+            draw = desk.draw()
+            ruling = self._ruled(flight, judgement, now, draw)
+            made = flight.attempt(answer, judgement, ruling, id=attempt, now=now, draw=draw)
+            desk.finish(self, due, settlement(due, ruling, made, now=now))
+        desk.slots.serve()
+        self.pump()
+
+    def _ruled(self, flight: Flight, judgement: Judgement, now: float, draw: float) -> Ruling:
+        doubts, phase = self.doubts, self.gate_now.phase
+        due = doubts.refunded(flight.due)
+        proven = judgement.verdict is Verdict.REFUSED and doubts.proven(
+            due, accepted_at=self.record.accepted_at, now=now
+        )
+        ruling = rule(
+            due,
+            judgement,
+            Lay(phase, proven, doubts.moments(due)),
+            flight.outfit.policy,
+            started_at=now - self.endpoint.age(due.accepted_at, now),
+            now=now,
+            draw=lambda: draw,
+        )
+        doubts.remember(due, ruling)
+        return ruling
+
+    def _report(self, flight: Flight, judgement: Judgement, now: float) -> None:
+        """Tell the gate, the origin and the endpoint's record about an answer."""
+        verdict, gate, passed = judgement.verdict, flight.gate, judgement.alive
+        if verdict is Verdict.TAKEN:
+            self._change(self.record.taken(self.gate.pace, now))
+        if passed:
+            self.doubts.taken(flight.due)
+            self.failing = 0
+            self.trust = min(self.trust + 1, self.most)
+        elif verdict is Verdict.GONE:
+            gate.lost()
+            self._stand(Standing.DISABLED, "the receiver said so", now)
+            return
+        else:
+            self.failing, self._failed_at = self.failing + 1, now
+            if self.failing > 1:
+                self.trust = max(1, self.trust // 2)
+            self.record.failed(now)
+            self.look_after(now)
+        failures = self._speaks(flight, judgement, now)
+        if verdict is Verdict.HELD and judgement.asked is not None:
+            self._hold(judgement.asked, now)
+        if gate is self.gate and self.origin.shared:
+            gate.lost()  # it was closed when its origin opened
+            return
+        gate.answered(
+            passed=passed,
+            failures=failures,
+            epoch=flight.epoch,
+            took=now - flight.sent_at,
+            asked=judgement.asked,
+            now=now,
+        )
+        if gate is not self.gate:
+            self.origin.answered(now)
+        elif passed or failures:
+            self._tell(judgement, now)
+
+    def _speaks(self, flight: Flight, judgement: Judgement, now: float) -> int:
+        """For how many failures an answer speaks: one page missing is no outage, all pages are."""
+        if judgement.verdict is not Verdict.REFUSED:
+            return int(not judgement.alive)
+        phase, accepted_at = flight.gate.phase, self.record.accepted_at
+        if phase is not Phase.OPEN and self.doubts.usual(
+            flight.due, accepted_at=accepted_at, now=now
+        ):
+            return 0
+        self.doubts.refusals += 1
+        if phase is not Phase.CLOSED:
+            return 1
+        if self.doubts.refusals == RULE.failures:
+            return RULE.failures
+        return int(self.doubts.refusals > RULE.failures)
+
+    def _tell(self, judgement: Judgement, now: float) -> None:
+        """An answer came to the lane's own gate."""
+        if not self.origin.shared:
+            seen = judgement.unreachable
+            self.origin.saw(self, passed=judgement.alive, unreachable=seen, now=now)
+        if self.gate.phase is Phase.OPEN:
+            self.tick(now)
+        elif not judgement.alive:
+            self.desk.tick(self)
+
+    def _hold(self, asked: float, now: float) -> None:
+        until = now + asked * (1 + 0.1 * self.desk.draw())
+        self.hold_until = max(self.hold_until, until)
+        self.origin.held(self, until, now)
+        self.replay(now)
+
+    # --- The gate moves -------------------------------------------------------------------------
+
+    def tick(self, now: float) -> bool:
+        """Look at the answers; whether to look again soon."""
+        if not self.origin.shared and self.gate.step(now, self.waiting()):
+            self._own_turned(now)
+        self.pump()
+        return self.gate.ticks(now)
+
+    def _own_turned(self, now: float, *, blame: bool = True) -> None:
+        self._change(self.record.saved(self.gate.pace, now))
+        self.turned(self.gate.phase, now, blame=blame)
+        if self.gate.phase is Phase.PACED:
+            self.desk.tick(self)
+
+    def turned(self, phase: Phase, now: float, *, blame: bool = True) -> None:
+        """The gate it goes by is in another phase, maybe because the endpoint failed."""
+        if phase is Phase.CLOSED:
+            self.doubts.settled_down()
+        elif blame:
+            self.doubts.blame_the_lane()
+            self._refund(now)
+        if phase is Phase.PACED:
+            self.came_back = self.hungry = True
+            self.desk.feed(self)
+        self.pump()
+
+    def shared(self, now: float) -> None:
+        """Its origin is in trouble: it leaves the pace to that."""
+        self.gate.close()
+        self.doubts.blame_the_lane()
+        self._refund(now)
+        self.pump()
+
+    def replay(self, now: float) -> None:
+        """Much waits at once: it goes at a pace, and fresh messages before it."""
+        if self.gate.phase is Phase.CLOSED and not self.origin.shared and self.waiting() > 1:
+            self.gate.ramp(now)
+            self._own_turned(now, blame=False)
+
+    def _refund(self, now: float) -> None:
+        """What opened the lane was the lane's failure: it costs the deliveries nothing."""
+        for seq, attempts, tries in self.doubts.refundable(self.streams.busy):
+            due = Due(
+                lane=self.number,
+                seq=seq,
+                stream=Stream.READY,
+                message="",
+                event_type="",
+                payload=None,
+                accepted_at=now,
+                tries=tries,
+            )
+            ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
+            self.streams.busy.add(seq)
+            self.streams.rewind()  # it may be at hand as it was
+            self.desk.finish(self, due, settlement(due, ruling, None, now=now))
+
+    # --- Settlements ----------------------------------------------------------------------------
+
+    def settled(self, due: Due, made: Settlement | Resent, *, done: bool) -> None:
+        """A settlement was written down, or was not because something else had happened."""
+        self.unsettled -= 1
+        self.desk.stale += not done
+        if self.left:
+            return
+        if isinstance(made, Resent):
+            self.streams.done(due)
+        elif not done:
+            self.desk.doubt()
+            self.streams.behind(due.seq)
+        elif made.state in ENDED:
+            self._over(due, made)
+        else:
+            self._goes_on(due, made)
+        if self.in_flight and not self.dozing:
+            self.streams.read_on()
+        self._refund(self.desk.now())
+
+    def _over(self, due: Due, made: Settlement) -> None:
+        self.ended += 1
+        self.desk.delivered += made.state is State.DELIVERED
+        self.streams.done(due)
+        if made.state is State.FAILED:
+            self.desk.failed += 1
+            now = self.desk.now()
+            if made.reason in TOLD:
+                self._change(self.record.ended(self.endpoint, due.message, made.reason, now))
+            if self.endpoint.fifo and self.endpoint.blocking:
+                self._stand(Standing.PAUSED, f"its first delivery failed: {made.reason}", now)
+
+    def _goes_on(self, due: Due, made: Settlement) -> None:
+        streams, at = self.streams, made.due_at
+        if not streams.fifo and made.state is State.WAITING and at is not None:
+            streams.done(due)
+            streams.due_at(at)
+            return
+        moment = self.doubts.moment(due)
+        if due.payload is None or not (streams.fifo or moment is not None):
+            streams.behind(due.seq)
+            return
+        tried = made.attempt is not None
+        row = replace(
+            due,
+            tries=due.tries + tried,
+            attempts=made.attempts,
+            memory=made.memory,
+            due_at=at,
+            stream=Stream.READY,
+        )
+        streams.later(row, self.desk.now() + (moment or 0.0) if at is None else at)

@@ -1,0 +1,90 @@
+"""What comes back to a lane: whose failure it is, and who is told."""
+
+import asyncio
+
+import pytest
+
+from tarry.core.pace import Phase
+from tarry.service.dispatch.lane import Lane
+from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.settings import Limits
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+
+
+def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
+    held = service.dispatcher.shards.held[service.application.shard]
+    return held.lanes[endpoint.lane]
+
+
+def lanes_at_work(service: VirtualService) -> int:
+    return sum(len(held.lanes) for held in service.dispatcher.shards.held.values())
+
+
+@virtually
+async def test_attempts_that_failed_with_the_lane_are_given_back() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
+        (message,) = await service.add()
+        counted = []
+        for _ in range(200):
+            await asyncio.sleep(10)
+            counted.append((await service.delivery(message)).attempts)
+        lane = lane_of(service, endpoint)
+        assert lane.gate.phase is Phase.OPEN
+        assert max(counted) > 0
+        assert counted[-1] == 0
+
+
+@virtually
+async def test_attempts_that_failed_while_others_were_taken_are_not() -> None:
+    async with virtual_service() as service:
+        poison = ""
+
+        def script(request: Request, _now: float) -> Answer:
+            return status(500) if dict(request.headers)["webhook-id"] == poison else OK
+
+        await service.add_endpoint("a.example", script)
+        (poison,) = await service.add()
+        for _ in range(200):
+            await asyncio.sleep(1)
+            await service.add()
+        assert (await service.delivery(poison)).attempts == 4
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@virtually
+async def test_turning_order_on_and_off_loses_count_of_nothing(fifo: bool) -> None:  # noqa: FBT001  a parameter
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _r, _n: Answer(0.3, status=200), fifo=fifo
+        )
+        await service.add(60)
+        for step in range(6):
+            await asyncio.sleep(0.35)
+            await service.change(endpoint, fifo=bool(step % 2) ^ (not fifo))
+        await service.until_delivered(endpoint, within=60)
+        await asyncio.sleep(1)
+        assert service.dispatcher.desk.slots.free == Limits().in_flight
+        assert lanes_at_work(service) == 0
+        assert len(service.sender.sent) == 60
+
+
+@virtually
+async def test_only_what_came_to_nothing_is_told_one_by_one() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "attempts": 1, "backoff": {"kind": "fixed", "delay": 1}}'
+        poison: list[str] = []
+
+        def script(request: Request, _now: float) -> Answer:
+            return status(500) if dict(request.headers)["webhook-id"] in poison else OK
+
+        await service.add_endpoint("a.example", script, policy=policy)
+        poison.extend(await service.add(2))
+        await service.add(5)
+        await asyncio.sleep(10)
+        notices = await service.store.notices()
+        assert {notice.facts["message"] for notice in notices} == set(poison)
+        assert (await service.delivery(poison[0])).state is State.FAILED
