@@ -1,29 +1,27 @@
 """Webhooks inside a program of one's own, on a file, with a receiver that verifies."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
 
-from tarry.core.policy import Policy
-from tarry.core.text import to_json
 from tarry.errors import (
     BacklogFull,
     Conflict,
-    EgressRefused,
     NotFound,
     PolicyError,
-    SealError,
     SettingsError,
 )
 from tarry.service.build import Settings
-from tarry.service.hooks import MOST_OLD_SECRETS, Hooks, open_hooks
+from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
-from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import Task, Work
 from tarry.service.store.memory.store import MemoryStore
@@ -86,7 +84,7 @@ async def finished(hooks: Hooks, task: Task) -> Task:
     return found
 
 
-# --- Applications and endpoints -----------------------------------------------------------------
+# --- Applications -------------------------------------------------------------------------------
 
 
 async def test_an_application_is_made_once_and_changed_when_told_so(hooks: Hooks) -> None:
@@ -103,6 +101,21 @@ async def test_an_application_that_several_make_at_once_is_one(hooks: Hooks) -> 
     assert len({application.id for application in made}) == 1
 
 
+async def test_an_application_with_settings_that_cannot_work_is_refused(hooks: Hooks) -> None:
+    with pytest.raises(SettingsError, match="rate"):
+        await hooks.application("shop", rate=0)
+    with pytest.raises(PolicyError):
+        await hooks.application("shop", policy="{nonsense")
+    assert await hooks.store.applications(hooks.environment) == []
+
+
+async def test_the_environment_has_a_policy_that_can_be_read(hooks: Hooks) -> None:
+    await hooks.set_policy('{"attempts": 3}')
+    with pytest.raises(PolicyError):
+        await hooks.set_policy('{"attempts": -3}')
+    assert await hooks.store.environment_policy(hooks.environment) == '{"attempts": 3}'
+
+
 async def test_what_was_made_is_there_when_the_database_is_opened_again(db: str) -> None:
     async with open_hooks(db, allow_network=NETWORK) as hooks:
         shop = await hooks.application("shop")
@@ -112,48 +125,6 @@ async def test_what_was_made_is_there_when_the_database_is_opened_again(db: str)
         assert await again.application("shop") == shop
         found = await again.store.endpoint(shop.id, endpoint.id)
         assert again.secret(found) == secret
-
-
-async def test_an_address_that_must_not_be_called_is_refused_at_once(
-    hooks: Hooks, shop: Application
-) -> None:
-    with pytest.raises(EgressRefused):
-        await hooks.add_endpoint(shop, "http://169.254.169.254/latest")
-    endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
-    with pytest.raises(EgressRefused):
-        await hooks.change_endpoint(endpoint, url="http://10.0.0.1/")
-
-
-async def test_a_policy_that_cannot_be_read_is_refused(hooks: Hooks, shop: Application) -> None:
-    with pytest.raises(PolicyError):
-        await hooks.add_endpoint(shop, ELSEWHERE, policy="{}x")
-    endpoint = await hooks.add_endpoint(shop, ELSEWHERE, policy=to_json(Policy()))
-    with pytest.raises(PolicyError):
-        await hooks.change_endpoint(endpoint, policy='{"attempts": -1}')
-
-
-async def test_an_endpoint_gets_a_secret_of_its_own_or_the_one_it_is_given(
-    hooks: Hooks, shop: Application
-) -> None:
-    given = "whsec_" + "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-    own = await hooks.add_endpoint(shop, ELSEWHERE)
-    told = await hooks.add_endpoint(shop, ELSEWHERE, secret=given)
-    assert hooks.secret(own).startswith("whsec_")
-    assert hooks.secret(told) == given
-    assert given.encode() not in b"".join(secret.sealed for secret in told.secrets)
-    with pytest.raises(SettingsError):
-        await hooks.add_endpoint(shop, ELSEWHERE, secret="whsec_short")  # noqa: S106  that is the point
-
-
-async def test_headers_are_kept_sealed_and_those_of_ours_are_refused(
-    hooks: Hooks, shop: Application
-) -> None:
-    endpoint = await hooks.add_endpoint(shop, ELSEWHERE, headers={"x-token": "hush"})
-    assert endpoint.headers is not None
-    assert b"hush" not in endpoint.headers
-    assert (await hooks.change_endpoint(endpoint, headers={})).headers is None
-    with pytest.raises(SettingsError):
-        await hooks.change_endpoint(endpoint, headers={"webhook-id": "mine"})
 
 
 # --- Sending ------------------------------------------------------------------------------------
@@ -207,6 +178,39 @@ async def test_with_a_key_a_message_is_accepted_once(hooks: Hooks, shop: Applica
     assert again.message.id == first.message.id
     with pytest.raises(Conflict):
         await hooks.send(shop, "order.paid", {"n": 2}, key="k")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"event_id": "e"},
+        {"channels": ["eu"]},
+        {"tags": ["a"]},
+        {"deliver_at": 9e9},
+        {"event_type": "order.sent"},
+    ],
+)
+async def test_a_key_stands_for_all_that_was_told(
+    hooks: Hooks, shop: Application, other: dict[str, Any]
+) -> None:
+    plain: dict[str, Any] = {"event_type": "order.paid", "payload": {}, "key": "k"}
+    await hooks.send(shop, **plain)
+    with pytest.raises(Conflict):
+        await hooks.send(shop, **{**plain, **other})
+    assert (await hooks.send(shop, **plain)).repeated
+
+
+@pytest.mark.parametrize("deliver_at", [math.nan, math.inf])
+async def test_a_time_that_never_comes_is_refused(
+    hooks: Hooks, shop: Application, deliver_at: float
+) -> None:
+    with pytest.raises(SettingsError, match="deliver_at"):
+        await hooks.send(shop, "order.paid", {}, deliver_at=deliver_at)
+
+
+async def test_one_text_is_no_list_of_texts(hooks: Hooks, shop: Application) -> None:
+    with pytest.raises(SettingsError, match="channels"):
+        await hooks.send(shop, "order.paid", {}, channels="eu")
 
 
 async def test_too_much_that_waits_is_refused(hooks: Hooks) -> None:
@@ -307,16 +311,6 @@ async def test_what_waits_while_an_endpoint_is_paused_goes_when_it_is_enabled(
     assert (await hooks.lane(endpoint)).waiting == 0
 
 
-async def test_parked_time_ends_when_an_endpoint_is_enabled(
-    hooks: Hooks, shop: Application
-) -> None:
-    parked = ((10.0, None),)
-    endpoint = await hooks.add_endpoint(shop, ELSEWHERE, standing=Standing.PARKED, parked=parked)
-    changed = await hooks.change_endpoint(endpoint, standing=Standing.ENABLED)
-    ((since, end),) = changed.parked
-    assert (since, end) == (10.0, changed.updated_at)
-
-
 async def test_a_deleted_endpoint_gets_nothing_more_and_its_queue_is_discarded(
     hooks: Hooks, shop: Application
 ) -> None:
@@ -328,6 +322,13 @@ async def test_a_deleted_endpoint_gets_nothing_more_and_its_queue_is_discarded(
         assert await ended(hooks, accepted.message) == [State.DISCARDED]
     with pytest.raises(NotFound):
         await hooks.store.endpoint(shop.id, endpoint.id)
+    for again in (
+        hooks.delete_endpoint(endpoint),
+        hooks.resend(endpoint, accepted.message),
+        hooks.recover(endpoint, since=0.0),
+    ):
+        with pytest.raises(NotFound):
+            await again
 
 
 async def test_a_deleted_application_is_gone_with_all_its_queues(
@@ -340,67 +341,6 @@ async def test_a_deleted_application_is_gone_with_all_its_queues(
     async with hooks.dispatching():
         assert await ended(hooks, accepted.message) == [State.DISCARDED] * 2
     assert (await hooks.application("shop")).id != shop.id
-
-
-# --- Secrets ------------------------------------------------------------------------------------
-
-
-async def test_after_a_rotation_both_secrets_sign_until_the_grace_period_ends(
-    hooks: Hooks, shop: Application
-) -> None:
-    endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
-    old = hooks.secret(endpoint)
-    changed = await hooks.rotate_secret(endpoint, grace=60)
-    assert hooks.secret(changed) != old
-    newest, kept = changed.secrets
-    assert newest.expires_at is None
-    assert kept.expires_at == pytest.approx(changed.updated_at + 60)
-    at_once = await hooks.rotate_secret(changed, grace=0)
-    assert len(at_once.secrets) == 2  # the new one, and the one whose grace period still lasts
-
-
-async def test_an_endpoint_has_only_so_many_old_secrets(hooks: Hooks, shop: Application) -> None:
-    endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
-    for _ in range(MOST_OLD_SECRETS):
-        endpoint = await hooks.rotate_secret(endpoint)
-    with pytest.raises(SettingsError, match="old secrets"):
-        await hooks.rotate_secret(endpoint)
-
-
-async def test_with_a_new_sealing_key_everything_is_sealed_again(db: str) -> None:
-    old, new = generate_key("old"), generate_key("new")
-    async with open_hooks(db, sealing_keys=old) as hooks:
-        shop = await hooks.application("shop")
-        endpoint = await hooks.add_endpoint(shop, ELSEWHERE, headers={"x-token": "hush"})
-        secret = hooks.secret(endpoint)
-    async with open_hooks(db, sealing_keys=f"{new},{old}") as hooks:
-        assert await hooks.reseal() == 1
-        assert await hooks.reseal() == 0
-    async with open_hooks(db, sealing_keys=new) as hooks:
-        found = await hooks.store.endpoint(shop.id, endpoint.id)
-        assert hooks.secret(found) == secret
-    async with open_hooks(db, sealing_keys=old) as hooks:
-        with pytest.raises(SealError):
-            hooks.secret(await hooks.store.endpoint(shop.id, endpoint.id))
-
-
-async def test_sealing_again_takes_back_no_change_that_was_made_meanwhile(db: str) -> None:
-    old, new = generate_key("old"), generate_key("new")
-    async with open_hooks(db, sealing_keys=old) as hooks:
-        shop = await hooks.application("shop")
-        ends = [await hooks.add_endpoint(shop, ELSEWHERE) for _ in range(3)]
-    async with open_hooks(db, sealing_keys=f"{new},{old}") as hooks:
-        page = await hooks.store.sealed()
-        await hooks.change_endpoint(ends[0], url="https://example.com/moved")
-        await hooks.delete_endpoint(ends[1])
-
-        async def stale(*, after: str = "", limit: int = 100) -> list[Endpoint]:
-            return page if not after and limit else []
-
-        hooks.store.sealed = stale  # type: ignore[method-assign]  # as it was before the changes
-        assert await hooks.reseal() == 2
-        moved = await hooks.store.endpoint(shop.id, ends[0].id)
-        assert moved.url == "https://example.com/moved"
 
 
 # --- The dispatcher -----------------------------------------------------------------------------

@@ -5,41 +5,41 @@ the same methods.
 """
 
 import asyncio
-import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Unpack
 
 import msgspec
 from msgspec.structs import replace
 
-from tarry.core.text import from_json
-from tarry.errors import BacklogFull, Conflict, NotFound, SettingsError
+from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service import build
 from tarry.service.dispatch.dispatcher import Dispatcher
-from tarry.service.dispatch.outfit import opened_secrets, place
+from tarry.service.endpoints import Endpoints
 from tarry.service.explain import Explanation, explain
+from tarry.service.fields import (
+    ApplicationFields,
+    check_policy,
+    check_seconds,
+    checked_application,
+    words,
+)
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery
-from tarry.service.model.endpoint import Endpoint, Secret, Standing
+from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
-from tarry.service.wire.secret import check_secret, generate_shared
-from tarry.service.wire.sign import check_headers
 
 DEFAULT = "org_default"
 """The environment of programs that need only one."""
-GRACE = 86_400.0
-"""How long an old secret is signed with after a rotation, in seconds."""
-MOST_OLD_SECRETS = 5
 
 
-class Hooks:
+class Hooks(Endpoints):
     """A database of webhooks, opened by `open_hooks`."""
 
     def __init__(
@@ -57,14 +57,15 @@ class Hooks:
         self.running: asyncio.Task[None] | None = None
         """The dispatcher at work, while there is one: it ends by itself only if it fails."""
 
-    def _id(self, prefix: str) -> str:
-        return ids.make(prefix, now=self._now(), entropy=os.urandom(ids.CHANCE))
-
     # --- Applications ---------------------------------------------------------------------------
 
-    async def application(self, uid: str, *, name: str = "", **changes: Any) -> Application:  # noqa: ANN401  its fields
+    async def application(
+        self, uid: str, *, name: str = "", **fields: Unpack[ApplicationFields]
+    ) -> Application:
         """The application with this uid (or id); made if there is none, changed if told so."""
-        now = self._now()
+        told, now = checked_application(fields), self._now()
+        if name:
+            told["name"] = name
         try:
             found = await self.store.application(self.environment, uid)
         except NotFound:
@@ -72,149 +73,31 @@ class Hooks:
                 id=self._id(ids.APPLICATION),
                 environment=self.environment,
                 uid=uid,
-                name=name or uid,
                 created_at=now,
                 updated_at=now,
-                **changes,
+                **{"name": uid, **told},
             )
             try:
                 await self.store.put_application(new)
             except Conflict:  # somebody else made it just now
-                return await self.application(uid, name=name, **changes)
+                return await self.application(uid, name=name, **fields)
             return new
-        if name:
-            changes["name"] = name
-        if changes:
-            found = replace(found, updated_at=now, **changes)
+        if told:
+            found = replace(found, updated_at=now, **told)
             await self.store.put_application(found)
         return found
 
-    # --- Endpoints ------------------------------------------------------------------------------
-
-    async def add_endpoint(  # noqa: PLR0913  what an endpoint may be told
-        self,
-        application: Application,
-        url: str,
-        *,
-        secret: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        event_types: Iterable[str] | None = None,
-        channels: Iterable[str] | None = None,
-        **values: Any,  # noqa: ANN401  the endpoint's other fields
-    ) -> Endpoint:
-        """Send an application's messages to a URL; EgressRefused if it must not be called."""
-        self.egress.target(url)
-        if values.get("policy") is not None:
-            from_json(values["policy"])
-        now = self._now()
-        endpoint = Endpoint(
-            id=self._id(ids.ENDPOINT),
-            application=application.id,
-            url=url,
-            event_types=None if event_types is None else tuple(event_types),
-            channels=None if channels is None else tuple(channels),
-            created_at=now,
-            updated_at=now,
-            **values,
-        )
-        sealed = self._sealed(endpoint, check_secret(secret or generate_shared()))
-        endpoint = replace(endpoint, secrets=(Secret(sealed),))
-        if headers:
-            endpoint = self._with_headers(endpoint, headers)
-        return await self.store.put_endpoint(endpoint)
-
-    async def change_endpoint(
-        self,
-        endpoint: Endpoint,
-        *,
-        headers: Mapping[str, str] | None = None,
-        **changes: Any,  # noqa: ANN401  its fields
-    ) -> Endpoint:
-        """Change an endpoint; what waits for it goes by the new settings.
-
-        Enabling one that was disabled, parked or paused lets what waits go at a pace.
-        """
-        if "url" in changes:
-            self.egress.target(changes["url"])
-        if changes.get("policy") is not None:
-            from_json(changes["policy"])
-        now = self._now()
-        changed = replace(endpoint, updated_at=now, **changes)
-        if changed.standing is not Standing.PARKED:
-            closed = tuple(
-                (since, now if until is None else until) for since, until in changed.parked
-            )
-            changed = replace(changed, parked=closed)
-        if headers is not None:
-            changed = self._with_headers(changed, headers)
-        return await self.store.put_endpoint(changed)
-
-    async def rotate_secret(
-        self, endpoint: Endpoint, secret: str | None = None, *, grace: float = GRACE
-    ) -> Endpoint:
-        """Sign with a new secret, and for a while with the old ones as well."""
-        now = self._now()
-        alive = [old for old in endpoint.secrets if old.expires_at is None or old.expires_at > now]
-        if len(alive) > MOST_OLD_SECRETS:
-            wanted = f"at most {MOST_OLD_SECRETS} whose grace period lasts: wait for one to end"
-            raise SettingsError("old secrets", len(alive), wanted)
-        old = tuple(
-            Secret(kept.sealed, now + grace) if kept.expires_at is None else kept
-            for kept in alive
-            if grace > 0 or kept.expires_at is not None
-        )
-        sealed = self._sealed(endpoint, check_secret(secret or generate_shared()))
-        changed = replace(endpoint, secrets=(Secret(sealed), *old), updated_at=now)
-        return await self.store.put_endpoint(changed)
-
-    def secret(self, endpoint: Endpoint) -> str:
-        """The secret that an endpoint's receiver verifies with."""
-        return opened_secrets(endpoint, self.seals)[0][0]
-
-    async def delete_endpoint(self, endpoint: Endpoint) -> Task:
-        """Send nothing more to an endpoint; what waits for it is discarded, piece by piece."""
-        return await self.store.delete_endpoint(endpoint.application, endpoint.id, now=self._now())
-
     async def delete_application(self, application: Application) -> list[Task]:
-        """Forget an application; what waits for its endpoints is discarded, piece by piece."""
+        """Forget an application; what waits for its endpoints is discarded, piece by piece.
+
+        NotFound if it is deleted already.
+        """
         return await self.store.delete_application(application.id, now=self._now())
 
-    def _sealed(self, endpoint: Endpoint, secret: str) -> bytes:
-        return self.seals.seal(secret.encode("ascii"), place(endpoint, "secret"))
-
-    def _with_headers(self, endpoint: Endpoint, headers: Mapping[str, str]) -> Endpoint:
-        checked = check_headers(headers.items())
-        sealed = self.seals.seal(msgspec.json.encode(checked), place(endpoint, "headers"))
-        return replace(endpoint, headers=sealed if checked else None)
-
-    async def reseal(self) -> int:
-        """Seal everything with the newest key; how many endpoints it was. Safe to repeat."""
-        after, count = "", 0
-        while page := await self.store.sealed(after=after):
-            for endpoint in page:
-                with suppress(NotFound):  # it was deleted meanwhile
-                    # As it is by now: somebody may have changed it since the page was read.
-                    now = await self.store.endpoint(endpoint.application, endpoint.id)
-                    count += await self._resealed(now)
-            after = page[-1].id
-        return count
-
-    async def _resealed(self, endpoint: Endpoint) -> bool:
-        kept = [secret.sealed for secret in endpoint.secrets]
-        kept += [] if endpoint.headers is None else [endpoint.headers]
-        if not any(map(self.seals.needs_resealing, kept)):
-            return False
-
-        def again(sealed: bytes, column: str) -> bytes:
-            where = place(endpoint, column)
-            return self.seals.seal(self.seals.open(sealed, where), where)
-
-        secrets = tuple(
-            replace(secret, sealed=again(secret.sealed, "secret")) for secret in endpoint.secrets
-        )
-        headers = None if endpoint.headers is None else again(endpoint.headers, "headers")
-        await self.store.put_endpoint(replace(endpoint, secrets=secrets, headers=headers))
-        return True
+    async def set_policy(self, policy: str | None) -> None:
+        """Give this environment a policy, for applications and endpoints that have none."""
+        check_policy(policy)
+        await self.store.put_environment(self.environment, policy=policy)
 
     # --- Messages -------------------------------------------------------------------------------
 
@@ -230,6 +113,7 @@ class Hooks:
         deliver_at: float | None = None,
     ) -> Message:
         """A message to be sent. Bytes are kept as they are; anything else becomes JSON."""
+        check_seconds("deliver_at", deliver_at)
         body = payload if isinstance(payload, bytes) else msgspec.json.encode(payload)
         return Message(
             id=self._id(ids.MESSAGE),
@@ -237,29 +121,39 @@ class Hooks:
             event_type=event_type,
             payload=body,
             event_id=event_id,
-            channels=tuple(channels),
-            tags=tuple(tags),
+            channels=words("channels", channels),
+            tags=words("tags", tags),
             accepted_at=self._now(),
             deliver_at=deliver_at,
         )
 
-    async def send(
+    async def send(  # noqa: PLR0913  what a message may be told
         self,
         application: Application,
         event_type: str,
         payload: object,
         *,
         key: str | None = None,
-        **values: Any,  # noqa: ANN401  the message's other fields
+        event_id: str | None = None,
+        channels: Iterable[str] = (),
+        tags: Iterable[str] = (),
+        deliver_at: float | None = None,
     ) -> Accepted:
         """Accept a message: when this returns it is on disk, with all its deliveries.
 
         With a `key` it is accepted once, however often it is sent. Conflict if the key or the event
         id was used for another message; BacklogFull if too many of the application's wait already.
         """
-        message = self.message(application, event_type, payload, **values)
-        request = f"{event_type}\0".encode() + (message.payload or b"")
-        mark = b"" if key is None else fingerprint(application.id, request)
+        message = self.message(
+            application,
+            event_type,
+            payload,
+            event_id=event_id,
+            channels=channels,
+            tags=tags,
+            deliver_at=deliver_at,
+        )
+        mark = b"" if key is None else _mark(message)
         (answer,) = await self.send_many([NewMessage(message, key, mark)])
         if isinstance(answer, Accepted):
             return answer
@@ -292,8 +186,11 @@ class Hooks:
         return await self._task(endpoint, Work.REPLAY_MISSING, since, until)
 
     async def _task(
-        self, endpoint: Endpoint, work: Work, since: float = 0.0, until: float | None = None
+        self, endpoint: Endpoint, work: Work, since: float, until: float | None
     ) -> Task:
+        check_seconds("since", since)
+        check_seconds("until", until)
+        endpoint = await self.store.endpoint(endpoint.application, endpoint.id)
         task = Task(
             id=self._id(ids.TASK),
             work=work,
@@ -365,6 +262,19 @@ class Hooks:
         running = set() if self.running is None else {self.running}
         await asyncio.wait({stopped, *running}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
+
+
+def _mark(message: Message) -> bytes:
+    """What tells a message from another one that was sent under the same key."""
+    told = (
+        message.event_type,
+        message.event_id,
+        message.channels,
+        message.tags,
+        message.deliver_at,
+    )
+    request = msgspec.json.encode(told) + (message.payload or b"")
+    return fingerprint(message.application, request)
 
 
 @asynccontextmanager

@@ -1,0 +1,167 @@
+"""Endpoints and their secrets, as a program that embeds the service sees to them."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Unpack
+
+import msgspec
+from msgspec.structs import replace
+
+from tarry.errors import NotFound, SettingsError
+from tarry.service.dispatch.outfit import opened_secrets, place
+from tarry.service.fields import EndpointFields, check_seconds, checked_endpoint
+from tarry.service.model import ids
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint, Secret
+from tarry.service.model.task import Task
+from tarry.service.store.contract import Store
+from tarry.service.wire.egress import Egress
+from tarry.service.wire.seal import Seals
+from tarry.service.wire.secret import check_secret, generate_shared
+from tarry.service.wire.sign import check_headers
+
+GRACE = 86_400.0
+"""How long an old secret is signed with after a rotation, in seconds."""
+MOST_OLD_SECRETS = 5
+
+
+class Endpoints:
+    """The part of `Hooks` about endpoints.
+
+    An endpoint that is handed in says only which one is meant: it may be an old copy. What is
+    changed is the endpoint as it is stored by then, and of it only what was told.
+    """
+
+    store: Store
+    seals: Seals
+    egress: Egress
+    _now: Callable[[], float]
+
+    def _id(self, prefix: str) -> str:
+        return ids.make(prefix, now=self._now(), entropy=os.urandom(ids.CHANCE))
+
+    async def add_endpoint(
+        self,
+        application: Application,
+        url: str,
+        *,
+        secret: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **fields: Unpack[EndpointFields],
+    ) -> Endpoint:
+        """Send an application's messages to a URL; EgressRefused if it must not be called."""
+        self.egress.target(url)
+        told, now = checked_endpoint(fields), self._now()
+        endpoint = Endpoint(
+            id=self._id(ids.ENDPOINT),
+            application=application.id,
+            url=url,
+            created_at=now,
+            updated_at=now,
+            **told,
+        )
+        kept = (Secret(self._sealed(endpoint, secret)),)
+        sealed = self._sealed_headers(endpoint, headers or {})
+        return await self.store.put_endpoint(replace(endpoint, secrets=kept, headers=sealed))
+
+    async def change_endpoint(
+        self,
+        endpoint: Endpoint,
+        *,
+        url: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        **fields: Unpack[EndpointFields],
+    ) -> Endpoint:
+        """Change what is told of an endpoint; what waits for it goes by the new settings.
+
+        Enabling one that was disabled, parked or paused lets what waits go at a pace. NotFound if
+        it is deleted.
+        """
+        told, now = checked_endpoint(fields), self._now()
+        if url is not None:
+            self.egress.target(url)
+            told["url"] = url
+        if headers is not None:
+            told["headers"] = self._sealed_headers(endpoint, headers)
+        return await self.store.change_endpoint(
+            endpoint.application,
+            endpoint.id,
+            lambda stored: replace(stored, updated_at=now, **told),
+        )
+
+    async def delete_endpoint(self, endpoint: Endpoint) -> Task:
+        """Send nothing more to an endpoint; what waits for it is discarded, piece by piece.
+
+        Its secrets and headers are forgotten. NotFound if it is deleted already.
+        """
+        return await self.store.delete_endpoint(endpoint.application, endpoint.id, now=self._now())
+
+    async def rotate_secret(
+        self, endpoint: Endpoint, secret: str | None = None, *, grace: float = GRACE
+    ) -> Endpoint:
+        """Sign with a new secret, and for a while with the old ones as well."""
+        check_seconds("grace", grace, least=0)
+        now, sealed = self._now(), self._sealed(endpoint, secret)
+
+        def rotated(stored: Endpoint) -> Endpoint:
+            secrets = (Secret(sealed), *_old(stored.secrets, now, grace))
+            return replace(stored, secrets=secrets, updated_at=now)
+
+        return await self.store.change_endpoint(endpoint.application, endpoint.id, rotated)
+
+    def secret(self, endpoint: Endpoint) -> str:
+        """The secret that an endpoint's receiver verifies with."""
+        return opened_secrets(endpoint, self.seals)[0][0]
+
+    async def reseal(self) -> int:
+        """Seal everything with the newest key; how many endpoints it was. Safe to repeat."""
+        after, count = "", 0
+        while page := await self.store.sealed(after=after):
+            for endpoint in filter(self._needs_resealing, page):
+                with suppress(NotFound):  # it was deleted meanwhile, and has no secrets any more
+                    await self.store.change_endpoint(
+                        endpoint.application, endpoint.id, self._resealed
+                    )
+                    count += 1
+            after = page[-1].id
+        return count
+
+    def _needs_resealing(self, endpoint: Endpoint) -> bool:
+        kept = [secret.sealed for secret in endpoint.secrets]
+        kept += [] if endpoint.headers is None else [endpoint.headers]
+        return any(map(self.seals.needs_resealing, kept))
+
+    def _resealed(self, stored: Endpoint) -> Endpoint:
+        def again(sealed: bytes, column: str) -> bytes:
+            where = place(stored, column)
+            return self.seals.seal(self.seals.open(sealed, where), where)
+
+        secrets = tuple(
+            replace(secret, sealed=again(secret.sealed, "secret")) for secret in stored.secrets
+        )
+        headers = None if stored.headers is None else again(stored.headers, "headers")
+        return replace(stored, secrets=secrets, headers=headers)
+
+    def _sealed(self, endpoint: Endpoint, secret: str | None) -> bytes:
+        checked = check_secret(secret or generate_shared())
+        return self.seals.seal(checked.encode("ascii"), place(endpoint, "secret"))
+
+    def _sealed_headers(self, endpoint: Endpoint, headers: Mapping[str, str]) -> bytes | None:
+        checked = check_headers(headers.items())
+        if not checked:
+            return None
+        return self.seals.seal(msgspec.json.encode(checked), place(endpoint, "headers"))
+
+
+def _old(secrets: tuple[Secret, ...], now: float, grace: float) -> list[Secret]:
+    """The secrets that are still signed with when there is a new one."""
+    alive = [old for old in secrets if old.expires_at is None or old.expires_at > now]
+    if len(alive) > MOST_OLD_SECRETS:
+        wanted = f"at most {MOST_OLD_SECRETS} whose grace period lasts: wait for one to end"
+        raise SettingsError("old secrets", len(alive), wanted)
+    return [
+        Secret(kept.sealed, now + grace) if kept.expires_at is None else kept
+        for kept in alive
+        if grace > 0 or kept.expires_at is not None
+    ]
