@@ -5,7 +5,8 @@ import time
 import click
 
 from tarry.cli.extras import needed_for
-from tarry.cli.service_options import config_option, db_option, serving
+from tarry.cli.service_options import WrongSettings, config_option, db_option, serving
+from tarry.errors import SettingsError
 
 
 @click.group
@@ -21,9 +22,15 @@ def new(*, name: str) -> None:
     Put it first in the list of keys, of every process; then run `tarry seal rotate`.
     """
     with needed_for("the webhook service"):
-        from tarry.service.wire.seal import generate_key  # noqa: PLC0415  it needs the extra
+        from tarry.service.wire.seal import Seals, generate_key  # noqa: PLC0415  it needs the extra
 
-    click.echo(generate_key(name or time.strftime("key-%Y%m%d%H%M%S", time.gmtime())))
+    key = generate_key(name or time.strftime("key-%Y%m%d%H%M%S", time.gmtime()))
+    try:
+        Seals.of(key)
+    except SettingsError:
+        wanted = "1 to 64 letters, digits, '.', '_' or '-'"
+        raise WrongSettings(f"'name' is {name!r}; it must be {wanted}") from None
+    click.echo(key)
 
 
 @seal.command

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from tarry.cli.service_options import config_option, db_option, serving, wire_options
+from tarry.errors import SettingsError
 
 
 @click.command(
@@ -54,6 +55,8 @@ async def serve(
     told = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told.set)
+    if not api_key.strip():
+        raise SettingsError("api-key", api_key, "a secret that is not empty")
     _, port = read_address(listen)
     opened = open_hooks(db, own=(listen,) if port else (), **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:

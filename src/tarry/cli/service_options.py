@@ -5,6 +5,7 @@ nobody knows is an error.
 """
 
 import asyncio
+import logging
 import tomllib
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
@@ -133,6 +134,7 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     def run(*args: P.args, **options: P.kwargs) -> T:
         with needed_for("the webhook service"):
             import uvloop  # noqa: PLC0415  it needs the extra
+        logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 return runner.run(work(*args, **options))

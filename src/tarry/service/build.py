@@ -91,7 +91,8 @@ def scheme(url: str) -> str:
 def sqlite_path(url: str) -> Path:
     """The file of an SQLite URL: three slashes before a relative path, four before another."""
     parts = urlsplit(url)
-    if parts.netloc or len(parts.path) <= 1 or parts.query or parts.fragment:
+    named = parts.path.startswith("/") and len(parts.path) > 1
+    if parts.netloc or not named or not url.startswith("sqlite:///") or parts.query:
         raise SettingsError("db", url, "sqlite:///FILE, or sqlite:////FOLDER/FILE from the root")
     return Path(unquote(parts.path[1:]))
 
@@ -124,7 +125,8 @@ async def migrator(url: str) -> AsyncIterator[Migrator]:
             async with open_migrator(url) as opened:
                 yield opened
         case _:
-            raise SettingsError("db", without_password(url), WANTED_URL)
+            wanted = "sqlite:///FILE or postgresql://USER@HOST/NAME"
+            raise SettingsError("db", without_password(url), wanted)
 
 
 def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -> Seals:

@@ -1,5 +1,6 @@
 """What the lanes of a dispatcher share: a clock, the sender, the slots, and lists of what to do."""
 
+import logging
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -16,6 +17,9 @@ from tarry.service.wire.exchange import Sender
 if TYPE_CHECKING:
     from tarry.service.dispatch.landing import Landing
     from tarry.service.dispatch.lane import Lane
+
+
+log = logging.getLogger("tarry.service")
 
 
 class Timer(Protocol):
@@ -121,6 +125,8 @@ class Desk:
 
     def change(self, change: Change) -> None:
         """Have a change of a lane written down with the next settlements."""
+        for notice in change.notices:
+            log.warning("%s: %s %s", notice.kind, notice.endpoint, notice.facts)
         if not self.changes:
             self.wake()
         self.changes[change.lane] = joined(self.changes.get(change.lane), change)

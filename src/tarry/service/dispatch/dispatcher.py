@@ -167,11 +167,14 @@ class Dispatcher:
         while True:
             try:
                 await step()
+                if failures:
+                    log.warning("going on (%s)", step.__name__.strip("_"))
                 failures, pause = 0, every
             except StoreError as error:
                 failures += 1
                 pause, _ = _AGAIN.wait(failures, None, self._draw())
-                log.warning("%s: %s", step.__name__.strip("_"), error)
+                if failures == 1:
+                    log.warning("waiting (%s): %s", step.__name__.strip("_"), error)
                 await asyncio.sleep(pause)
                 continue
             if rings is None:

@@ -4,6 +4,8 @@ An answer is judged, told to the gate, the origin and the endpoint's record, rul
 to be settled. A gate that turns over it gives attempts back, or lets the backlog go at a pace.
 """
 
+import logging
+
 from msgspec.structs import replace
 
 from tarry.core.pace import Phase
@@ -19,6 +21,8 @@ from tarry.service.model.delivery import ENDED, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Stream
 from tarry.service.wire.exchange import Answer
+
+log = logging.getLogger("tarry.service")
 
 TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
 """The endings that an endpoint's owner is told of one by one."""
@@ -148,6 +152,7 @@ class Landing(Bearings):
         return self.gate.ticks(now)
 
     def _own_turned(self, now: float, *, blame: bool = True) -> None:
+        log.info("the lane of %s is %s; %d wait", self.endpoint.id, self.gate.phase, self.waiting())
         self._change(self.record.saved(self.gate.pace, now))
         self.turned(self.gate.phase, now, blame=blame)
         if self.gate.phase is Phase.PACED:

@@ -230,7 +230,7 @@ class DeliverSteps(PeopleSteps):
                 return put_back(due, tries=number, attempt=attempt)
             case _:
                 return failed(
-                    due, tries=number, attempt=None, reason=Reason.BLOCKED, ended_at=self.now
+                    due, tries=number, attempt=None, reason=Reason.REFUSED, ended_at=self.now
                 )
 
     def _notice(self, endpoint: Endpoint) -> Notice:
