@@ -22,6 +22,8 @@ class Kept(Struct, frozen=True, kw_only=True):
     messages: float | None = 90 * DAY
     keys: float | None = DAY / 2
     notices: float | None = 90 * DAY
+    tasks: float | None = 90 * DAY
+    refused: float | None = 90 * DAY
 
     def at(self, now: float) -> Retention:
         """What may go now."""
@@ -34,6 +36,8 @@ class Kept(Struct, frozen=True, kw_only=True):
             messages_before=before(self.messages),
             keys_before=before(self.keys),
             notices_before=before(self.notices),
+            tasks_before=before(self.tasks),
+            refused_before=before(self.refused),
         )
 
 

@@ -321,13 +321,21 @@ class Retention(Struct, frozen=True):
     keys_before: float | None = None
     """Idempotency keys of messages accepted earlier are forgotten."""
     notices_before: float | None = None
+    tasks_before: float | None = None
+    """Tasks finished earlier are forgotten."""
+    refused_before: float | None = None
+    """Messages that were put on record and refused earlier are forgotten."""
 
 
 class Upkeep(Protocol):
     """What keeps a store in shape."""
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
-        """Remove what need not be kept, at most about `limit` rows; how many: 0 is all done."""
+        """Remove what need not be kept, at most about `limit` rows; how many: 0 is all done.
+
+        Or so much is in the way that cannot go yet that the next call had better come later: it
+        goes on from there.
+        """
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
         """Endpoints with something sealed, by id, behind one; for a change of the sealing key.

@@ -113,6 +113,31 @@ class SweepContract(Topic):
         assert await _sweep(scene, Retention(notices_before=NOON)) == 1
         assert await scene.store.notices() == notices[1:]
 
+    async def test_tasks_that_were_finished_long_ago_go(self, scene: Scene) -> None:
+        tasks = [a_task(scene.endpoint, Work.RECOVER) for _ in range(3)]
+        for task in tasks:
+            await scene.store.add_task(task)
+        for task, at in zip(tasks, (NOON - 1, NOON), strict=False):
+            await scene.store.advance(task, now=at, limit=1, lease=scene.lease)
+        assert await _sweep(scene, Retention(tasks_before=NOON)) == 1
+        kept = {task.id for task in await scene.store.tasks(scene.application.id)}
+        assert kept == {tasks[1].id, tasks[2].id}
+
+    async def test_what_cannot_go_yet_goes_when_it_can(self, scene: Scene) -> None:
+        await scene.store.add(
+            [new_message(scene.application, accepted_at=NOON - 1) for _ in range(6)]
+        )
+        first, *others = await scene.due()
+        await scene.settle(*map(delivered, others))
+        while await scene.store.sweep(MESSAGES, limit=2):
+            pass
+        assert [one.id for one in await scene.store.messages(scene.application.id)] == [
+            first.message
+        ]
+        await scene.settle(delivered(first))
+        assert await scene.store.sweep(MESSAGES, limit=2) > 0
+        assert await scene.store.messages(scene.application.id) == []
+
     async def test_much_is_swept_in_pieces(self, scene: Scene) -> None:
         new = [
             new_message(scene.application, accepted_at=NOON - 1, key=f"k{number}")

@@ -7,6 +7,7 @@ import pytest
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.model.task import Work
 from tarry.service.store.contract import Retention
+from tarry.service.store.postgres.outbox import put
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, a_task, delivered, failed, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -72,3 +73,13 @@ async def test_what_is_recovered_while_it_is_swept_stays(
         busy.rollback()
     assert (await recovering).done == 1
     assert [due.message for due in await scene.due()] == [message.id]
+
+
+async def test_what_was_refused_long_ago_goes(store: PostgresStore, tarry_url: str) -> None:
+    with psycopg.connect(tarry_url) as connection:
+        put(connection, application="app_nobody", event_type="a", payload=b"{}")
+    await store.collect(now=NOON, limit=10)
+    assert await store.sweep(Retention(refused_before=NOON), limit=10) == 0
+    assert await store.sweep(Retention(refused_before=NOON + 1), limit=10) == 1
+    with psycopg.connect(tarry_url) as connection:
+        assert connection.execute("SELECT FROM tarry.outbox_refused").fetchall() == []

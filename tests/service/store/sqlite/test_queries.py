@@ -25,6 +25,8 @@ SORTED = {
     "deliveries": "the endpoints of one message",
     "release_left": "64 shards",
     "counts": "seven states",
+    "sweep_messages": "those accepted in the same instant",
+    "sweep_payloads": "likewise",
 }
 """What may be put in order after it was found, and how much that is."""
 
@@ -80,8 +82,8 @@ def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) ->
         ("advance_live", "MERGE (UNION ALL)"),
         ("awake", "lane_awake (shard=?)"),
         ("task", "task_open (shard=?)"),
-        ("sweep_messages", "message_kept (accepted_at<?)"),
-        ("sweep_payloads", "message_kept (accepted_at<?)"),
+        ("sweep_messages", "message_kept (accepted_at>? AND accepted_at<?)"),
+        ("sweep_payloads", "message_kept (accepted_at>? AND accepted_at<?)"),
     ],
 )
 def test_a_question_is_answered_by_the_index_made_for_it(

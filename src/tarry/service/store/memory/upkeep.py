@@ -31,6 +31,7 @@ class MemoryUpkeep:
             self._data.messages[message.id] = replace(message, payload=None)
             swept += 1
         swept += self._forget_keys(retention.keys_before, limit)
+        swept += self._forget_tasks(retention.tasks_before, limit)
         return swept + self._forget_notices(retention.notices_before, limit)
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
@@ -83,6 +84,18 @@ class MemoryUpkeep:
         gone = list(islice(old, limit))
         for key in gone:
             del keys[key]
+        return len(gone)
+
+    def _forget_tasks(self, before: float | None, limit: int) -> int:
+        tasks = self._data.tasks
+        old = (
+            task.id
+            for task in tasks.values()
+            if before is not None and task.finished_at is not None and task.finished_at < before
+        )
+        gone = list(islice(old, limit))
+        for task in gone:
+            del tasks[task]
         return len(gone)
 
     def _forget_notices(self, before: float | None, limit: int) -> int:

@@ -24,6 +24,7 @@ from tarry.service.store.postgres.settle import PostgresSettle
 from tarry.service.store.postgres.tasks import PostgresTasks
 from tarry.service.store.postgres.text import refuse_nul
 from tarry.service.store.postgres.upkeep import PostgresUpkeep
+from tarry.service.store.rounds import Rounds
 
 CONNECTIONS = 6
 """How many a process uses at the most, besides the one that listens."""
@@ -45,6 +46,7 @@ class PostgresStore(
         self._database = database
         self._listening = Listening(database)
         self._routes = Routes()
+        self._old_messages, self._old_payloads = Rounds(""), Rounds("")
         self._adding: Gather[NewMessage, Result] = Gather(self._accept)
 
     @classmethod

@@ -12,26 +12,35 @@ from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.part import Part
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.schema import require
+from tarry.service.store.rounds import Rounds
 
 
 class PostgresUpkeep(Part):
     """See `contract.Upkeep`."""
 
+    _old_messages: Rounds[str]
+    _old_payloads: Rounds[str]
+
     async def sweep(self, retention: Retention, *, limit: int) -> int:
         """Remove what need not be kept; how many: 0 is all done."""
+        old, full = self._old_messages, self._old_payloads
+        messages = await self._over(old, "sweep_messages", retention.messages_before, limit)
         swept = 0
-        before = retention.messages_before
         hit("sweep.before")
-        if before is not None:
+        if messages:
 
             async def forget(connection: Connection) -> int:
-                return await _sweep_messages(connection, before, limit)
+                return await _sweep_messages(connection, messages)
 
             swept += await self._database.run(forget)
+        payloads = await self._over(full, "sweep_full", retention.payloads_before, limit)
+        if payloads:
+            swept += len(await self._database.execute(SQL["sweep_payloads"], payloads))
         for query, until in (
-            ("sweep_payloads", retention.payloads_before),
             ("sweep_keys", retention.keys_before),
             ("sweep_notices", retention.notices_before),
+            ("sweep_tasks", retention.tasks_before),
+            ("sweep_refused", retention.refused_before),
         ):
             if until is not None:
                 swept += len(await self._database.execute(SQL[query], until, limit))
@@ -54,14 +63,26 @@ class PostgresUpkeep(Part):
         """Raise if the database cannot be written to, or its schema is not the right one."""
         await self._database.run(_check)
 
+    async def _over(
+        self, rounds: Rounds[str], query: str, before: float | None, limit: int
+    ) -> list[str]:
+        if before is None:
+            return []
+
+        async def ask(at: float, behind: str, most: int) -> list[tuple[float, str, bool]]:
+            found = await self._database.fetch(SQL[query], before, at, behind, most)
+            return [(row["accepted_at"], row["id"], row["over"]) for row in found]
+
+        return await rounds.look(ask, limit=limit)
+
 
 async def _check(connection: Connection) -> None:
     found = await require(connection)
     await connection.execute(SQL["check"], found)
 
 
-async def _sweep_messages(connection: Connection, before: float, limit: int) -> int:
-    found = await connection.fetch(SQL["sweep_messages"], before, limit)
+async def _sweep_messages(connection: Connection, over: list[str]) -> int:
+    found = await connection.fetch(SQL["sweep_held"], over)
     if found:
         live = await connection.fetch(SQL["sweep_live"], [row["id"] for row in found])
         kept = {row["id"] for row in live}

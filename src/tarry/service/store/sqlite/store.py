@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tarry.service.store.rounds import Rounds
 from tarry.service.store.sqlite import schema
 from tarry.service.store.sqlite.catalogue import SqliteCatalogue
 from tarry.service.store.sqlite.history import SqliteHistory
@@ -32,6 +33,7 @@ class SqliteStore(
     def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         # By its one real name, or whoever comes by way of a link would find another lock.
         self._threads = Threads(path.resolve(), clock)
+        self._old_messages, self._old_payloads = Rounds(0), Rounds(0)
 
 
 async def open_sqlite(

@@ -8,6 +8,7 @@ import apsw
 from tarry.service.failpoints import hit
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
+from tarry.service.store.rounds import Rounds
 from tarry.service.store.sqlite import rows, schema
 from tarry.service.store.sqlite.backup import back_up
 from tarry.service.store.sqlite.queries import SQL
@@ -19,23 +20,29 @@ class SqliteUpkeep:
     """See `contract.Upkeep`."""
 
     _threads: Threads
+    _old_messages: Rounds[int]
+    _old_payloads: Rounds[int]
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
         """Remove what need not be kept; how many: 0 is all done."""
-        messages = await self._over("sweep_messages", retention.messages_before, limit)
-        payloads = await self._over("sweep_payloads", retention.payloads_before, limit)
+        old, full = self._old_messages, self._old_payloads
+        messages = await self._over(old, "sweep_messages", retention.messages_before, limit)
+        payloads = await self._over(full, "sweep_payloads", retention.payloads_before, limit)
 
         def work(session: Session) -> int:
-            before = session.db.total_changes()
+            changes = session.db.total_changes()
             _forget(session.db, messages)
             over = ((message,) for message in payloads if _is_over(session.db, message))
             session.db.executemany(SQL["sweep_payload"], over)
-            if retention.keys_before is not None:
-                session.db.execute(SQL["sweep_keys"], (retention.keys_before, limit))
-            if retention.notices_before is not None:
-                session.db.execute(SQL["sweep_notices"], (retention.notices_before, limit))
+            for query, before in (
+                ("sweep_keys", retention.keys_before),
+                ("sweep_notices", retention.notices_before),
+                ("sweep_tasks", retention.tasks_before),
+            ):
+                if before is not None:
+                    session.db.execute(SQL[query], (before, limit))
             hit("sweep.before")
-            return session.db.total_changes() - before
+            return session.db.total_changes() - changes
 
         swept = await self._threads.write(work)
         hit("sweep.after")
@@ -65,12 +72,17 @@ class SqliteUpkeep:
         """Finish what was begun and let go of the file."""
         await self._threads.close()
 
-    async def _over(self, query: str, before: float | None, limit: int) -> list[int]:
+    async def _over(
+        self, rounds: Rounds[int], query: str, before: float | None, limit: int
+    ) -> list[int]:
         if before is None:
             return []
-        return await self._threads.survey(
-            lambda db: [number for (number,) in db.execute(SQL[query], (before, limit))]
-        )
+
+        async def ask(at: float, behind: int, most: int) -> list[tuple[float, int, bool]]:
+            bounds = {"before": before, "at": at, "behind": behind, "limit": most}
+            return await self._threads.survey(lambda db: list(db.execute(SQL[query], bounds)))
+
+        return await rounds.look(ask, limit=limit)
 
 
 def _is_over(db: apsw.Connection, message: int) -> bool:

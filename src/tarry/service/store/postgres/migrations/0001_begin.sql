@@ -219,6 +219,7 @@ CREATE TABLE tarry.task (
     finished_at double precision
 );
 CREATE INDEX task_to_do ON tarry.task (shard, created_at, id) WHERE finished_at IS NULL;
+CREATE INDEX task_finished ON tarry.task (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX task_listed ON tarry.task (application, created_at, id);
 
 CREATE TABLE tarry.policy (
@@ -272,7 +273,7 @@ CREATE TABLE tarry.outbox (
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX outbox_in_order ON tarry.outbox (created_at, id);
 
--- Those that could not be accepted, and why. Somebody has to look at them: nothing removes them.
+-- Those that could not be accepted, and why. Somebody has to look at them before they are swept.
 CREATE TABLE tarry.outbox_refused (
     id          text COLLATE "C" NOT NULL,
     application text COLLATE "C" NOT NULL,
@@ -286,6 +287,7 @@ CREATE TABLE tarry.outbox_refused (
     why         text NOT NULL,
     refused_at  double precision NOT NULL
 );
+CREATE INDEX refused_kept ON tarry.outbox_refused (refused_at);
 
 CREATE FUNCTION tarry.tell_of_outbox() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,15 +1,36 @@
 -- name: sweep_messages
--- Messages that are old, have nothing on its way, and are wanted by no resend.
-SELECT m.id, m.application, m.event_id, m.key, m.lanes, m.seqs
-  FROM tarry.message AS m
- WHERE m.accepted_at < $1
-   AND NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
+-- Messages that are old, behind one, and whether nothing of each is on its way or to be resent.
+SELECT m.accepted_at, m.id,
+       NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
                      JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
                     WHERE d.state IN ('ready', 'waiting'))
-   AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id)
- ORDER BY m.accepted_at
- LIMIT $2
-   FOR UPDATE OF m SKIP LOCKED;
+       AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS over
+  FROM (SELECT * FROM tarry.message
+         WHERE accepted_at < $1 AND accepted_at >= $2 AND (accepted_at, id) > ($2, $3)
+         ORDER BY accepted_at, id
+         LIMIT $4) AS m
+ ORDER BY m.accepted_at, m.id;
+
+-- name: sweep_full
+-- The same, of those that still have their payload.
+SELECT m.accepted_at, m.id,
+       NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
+                     JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
+                    WHERE d.state IN ('ready', 'waiting'))
+       AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS over
+  FROM (SELECT * FROM tarry.message
+         WHERE accepted_at < $1 AND accepted_at >= $2 AND (accepted_at, id) > ($2, $3)
+           AND (payload IS NULL) = false
+         ORDER BY accepted_at, id
+         LIMIT $4) AS m
+ ORDER BY m.accepted_at, m.id;
+
+-- name: sweep_held
+-- These messages, held until the commit; what others are busy with is left alone.
+SELECT id, application, event_id, key, lanes, seqs
+  FROM tarry.message
+ WHERE id = ANY($1::text[])
+   FOR UPDATE SKIP LOCKED;
 
 -- name: sweep_live
 -- Which of these messages, held by now, have something on its way after all.
@@ -50,17 +71,15 @@ DELETE FROM tarry.event AS e
 DELETE FROM tarry.message WHERE id = ANY($1::text[]);
 
 -- name: sweep_payloads
--- Forget the payloads of messages that are old and have nothing on its way.
+-- Forget the payloads of these messages, if they still have nothing on its way.
 WITH old AS (
     SELECT m.id
       FROM tarry.message AS m
-     WHERE m.accepted_at < $1 AND (m.payload IS NULL) = false
+     WHERE m.id = ANY($1::text[]) AND m.payload IS NOT NULL
        AND NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
                          JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
                         WHERE d.state IN ('ready', 'waiting'))
        AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id)
-     ORDER BY m.accepted_at
-     LIMIT $2
        FOR UPDATE OF m SKIP LOCKED
 )
 UPDATE tarry.message SET payload = NULL WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING id;
@@ -78,6 +97,21 @@ RETURNING key;
 DELETE FROM tarry.notice
  WHERE id = ANY(ARRAY(SELECT id FROM tarry.notice WHERE at < $1 ORDER BY at LIMIT $2
                          FOR UPDATE SKIP LOCKED))
+RETURNING id;
+
+-- name: sweep_tasks
+-- Forget tasks that were finished long ago.
+DELETE FROM tarry.task
+ WHERE id = ANY(ARRAY(SELECT id FROM tarry.task WHERE finished_at < $1 ORDER BY finished_at LIMIT $2
+                         FOR UPDATE SKIP LOCKED))
+RETURNING id;
+
+-- name: sweep_refused
+-- Forget what was put on record and refused long ago.
+DELETE FROM tarry.outbox_refused
+ WHERE ctid = ANY(ARRAY(SELECT ctid FROM tarry.outbox_refused
+                         WHERE refused_at < $1 ORDER BY refused_at LIMIT $2
+                           FOR UPDATE SKIP LOCKED))
 RETURNING id;
 
 -- name: sealed

@@ -164,6 +164,7 @@ CREATE TABLE task (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX task_application ON task (application, created_at, id);
+CREATE INDEX task_finished ON task (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX task_open ON task (shard, created_at, id) WHERE finished_at IS NULL;
 
 CREATE TABLE notice (

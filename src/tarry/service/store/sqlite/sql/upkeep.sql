@@ -2,25 +2,26 @@
 -- writer if it may still go: a long look holds up nobody.
 
 -- name: sweep_messages
--- Messages accepted before a time of which nothing is still to be sent.
-SELECT number
-  FROM message
- WHERE accepted_at < :before
-   AND NOT EXISTS (SELECT 1 FROM delivery
+-- Messages accepted before a time, behind one, and whether nothing of each is still to be sent.
+SELECT accepted_at, number,
+       NOT EXISTS (SELECT 1 FROM delivery
                     WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
-   AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
- ORDER BY accepted_at
+       AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+  FROM message
+ WHERE accepted_at < :before AND accepted_at >= :at AND (accepted_at, number) > (:at, :behind)
+ ORDER BY accepted_at, number
  LIMIT :limit;
 
 -- name: sweep_payloads
 -- The same, of those that still have their payload.
-SELECT number
-  FROM message
- WHERE accepted_at < :before AND (payload IS NULL) = 0
-   AND NOT EXISTS (SELECT 1 FROM delivery
+SELECT accepted_at, number,
+       NOT EXISTS (SELECT 1 FROM delivery
                     WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
-   AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
- ORDER BY accepted_at
+       AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+  FROM message
+ WHERE accepted_at < :before AND accepted_at >= :at AND (accepted_at, number) > (:at, :behind)
+   AND (payload IS NULL) = 0
+ ORDER BY accepted_at, number
  LIMIT :limit;
 
 -- name: sweep_over
@@ -59,6 +60,12 @@ DELETE FROM key
 -- Forget what owners should have heard of before a time.
 DELETE FROM notice
  WHERE id IN (SELECT id FROM notice WHERE at < :before ORDER BY at LIMIT :limit);
+
+-- name: sweep_tasks
+-- Forget tasks that were finished before a time.
+DELETE FROM task
+ WHERE id IN (SELECT id FROM task INDEXED BY task_finished
+               WHERE finished_at < :before ORDER BY finished_at LIMIT :limit);
 
 -- name: sealed
 -- Endpoints with something sealed, behind one.
