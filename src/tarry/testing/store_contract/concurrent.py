@@ -2,14 +2,18 @@
 """Many at once: whatever the order turns out to be, it must have been some order."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TypeVar
 
-from tarry.errors import Conflict
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
-from tarry.service.model.lane import Due
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Due
 from tarry.service.model.message import Accepted
+from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
 from tarry.testing.samples import (
     ALL_SHARDS,
@@ -174,6 +178,38 @@ class ConcurrentContract(Topic):
         answers = await asyncio.gather(*puts, return_exceptions=True)
         assert sum(answer is None for answer in answers) == 1
         assert sum(isinstance(answer, Conflict) for answer in answers) == 9
+
+    async def test_of_many_changes_of_an_endpoint_none_is_lost(
+        self, scene: Scene, other: Store
+    ) -> None:
+        def noted(number: int) -> Callable[[Endpoint], Endpoint]:
+            return lambda now: replace(now, metadata={**now.metadata, str(number): "done"})
+
+        parking = Change(lane=scene.lane, at=NOON + 1, standing=Standing.PARKED)
+        await asyncio.gather(
+            _each(
+                store.change_endpoint(scene.application.id, scene.endpoint.id, noted(number))
+                for store, number in _shared(scene, other, range(20))
+            ),
+            scene.settle(changes=[parking]),
+        )
+        found = (await scene.row()).endpoint
+        assert sorted(map(int, found.metadata)) == list(range(20))
+        assert (found.standing, found.parked) == (Standing.PARKED, ((NOON + 1, None),))
+
+    async def test_of_many_who_delete_an_endpoint_one_does(
+        self, scene: Scene, other: Store
+    ) -> None:
+        application, endpoint = scene.application.id, scene.endpoint.id
+        answers = await asyncio.gather(
+            *(
+                store.delete_endpoint(application, endpoint, now=NOON + number)
+                for store, number in _shared(scene, other, range(6))
+            ),
+            return_exceptions=True,
+        )
+        assert sum(isinstance(answer, NotFound) for answer in answers) == 5
+        assert [one for one in answers if isinstance(one, Task)] == await other.tasks(application)
 
     async def test_an_endpoint_that_comes_with_messages_misses_none_that_follow(
         self, scene: Scene, other: Store
