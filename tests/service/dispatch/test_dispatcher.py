@@ -1,16 +1,20 @@
 """The dispatcher as a whole: it starts, takes up, goes on after trouble, and stops in order."""
 
 import asyncio
+import gc
 import logging
 
 import pytest
 from msgspec.structs import replace
 
+from tarry.core.text import to_json
 from tarry.errors import StoreError
+from tarry.service.dispatch import dispatcher
+from tarry.service.dispatch.turns import Turns
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
 from tarry.service.model.lane import Lease
-from tarry.service.model.settings import Limits
+from tarry.service.model.settings import DELIVERY, Limits
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
 from tarry.service.store.memory.store import MemoryStore
@@ -237,3 +241,42 @@ async def test_a_task_does_not_hold_up_what_callers_left(fails: bool) -> None:  
         left.left = 2000
         await asyncio.sleep(5)
         assert left.left == 0
+
+
+class Policies(Shaky):
+    """Counts how often a policy is put on record."""
+
+    puts = 0
+
+    async def put_policy(self, version: str, document: str) -> None:
+        self.puts += 1
+        await self._store.put_policy(version, document)
+
+
+@virtually
+async def test_what_it_keeps_in_mind_of_tenants_and_policies_is_bounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dispatcher, "VERSIONS_IN_MIND", 2)
+    seen: list[Policies] = []
+
+    def through(store: MemoryStore) -> Store:
+        seen.append(Policies(store))
+        return seen[0].store
+
+    def in_mind(kind: type) -> int:
+        gc.collect()
+        return sum(isinstance(one, kind) for one in gc.get_objects())
+
+    before = in_mind(Turns)
+    async with virtual_service(through=through, limits=Limits(keep_up=20)) as service:
+        policies = [to_json(DELIVERY.replace(attempts=n)) for n in (1, 2, 3)]
+        tenants = [await service.add_application(policy=policies[n % 3]) for n in range(6)]
+        for number, tenant in enumerate(tenants):
+            endpoint = await service.add_endpoint(f"{number}.example", application=tenant)
+            await service.add(application=tenant)
+            await service.until_delivered(endpoint, within=5)
+        assert in_mind(Turns) - before >= 6
+        assert seen[0].puts > 3
+        await asyncio.sleep(25)
+        assert in_mind(Turns) == before

@@ -103,3 +103,17 @@ def test_a_new_rate_counts_from_the_next_send_on() -> None:
     turns.limit(10.0)
     timers.push(10.0)
     assert 54 <= len(sent) <= 58
+
+
+def test_what_was_just_used_or_is_waited_for_is_to_be_remembered() -> None:
+    turns, timers = a_rate(1.0)
+    assert turns.idle(timers.now)
+    sent: list[Sender] = []
+    sender = Sender(turns, timers, 5, sent)
+    sender.pump()
+    assert not turns.idle(timers.now + 10)  # somebody waits
+    timers.push(10.0)
+    assert len(sent) == 5
+    turns.sent(timers.now)
+    assert not turns.idle(timers.now)
+    assert turns.idle(timers.now + 2)

@@ -43,6 +43,8 @@ SETTLED_AT_ONCE = 1000
 HANDED_OVER_WITHIN = 0.25
 """How soon shards are looked at again that change hands, in seconds."""
 TAKEN_UP_AT_ONCE = 500
+VERSIONS_IN_MIND = 10_000
+"""Policies known to be on record; when there are more, they are put there once again."""
 _AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
 """When a step is tried again that the database did not let be done."""
 
@@ -302,6 +304,8 @@ class Dispatcher:
             environment=environment,
         )
         if fitted.version not in self._versions:
+            if len(self._versions) >= VERSIONS_IN_MIND:
+                self._versions.clear()
             await self._store.put_policy(fitted.version, fitted.document)
             self._versions.add(fitted.version)
         return fitted
@@ -445,7 +449,17 @@ class Dispatcher:
             for lane in list(held.lanes.values()):
                 await upkeep.expire_once(self._store, self.desk, held, lane)
         await self._learn()
+        self._forget_tenants()
         await upkeep.sweep(self._store, self._kept, self.desk.now())
+
+    def _forget_tenants(self) -> None:
+        """Forget the rates of those that have no lane at work, unless they were just used."""
+        now = self.desk.now()
+        held = self.shards.held.values()
+        at_work = {lane.tenant for shard in held for lane in shard.lanes.values()}
+        for tenant in self._tenant_rates.keys() - at_work:
+            if self._tenant_rates[tenant].idle(now):
+                del self._tenant_rates[tenant]
 
     async def _learn(self) -> None:
         """Keep what was learned of origins, and forget those that nobody uses."""

@@ -47,6 +47,10 @@ class Turns:
         """A send went."""
         self._spacing.sent(now)
 
+    def idle(self, now: float) -> bool:
+        """Whether nobody waits and nothing is to be remembered: a new one would do as well."""
+        return not self._waiting and self._spacing.free_at(now) <= now
+
     def leave(self, taker: Taker) -> None:
         """It does not want a turn any more."""
         if taker in self._waiting:
