@@ -137,11 +137,12 @@ async def _change(connection: Connection, changes: Sequence[Change]) -> None:
 
 
 async def _stand(connection: Connection, lane: int, standing: Standing, at: float) -> None:
+    # The application first, as whoever changes an endpoint does: else each waits for the other.
+    await connection.execute(SQL["settle_application"], lane)
     found = await connection.fetch(SQL["settle_standing"], lane)
     endpoint = rows.endpoint(found[0])
     if endpoint.standing is Standing.DELETED:
         return
-    await connection.execute(SQL["put_endpoint_application"], endpoint.application)
     await connection.execute(SQL["put_endpoint_changed"], lane)
     changed = endpoint.stand(standing, at)
     await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(changed))

@@ -124,6 +124,11 @@ UPDATE tarry.lane_state AS s
   FROM known AS k
  WHERE s.lane = k.lane;
 
+-- name: settle_application
+-- Count a change of the endpoint of a lane with its application, held until the commit.
+UPDATE tarry.application SET version = version + 1
+ WHERE id = (SELECT application FROM tarry.lane WHERE number = $1);
+
 -- name: settle_standing
 -- How the endpoint of a lane stands, held until the commit.
 SELECT * FROM tarry.endpoint WHERE lane = $1 FOR UPDATE;
