@@ -1,28 +1,24 @@
 """The dispatcher as a whole: it starts, takes up, goes on after trouble, and stops in order."""
 
 import asyncio
-import gc
 import logging
 
 import pytest
 from msgspec.structs import replace
 
-from tarry.core.text import to_json
 from tarry.errors import StoreError
-from tarry.service.dispatch import dispatcher
-from tarry.service.dispatch.turns import Turns
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
 from tarry.service.model.lane import Lease
-from tarry.service.model.settings import DELIVERY, Limits
+from tarry.service.model.settings import Limits
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer
-from tarry.testing.samples import ENVIRONMENT, a_task, new_message
+from tarry.testing.samples import ENVIRONMENT, a_task
 from tarry.testing.shaky_store import Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import OK, VirtualService, virtual_service
+from tarry.testing.virtual_service import VirtualService, virtual_service
 
 
 class Between:
@@ -121,86 +117,6 @@ async def test_nothing_of_a_dispatcher_that_was_cancelled_goes_on() -> None:
         await service.start()
 
 
-@virtually
-async def test_a_lane_is_taken_up_once_though_it_is_told_of_twice() -> None:
-    between = Between(latency=0.2)
-    async with virtual_service(through=between) as service:
-        endpoints = [await service.add_endpoint(f"{name}.example") for name in "abcdef"]
-        await service.add(20)
-        for endpoint in endpoints:
-            await service.change(endpoint, description="changed")
-        for endpoint in endpoints:
-            await service.until_delivered(endpoint, within=60)
-        assert len(service.sender.sent) == 6 * 20
-
-
-@virtually
-async def test_a_wake_up_outlives_a_database_that_fails_before_the_lane_is_read() -> None:
-    between = Between(latency=0.1)
-    async with virtual_service(through=between) as service:
-        endpoint = await service.add_endpoint("a.example")
-        await asyncio.sleep(5)
-        await service.add()
-        await asyncio.sleep(0.12)  # woken, and the lane is being read
-        between.shaky.away = True
-        await asyncio.sleep(3)
-        between.shaky.away = False
-        await service.until_delivered(endpoint, within=30)
-
-
-@virtually
-async def test_each_policy_is_kept_once_under_its_version() -> None:
-    async with virtual_service() as service:
-        endpoint = await service.add_endpoint("a.example")
-        (message,) = await service.add()
-        await service.until_delivered(endpoint, within=5)
-        (attempt,) = await service.store.attempts(message)
-        assert '"delivery"' in await service.store.policy(attempt.policy)
-
-
-@virtually
-async def test_the_policy_of_the_endpoint_goes_before_all_others() -> None:
-    def policy(name: str) -> str:
-        return f'{{"version": 1, "name": "{name}"}}'
-
-    async with virtual_service() as service:
-        await service.store.put_environment(ENVIRONMENT, policy=policy("environment"))
-        owner = await service.add_application(policy=policy("application"))
-        await service.add_endpoint("a.example", application=owner, policy=policy("endpoint"))
-        await service.add_endpoint("b.example", application=owner)
-        await service.add_endpoint("c.example")
-        names = {}
-        for application in (owner, service.application):
-            (message,) = await service.add(1, application)
-            await asyncio.sleep(1)
-            for attempt in await service.store.attempts(message):
-                names[attempt.url] = await service.store.policy(attempt.policy)
-        assert '"endpoint"' in names["https://a.example/in"]
-        assert '"application"' in names["https://b.example/in"]
-        assert '"environment"' in names["https://c.example/in"]
-
-
-@virtually
-async def test_many_lanes_are_taken_up_after_a_restart() -> None:
-    async with virtual_service() as service:
-        endpoints = [
-            await service.add_endpoint(f"h{number}.example", event_types=(f"t{number}",))
-            for number in range(600)
-        ]
-        await service.stop()
-        await service.store.add(
-            [
-                new_message(service.application, event_type=f"t{number}", accepted_at=service.now())
-                for number in range(600)
-            ]
-        )
-        await service.start()
-        for endpoint in endpoints:
-            await service.until_delivered(endpoint, within=60)
-        assert {sent.answer for sent in service.sender.sent} == {OK}
-        assert len(service.sender.sent) == 600
-
-
 class Left(Shaky):
     """Callers left something in its outbox, and a task never ends, or never works."""
 
@@ -241,42 +157,3 @@ async def test_a_task_does_not_hold_up_what_callers_left(fails: bool) -> None:  
         left.left = 2000
         await asyncio.sleep(5)
         assert left.left == 0
-
-
-class Policies(Shaky):
-    """Counts how often a policy is put on record."""
-
-    puts = 0
-
-    async def put_policy(self, version: str, document: str) -> None:
-        self.puts += 1
-        await self._store.put_policy(version, document)
-
-
-@virtually
-async def test_what_it_keeps_in_mind_of_tenants_and_policies_is_bounded(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(dispatcher, "VERSIONS_IN_MIND", 2)
-    seen: list[Policies] = []
-
-    def through(store: MemoryStore) -> Store:
-        seen.append(Policies(store))
-        return seen[0].store
-
-    def in_mind(kind: type) -> int:
-        gc.collect()
-        return sum(isinstance(one, kind) for one in gc.get_objects())
-
-    before = in_mind(Turns)
-    async with virtual_service(through=through, limits=Limits(keep_up=20)) as service:
-        policies = [to_json(DELIVERY.replace(attempts=n)) for n in (1, 2, 3)]
-        tenants = [await service.add_application(policy=policies[n % 3]) for n in range(6)]
-        for number, tenant in enumerate(tenants):
-            endpoint = await service.add_endpoint(f"{number}.example", application=tenant)
-            await service.add(application=tenant)
-            await service.until_delivered(endpoint, within=5)
-        assert in_mind(Turns) - before >= 6
-        assert seen[0].puts > 3
-        await asyncio.sleep(25)
-        assert in_mind(Turns) == before

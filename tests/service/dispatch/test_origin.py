@@ -19,7 +19,7 @@ async def lanes(service: VirtualService, count: int, host: str = "gw.example") -
 
 
 def the_origin(service: VirtualService) -> Origin:
-    (origin,) = service.dispatcher._origins.values()  # noqa: SLF001  the only one
+    (origin,) = service.dispatcher.muster.origins.values()
     return origin
 
 

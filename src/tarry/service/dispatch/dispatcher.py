@@ -9,27 +9,20 @@ import logging
 import os
 import random
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import islice
 
 from tarry.core.backoff import Exponential
 from tarry.core.jitter import Full
-from tarry.core.pace import Phase
 from tarry.core.policy import Policy
 from tarry.errors import StoreError
-from tarry.service.dispatch import pace_text, upkeep
+from tarry.service.dispatch import upkeep
 from tarry.service.dispatch.clock import Clock, steady
 from tarry.service.dispatch.desk import Desk, Held
 from tarry.service.dispatch.feed import feed_once
 from tarry.service.dispatch.gate import RULE
-from tarry.service.dispatch.lane import Lane
-from tarry.service.dispatch.origin import Origin
-from tarry.service.dispatch.outfit import Outfit, outfit
+from tarry.service.dispatch.muster import Muster
 from tarry.service.dispatch.shards import Shards
-from tarry.service.dispatch.turns import Turns
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
-from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import LaneRow
 from tarry.service.model.settings import DELIVERY, Limits, Parking
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
@@ -42,9 +35,6 @@ log = logging.getLogger("tarry.service")
 SETTLED_AT_ONCE = 1000
 HANDED_OVER_WITHIN = 0.25
 """How soon shards are looked at again that change hands, in seconds."""
-TAKEN_UP_AT_ONCE = 500
-VERSIONS_IN_MIND = 10_000
-"""Policies known to be on record; when there are more, they are put there once again."""
 _AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
 """When a step is tried again that the database did not let be done."""
 
@@ -74,11 +64,7 @@ class Dispatcher:
         self._bells: dict[str, asyncio.Event] = {
             name: asyncio.Event() for name in ("feed", "own", "settle", "tick", "upkeep", "wake")
         }
-        self._origins: dict[str, Origin] = {}
-        self._tenant_rates: dict[str, Turns] = {}
-        self._versions: set[str] = set()
-        self._woken: dict[int, None] = {}
-        self._taking_up, self._settling = asyncio.Lock(), asyncio.Lock()
+        self._settling = asyncio.Lock()
         self.ready = asyncio.Event()
         """Set once the first shards are owned and their lanes taken up."""
         self.drained = False
@@ -101,6 +87,14 @@ class Dispatcher:
         self.desk.wake, self.desk.doubt = self._ring, self._bells["own"].set
         worker = ids.make("worker_", now=clock(), entropy=os.urandom(ids.CHANCE))
         self.shards = Shards(self._store, worker, self._limits, clock)
+        self.muster = Muster(
+            self._store,
+            self.desk,
+            self.shards,
+            seals=self._seals,
+            egress=self._egress,
+            policy=self._policy,
+        )
         self._store.listen(self._nudge)
         await self._own_once()
         self.ready.set()
@@ -209,7 +203,7 @@ class Dispatcher:
         new = [held for held in self.shards.held.values() if not held.known]
         if new:
             await self._store.woken([held.lease for held in new])
-            await self._take_up(await self._store.awake([held.lease.shard for held in new]))
+            await self.muster.take_up(await self._store.awake([held.lease.shard for held in new]))
             for held in new:
                 held.known = True
         await self._leave(self.shards.left())
@@ -225,7 +219,7 @@ class Dispatcher:
             for lane in held.lanes.values():
                 lane.save(now)
         await self._settle_all()
-        await self._learn()
+        await self.muster.learn()
         await self.shards.release(list(left))
         for held in left:
             self._drop(held)
@@ -248,82 +242,7 @@ class Dispatcher:
                 held.known = False
             self._bells["own"].set()
             raise
-        await self._take_up(woken)
-
-    async def _take_up(self, numbers: Sequence[int]) -> None:
-        """Take up lanes; those that could not be now are remembered: nobody tells of them again."""
-        self._woken.update(dict.fromkeys(numbers))
-        async with self._taking_up:
-            while self._woken:
-                some = list(islice(self._woken, TAKEN_UP_AT_ONCE))
-                for row in await self._store.lanes(some):
-                    await self._take_up_one(row)
-                for number in some:
-                    self._woken.pop(number, None)
-
-    async def _take_up_one(self, row: LaneRow) -> None:
-        held = self.shards.held.get(row.application.shard)
-        if held is None:
-            return
-        fitted = await self._outfit(row)
-        lane = held.lanes.get(row.lane)
-        if lane is None:
-            origin = await self._origin(fitted.origin)
-            if held.leaving or self.shards.held.get(row.application.shard) is not held:
-                return
-            rate = self._tenant_rate(row)
-            lane = Lane(row, fitted, desk=self.desk, held=held, origin=origin, tenant_rate=rate)
-            held.lanes[row.lane] = origin.lanes[row.lane] = lane
-        else:
-            await self._change(lane, row, fitted)
-        lane.pump()
-
-    async def _change(self, lane: Lane, row: LaneRow, fitted: Outfit) -> None:
-        """Take up what was changed in a lane that is at work."""
-        enabled = lane.endpoint.standing is not Standing.ENABLED
-        if lane.outfit.origin != fitted.origin:
-            origin = await self._origin(fitted.origin)
-            lane.origin.leave(lane)
-            lane.origin = origin
-            lane.origin.lanes[lane.number] = lane
-        lane.dress(row.endpoint, fitted)
-        lane.tenant_rate = self._tenant_rate(row)
-        lane.added, lane.ended = row.added, row.ended
-        lane.dozing = False
-        lane.streams.changed()
-        if enabled and row.endpoint.standing is Standing.ENABLED:
-            lane.replay(self.desk.now())
-
-    async def _outfit(self, row: LaneRow) -> Outfit:
-        environment = await self._store.environment_policy(row.application.environment)
-        fitted = outfit(
-            row,
-            seals=self._seals,
-            egress=self._egress,
-            fallback=self._policy,
-            environment=environment,
-        )
-        if fitted.version not in self._versions:
-            if len(self._versions) >= VERSIONS_IN_MIND:
-                self._versions.clear()
-            await self._store.put_policy(fitted.version, fitted.document)
-            self._versions.add(fitted.version)
-        return fitted
-
-    async def _origin(self, name: str) -> Origin:
-        known = self._origins.get(name)
-        if known is None:
-            learned = await self._store.origin(name)
-            pace = pace_text.read(learned, now=self.desk.now())
-            known = self._origins.setdefault(name, Origin(name, self.desk, pace))
-        return known
-
-    def _tenant_rate(self, row: LaneRow) -> Turns:
-        rate = self._tenant_rates.get(row.application.id)
-        if rate is None:
-            rate = self._tenant_rates[row.application.id] = Turns(self.desk.now, self.desk.later)
-        rate.limit(row.application.rate)
-        return rate
+        await self.muster.take_up(woken)
 
     # --- Rows, settlements, ticks ---------------------------------------------------------------
 
@@ -367,7 +286,7 @@ class Dispatcher:
             lane.pump()
         stood = [change.lane for change in changes.values() if change.standing is not None]
         if stood:  # what was read meanwhile may say otherwise
-            self._woken.update(dict.fromkeys(stood))
+            self.muster.woken.update(dict.fromkeys(stood))
             self._bells["wake"].set()
 
     async def _rest_once(self) -> None:
@@ -435,7 +354,7 @@ class Dispatcher:
 
     async def _replayed(self, task: Task) -> None:
         """Let a lane know that its queue was changed: what was replayed goes at a pace."""
-        await self._take_up([task.lane])
+        await self.muster.take_up([task.lane])
         lane = self.shards.lane(task.application, task.lane)
         if lane is not None and task.work is not Work.DISCARD:
             lane.replay(self.desk.now())
@@ -444,32 +363,10 @@ class Dispatcher:
         # Whoever is awake was told of. If one was not after all, it must not sleep for ever.
         known = {number for held in self.shards.held.values() for number in held.lanes}
         awake = await self._store.awake(self.shards.numbers)
-        await self._take_up([number for number in awake if number not in known])
+        await self.muster.take_up([number for number in awake if number not in known])
         for held in list(self.shards.held.values()):
             for lane in list(held.lanes.values()):
                 await upkeep.expire_once(self._store, self.desk, held, lane)
-        await self._learn()
-        self._forget_tenants()
+        await self.muster.learn()
+        self.muster.forget_tenants()
         await upkeep.sweep(self._store, self._kept, self.desk.now())
-
-    def _forget_tenants(self) -> None:
-        """Forget the rates of those that have no lane at work, unless they were just used."""
-        now = self.desk.now()
-        held = self.shards.held.values()
-        at_work = {lane.tenant for shard in held for lane in shard.lanes.values()}
-        for tenant in self._tenant_rates.keys() - at_work:
-            if self._tenant_rates[tenant].idle(now):
-                del self._tenant_rates[tenant]
-
-    async def _learn(self) -> None:
-        """Keep what was learned of origins, and forget those that nobody uses."""
-        dirty = [origin for origin in self._origins.values() if origin.dirty]
-        if dirty:
-            await self._store.learn(
-                {origin.name: pace_text.write(origin.gate.pace) for origin in dirty}
-            )
-        for origin in dirty:
-            origin.dirty = False
-        for name, origin in list(self._origins.items()):
-            if not origin.lanes and origin.gate.phase is Phase.CLOSED:
-                del self._origins[name]

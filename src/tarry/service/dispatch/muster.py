@@ -1,0 +1,144 @@
+"""The lanes a dispatcher has taken up, and what they share: outfits, origins, tenants' rates."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import islice
+
+from tarry.core.pace import Phase
+from tarry.core.policy import Policy
+from tarry.service.dispatch import pace_text
+from tarry.service.dispatch.desk import Desk
+from tarry.service.dispatch.lane import Lane
+from tarry.service.dispatch.origin import Origin
+from tarry.service.dispatch.outfit import Outfit, outfit
+from tarry.service.dispatch.shards import Shards
+from tarry.service.dispatch.turns import Turns
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import LaneRow
+from tarry.service.store.contract import Store
+from tarry.service.wire.egress import Egress
+from tarry.service.wire.seal import Seals
+
+TAKEN_UP_AT_ONCE = 500
+VERSIONS_IN_MIND = 10_000
+"""Policies known to be on record; when there are more, they are put there once again."""
+
+
+class Muster:
+    """Takes up lanes that have something to do, and changes of those that are at work."""
+
+    def __init__(  # noqa: PLR0913  what lanes are fitted out from
+        self,
+        store: Store,
+        desk: Desk,
+        shards: Shards,
+        *,
+        seals: Seals,
+        egress: Egress,
+        policy: Policy,
+    ) -> None:
+        self._store, self._desk, self._shards = store, desk, shards
+        self._seals, self._egress, self._policy = seals, egress, policy
+        self.origins: dict[str, Origin] = {}
+        self.woken: dict[int, None] = {}
+        """Lanes that are to be taken up still."""
+        self._tenant_rates: dict[str, Turns] = {}
+        self._versions: set[str] = set()
+        self._busy = asyncio.Lock()
+
+    async def take_up(self, numbers: Sequence[int]) -> None:
+        """Take up lanes; those that could not be now are remembered: nobody tells of them again."""
+        self.woken.update(dict.fromkeys(numbers))
+        async with self._busy:
+            while self.woken:
+                some = list(islice(self.woken, TAKEN_UP_AT_ONCE))
+                for row in await self._store.lanes(some):
+                    await self._take_up_one(row)
+                for number in some:
+                    self.woken.pop(number, None)
+
+    async def _take_up_one(self, row: LaneRow) -> None:
+        held = self._shards.held.get(row.application.shard)
+        if held is None:
+            return
+        fitted = await self._outfit(row)
+        lane = held.lanes.get(row.lane)
+        if lane is None:
+            origin = await self._origin(fitted.origin)
+            if held.leaving or self._shards.held.get(row.application.shard) is not held:
+                return
+            rate = self._tenant_rate(row)
+            lane = Lane(row, fitted, desk=self._desk, held=held, origin=origin, tenant_rate=rate)
+            held.lanes[row.lane] = origin.lanes[row.lane] = lane
+        else:
+            await self._change(lane, row, fitted)
+        lane.pump()
+
+    async def _change(self, lane: Lane, row: LaneRow, fitted: Outfit) -> None:
+        """Take up what was changed in a lane that is at work."""
+        enabled = lane.endpoint.standing is not Standing.ENABLED
+        if lane.outfit.origin != fitted.origin:
+            origin = await self._origin(fitted.origin)
+            lane.origin.leave(lane)
+            lane.origin = origin
+            lane.origin.lanes[lane.number] = lane
+        lane.dress(row.endpoint, fitted)
+        lane.tenant_rate = self._tenant_rate(row)
+        lane.added, lane.ended = row.added, row.ended
+        lane.dozing = False
+        lane.streams.changed()
+        if enabled and row.endpoint.standing is Standing.ENABLED:
+            lane.replay(self._desk.now())
+
+    async def _outfit(self, row: LaneRow) -> Outfit:
+        environment = await self._store.environment_policy(row.application.environment)
+        fitted = outfit(
+            row,
+            seals=self._seals,
+            egress=self._egress,
+            fallback=self._policy,
+            environment=environment,
+        )
+        if fitted.version not in self._versions:
+            if len(self._versions) >= VERSIONS_IN_MIND:
+                self._versions.clear()
+            await self._store.put_policy(fitted.version, fitted.document)
+            self._versions.add(fitted.version)
+        return fitted
+
+    async def _origin(self, name: str) -> Origin:
+        known = self.origins.get(name)
+        if known is None:
+            learned = await self._store.origin(name)
+            pace = pace_text.read(learned, now=self._desk.now())
+            known = self.origins.setdefault(name, Origin(name, self._desk, pace))
+        return known
+
+    def _tenant_rate(self, row: LaneRow) -> Turns:
+        rate = self._tenant_rates.get(row.application.id)
+        if rate is None:
+            rate = self._tenant_rates[row.application.id] = Turns(self._desk.now, self._desk.later)
+        rate.limit(row.application.rate)
+        return rate
+
+    def forget_tenants(self) -> None:
+        """Forget the rates of those that have no lane at work, unless they were just used."""
+        now = self._desk.now()
+        held = self._shards.held.values()
+        at_work = {lane.tenant for shard in held for lane in shard.lanes.values()}
+        for tenant in self._tenant_rates.keys() - at_work:
+            if self._tenant_rates[tenant].idle(now):
+                del self._tenant_rates[tenant]
+
+    async def learn(self) -> None:
+        """Keep what was learned of origins, and forget those that nobody uses."""
+        dirty = [origin for origin in self.origins.values() if origin.dirty]
+        if dirty:
+            await self._store.learn(
+                {origin.name: pace_text.write(origin.gate.pace) for origin in dirty}
+            )
+        for origin in dirty:
+            origin.dirty = False
+        for name, origin in list(self.origins.items()):
+            if not origin.lanes and origin.gate.phase is Phase.CLOSED:
+                del self.origins[name]
