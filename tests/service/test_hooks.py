@@ -373,3 +373,22 @@ async def test_waiting_to_be_told_ends_when_told_or_when_the_dispatcher_fails() 
         await hooks.until(asyncio.Event())
     with pytest.raises(RuntimeError, match="gone"):
         await hooks.running
+
+
+async def test_no_new_key_file_is_made_for_secrets_whose_keys_are_gone(
+    db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TARRY_SEALING_KEYS", raising=False)
+    async with open_hooks(db) as hooks:
+        await hooks.add_endpoint(await hooks.application("acme"), ELSEWHERE)
+    keys = tmp_path / "hooks.db.keys"
+    kept = keys.rename(tmp_path / "elsewhere")
+
+    with pytest.raises(SettingsError, match=r"hooks\.db\.keys, which is missing.*backup"):
+        async with open_hooks(db):
+            pass
+
+    assert not keys.exists()
+    kept.rename(keys)
+    async with open_hooks(db):
+        pass

@@ -137,8 +137,24 @@ def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -
     if scheme(settings.db) != "sqlite":
         wanted = f"one key or more as `tarry seal new` prints them, in {KEYS}"
         raise SettingsError("sealing keys", "nothing", wanted)
-    database = sqlite_path(settings.db).resolve()  # beside the file itself, not beside a link to it
-    return Seals.of(key_file(database.with_name(f"{database.name}.keys")))
+    return Seals.of(key_file(key_path(settings.db)))
+
+
+def key_path(db: str) -> Path:
+    """The key file of an SQLite database: beside the file itself, not beside a link to it."""
+    database = sqlite_path(db).resolve()
+    return database.with_name(f"{database.name}.keys")
+
+
+async def refuse_lost_keys(settings: Settings, store: Store) -> None:
+    """Make no new key file for a database whose secrets are sealed with keys that are gone."""
+    given = settings.sealing_keys or os.environ.get(KEYS)
+    if given is not None or scheme(settings.db) != "sqlite":
+        return
+    path = key_path(settings.db)
+    if not path.exists() and await store.sealed(limit=1):
+        wanted = f"the key file of this database (put it back from your backup), or {KEYS} set"
+        raise SettingsError("sealing keys", f"{path.name}, which is missing", wanted)
 
 
 def egress_for(settings: Settings) -> Egress:

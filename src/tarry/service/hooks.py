@@ -292,6 +292,7 @@ async def open_hooks(
     made = build.Settings(db=db, **settings)
     store = await build.open_store(db, migrate=migrate)
     try:
+        await build.refuse_lost_keys(made, store)
         hooks = Hooks(made, store, environment=environment)
         if environment not in await store.environments():
             await store.put_environment(environment)
