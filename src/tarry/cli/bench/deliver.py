@@ -81,6 +81,8 @@ async def deliver(  # noqa: PLR0913  one argument an option
 
     The floor is a bare HTTP client that stores nothing, in the same run and against the same sink.
     """
+    if workers and not (db or "").startswith("postgres"):
+        raise click.UsageError("--workers needs a PostgreSQL --db: an SQLite file takes one worker")
     if rivals and not RIVALS:
         raise click.UsageError(
             "the rivals are measured from a checkout: ./dev bench deliver --rivals"
