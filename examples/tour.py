@@ -122,4 +122,4 @@ if __name__ == "__main__":
     asyncio.run(poll())
     show_waits()
     simulate_an_outage()
-    print("\nNext: docs/tutorial/call.md, storm.md and deliver.md; or `.venv/bin/tarry storm list`.")
+    print("\nNext: docs/tutorial/call.md, storm.md, deliver.md; or `.venv/bin/tarry storm list`.")
