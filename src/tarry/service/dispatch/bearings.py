@@ -45,6 +45,7 @@ class Bearings(ABC):
         self.in_flight = self.unsettled = 0
         self.trust = TRUST
         self.failing, self._failed_at = 0, -math.inf
+        self._took = 0.0
         self.record = Record(row, desk.parking, desk.notice, now)
         moved = self.record.moved(outfit.origin)
         pace = Pace() if moved else pace_text.read(row.known.pace, now=now)

@@ -24,6 +24,8 @@ from tarry.service.wire.exchange import Answer
 
 log = logging.getLogger("tarry.service")
 
+LATELY = 0.1
+"""How much of what is known of an endpoint's latency is the last answer's."""
 TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
 """The endings that an endpoint's owner is told of one by one."""
 
@@ -74,6 +76,7 @@ class Landing(Bearings):
 
     def _report(self, flight: Flight, judgement: Judgement, now: float) -> None:
         """Tell the gate, the origin and the endpoint's record about an answer."""
+        self._took += LATELY * (now - flight.sent_at - self._took)
         verdict, gate, passed = judgement.verdict, flight.gate, judgement.alive
         if verdict is Verdict.TAKEN:
             self._change(self.record.taken(self.gate.pace, now))

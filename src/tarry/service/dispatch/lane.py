@@ -28,6 +28,8 @@ BURST = 32
 """How many go at once before it is another lane's turn."""
 AT_HAND = 64
 """How many rows are fetched together for one lane: enough to be busy until the next come."""
+SLOW = 0.1
+"""From how many seconds on an answer takes so long that sends are spread out over that time."""
 PATIENCE = 0.1
 """How long to wait for what is in the air before the store is to tell of new deliveries."""
 
@@ -108,6 +110,9 @@ class Lane(Landing):
             self.rate.free_at(now),
             self.hold_until,
         )
+        if self._took > SLOW and gate.phase is Phase.CLOSED:
+            # Else all that went together would come back together, and hold up everybody else's.
+            free_at = max(free_at, self._sent_at + self._took / (2 * most))
         if gate.phase is Phase.CLOSED and self.failing >= RULE.failures:
             # About to open: what is sent until then is most likely lost.
             free_at = max(free_at, self._failed_at + RULE.tick)
