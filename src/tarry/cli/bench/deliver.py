@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -96,6 +97,18 @@ async def deliver(  # noqa: PLR0913  one argument an option
         show(rows)
 
 
+@contextmanager
+def sealing() -> Iterator[None]:
+    """Have all processes of a run seal with the same keys, unless there are some."""
+    had = "TARRY_SEALING_KEYS" in os.environ
+    os.environ.setdefault("TARRY_SEALING_KEYS", KEYS)
+    try:
+        yield
+    finally:
+        if not had:
+            del os.environ["TARRY_SEALING_KEYS"]
+
+
 async def measure(
     db: str | None, deliveries: int, applications: int, workers: Iterable[int], rounds: int
 ) -> list[Row]:
@@ -104,8 +117,7 @@ async def measure(
     from tarry.cli.bench.floor import bare_client  # noqa: PLC0415  likewise
     from tarry.cli.bench.sink import Sink  # noqa: PLC0415  likewise
 
-    os.environ.setdefault("TARRY_SEALING_KEYS", KEYS)
-    with TemporaryDirectory(prefix="tarry-bench-") as folder, Sink() as sink:
+    with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder, Sink() as sink:
         took = [await bare_client(sink.url, deliveries, CONCURRENCY) for _ in range(rounds)]
         floor = deliveries / min(took)
         rows = [Row("bare client, nothing stored", floor, 1.0)]

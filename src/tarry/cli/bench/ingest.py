@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import time
@@ -18,7 +17,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from tarry.cli.bench.deliver import KEYS
+from tarry.cli.bench.deliver import sealing
 from tarry.cli.service_options import serving
 
 BATCH = 1000
@@ -57,8 +56,7 @@ async def ingest(
     The floor is an ASGI callable that answers 202 and keeps nothing, on the same server. The best
     of some rounds counts.
     """
-    os.environ.setdefault("TARRY_SEALING_KEYS", KEYS)
-    with TemporaryDirectory(prefix="tarry-bench-") as folder:
+    with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:
         target = db or f"sqlite:///{Path(folder) / 'bench.db'}"
         with _front("echo") as front:
             floor = await _best("bare echo, nothing kept", front, messages, connections, rounds)
