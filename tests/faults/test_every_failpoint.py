@@ -156,9 +156,10 @@ def by_replaying(scene: Scene, name: str) -> None:
 def by_ageing(scene: Scene, name: str) -> None:
     async def add_old(hooks: Hooks) -> None:
         application = await hooks.application("app-0")
-        message = hooks.message(application, "happened", {})
-        old = replace(message, accepted_at=message.accepted_at - 6 * DAY)
-        await hooks.send_many([NewMessage(old)])
+        # More than could be delivered before anybody looks at their age.
+        new = [hooks.message(application, "happened", {}) for _ in range(500)]
+        old = [replace(one, accepted_at=one.accepted_at - 6 * DAY) for one in new]
+        await hooks.send_many([NewMessage(one) for one in old])
 
     scene.do(add_old)
     die(scene, scene.worker(name))
