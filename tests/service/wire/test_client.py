@@ -300,7 +300,7 @@ def test_the_time_to_connect_has_its_own_limit(run: Run[None], trusted: Path, na
             answer = await send(client, to(receiver.url), timeout=9, connect_timeout=0.2)
             assert answer.failure is Kind.TIMEOUT
             assert "connection" in answer.detail
-            assert 0.2 <= answer.took < 1
+            assert 0.19 <= answer.took < 1  # timers have grains of a millisecond
 
     with zoo.receiver(name) as receiver:
         run(play())
@@ -311,7 +311,7 @@ def test_a_slow_answer_is_cut_off_though_bytes_keep_coming(run: Run[None]) -> No
         async with sender() as client:
             answer = await send(client, to(receiver.url), timeout=0.3)
             assert answer.failure is Kind.TIMEOUT
-            assert 0.3 <= answer.took < 1
+            assert 0.29 <= answer.took < 1
 
     with zoo.receiver("slow-head", beat=0.05) as receiver:
         run(play())
