@@ -12,7 +12,7 @@ from tarry.core.probe import probed
 from tarry.service.dispatch.spacing import Spacing
 
 RULE = PacerRule(growth=1.2)
-"""A fifth more at a step: where nothing is remembered the first overload stays below 1.2 times what
+"""A fifth more at a step: where nothing is remembered the first overload is about 1.2 times what
 the endpoint can do, and a recovery takes a few seconds longer than with bigger steps."""
 WATCHED = 1.0
 """How long a closed gate is looked at after a failure: as long as it may still open over it."""
