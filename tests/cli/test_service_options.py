@@ -10,6 +10,7 @@ from tarry.cli.service_options import (
     allow_network_option,
     config_option,
     db_option,
+    ended,
     ports_option,
     serving,
 )
@@ -105,3 +106,13 @@ def test_an_error_ends_a_command_with_one_line_and_its_code(
         raise error
 
     assert str(error) in one_line(runner.invoke(fail, []), code)
+
+
+def test_a_dispatcher_that_left_attempts_on_their_way_ends_with_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(click.exceptions.Exit) as left:
+        ended(drained=False)
+    assert left.value.exit_code == 1
+    ended(drained=True)
+    assert capsys.readouterr().err == "stopped; nothing is on its way\n"

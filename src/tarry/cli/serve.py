@@ -1,19 +1,22 @@
 """`tarry serve`: messages come in over HTTP and are delivered, all in one process."""
 
-import asyncio
-import signal
 from typing import Any
 
 import click
 
-from tarry.cli.service_options import config_option, db_option, serving, wire_options
+from tarry.cli.service_options import (
+    EXIT_CODES,
+    config_option,
+    db_option,
+    ended,
+    serving,
+    told_to_stop,
+    wire_options,
+)
 from tarry.errors import SettingsError
 
 
-@click.command(
-    epilog="Exit codes: 0, stopped with nothing on its way; 1, stopped with attempts on their way;"
-    " 2, a setting is wrong; 3, the database cannot be used."
-)
+@click.command(epilog=EXIT_CODES)
 @config_option
 @db_option
 @wire_options
@@ -51,10 +54,7 @@ async def serve(
     from tarry.service.build import without_password  # noqa: PLC0415  likewise
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
 
-    # Told before anything goes out: from the first attempt on it ends only when all are settled.
-    told = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    told = told_to_stop()
     if not api_key.strip():
         raise SettingsError("api-key", api_key, "a secret that is not empty")
     _, port = read_address(listen)
@@ -64,6 +64,4 @@ async def serve(
             click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
             await hooks.until(told)
         click.echo("stopping: waiting for attempts on their way", err=True)
-    if not dispatcher.drained:
-        raise click.exceptions.Exit(1)
-    click.echo("stopped; nothing is on its way", err=True)
+    ended(drained=dispatcher.drained)

@@ -6,6 +6,7 @@ nobody knows is an error.
 
 import asyncio
 import logging
+import signal
 import tomllib
 from collections.abc import Callable, Coroutine, Mapping
 from functools import update_wrapper
@@ -19,6 +20,10 @@ from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
 
 FILE = Path("tarry.toml")
+EXIT_CODES = (
+    "Exit codes: 0, stopped with nothing on its way; 1, stopped with attempts on their way;"
+    " 2, a setting is wrong; 3, the database cannot be used."
+)
 KNOWN = (
     *("allow_network", "api_key", "authorities", "certificate", "db", "grace", "in_flight"),
     *("lease", "listen", "ports", "proxy"),
@@ -146,3 +151,18 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
             raise click.ClickException(str(error)) from error
 
     return update_wrapper(run, work)
+
+
+def told_to_stop() -> asyncio.Event:
+    """Set by SIGTERM or Ctrl-C from now on; to be asked for before anything goes out."""
+    told = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
+    return told
+
+
+def ended(*, drained: bool) -> None:
+    """Say that a dispatcher has stopped; with attempts on their way the exit code is 1."""
+    if not drained:
+        raise click.exceptions.Exit(1)
+    click.echo("stopped; nothing is on its way", err=True)

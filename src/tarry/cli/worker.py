@@ -1,18 +1,21 @@
 """`tarry worker`: deliver what waits in a database, until told to stop."""
 
-import asyncio
-import signal
 from typing import Any
 
 import click
 
-from tarry.cli.service_options import config_option, db_option, serving, wire_options
-
-
-@click.command(
-    epilog="Exit codes: 0, stopped with nothing on its way; 1, stopped with attempts on their way;"
-    " 2, a setting is wrong; 3, the database cannot be used."
+from tarry.cli.service_options import (
+    EXIT_CODES,
+    config_option,
+    db_option,
+    ended,
+    serving,
+    told_to_stop,
+    wire_options,
 )
+
+
+@click.command(epilog=EXIT_CODES)
 @config_option
 @db_option
 @wire_options
@@ -57,11 +60,7 @@ async def worker(
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
     from tarry.service.model.settings import Limits  # noqa: PLC0415  likewise
 
-    # Told before anything goes out: from the first attempt on it ends only when all are settled.
-    told = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+    told = told_to_stop()
     limits = Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)
     opened = open_hooks(db, migrate=migrate, limits=limits, **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
@@ -69,6 +68,4 @@ async def worker(
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
         await hooks.until(told)
         click.echo("stopping: waiting for attempts on their way", err=True)
-    if not dispatcher.drained:
-        raise click.exceptions.Exit(1)
-    click.echo("stopped; nothing is on its way", err=True)
+    ended(drained=dispatcher.drained)
