@@ -36,6 +36,16 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
         sys.settrace(tracer)
 
 
+@pytest.fixture(autouse=True)
+def no_variable_left_behind() -> Iterator[None]:
+    """Fail a test that changes the environment of those after it, which pass or fail by chance."""
+    before = dict(os.environ)
+    yield
+    after = dict(os.environ)
+    changed = {name for name in before.keys() | after if before.get(name) != after.get(name)}
+    assert changed <= {"PYTEST_CURRENT_TEST"}
+
+
 class StillTime:
     """A clock to push, and the waits that pushed it."""
 

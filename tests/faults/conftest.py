@@ -21,25 +21,32 @@ from tests.faults.nursery import Nursery
 from tests.faults.scene import Base, PostgresBase, Scene, SqliteBase
 
 
-@pytest.fixture(scope="session", autouse=True)
-def sealing_keys() -> Iterator[None]:
+@pytest.fixture(scope="session")
+def sealing_key() -> str:
     """One key for all processes."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(KEYS, generate_key("test"))
-        yield
+    return generate_key("test")
+
+
+@pytest.fixture(autouse=True)
+def sealing_keys(sealing_key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEYS, sealing_key)
 
 
 @pytest.fixture(scope="session")
-def nursery(sealing_keys: None) -> Iterator[Nursery]:  # noqa: ARG001  its children have them
-    with Nursery() as nursery:
+def nursery(sealing_key: str) -> Iterator[Nursery]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(KEYS, sealing_key)  # its children have it from now on
+        nursery = Nursery()
+    with nursery:
         yield nursery
 
 
 class Databases:
     """Makes databases with tarry's schema, quickly; they go with their server."""
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, sealing_key: str) -> None:
         self._server = server
+        self._sealing_key = sealing_key
         self._template = self._make("template0")
         asyncio.run(self._migrate())
 
@@ -55,7 +62,7 @@ class Databases:
         return name
 
     async def _migrate(self) -> None:
-        async with open_hooks(self._url(self._template)):
+        async with open_hooks(self._url(self._template), sealing_keys=self._sealing_key):
             pass
 
     def _url(self, name: str) -> str:
@@ -70,8 +77,8 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def databases(cluster: Cluster, sealing_keys: None) -> Databases:  # noqa: ARG001  to open one
-    return Databases(cluster.url)
+def databases(cluster: Cluster, sealing_key: str) -> Databases:
+    return Databases(cluster.url, sealing_key)
 
 
 @pytest.fixture
