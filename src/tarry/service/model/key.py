@@ -1,0 +1,43 @@
+"""A key: what lets a program into an environment, or a tenant's people into one application."""
+
+from enum import StrEnum
+
+from msgspec import Struct
+
+
+class Scope(StrEnum):
+    """What a key may do."""
+
+    ADMIN = "admin"  # everything, keys included
+    WRITE = "write"  # everything but keys
+    READ = "read"  # look, but not at secrets
+    SEND = "send"  # send messages
+    # Those of a tenant's people, in one application.
+    VIEW_BASE = "ViewBase"
+    VIEW_ENDPOINT_SECRET = "ViewEndpointSecret"  # noqa: S105  a name, not a secret
+    MANAGE_ENDPOINT_SECRET = "ManageEndpointSecret"  # noqa: S105  likewise
+    MANAGE_TRANSFORMATIONS = "ManageTransformations"
+    CREATE_ATTEMPTS = "CreateAttempts"
+    MANAGE_ENDPOINT = "ManageEndpoint"
+
+
+class Key(Struct, frozen=True, kw_only=True):
+    """What is kept of a key: a keyed hash, from which nobody can make the key.
+
+    With an `application` it opens that one only. `session` groups keys that are to end together.
+    """
+
+    id: str
+    environment: str
+    hash: bytes
+    name: str = ""
+    scopes: tuple[Scope, ...] = ()
+    application: str | None = None
+    session: str | None = None
+    created_at: float
+    expires_at: float | None = None
+    revoked_at: float | None = None
+
+    def opens(self, now: float) -> bool:
+        """Whether it still lets anybody in."""
+        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
