@@ -11,6 +11,7 @@ from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.many import insert
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Goal, Session, Tenant
 from tarry.service.store.sqlite.threads import Threads
@@ -148,20 +149,14 @@ class Adding:
             self._events.add((message.application, message.event_id))
 
     def _keep(self) -> None:
-        self._db.executemany(
-            SQL["add_message"],
-            (rows.message_row(fresh.number, fresh.message) for fresh in self._fresh),
-        )
-        if self._keys:
-            self._db.executemany(
-                SQL["add_first"],
-                (
-                    (environment, key, number, new.fingerprint, new.message.accepted_at)
-                    for (environment, key), (new, number) in self._keys.items()
-                ),
-            )
-        last = self._number_lanes()
-        self._db.executemany(SQL["add_delivery"], self._deliveries(last))
+        kept = [rows.message_row(fresh.number, fresh.message) for fresh in self._fresh]
+        insert(self._db, SQL["add_message"], kept)
+        firsts = [
+            (environment, key, number, new.fingerprint, new.message.accepted_at)
+            for (environment, key), (new, number) in self._keys.items()
+        ]
+        insert(self._db, SQL["add_first"], firsts)
+        insert(self._db, SQL["add_delivery"], list(self._deliveries(self._number_lanes())))
 
     def _number_lanes(self) -> dict[int, int]:
         goals = Counter(goal for fresh in self._fresh for goal in fresh.goals)
