@@ -1,4 +1,4 @@
-"""`tarry bench ingest`: durable messages per second through HTTP, beside a bare echo."""
+"""`tarry bench ingest`: durable messages per second through HTTP, beside two floors."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ LOOK, PATIENCE = 0.02, 120.0
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; times are of one request, in milliseconds, but for the last one."""
+    """One line of the table; times are of one request, or batch, in milliseconds."""
 
     what: str
     messages_per_second: float
@@ -34,7 +34,7 @@ class Row:
     p50: float
     p99: float
     cpu_microseconds: float
-    """Of the server, for each message."""
+    """Of the server, or of the inserts, for each message."""
 
 
 @click.command
@@ -53,8 +53,9 @@ async def ingest(
 ) -> None:
     """Measure how fast messages are accepted over HTTP, each on disk before it is answered.
 
-    The floor is an ASGI callable that answers 202 and keeps nothing, on the same server. The best
-    of some rounds counts.
+    The floor is an ASGI callable that answers 202 and keeps nothing, on the same server; for
+    batches it is SQLite, which keeps the same rows and answers nobody. The best of some rounds
+    counts.
     """
     with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:
         target = db or f"sqlite:///{Path(folder) / 'bench.db'}"
@@ -65,19 +66,36 @@ async def ingest(
             batched = await _best(
                 f"tarry, batches of {BATCH}", front, messages, 2, rounds, batch=BATCH
             )
+        bare = _bare(Path(folder), messages, rounds)
         delivered = await _delivered(folder, messages, connections, rounds)
-    rate = floor.messages_per_second
-    rows = [
-        *(
-            replace(row, to_floor=row.messages_per_second / rate)
-            for row in (floor, single, delivered)
-        ),
-        batched,
-    ]
+    rows = [*_beside(floor, single, delivered), *_beside(bare, batched)]
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
     else:
         _show(rows)
+
+
+def _beside(floor: Row, *others: Row) -> list[Row]:
+    """Rows with what they are to their floor, which is the first one."""
+    rate = floor.messages_per_second
+    return [replace(row, to_floor=row.messages_per_second / rate) for row in (floor, *others)]
+
+
+def _bare(folder: Path, messages: int, rounds: int) -> Row:
+    """What SQLite itself does with batches, in a file on the disk that temporary files are on."""
+    from tarry.cli.bench.bare import bare_inserts  # noqa: PLC0415  it needs the extra
+
+    count = messages // BATCH or 1
+    found = [bare_inserts(folder / f"bare-{number}.db", count, BATCH) for number in range(rounds)]
+    best = min(found, key=lambda inserted: inserted.took)
+    return Row(
+        f"bare inserts, batches of {BATCH}",
+        messages_per_second=round(count * BATCH / best.took),
+        to_floor=None,
+        p50=round(best.quantile(0.5) * 1000, 2),
+        p99=round(best.quantile(0.99) * 1000, 2),
+        cpu_microseconds=round(best.cpu / (count * BATCH) * 1e6, 1),
+    )
 
 
 async def _delivered(folder: str, messages: int, connections: int, rounds: int) -> Row:
