@@ -12,6 +12,8 @@ from tarry.errors import (
     DecorationError,
     EgressRefused,
     GaveUp,
+    MalformedHeaders,
+    MessageReplayed,
     NotFound,
     PolicyError,
     PolicyFormatError,
@@ -48,6 +50,8 @@ EXAMPLES = [
     StoreUnavailable("it is starting up", 2.5),
     StoreOwned("hooks.db", "process 7"),
     SchemaMismatch(3, 4),
+    MalformedHeaders("the header 'webhook-id' is missing"),
+    MessageReplayed("msg_1", handled=False),
 ]
 
 
@@ -71,6 +75,8 @@ EXAMPLES = [
         (EgressRefused, (ServiceError,)),
         (SealError, (ServiceError,)),
         (VerificationError, (ServiceError,)),
+        (MalformedHeaders, (VerificationError,)),
+        (MessageReplayed, (VerificationError,)),
         (StoreError, (ServiceError,)),
         (StoreUnavailable, (StoreError,)),
         (StoreOwned, (StoreError,)),
@@ -127,6 +133,9 @@ def public_bases(kind: type) -> tuple[type, ...]:
             EXAMPLES[18],
             "the database has schema 3, this tarry works with 4; run `tarry migrate up`",
         ),
+        (EXAMPLES[19], "the header 'webhook-id' is missing"),
+        (EXAMPLES[20], "the message 'msg_1' is being handled already"),
+        (MessageReplayed("msg_1"), "the message 'msg_1' was handled before"),
         (
             SchemaMismatch(5, 4),
             (

@@ -18,6 +18,8 @@ TarryError
    ├─ EgressRefused                  host, rule
    ├─ SealError                      a secret cannot be opened: another key, or another row
    ├─ VerificationError              a received message is not what its signature says
+   │  ├─ MalformedHeaders            it has no signature that could be looked at
+   │  └─ MessageReplayed             id, handled: it is genuine, and came before
    └─ StoreError
       ├─ StoreUnavailable            retry_after: nothing was kept, come back
       ├─ StoreOwned                  another dispatcher is at work
@@ -210,6 +212,24 @@ class SealError(ServiceError):
 
 class VerificationError(ServiceError):
     """A received message is not proven: no signature fits, or it is too old or too new."""
+
+
+class MalformedHeaders(VerificationError):  # noqa: N818  named for what happened
+    """A header of the signature is missing, comes twice or is not what it should be."""
+
+
+class MessageReplayed(VerificationError):  # noqa: N818  named for what happened
+    """A proven message came before; if it is not `handled` yet, it is still being worked on."""
+
+    def __init__(self, id: str, *, handled: bool = True) -> None:  # noqa: A002  as in NotFound
+        super().__init__(id)
+        self.id = id
+        self.handled = handled
+
+    def __str__(self) -> str:
+        return f"the message {self.id!r} " + (
+            "was handled before" if self.handled else "is being handled already"
+        )
 
 
 class StoreError(ServiceError):

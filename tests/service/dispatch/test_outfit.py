@@ -8,6 +8,7 @@ from tarry.core.outcome import Kind
 from tarry.core.policy import Policy
 from tarry.core.text import from_json, to_json
 from tarry.errors import SealError
+from tarry.receive.verify import Verifier
 from tarry.service.dispatch.outfit import (
     Outfit,
     opened_headers,
@@ -23,7 +24,6 @@ from tarry.service.model.settings import DELIVERY
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import TIMEOUT
 from tarry.service.wire.seal import Seals, generate_key
-from tarry.service.wire.verify import Verifier
 from tarry.testing.samples import NOON, an_application, an_endpoint
 
 SEALS = Seals.of(generate_key("test"))

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.errors import SettingsError
-from tarry.service.wire.secret import generate_private, generate_shared, public_of, shared_key
+from tarry.receive.keys import shared_key
+from tarry.service.wire.secret import generate_private, generate_shared, public_of
 from tarry.service.wire.sign import Signer, check_headers
 
 SHARED = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

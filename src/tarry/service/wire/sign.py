@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.hmac import HMAC
 from msgspec import Struct
 
 from tarry.errors import SettingsError
+from tarry.receive.keys import PRIVATE, private_key, shared_key
 from tarry.service.wire.exchange import Headers
-from tarry.service.wire.secret import PRIVATE, private_key, shared_key
 
 MOST_HEADERS = 32
 MOST_HEADER_BYTES = 8 * 1024

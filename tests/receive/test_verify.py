@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.errors import SettingsError, VerificationError
+from tarry.errors import MalformedHeaders, SettingsError, VerificationError
+from tarry.receive.verify import MOST_SIGNATURES, WINDOW, Verified, Verifier
 from tarry.service.wire.secret import generate_private, generate_shared, public_of
 from tarry.service.wire.sign import Signer
-from tarry.service.wire.verify import MOST_SIGNATURES, WINDOW, Verified, Verifier
 
 ID = "msg_p5jXN8AQM9LWM0D4loKWxJek"
 BODY = b'{"test": 2432232314}'
@@ -42,7 +42,7 @@ def refusal(
 
 def test_a_signed_message_is_verified() -> None:
     verified = Verifier.of(SHARED).verify(BODY, signed(), now=NOW)
-    assert verified == Verified(id=ID, sent_at=1614265330.0)
+    assert verified == Verified(id=ID, sent_at=1614265330.0, body=BODY)
 
 
 @pytest.mark.parametrize("prove_by", [lambda secret: secret, public_of], ids=["own", "public"])
@@ -84,7 +84,7 @@ def test_an_ed25519_signature_made_by_hand_is_verified() -> None:
 def test_whatever_is_signed_is_verified(body: bytes, key: bytes, now: float) -> None:
     secret = "whsec_" + base64.b64encode(key).decode()
     headers = Signer.of([(secret, None)]).headers(ID, 1, body, now=now)
-    assert Verifier.of(secret).verify(body, headers, now=now) == Verified(ID, float(int(now)))
+    assert Verifier.of(secret).verify(body, headers, now=now) == Verified(ID, float(int(now)), body)
 
 
 @pytest.mark.parametrize(
@@ -277,6 +277,38 @@ def test_signatures_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatc
     assert refusal(signed())
     good = signed()["webhook-signature"].removeprefix("v1,").encode()
     assert compared == [(good, good)]
+
+
+def test_the_body_can_be_read_as_json() -> None:
+    assert Verifier.of(SHARED).verify(BODY, signed(), now=NOW).json() == {"test": 2432232314}
+    verified = Verifier.of(SHARED).verify(b"<xml>", signed(body=b"<xml>"), now=NOW)
+    with pytest.raises(ValueError, match="Expecting value"):
+        verified.json()
+
+
+@pytest.mark.parametrize("body", [BODY.decode(), {"test": 1}, None, bytearray(BODY)])
+def test_a_body_that_is_not_the_bytes_that_came_is_a_mistake(body: object) -> None:
+    with pytest.raises(TypeError, match=f"the bytes that came, not {type(body).__name__}"):
+        Verifier.of(SHARED).verify(body, signed(), now=NOW)  # type: ignore[arg-type]  # on purpose
+
+
+def test_headers_that_prove_nothing_are_told_from_signatures_that_do_not_fit() -> None:
+    without = {name: text for name, text in signed().items() if name != "webhook-id"}
+    crowd = " ".join(["v1,x"] * (MOST_SIGNATURES + 1))
+    malformed: list[dict[str, str] | list[tuple[str, str]]] = [
+        without,
+        [*signed().items(), ("webhook-id", ID)],
+        signed() | {"webhook-id": "a.b"},
+        signed() | {"webhook-timestamp": "now"},
+        signed() | {"webhook-signature": crowd},
+    ]
+    for headers in malformed:
+        with pytest.raises(MalformedHeaders):
+            Verifier.of(SHARED).verify(BODY, headers, now=NOW)
+    for headers, now in ((signed(generate_shared()), NOW), (signed(), NOW + 301)):
+        with pytest.raises(VerificationError) as refused:
+            Verifier.of(SHARED).verify(BODY, headers, now=now)
+        assert type(refused.value) is VerificationError
 
 
 def test_a_secret_is_needed_and_a_bad_one_refused() -> None:

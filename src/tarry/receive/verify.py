@@ -1,7 +1,7 @@
-"""Verify a received message: the other side of `sign`.
+"""Prove who sent a message: the other side of the service's `sign`.
 
 Whoever may have forged a message learns nothing from the time this takes: every comparison looks
-at all bytes. A message that was proven and comes again is for the receiver to notice, by its id.
+at all bytes. A message that was proven and comes again is noticed by `webhook`, by its id.
 """
 
 import hmac
@@ -10,13 +10,17 @@ from binascii import Error as NotBase64
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
+from typing import TYPE_CHECKING, Any
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-from msgspec import Struct
+from tarry.core.value import Value
+from tarry.errors import MalformedHeaders, SettingsError, VerificationError
+from tarry.receive.keys import PRIVATE, PUBLIC, private_key, public_key, shared_key
 
-from tarry.errors import SettingsError, VerificationError
-from tarry.service.wire.secret import PRIVATE, PUBLIC, private_key, public_key, shared_key
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+Headers = Mapping[str, str] | Iterable[tuple[str, str]]
+"""As a mapping or as pairs, in any case; those that have nothing to do with it do no harm."""
 
 WINDOW = 300.0
 """Seconds a message may be old, or ahead of this clock."""
@@ -33,15 +37,24 @@ _Signatures = list[tuple[str, bytes]]
 _Fits = Callable[[bytes, _Signatures], bool]
 
 
-class Verified(Struct, frozen=True):
+class Verified(Value):
     """A message that is proven to come from who has the secret."""
 
     id: str
-    """The same whenever the message is sent again: remember it for as long as `WINDOW`."""
+    """The same whenever the message is sent again."""
     sent_at: float
+    """When this attempt was made, in seconds since 1970."""
+    body: bytes
+    """As it came, byte for byte."""
+
+    def json(self) -> Any:  # noqa: ANN401  whatever the sender meant
+        """Read the body as JSON; ValueError if it is none."""
+        import json  # noqa: PLC0415  not everybody sends it, and it takes long to import
+
+        return json.loads(self.body)
 
 
-class Verifier(Struct, frozen=True):
+class Verifier(Value):
     """Verifies messages by any of several secrets: `whsec_`, `whpk_`, or `whsk_` itself."""
 
     fits: tuple[_Fits, ...]
@@ -54,25 +67,25 @@ class Verifier(Struct, frozen=True):
             raise SettingsError("secrets", 0, "at least one")
         return cls(tuple(_fits_with(text) for text in secrets), window)
 
-    def verify(
-        self, body: bytes, headers: Mapping[str, str] | Iterable[tuple[str, str]], *, now: float
-    ) -> Verified:
-        """Give the id of a message that is proven; VerificationError says why one is not.
+    def verify(self, body: bytes, headers: Headers, *, now: float) -> Verified:
+        """Give back a message that is proven; VerificationError says why one is not.
 
         `body` is what came over the wire, byte for byte.
         """
+        if not isinstance(body, bytes):
+            raise TypeError(f"the body must be the bytes that came, not {type(body).__name__}")
         message, stamp, signatures = _read(headers)
         if not _ID.fullmatch(message):
-            raise VerificationError("the message's id has a character that no id has")
+            raise MalformedHeaders("the message's id has a character that no id has")
         sent_at = self._timely(stamp, now)
         content = f"{message}.{stamp}.".encode("ascii") + body
         if not any(fits(content, signatures) for fits in self.fits):
             raise VerificationError("no signature fits the message and the secrets given")
-        return Verified(message, sent_at)
+        return Verified(message, sent_at, body)
 
     def _timely(self, stamp: str, now: float) -> float:
         if not _STAMP.fullmatch(stamp):
-            raise VerificationError("the message's timestamp is not a whole number of seconds")
+            raise MalformedHeaders("the message's timestamp is not a whole number of seconds")
         sent_at = float(stamp)
         if sent_at < now - self.window:
             late = f"{now - sent_at:.0f} s old; at most {self.window:.0f} s are accepted"
@@ -83,24 +96,22 @@ class Verifier(Struct, frozen=True):
         return sent_at
 
 
-def _read(
-    headers: Mapping[str, str] | Iterable[tuple[str, str]],
-) -> tuple[str, str, _Signatures]:
+def _read(headers: Headers) -> tuple[str, str, _Signatures]:
     """The id, the timestamp and the signatures, all of one family of headers."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     told: dict[str, str] = {}
     for name, value in pairs:
         plain = name.lower()
         if plain in told and plain.startswith(_FAMILIES):
-            raise VerificationError(f"the header {plain!r} comes twice")
+            raise MalformedHeaders(f"the header {plain!r} comes twice")
         told[plain] = value
     family = next((known for known in _FAMILIES if f"{known}signature" in told), _FAMILIES[0])
     for wanted in ("id", "timestamp", "signature"):
         if not told.get(family + wanted):
-            raise VerificationError(f"the header {family + wanted!r} is missing")
+            raise MalformedHeaders(f"the header {family + wanted!r} is missing")
     signatures = told[f"{family}signature"].split(" ")
     if len(signatures) > MOST_SIGNATURES:
-        raise VerificationError(f"there are more than {MOST_SIGNATURES} signatures")
+        raise MalformedHeaders(f"there are more than {MOST_SIGNATURES} signatures")
     return told[f"{family}id"], told[f"{family}timestamp"], list(map(_versioned, signatures))
 
 
@@ -126,7 +137,7 @@ def _fits_with(secret: str) -> _Fits:
     return fits
 
 
-def _fits_public(key: Ed25519PublicKey) -> _Fits:
+def _fits_public(key: "Ed25519PublicKey") -> _Fits:
     def fits(content: bytes, signatures: _Signatures) -> bool:
         return any(
             version == "v1a" and _is_signed(key, content, given) for version, given in signatures
@@ -135,7 +146,9 @@ def _fits_public(key: Ed25519PublicKey) -> _Fits:
     return fits
 
 
-def _is_signed(key: Ed25519PublicKey, content: bytes, given: bytes) -> bool:
+def _is_signed(key: "Ed25519PublicKey", content: bytes, given: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415  most do without
+
     try:
         signature = a2b_base64(given)
         key.verify(signature, content)
