@@ -1,8 +1,20 @@
 """Parts of lists: where a page begins, which way it goes, and what is left out."""
 
+from typing import TypeVar
+
 from msgspec import Struct
 
-from tarry.service.model.delivery import State
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.ids import moment
+from tarry.service.model.message import Message
+
+Thing = TypeVar("Thing")
+
+FIRST, LAST = "", "\U0010ffff"
+"""Sort before and behind every id."""
+GRAIN = 5e-7
+"""A float that stands for a millisecond's beginning may lie as much before it."""
 
 
 class Cut(Struct, frozen=True):
@@ -17,12 +29,28 @@ class Cut(Struct, frozen=True):
     back: bool = False
     descending: bool = False
 
+    @property
+    def upwards(self) -> bool:
+        """Whether ids grow on the way from the mark to what is wanted."""
+        return self.back == self.descending
+
+    def between(self, low: str, high: str) -> tuple[str, str]:
+        """The span of ids between two, both left out, that is not beyond the mark either."""
+        if not self.mark:
+            return low, high
+        return (max(low, self.mark), high) if self.upwards else (low, min(high, self.mark))
+
+    def in_order(self, found: list[Thing]) -> list[Thing]:
+        """What was found on the way from the mark, in the order of the list."""
+        page = found[: self.limit]
+        return page[::-1] if self.back else page
+
 
 class MessageFilter(Struct, frozen=True, kw_only=True):
     """Which messages: those that fit everything that is named.
 
-    `before` and `after` are instants that a message was accepted earlier or later than. A `channel`
-    or `tag` is one of the message's own; `event_types` holds its type.
+    A message was accepted from `after` on and earlier than `before`, by the milliseconds of its id.
+    A `channel` or `tag` is one of its own; `event_types` holds its type.
     """
 
     before: float | None = None
@@ -30,6 +58,21 @@ class MessageFilter(Struct, frozen=True, kw_only=True):
     channel: str | None = None
     tag: str | None = None
     event_types: tuple[str, ...] | None = None
+
+    def span(self, prefix: str) -> tuple[str, str]:
+        """The two that ids of this time lie between."""
+        return (
+            FIRST if self.after is None else prefix + moment(self.after + GRAIN),
+            LAST if self.before is None else prefix + moment(self.before + GRAIN),
+        )
+
+    def fits(self, message: Message) -> bool:
+        """Whether a message is one of them, whenever it was accepted."""
+        return (
+            (self.channel is None or self.channel in message.channels)
+            and (self.tag is None or self.tag in message.tags)
+            and (self.event_types is None or message.event_type in self.event_types)
+        )
 
 
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
@@ -39,15 +82,36 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
     states: frozenset[State] | None = None
     tried: bool | None = None
 
+    def fits(self, delivery: Delivery, message: Message) -> bool:
+        """Whether a delivery is one of them, whenever its message was accepted."""
+        return (
+            (self.states is None or delivery.state in self.states)
+            and (self.tried is None or (delivery.tries > 0) == self.tried)
+            and self.message.fits(message)
+        )
+
 
 class AttemptFilter(Struct, frozen=True, kw_only=True):
-    """Which attempts: `message.before` and `after` are instants of the attempt itself here.
+    """Which attempts: `message.before` and `after` are about the attempt's own id here.
 
-    `status_class` is 0 for those without an answer, 100 to 500 for answers of that hundred. `lane`
-    is where it was made.
+    One that `succeeded` has no kind of failure. `status_class` is 0 for those without an answer,
+    100 to 500 for answers of that hundred. `lane` is where it was made.
     """
 
     message: MessageFilter = MessageFilter()
     succeeded: bool | None = None
     status_class: int | None = None
     lane: int | None = None
+
+    def fits(self, attempt: Attempt, message: Message) -> bool:
+        """Whether an attempt is one of them, whenever it was made."""
+        return (
+            (self.succeeded is None or (attempt.kind is None) == self.succeeded)
+            and (self.status_class is None or _hundred(attempt.status) == self.status_class)
+            and (self.lane is None or attempt.lane == self.lane)
+            and self.message.fits(message)
+        )
+
+
+def _hundred(status: int | None) -> int:
+    return 0 if status is None else status // 100 * 100
