@@ -1,0 +1,177 @@
+"""Lists of what is in the memory store, page by page."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from tarry.errors import NotFound
+from tarry.service.model.application import Application
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.ids import ATTEMPT, MESSAGE
+from tarry.service.model.listing import (
+    FIRST,
+    LAST,
+    AttemptFilter,
+    Cut,
+    DeliveryFilter,
+    MessageFilter,
+)
+from tarry.service.model.message import Message
+from tarry.service.model.task import Task, Work
+from tarry.service.store.memory.data import Data
+
+Thing = TypeVar("Thing")
+
+
+class MemoryListing:
+    """See `listing.Listing`."""
+
+    _data: Data
+
+    async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
+        """An environment's applications."""
+        found = (
+            one
+            for one in self._data.applications.values()
+            if one.environment == environment and one.id not in self._data.hidden
+        )
+        return _page(found, lambda one: one.id, cut)
+
+    async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
+        """An application's endpoints."""
+        lanes = self._data.lanes_of.get(application, ())
+        found = (lane.endpoint for lane in lanes if not lane.deleted)
+        return _page(found, lambda one: one.id, cut)
+
+    async def list_messages(
+        self, application: str, cut: Cut, wanted: MessageFilter
+    ) -> list[Message]:
+        """An application's messages."""
+        low, high = wanted.span(MESSAGE)
+        found = (
+            one
+            for one in self._data.messages.values()
+            if one.application == application and low < one.id < high and wanted.fits(one)
+        )
+        return _page(found, lambda one: one.id, cut)
+
+    async def list_deliveries_to(
+        self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
+    ) -> list[tuple[Message, Delivery]]:
+        """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
+        low, high = wanted.message.span(MESSAGE)
+        deliveries = self._data.lanes[endpoint.lane].deliveries
+        placed = sorted(deliveries.values(), key=lambda one: one.seq, reverse=not cut.upwards)
+        found = (
+            (self._data.messages[one.message], one)
+            for one in _behind(placed, cut)
+            if low < one.message < high and wanted.fits(one, self._data.messages[one.message])
+        )
+        return cut.in_order(list(found))
+
+    async def list_attempts_to(
+        self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
+    ) -> list[tuple[Attempt, Message]]:
+        """Attempts that were made at an endpoint, with their messages."""
+        made = (one for attempts in self._data.attempts.values() for one in attempts)
+        here = (one for one in made if one.lane == endpoint.lane)
+        found = _page(self._fitting(here, wanted), lambda one: one.id, cut)
+        return [(one, self._data.messages[one.message]) for one in found]
+
+    async def list_attempts_of(
+        self, message: str, cut: Cut, wanted: AttemptFilter
+    ) -> list[tuple[Attempt, Endpoint]]:
+        """Attempts at a message, with the endpoints they were made at."""
+        made = self._data.attempts.get(message, ())
+        found = _page(self._fitting(made, wanted), lambda one: one.id, cut)
+        return [(one, self._data.lanes[one.lane].endpoint) for one in found]
+
+    async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+        """One attempt at a message."""
+        for one in self._data.attempts.get(message, ()):
+            if one.id == attempt:
+                return one, self._data.lanes[one.lane].endpoint
+        raise NotFound("attempt", attempt)
+
+    async def expunge_attempt(self, message: str, attempt: str) -> None:
+        """Forget what an endpoint answered to an attempt."""
+        found, _ = await self.attempt(message, attempt)
+        attempts = self._data.attempts[message]
+        attempts[attempts.index(found)] = replace(found, body=b"")
+
+    async def list_tasks(
+        self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
+    ) -> list[Task]:
+        """An environment's tasks."""
+        found = (
+            one
+            for one in self._data.tasks.values()
+            if self._data.applications[one.application].environment == environment
+            and work in (None, one.work)
+            and finished in (None, one.finished_at is not None)
+        )
+        return _page(found, lambda one: one.id, cut)
+
+    async def count_deliveries(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> dict[tuple[State, bool], int]:
+        """How many deliveries accepted in that time are in a state, and tried."""
+        return Counter(
+            (one.state, one.tries > 0)
+            for one in self._data.lanes[endpoint.lane].deliveries.values()
+            if since <= one.accepted_at < until
+        )
+
+    async def count_attempts(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> tuple[int, int]:
+        """How many attempts made in that time succeeded, and how many failed."""
+        low, high = MessageFilter(after=since, before=until).span(ATTEMPT)
+        succeeded = Counter(
+            one.kind is None
+            for attempts in self._data.attempts.values()
+            for one in attempts
+            if one.lane == endpoint.lane and low < one.id < high
+        )
+        return succeeded[True], succeeded[False]
+
+    async def count_messages(
+        self, environment: str, *, since: float, until: float
+    ) -> dict[tuple[str, str], int]:
+        """How many messages were accepted in that time: by application id and type of event."""
+        low, high = MessageFilter(after=since, before=until).span(MESSAGE)
+        return Counter(
+            (one.application, one.event_type)
+            for one in self._data.messages.values()
+            if self._data.applications[one.application].environment == environment
+            and low < one.id < high
+        )
+
+    def _fitting(self, attempts: Iterable[Attempt], wanted: AttemptFilter) -> Iterator[Attempt]:
+        low, high = wanted.message.span(ATTEMPT)
+        for one in attempts:
+            if low < one.id < high and wanted.fits(one, self._data.messages[one.message]):
+                yield one
+
+
+def _page(found: Iterable[Thing], key: Callable[[Thing], str], cut: Cut) -> list[Thing]:
+    low, high = cut.between(FIRST, LAST)
+    behind = (one for one in found if low < key(one) < high)
+    return cut.in_order(sorted(behind, key=key, reverse=not cut.upwards))
+
+
+def _behind(placed: list[Delivery], cut: Cut) -> list[Delivery]:
+    """What of a lane is behind the mark, in the order that is given."""
+    places = [place for place, one in enumerate(placed) if one.message == cut.mark]
+    if not cut.mark:
+        return placed
+    if places:
+        return placed[places[0] + 1 :]
+    later = [one.seq for one in placed if one.message > cut.mark]
+    if cut.upwards:
+        return [one for one in placed if later and one.seq >= min(later)]
+    return [one for one in placed if not later or one.seq < min(later)]

@@ -1,0 +1,36 @@
+"""What is listed and counted of what is not there, in the memory store."""
+
+import asyncio
+
+from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
+from tarry.service.store.memory import MemoryStore
+from tarry.testing.samples import NOON, new_id
+from tarry.testing.store_contract.scene import Scene
+
+
+def test_nothing_is_listed_of_what_is_not_there() -> None:
+    async def main() -> list[object]:
+        store, cut = MemoryStore(), Cut()
+        return [
+            await store.list_applications("org_none", cut),
+            await store.list_endpoints("app_none", cut),
+            await store.list_messages("app_none", cut, MessageFilter()),
+            await store.list_attempts_of("msg_none", cut, AttemptFilter()),
+            await store.list_tasks("org_none", cut),
+        ]
+
+    assert asyncio.run(main()) == [[]] * 5
+
+
+def test_an_empty_lane_has_nothing_on_either_side_of_any_mark() -> None:
+    async def main() -> None:
+        scene = await Scene.set_up(MemoryStore())
+        for back in (False, True):
+            cut = Cut(mark=new_id("msg_"), back=back)
+            found = await scene.store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())
+            assert found == []
+        span = {"since": 0.0, "until": NOON * 2}
+        assert await scene.store.count_deliveries(scene.endpoint, **span) == {}
+        assert await scene.store.count_attempts(scene.endpoint, **span) == (0, 0)
+
+    asyncio.run(main())
