@@ -7,6 +7,7 @@ from tarry.service.store.memory.catalogue import MemoryCatalogue
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.history import MemoryHistory
 from tarry.service.store.memory.leases import MemoryLeases
+from tarry.service.store.memory.listing import MemoryListing
 from tarry.service.store.memory.outbox import MemoryOutbox
 from tarry.service.store.memory.queue import MemoryQueue
 from tarry.service.store.memory.tasks import MemoryTasks
@@ -20,6 +21,7 @@ class MemoryStore(
     MemoryTasks,
     MemoryCatalogue,
     MemoryHistory,
+    MemoryListing,
     MemoryUpkeep,
 ):
     """Keeps everything in this process. `clock` is the time leases go by."""
