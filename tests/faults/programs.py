@@ -3,17 +3,20 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import uvloop
+from msgspec.structs import replace
 
 from tarry.cli.commands import tarry
 from tarry.errors import StoreUnavailable
 from tarry.service import hooks as _hooks
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
+from tarry.service.model.claim import Claim
 from tarry.service.store.postgres import store as _postgres  # so that a fork need not
 from tarry.service.store.sqlite import store as _sqlite
 
@@ -96,8 +99,30 @@ async def _act(db: str, act: str, *, application: str, endpoint: str, message: s
                 await hooks.cancel(concerned)
             case "resend":
                 await hooks.resend(there, concerned)
+            case "claim" | "answer":
+                await _once(hooks, message)
             case _:
                 await hooks.recover(there, since=0.0)
+
+
+async def _once(hooks: Hooks, key: str) -> None:
+    """Do under a key what is to be done once: as soon as whoever began it has had their time."""
+    while True:
+        now = time.time()
+        asked = Claim(
+            environment=hooks.environment,
+            key=key,
+            fingerprint=b"",
+            at=now,
+            holder=str(os.getpid()),
+            until=now + 1.0,
+        )
+        claim = await hooks.store.claim(asked, now=now)
+        if claim.status is not None:
+            return
+        if claim.holder == asked.holder:
+            await hooks.store.answer(replace(claim, status=201, body=b"done"))
+        await asyncio.sleep(0.05)
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {

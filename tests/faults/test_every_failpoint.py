@@ -206,10 +206,25 @@ def by_asking(scene: Scene, name: str) -> None:
     scene.check(ended={"cancelled"} if act == "cancel" else set())
 
 
+def by_claiming(scene: Scene, name: str) -> None:
+    key = next(iter(scene.accepted()))
+    about = {"application": "app-0", "endpoint": "end-0", "message": key}
+    claims = "SELECT status FROM tarry.claim"
+    left = {"claim.before": [], "claim.after": [(None,)], "answer.before": [(None,)]}
+    die(scene, scene.people(name, "claim", **about))
+    assert scene.base.ask(claims) == left.get(name, [(201,)])
+    again = scene.people("", "claim", **about)
+    assert again.wait() == 0, again.said
+    assert scene.base.ask(claims) == [(201,)]
+    go_on(scene)
+
+
 STORIES: dict[str, Callable[[Scene, str], None]] = {
     "add": by_accepting,
     "advance": by_replaying,
+    "answer": by_claiming,
     "cancel": by_asking,
+    "claim": by_claiming,
     "collect": by_collecting,
     "drain": by_ending,
     "expire": by_ageing,

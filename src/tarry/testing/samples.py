@@ -5,9 +5,12 @@ from typing import Any
 
 from tarry.service.model.application import SHARDS, Application
 from tarry.service.model.attempt import Attempt, Settlement
+from tarry.service.model.claim import Claim
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.event_type import EventType
 from tarry.service.model.ids import APPLICATION, ATTEMPT, ENDPOINT, MESSAGE, TASK, make
+from tarry.service.model.key import Key
 from tarry.service.model.lane import Due, Notice, Stream
 from tarry.service.model.message import Message, NewMessage
 from tarry.service.model.task import Task, Work
@@ -173,6 +176,43 @@ def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN4
         "created_at": NOON,
     }
     return Task(**{**usual, **values})
+
+
+def an_event_type(name: str, **values: Any) -> EventType:  # noqa: ANN401  likewise
+    """An event type of `ENVIRONMENT`."""
+    usual = {
+        "environment": ENVIRONMENT,
+        "name": name,
+        "description": "Somebody paid",
+        "created_at": NOON,
+        "updated_at": NOON,
+    }
+    return EventType(**{**usual, **values})
+
+
+def a_key(**values: Any) -> Key:  # noqa: ANN401  likewise
+    """A key to `ENVIRONMENT`."""
+    known = new_id("key_")
+    usual = {
+        "id": known,
+        "environment": ENVIRONMENT,
+        "hash": known.encode(),
+        "created_at": NOON,
+    }
+    return Key(**{**usual, **values})
+
+
+def a_claim(holder: str, **values: Any) -> Claim:  # noqa: ANN401  likewise
+    """A claim of the request `order-1` that came at noon, held for ten seconds."""
+    usual = {
+        "environment": ENVIRONMENT,
+        "key": "order-1",
+        "fingerprint": b"\x00\xff",
+        "at": NOON,
+        "holder": holder,
+        "until": NOON + 10,
+    }
+    return Claim(**{**usual, **values})
 
 
 def _id(application: str | Application) -> str:

@@ -24,6 +24,8 @@ class Kept(Struct, frozen=True, kw_only=True):
     notices: float | None = 90 * DAY
     tasks: float | None = 90 * DAY
     refused: float | None = 90 * DAY
+    claims: float | None = DAY / 2
+    portal_keys: float | None = 7 * DAY
 
     def at(self, now: float) -> Retention:
         """What may go now."""
@@ -38,6 +40,8 @@ class Kept(Struct, frozen=True, kw_only=True):
             notices_before=before(self.notices),
             tasks_before=before(self.tasks),
             refused_before=before(self.refused),
+            claims_before=before(self.claims),
+            portal_keys_before=before(self.portal_keys),
         )
 
 

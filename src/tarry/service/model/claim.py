@@ -19,3 +19,12 @@ class Claim(Struct, frozen=True, kw_only=True):
     until: float
     status: int | None = None
     body: bytes = b""
+
+    def passes_to(self, other: "Claim", now: float) -> bool:
+        """Whether it is another's to carry out from `now` on: the holder's time was up.
+
+        Another request under the same key gets nothing: who asked for the first one may yet come
+        again.
+        """
+        lapsed = self.status is None and self.until <= now
+        return lapsed and self.fingerprint == other.fingerprint

@@ -38,6 +38,12 @@ class Key(Struct, frozen=True, kw_only=True):
     expires_at: float | None = None
     revoked_at: float | None = None
 
+    @property
+    def ends_at(self) -> float | None:
+        """When it has let somebody in for the last time; None if that is not known."""
+        ends = [at for at in (self.expires_at, self.revoked_at) if at is not None]
+        return min(ends, default=None)
+
     def opens(self, now: float) -> bool:
         """Whether it still lets anybody in."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

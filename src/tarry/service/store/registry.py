@@ -56,9 +56,9 @@ class Registry(Protocol):
         """Claim a key for its holder, or tell how it stands.
 
         What is returned is what is stored then. Its holder is the caller's if the key was free, or
-        its holder had not answered by its `until` (judged by `now`): `at` and `fingerprint` are the
-        first ones in any case. Else it is another's, or has an answer. Atomic: of many callers at
-        once one gets it.
+        its holder had not answered by its `until` (judged by `now`) and the fingerprint is the
+        same: `at` and `fingerprint` are the first ones in any case. Else it is another's, or has an
+        answer. Atomic: of many callers at once one gets it.
         """
 
     async def answer(self, claim: Claim) -> None:
@@ -67,11 +67,8 @@ class Registry(Protocol):
     async def release_claim(self, claim: Claim) -> None:
         """Forget a claim of this holder without an answer: the next one may try."""
 
-    async def sweep_claims(self, *, before: float, limit: int) -> int:
-        """Forget claims that first came before then; how many it was."""
-
     async def add_notices(self, notices: Sequence[Notice]) -> None:
-        """Put news on record."""
+        """Put news on record; what was told of already stays so."""
 
     async def untold(self, *, limit: int = 100) -> list[Notice]:
         """News that nobody was told of yet, by id."""

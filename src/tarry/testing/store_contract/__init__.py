@@ -26,9 +26,12 @@ TOPICS = (
     "expire",
     "tasks",
     "catalogue",
+    "listing",
     "paging",
     "resend",
     "sweep",
+    "registry",
+    "claims",
     "concurrent",
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "scene")))
@@ -36,13 +39,16 @@ pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "s
 # ruff: noqa: E402  pytest must know of the modules before they are imported
 from tarry.testing.store_contract.add import AddContract
 from tarry.testing.store_contract.catalogue import CatalogueContract
+from tarry.testing.store_contract.claims import ClaimsContract
 from tarry.testing.store_contract.concurrent import ConcurrentContract
 from tarry.testing.store_contract.expire import ExpireContract
 from tarry.testing.store_contract.fanout import FanoutContract
 from tarry.testing.store_contract.fetch import FetchContract
 from tarry.testing.store_contract.keys import KeysContract
 from tarry.testing.store_contract.lease import LeaseContract
+from tarry.testing.store_contract.listing import ListingContract
 from tarry.testing.store_contract.paging import PagingContract
+from tarry.testing.store_contract.registry import RegistryContract
 from tarry.testing.store_contract.resend import ResendContract
 from tarry.testing.store_contract.rest import RestContract
 from tarry.testing.store_contract.settle import SettleContract
@@ -64,9 +70,12 @@ class StoreContract(
     ExpireContract,
     TasksContract,
     CatalogueContract,
+    ListingContract,
     PagingContract,
     ResendContract,
     SweepContract,
+    RegistryContract,
+    ClaimsContract,
     ConcurrentContract,
 ):
     """All topics; each can be bound by itself as well."""

@@ -9,15 +9,13 @@ import apsw
 import pytest
 from apsw.ext import QueryPlan, query_info
 
-from tarry.service.store.contract import Catalogue, Outbox, Queue, Upkeep
+from tarry.service.store.contract import Store
 from tarry.service.store.sql_files import load
 from tarry.service.store.sqlite import queries, schema
 from tarry.service.store.sqlite.connection import connect
 
 QUERIES = load("tarry.service.store.sqlite")
-METHODS = {
-    name for part in (Outbox, Queue, Catalogue, Upkeep) for name, _ in getmembers(part, isfunction)
-}
+METHODS = {name for name, _ in getmembers(Store, isfunction)}
 SCAN = re.compile(r"SCAN (\w+)")
 SMALL = {"shard", "worker", "checkup", "environment", "wake", "asked", "json_each", "CONSTANT"}
 """What may be looked through as a whole: it stays small whatever happens."""
@@ -82,6 +80,13 @@ def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) ->
         ("advance_live", "MERGE (UNION ALL)"),
         ("awake", "lane_awake (shard=?)"),
         ("task", "task_open (shard=?)"),
+        ("list_event_types", "event_type_listed (environment=? AND name>?)"),
+        ("list_event_types_down", "event_type_listed (environment=? AND name<?)"),
+        ("list_keys", "api_key_listed (environment=? AND id>?)"),
+        ("claim_known", "claim USING PRIMARY KEY (environment=? AND key=?)"),
+        ("sweep_claims", "claim_at (at<?)"),
+        ("sweep_portal_keys", "api_key_ended (ends_at<?)"),
+        ("untold", "USING INDEX notice_untold"),
         ("sweep_messages", "message_kept (accepted_at>? AND accepted_at<?)"),
         ("sweep_payloads", "message_kept (accepted_at>? AND accepted_at<?)"),
     ],

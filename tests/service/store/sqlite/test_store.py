@@ -142,8 +142,8 @@ def damage(path: Path) -> None:
     """Overwrite what lies behind the schema."""
     size = path.stat().st_size
     with path.open("r+b") as file:
-        file.seek(size // 4 // PAGE * PAGE)
-        file.write(b"\xff" * (size // 2))
+        file.seek(size // 2 // PAGE * PAGE)
+        file.write(b"\xff" * (size // 4))
 
 
 def _size(path: Path) -> int:

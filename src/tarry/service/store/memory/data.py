@@ -9,8 +9,11 @@ from msgspec import Struct
 from tarry.errors import NotFound
 from tarry.service.model.application import SHARDS, Application, shard_of
 from tarry.service.model.attempt import Attempt
+from tarry.service.model.claim import Claim
 from tarry.service.model.delivery import LIVE, Delivery
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.event_type import EventType
+from tarry.service.model.key import Key
 from tarry.service.model.lane import LaneRow, Lease, Notice
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task
@@ -32,6 +35,9 @@ class Data:
     attempts: defaultdict[str, list[Attempt]]
     tasks: dict[str, Task]
     nudges: list[Nudge]
+    event_types: dict[tuple[str, str], EventType]
+    api_keys: dict[str, Key]
+    claims: dict[tuple[str, str], Claim]
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
@@ -47,6 +53,8 @@ class Data:
         self.places: defaultdict[str, list[tuple[Lane, int]]] = defaultdict(list)
         self.attempts = defaultdict(list)
         self.notices: dict[str, Notice] = {}
+        self.told: set[str] = set()
+        self.event_types, self.api_keys, self.claims = {}, {}, {}
         self.tasks = {}
         self.policies: dict[str, str] = {}
         self.origins: dict[str, bytes] = {}

@@ -10,6 +10,7 @@ from tarry.service.store.memory.leases import MemoryLeases
 from tarry.service.store.memory.listing import MemoryListing
 from tarry.service.store.memory.outbox import MemoryOutbox
 from tarry.service.store.memory.queue import MemoryQueue
+from tarry.service.store.memory.registry import MemoryRegistry
 from tarry.service.store.memory.tasks import MemoryTasks
 from tarry.service.store.memory.upkeep import MemoryUpkeep
 
@@ -22,6 +23,7 @@ class MemoryStore(
     MemoryCatalogue,
     MemoryHistory,
     MemoryListing,
+    MemoryRegistry,
     MemoryUpkeep,
 ):
     """Keeps everything in this process. `clock` is the time leases go by."""

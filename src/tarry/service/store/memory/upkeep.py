@@ -32,6 +32,8 @@ class MemoryUpkeep:
             swept += 1
         swept += self._forget_keys(retention.keys_before, limit)
         swept += self._forget_tasks(retention.tasks_before, limit)
+        swept += self._forget_claims(retention.claims_before, limit)
+        swept += self._forget_portal_keys(retention.portal_keys_before, limit)
         return swept + self._forget_notices(retention.notices_before, limit)
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
@@ -104,4 +106,28 @@ class MemoryUpkeep:
         gone = list(islice(old, limit))
         for notice in gone:
             del self._data.notices[notice]
+        self._data.told.difference_update(gone)
+        return len(gone)
+
+    def _forget_claims(self, before: float | None, limit: int) -> int:
+        claims = self._data.claims
+        old = (place for place, one in claims.items() if before is not None and one.at < before)
+        gone = list(islice(old, limit))
+        for place in gone:
+            del claims[place]
+        return len(gone)
+
+    def _forget_portal_keys(self, before: float | None, limit: int) -> int:
+        keys = self._data.api_keys
+        old = (
+            key.id
+            for key in keys.values()
+            if before is not None
+            and key.application is not None
+            and key.ends_at is not None
+            and key.ends_at < before
+        )
+        gone = list(islice(old, limit))
+        for key in gone:
+            del keys[key]
         return len(gone)

@@ -18,6 +18,7 @@ from tarry.service.store.postgres.leases import PostgresLeases
 from tarry.service.store.postgres.listen import Listening
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue import PostgresQueue
+from tarry.service.store.postgres.registry import PostgresRegistry
 from tarry.service.store.postgres.routes import Routes
 from tarry.service.store.postgres.schema import PostgresMigrator
 from tarry.service.store.postgres.settle import PostgresSettle
@@ -38,6 +39,7 @@ class PostgresStore(
     PostgresTasks,
     PostgresCatalogue,
     PostgresHistory,
+    PostgresRegistry,
     PostgresUpkeep,
 ):
     """Keeps everything in the schema `tarry` of a PostgreSQL database."""

@@ -41,6 +41,8 @@ class PostgresUpkeep(Part):
             ("sweep_notices", retention.notices_before),
             ("sweep_tasks", retention.tasks_before),
             ("sweep_refused", retention.refused_before),
+            ("sweep_claims", retention.claims_before),
+            ("sweep_portal_keys", retention.portal_keys_before),
         ):
             if until is not None:
                 swept += len(await self._database.execute(SQL[query], until, limit))

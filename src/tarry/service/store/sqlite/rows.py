@@ -13,6 +13,8 @@ from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.event_type import EventType
+from tarry.service.model.key import Key
 from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task
@@ -21,13 +23,15 @@ Row = tuple[Any, ...]
 
 APPLICATION = json.Decoder(Application)
 ENDPOINT = json.Decoder(Endpoint)
+EVENT_TYPE = json.Decoder(EventType)
+KEY = json.Decoder(Key)
 KNOWN = json.Decoder(Known)
 NOTICE = json.Decoder(Notice)
 TASK = json.Decoder(Task)
 _WORDS = json.Decoder(tuple[str, ...])
 
 
-def document(value: Application | Endpoint | Known | Notice | Task) -> str:
+def document(value: Application | Endpoint | EventType | Key | Known | Notice | Task) -> str:
     """A value as it is kept as a whole."""
     return json.encode(value).decode()
 

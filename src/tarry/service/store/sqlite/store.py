@@ -12,6 +12,7 @@ from tarry.service.store.sqlite.history import SqliteHistory
 from tarry.service.store.sqlite.leases import SqliteLeases
 from tarry.service.store.sqlite.outbox import SqliteOutbox
 from tarry.service.store.sqlite.queue import SqliteQueue
+from tarry.service.store.sqlite.registry import SqliteRegistry
 from tarry.service.store.sqlite.settle import SqliteSettling
 from tarry.service.store.sqlite.tasks import SqliteTasks
 from tarry.service.store.sqlite.threads import Threads
@@ -26,6 +27,7 @@ class SqliteStore(
     SqliteTasks,
     SqliteCatalogue,
     SqliteHistory,
+    SqliteRegistry,
     SqliteUpkeep,
 ):
     """Keeps everything in a file, whose schema must be the right one: see `open_sqlite`."""

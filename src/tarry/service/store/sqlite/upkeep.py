@@ -38,6 +38,8 @@ class SqliteUpkeep:
                 ("sweep_keys", retention.keys_before),
                 ("sweep_notices", retention.notices_before),
                 ("sweep_tasks", retention.tasks_before),
+                ("sweep_claims", retention.claims_before),
+                ("sweep_portal_keys", retention.portal_keys_before),
             ):
                 if before is not None:
                     session.db.execute(SQL[query], (before, limit))

@@ -114,6 +114,21 @@ DELETE FROM tarry.outbox_refused
                            FOR UPDATE SKIP LOCKED))
 RETURNING id;
 
+-- name: sweep_claims
+-- Forget claims that first came long ago.
+DELETE FROM tarry.claim
+ WHERE ctid = ANY(ARRAY(SELECT ctid FROM tarry.claim WHERE at < $1 ORDER BY at LIMIT $2
+                           FOR UPDATE SKIP LOCKED))
+RETURNING key;
+
+-- name: sweep_portal_keys
+-- Forget keys to one application that ended long ago.
+DELETE FROM tarry.api_key
+ WHERE id = ANY(ARRAY(SELECT id FROM tarry.api_key
+                       WHERE application IS NOT NULL AND ends_at < $1 ORDER BY ends_at LIMIT $2
+                         FOR UPDATE SKIP LOCKED))
+RETURNING id;
+
 -- name: sealed
 -- Endpoints with something sealed, behind one.
 SELECT * FROM tarry.endpoint

@@ -31,7 +31,8 @@ SELECT document FROM endpoint WHERE lane = :lane;
 
 -- name: settle_notice
 -- Keep what an owner should hear of.
-INSERT OR REPLACE INTO notice (id, at, document) VALUES (:id, :at, :document);
+INSERT INTO notice (id, at, document) VALUES (:id, :at, :document)
+    ON CONFLICT (id) DO UPDATE SET at = excluded.at, document = excluded.document;
 
 -- name: expire
 -- End what is too old, the oldest first.

@@ -67,6 +67,18 @@ DELETE FROM task
  WHERE id IN (SELECT id FROM task INDEXED BY task_finished
                WHERE finished_at < :before ORDER BY finished_at LIMIT :limit);
 
+-- name: sweep_claims
+-- Forget claims that first came before a time.
+DELETE FROM claim
+ WHERE (environment, key) IN (SELECT environment, key FROM claim INDEXED BY claim_at
+                               WHERE at < :before ORDER BY at LIMIT :limit);
+
+-- name: sweep_portal_keys
+-- Forget keys to one application that ended before a time.
+DELETE FROM api_key
+ WHERE id IN (SELECT id FROM api_key INDEXED BY api_key_ended
+               WHERE application IS NOT NULL AND ends_at < :before ORDER BY ends_at LIMIT :limit);
+
 -- name: sealed
 -- Endpoints with something sealed, behind one.
 SELECT document

@@ -1,0 +1,158 @@
+"""What the memory store keeps for those who come over HTTP."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.model.claim import Claim
+from tarry.service.model.event_type import EventType
+from tarry.service.model.key import Key
+from tarry.service.model.lane import Notice
+from tarry.service.model.listing import Cut
+from tarry.service.store.memory.data import Data
+
+
+class MemoryRegistry:
+    """See `registry.Registry`."""
+
+    _data: Data
+
+    async def add_event_type(self, event_type: EventType) -> None:
+        """Add one that is not there."""
+        place = (event_type.environment, event_type.name)
+        if place in self._data.event_types:
+            raise Conflict("event type", event_type.name)
+        self._data.event_types[place] = event_type
+
+    async def change_event_type(
+        self, environment: str, name: str, change: Callable[[EventType], EventType]
+    ) -> EventType:
+        """Change one as it is by now."""
+        changed = change(await self.event_type(environment, name))
+        kept = replace(changed, environment=environment, name=name)
+        self._data.event_types[environment, name] = kept
+        return kept
+
+    async def delete_event_type(self, environment: str, name: str) -> None:
+        """Forget one."""
+        await self.event_type(environment, name)
+        del self._data.event_types[environment, name]
+
+    async def event_type(self, environment: str, name: str) -> EventType:
+        """The one of this name."""
+        if (environment, name) not in self._data.event_types:
+            raise NotFound("event type", name)
+        return self._data.event_types[environment, name]
+
+    async def list_event_types(
+        self, environment: str, cut: Cut, *, archived: bool = False
+    ) -> list[EventType]:
+        """An environment's, by name."""
+        found = {
+            one.name: one
+            for one in self._data.event_types.values()
+            if one.environment == environment and (archived or not one.archived)
+        }
+        return [found[name] for name in _cut(found, cut)]
+
+    async def add_key(self, key: Key) -> None:
+        """Keep a new key."""
+        keys = self._data.api_keys
+        if key.id in keys or any(key.hash == one.hash for one in keys.values()):
+            raise Conflict("key", key.id)
+        keys[key.id] = key
+
+    async def key(self, hashed: bytes) -> Key:
+        """The key with this hash."""
+        for key in self._data.api_keys.values():
+            if key.hash == hashed:
+                return key
+        raise NotFound("key", "...")
+
+    async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
+        """Let a key open nothing any more."""
+        found = self._data.api_keys.get(key)
+        if found is None or found.environment != environment:
+            raise NotFound("key", key)
+        return self._revoke(found, now)
+
+    async def revoke_keys_of(
+        self, application: str, *, sessions: Sequence[str] | None, now: float
+    ) -> int:
+        """Revoke the keys to an application."""
+        found = [
+            key
+            for key in self._data.api_keys.values()
+            if key.application == application
+            and key.revoked_at is None
+            and (sessions is None or key.session in sessions)
+        ]
+        for key in found:
+            self._revoke(key, now)
+        return len(found)
+
+    async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
+        """An environment's keys by id."""
+        found = {
+            key.id: key
+            for key in self._data.api_keys.values()
+            if key.environment == environment and key.application is None
+        }
+        return [found[known] for known in _cut(found, cut)]
+
+    async def claim(self, claim: Claim, *, now: float) -> Claim:
+        """Claim a key for its holder, or tell how it stands."""
+        place = (claim.environment, claim.key)
+        stored = self._data.claims.get(place)
+        if stored is None:
+            stored = replace(claim, status=None, body=b"")
+        elif stored.passes_to(claim, now):
+            stored = replace(stored, holder=claim.holder, until=claim.until)
+        self._data.claims[place] = stored
+        return stored
+
+    async def answer(self, claim: Claim) -> None:
+        """Keep the answer of a claim its holder still has."""
+        stored = self._held(claim)
+        if stored is not None:
+            place = (claim.environment, claim.key)
+            self._data.claims[place] = replace(stored, status=claim.status, body=claim.body)
+
+    async def release_claim(self, claim: Claim) -> None:
+        """Forget a claim of this holder without an answer."""
+        if self._held(claim) is not None:
+            del self._data.claims[claim.environment, claim.key]
+
+    async def add_notices(self, notices: Sequence[Notice]) -> None:
+        """Put news on record."""
+        self._data.notices.update({notice.id: notice for notice in notices})
+
+    async def untold(self, *, limit: int = 100) -> list[Notice]:
+        """News that nobody was told of yet, by id."""
+        known = sorted(self._data.notices.keys() - self._data.told)[:limit]
+        return [self._data.notices[one] for one in known]
+
+    async def told(self, notices: Sequence[str]) -> None:
+        """Mark news as told."""
+        self._data.told.update(self._data.notices.keys() & set(notices))
+
+    def _revoke(self, key: Key, now: float) -> Key:
+        revoked = key if key.revoked_at is not None else replace(key, revoked_at=now)
+        self._data.api_keys[key.id] = revoked
+        return revoked
+
+    def _held(self, claim: Claim) -> Claim | None:
+        stored = self._data.claims.get((claim.environment, claim.key))
+        good = stored is not None and stored.holder == claim.holder and stored.status is None
+        return stored if good else None
+
+
+def _cut(names: Iterable[str], cut: Cut) -> list[str]:
+    """The names of a page, in the order of the list."""
+    down = cut.descending != cut.back
+    beyond = (
+        name for name in names if not cut.mark or (name < cut.mark if down else name > cut.mark)
+    )
+    page = sorted(beyond, reverse=down)[: cut.limit]
+    return page[::-1] if cut.back else page

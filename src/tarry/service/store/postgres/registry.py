@@ -1,0 +1,174 @@
+"""What this store keeps for those who come over HTTP."""
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import astuple, replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.failpoints import hit
+from tarry.service.model.claim import Claim
+from tarry.service.model.event_type import EventType
+from tarry.service.model.key import Key, Scope
+from tarry.service.model.lane import Notice
+from tarry.service.model.listing import Cut
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.part import Part
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.text import refuse_nul
+
+LAST = "\U0010ffff"
+"""Behind every name."""
+
+
+class PostgresRegistry(Part):
+    """See `registry.Registry`."""
+
+    async def add_event_type(self, event_type: EventType) -> None:
+        """Add one that is not there."""
+        told = _from_event_type(event_type)
+        if not await self._database.execute(SQL["add_event_type"], *told):
+            raise Conflict("event type", event_type.name)
+
+    async def change_event_type(
+        self, environment: str, name: str, change: Callable[[EventType], EventType]
+    ) -> EventType:
+        """Change one as it is by now."""
+
+        async def put(connection: Connection) -> EventType:
+            found = await connection.fetch(SQL["change_event_type_known"], environment, name)
+            if not found:
+                raise NotFound("event type", name)
+            changed = change(_event_type(found[0]))
+            kept = replace(changed, environment=environment, name=name)
+            await connection.execute(SQL["change_event_type"], *_from_event_type(kept))
+            return kept
+
+        return await self._database.run(put)
+
+    async def delete_event_type(self, environment: str, name: str) -> None:
+        """Forget one."""
+        if not await self._database.execute(SQL["delete_event_type"], environment, name):
+            raise NotFound("event type", name)
+
+    async def event_type(self, environment: str, name: str) -> EventType:
+        """The one of this name."""
+        found = await self._database.fetch(SQL["event_type"], environment, name)
+        if not found:
+            raise NotFound("event type", name)
+        return _event_type(found[0])
+
+    async def list_event_types(
+        self, environment: str, cut: Cut, *, archived: bool = False
+    ) -> list[EventType]:
+        """An environment's, by name."""
+        ways = (
+            ("list_event_types_all", "list_event_types_all_down")
+            if archived
+            else ("list_event_types", "list_event_types_down")
+        )
+        return [_event_type(row) for row in await self._page(ways, environment, cut)]
+
+    async def add_key(self, key: Key) -> None:
+        """Keep a new key."""
+        refuse_nul(key.id, key.environment, key.name, key.application, key.session)
+        if not await self._database.execute(SQL["add_key_new"], *astuple(key)):
+            raise Conflict("key", key.id)
+
+    async def key(self, hashed: bytes) -> Key:
+        """The key with this hash."""
+        found = await self._database.fetch(SQL["key"], hashed)
+        if not found:
+            raise NotFound("key", "...")
+        return _key(found[0])
+
+    async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
+        """Let a key open nothing any more."""
+        found = await self._database.execute(SQL["revoke_key"], environment, key, now)
+        if not found:
+            raise NotFound("key", key)
+        return _key(found[0])
+
+    async def revoke_keys_of(
+        self, application: str, *, sessions: Sequence[str] | None, now: float
+    ) -> int:
+        """Revoke the keys to an application."""
+        named = None if sessions is None else list(sessions)
+        return len(await self._database.execute(SQL["revoke_keys_of"], application, named, now))
+
+    async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
+        """An environment's keys by id."""
+        ways = ("list_keys", "list_keys_down")
+        return [_key(row) for row in await self._page(ways, environment, cut)]
+
+    async def claim(self, claim: Claim, *, now: float) -> Claim:
+        """Claim a key for its holder, or tell how it stands."""
+        refuse_nul(claim.environment, claim.key, claim.holder)
+        told = (claim.fingerprint, claim.at, claim.holder, claim.until, now)
+
+        async def put(connection: Connection) -> Claim:
+            place = (claim.environment, claim.key)
+            found = await connection.fetch(SQL["claim"], *place, *told)
+            if not found:
+                found = await connection.fetch(SQL["claim_known"], *place)
+            hit("claim.before")
+            return Claim(**found[0])
+
+        stored = await self._database.run(put)
+        hit("claim.after")
+        return stored
+
+    async def answer(self, claim: Claim) -> None:
+        """Keep the answer of a claim its holder still has."""
+
+        async def put(connection: Connection) -> None:
+            place = (claim.environment, claim.key, claim.holder)
+            await connection.execute(SQL["answer"], *place, claim.status, claim.body)
+            hit("answer.before")
+
+        await self._database.run(put)
+        hit("answer.after")
+
+    async def release_claim(self, claim: Claim) -> None:
+        """Forget a claim of this holder without an answer."""
+        place = (claim.environment, claim.key, claim.holder)
+        await self._database.execute(SQL["release_claim"], *place)
+
+    async def add_notices(self, notices: Sequence[Notice]) -> None:
+        """Put news on record."""
+        told = [rows.from_notice(notice) for notice in notices]
+
+        async def put(connection: Connection) -> None:
+            await connection.executemany(SQL["settle_notices"], told)
+
+        await self._database.run(put)
+
+    async def untold(self, *, limit: int = 100) -> list[Notice]:
+        """News that nobody was told of yet, by id."""
+        return [rows.notice(row) for row in await self._database.fetch(SQL["untold"], limit)]
+
+    async def told(self, notices: Sequence[str]) -> None:
+        """Mark news as told."""
+        await self._database.execute(SQL["told"], list(notices))
+
+    async def _page(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:
+        down = cut.descending != cut.back
+        mark = cut.mark or (LAST if down else "")
+        page = await self._database.fetch(SQL[ways[down]], environment, mark, cut.limit)
+        return page[::-1] if cut.back else page
+
+
+def _event_type(row: rows.Row) -> EventType:
+    return EventType(**{**row, "feature_flags": tuple(row["feature_flags"])})
+
+
+def _from_event_type(event_type: EventType) -> tuple[object, ...]:
+    """What `add_event_type` takes: its fields, in their order."""
+    told = astuple(event_type)
+    refuse_nul(*(value for value in told if isinstance(value, str)), *event_type.feature_flags)
+    return told
+
+
+def _key(row: rows.Row) -> Key:
+    kept = {name: row[name] for name in Key.__struct_fields__}
+    return Key(**{**kept, "scopes": tuple(Scope(scope) for scope in row["scopes"])})

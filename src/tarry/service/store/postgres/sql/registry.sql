@@ -1,0 +1,125 @@
+-- name: add_event_type
+-- Add an event type, unless it is there.
+INSERT INTO tarry.event_type (environment, name, description, archived, deprecated, schemas,
+                              feature_flags, "group", created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT (environment, name) DO NOTHING
+RETURNING name;
+
+-- name: change_event_type_known
+-- An event type as it was, held until the commit.
+SELECT * FROM tarry.event_type WHERE environment = $1 AND name = $2 FOR UPDATE;
+
+-- name: change_event_type
+-- Change an event type.
+UPDATE tarry.event_type
+   SET description = $3, archived = $4, deprecated = $5, schemas = $6, feature_flags = $7,
+       "group" = $8, created_at = $9, updated_at = $10
+ WHERE environment = $1 AND name = $2;
+
+-- name: delete_event_type
+-- Forget an event type.
+DELETE FROM tarry.event_type WHERE environment = $1 AND name = $2 RETURNING name;
+
+-- name: event_type
+-- An event type by its name.
+SELECT * FROM tarry.event_type WHERE environment = $1 AND name = $2;
+
+-- name: list_event_types
+-- Event types that are not archived, by name, behind one.
+SELECT * FROM tarry.event_type
+ WHERE environment = $1 AND name > $2 AND NOT archived
+ ORDER BY name
+ LIMIT $3;
+
+-- name: list_event_types_down
+-- The same before one, the last first.
+SELECT * FROM tarry.event_type
+ WHERE environment = $1 AND name < $2 AND NOT archived
+ ORDER BY name DESC
+ LIMIT $3;
+
+-- name: list_event_types_all
+-- All event types by name, behind one.
+SELECT * FROM tarry.event_type
+ WHERE environment = $1 AND name > $2
+ ORDER BY name
+ LIMIT $3;
+
+-- name: list_event_types_all_down
+-- The same before one, the last first.
+SELECT * FROM tarry.event_type
+ WHERE environment = $1 AND name < $2
+ ORDER BY name DESC
+ LIMIT $3;
+
+-- name: add_key_new
+-- Keep a new key, unless it is there.
+INSERT INTO tarry.api_key (id, environment, hash, name, scopes, application, session, created_at,
+                           expires_at, revoked_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    ON CONFLICT DO NOTHING
+RETURNING id;
+
+-- name: key
+-- A key by its hash.
+SELECT * FROM tarry.api_key WHERE hash = $1;
+
+-- name: revoke_key
+-- Revoke a key, unless it is revoked.
+UPDATE tarry.api_key SET revoked_at = coalesce(revoked_at, $3)
+ WHERE environment = $1 AND id = $2
+RETURNING *;
+
+-- name: revoke_keys_of
+-- Revoke the keys to an application, all or those of some sessions.
+UPDATE tarry.api_key SET revoked_at = $3
+ WHERE application = $1 AND ($2::text[] IS NULL OR session = ANY($2)) AND revoked_at IS NULL
+RETURNING id;
+
+-- name: list_keys
+-- The keys to an environment, behind one.
+SELECT * FROM tarry.api_key
+ WHERE environment = $1 AND id > $2 AND application IS NULL
+ ORDER BY id
+ LIMIT $3;
+
+-- name: list_keys_down
+-- The same before one, the last first.
+SELECT * FROM tarry.api_key
+ WHERE environment = $1 AND id < $2 AND application IS NULL
+ ORDER BY id DESC
+ LIMIT $3;
+
+-- name: claim
+-- Claim a key that is free, or one whose holder's time is up, for the same request. Of those who
+-- come at once one inserts it and the others wait for its commit: then they find it taken, and held
+-- until their own commit.
+INSERT INTO tarry.claim AS c (environment, key, fingerprint, at, holder, until, body)
+VALUES ($1, $2, $3, $4, $5, $6, '')
+    ON CONFLICT (environment, key) DO UPDATE
+   SET holder = excluded.holder, until = excluded.until
+ WHERE c.status IS NULL AND c.until <= $7 AND c.fingerprint = excluded.fingerprint
+RETURNING *;
+
+-- name: claim_known
+-- How a claim stands.
+SELECT * FROM tarry.claim WHERE environment = $1 AND key = $2;
+
+-- name: answer
+-- Keep the answer of a claim that its holder still has.
+UPDATE tarry.claim SET status = $4, body = $5
+ WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
+
+-- name: release_claim
+-- Forget a claim that its holder still has.
+DELETE FROM tarry.claim
+ WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
+
+-- name: untold
+-- News that nobody was told of yet.
+SELECT * FROM tarry.notice WHERE NOT told ORDER BY id LIMIT $1;
+
+-- name: told
+-- Somebody was told of these.
+UPDATE tarry.notice SET told = true WHERE id = ANY($1::text[]) AND NOT told;

@@ -1,0 +1,136 @@
+# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
+"""Claims: a request is carried out by one caller at a time, and answered once."""
+
+import asyncio
+
+from msgspec.structs import replace
+
+from tarry.service.model.claim import Claim
+from tarry.service.store.contract import Retention, Store
+from tarry.testing.samples import NOON, a_claim
+from tarry.testing.store_contract.topic import Topic
+
+
+class ClaimsContract(Topic):
+    """What is asked for under an idempotency key."""
+
+    async def test_a_key_that_is_free_goes_to_the_first_who_claims_it(self, store: Store) -> None:
+        first = a_claim("first")
+        assert await store.claim(first, now=NOON) == first
+        second = a_claim("second", at=NOON + 1, until=NOON + 11)
+        assert await store.claim(second, now=NOON + 1) == first
+        assert await store.claim(first, now=NOON + 1) == first, "the holder asks once more"
+
+    async def test_of_many_who_come_at_once_one_gets_it(self, store: Store, other: Store) -> None:
+        claims = [a_claim(f"holder-{number}", at=NOON + number) for number in range(50)]
+        answers = await asyncio.gather(
+            *(
+                (store if number % 2 else other).claim(claim, now=NOON)
+                for number, claim in enumerate(claims)
+            )
+        )
+        assert len({answer.holder for answer in answers}) == 1, "all are told the same"
+        assert sum(_holds(claim, answer) for claim, answer in _pairs(claims, answers)) == 1
+
+    async def test_whose_time_is_up_is_replaced_by_one_of_many(
+        self, store: Store, other: Store
+    ) -> None:
+        gone = await store.claim(a_claim("gone"), now=NOON)
+        later = NOON + 10
+        claims = [a_claim(f"holder-{number}", at=later, until=later + 10) for number in range(50)]
+        answers = await asyncio.gather(
+            *(
+                (store if number % 2 else other).claim(claim, now=later)
+                for number, claim in enumerate(claims)
+            )
+        )
+        (held,) = (answer for claim, answer in _pairs(claims, answers) if _holds(claim, answer))
+        assert held == replace(gone, holder=held.holder, until=later + 10)
+
+    async def test_nobody_is_replaced_before_their_time(self, store: Store) -> None:
+        first = await store.claim(a_claim("first"), now=NOON)
+        assert await store.claim(a_claim("second"), now=NOON + 9.999) == first
+
+    async def test_another_request_under_the_key_never_gets_it(self, store: Store) -> None:
+        first = await store.claim(a_claim("first"), now=NOON)
+        stranger = a_claim("stranger", fingerprint=b"another", until=NOON + 99)
+        assert await store.claim(stranger, now=NOON + 50) == first
+        again = await store.claim(a_claim("again", until=NOON + 99), now=NOON + 50)
+        assert again.holder == "again", "who repeats the first request does"
+
+    async def test_an_answer_is_everybodys(self, store: Store, other: Store) -> None:
+        claim = await store.claim(a_claim("first"), now=NOON)
+        answered = replace(claim, status=201, body=b'{"id": 1}\x00\xff')
+        await store.answer(answered)
+        assert await other.claim(a_claim("second"), now=NOON + 1) == answered
+        late = a_claim("third", at=NOON + 99, until=NOON + 109)
+        assert await other.claim(late, now=NOON + 99) == answered, "it has no end"
+
+    async def test_an_answer_is_given_once(self, store: Store) -> None:
+        claim = await store.claim(a_claim("first"), now=NOON)
+        await store.answer(replace(claim, status=201, body=b"one"))
+        await store.answer(replace(claim, status=500, body=b"two"))
+        found = await store.claim(claim, now=NOON)
+        assert (found.status, found.body) == (201, b"one")
+
+    async def test_an_answer_of_one_who_was_replaced_is_dropped(self, store: Store) -> None:
+        late = await store.claim(a_claim("late"), now=NOON)
+        taken = await store.claim(a_claim("next", until=NOON + 30), now=NOON + 11)
+        await store.answer(replace(late, status=500, body=b"too late"))
+        assert await store.claim(late, now=NOON + 12) == taken
+        await store.answer(replace(taken, status=201))
+        assert (await store.claim(late, now=NOON + 12)).status == 201
+
+    async def test_one_who_was_not_replaced_may_answer_late(self, store: Store) -> None:
+        late = await store.claim(a_claim("late"), now=NOON)
+        await store.answer(replace(late, status=201, body=b"at last"))
+        assert (await store.claim(a_claim("next"), now=NOON + 99)).body == b"at last"
+
+    async def test_one_who_lets_go_leaves_nothing(self, store: Store) -> None:
+        first = await store.claim(a_claim("first"), now=NOON)
+        await store.release_claim(first)
+        second = a_claim("second", fingerprint=b"another", at=NOON + 1)
+        assert await store.claim(second, now=NOON + 1) == second
+
+    async def test_only_the_holder_can_let_go_and_not_after_the_answer(self, store: Store) -> None:
+        first = await store.claim(a_claim("first"), now=NOON)
+        await store.release_claim(a_claim("second"))
+        assert await store.claim(a_claim("second"), now=NOON) == first
+        answered = replace(first, status=204)
+        await store.answer(answered)
+        await store.release_claim(first)
+        assert await store.claim(a_claim("second"), now=NOON) == answered
+
+    async def test_what_nobody_claimed_cannot_be_answered(self, store: Store) -> None:
+        await store.answer(a_claim("first", status=201))
+        assert (await store.claim(a_claim("second"), now=NOON)).holder == "second"
+
+    async def test_a_key_is_one_environments(self, store: Store) -> None:
+        await store.claim(a_claim("first"), now=NOON)
+        elsewhere = a_claim("second", environment="org_other")
+        assert await store.claim(elsewhere, now=NOON) == elsewhere
+
+    async def test_a_claim_that_comes_with_an_answer_has_none(self, store: Store) -> None:
+        found = await store.claim(a_claim("first", status=201, body=b"forged"), now=NOON)
+        assert (found.status, found.body) == (None, b"")
+
+    async def test_old_claims_are_forgotten_answered_or_not(self, store: Store) -> None:
+        for number, at in enumerate((NOON - 2, NOON - 1, NOON)):
+            claim = await store.claim(a_claim("first", key=f"order-{number}", at=at), now=NOON)
+            if number:
+                await store.answer(replace(claim, status=201))
+        old = Retention(claims_before=NOON)
+        assert await store.sweep(old, limit=1) == 1
+        assert await store.sweep(old, limit=9) == 1
+        assert await store.sweep(old, limit=9) == 0
+        again = [a_claim("second", key=f"order-{number}") for number in range(3)]
+        found = [await store.claim(claim, now=NOON) for claim in again]
+        assert [claim.holder for claim in found] == ["second", "second", "first"]
+
+
+def _pairs(claims: list[Claim], answers: list[Claim]) -> list[tuple[Claim, Claim]]:
+    return list(zip(claims, answers, strict=True))
+
+
+def _holds(asked: Claim, answer: Claim) -> bool:
+    return asked.holder == answer.holder and answer.status is None

@@ -1,0 +1,287 @@
+# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
+"""Event types, keys to the API, and who was told of what."""
+
+import asyncio
+
+import pytest
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.model.event_type import EventType
+from tarry.service.model.key import Key, Scope
+from tarry.service.model.lane import Change
+from tarry.service.model.listing import Cut
+from tarry.service.store.contract import Retention, Store
+from tarry.testing.samples import ENVIRONMENT, NOON, a_key, a_notice, an_event_type
+from tarry.testing.store_contract.scene import Scene
+from tarry.testing.store_contract.topic import Topic
+
+NAMES = ("Z", "a.b", "a.c", "b", "ä")
+
+
+class RegistryContract(Topic):
+    """Small tables, by environment."""
+
+    # --- Event types ----------------------------------------------------------------------------
+
+    async def test_an_event_type_comes_back_as_it_went_in(self, store: Store) -> None:
+        full = an_event_type(
+            "invoice.paid",
+            description="ünder way 'quoted'",
+            archived=True,
+            deprecated=True,
+            schemas='{"1": {"type": "object", "z": 1.0, "a": null}}',
+            feature_flags=("beta", "eu"),
+            group="invoices",
+            created_at=NOON - 0.25,
+        )
+        await store.add_event_type(full)
+        assert await store.event_type(ENVIRONMENT, "invoice.paid") == full
+        bare = an_event_type("invoice.lost")
+        await store.add_event_type(bare)
+        assert await store.event_type(ENVIRONMENT, "invoice.lost") == bare
+
+    async def test_a_name_is_taken_once_archived_or_not(self, store: Store) -> None:
+        await store.add_event_type(an_event_type("a", archived=True))
+        with pytest.raises(Conflict) as refused:
+            await store.add_event_type(an_event_type("a", description="another"))
+        assert (refused.value.kind, refused.value.key) == ("event type", "a")
+        await store.add_event_type(an_event_type("a", environment="org_other"))
+        assert (await store.event_type(ENVIRONMENT, "a")).description == "Somebody paid"
+
+    async def test_of_many_who_add_a_name_at_once_one_does(
+        self, store: Store, other: Store
+    ) -> None:
+        answers = await asyncio.gather(
+            *(
+                one.add_event_type(an_event_type("a", description=str(number)))
+                for number, one in enumerate([store, other] * 10)
+            ),
+            return_exceptions=True,
+        )
+        assert answers.count(None) == 1
+        assert sum(isinstance(answer, Conflict) for answer in answers) == 19
+
+    async def test_an_event_type_is_changed_as_it_is_by_now(
+        self, store: Store, other: Store
+    ) -> None:
+        await store.add_event_type(an_event_type("a", description=""))
+
+        def longer(found: EventType) -> EventType:
+            return replace(found, description=found.description + "x", updated_at=NOON + 1)
+
+        changes = (one.change_event_type(ENVIRONMENT, "a", longer) for one in [store, other] * 10)
+        changed = await asyncio.gather(*changes)
+        assert sorted(len(one.description) for one in changed) == list(range(1, 21))
+        found = await store.event_type(ENVIRONMENT, "a")
+        assert (found.description, found.updated_at) == ("x" * 20, NOON + 1)
+
+    async def test_a_refused_change_leaves_an_event_type_as_it_was(self, store: Store) -> None:
+        kept = an_event_type("a")
+        await store.add_event_type(kept)
+
+        def refuse(_: EventType) -> EventType:
+            raise Conflict("schema", "1")
+
+        with pytest.raises(Conflict, match="schema"):
+            await store.change_event_type(ENVIRONMENT, "a", refuse)
+        assert await store.event_type(ENVIRONMENT, "a") == kept
+
+    async def test_a_change_makes_no_other_of_it(self, store: Store) -> None:
+        await store.add_event_type(an_event_type("a"))
+        changed = await store.change_event_type(
+            ENVIRONMENT, "a", lambda _: an_event_type("b", environment="org_x", archived=True)
+        )
+        assert changed == an_event_type("a", archived=True)
+        assert await store.event_type(ENVIRONMENT, "a") == changed
+
+    async def test_what_was_deleted_is_free_again(self, store: Store) -> None:
+        await store.add_event_type(an_event_type("a"))
+        await store.delete_event_type(ENVIRONMENT, "a")
+        with pytest.raises(NotFound):
+            await store.event_type(ENVIRONMENT, "a")
+        await store.add_event_type(an_event_type("a"))
+
+    async def test_an_event_type_that_is_not_there_is_not_found(self, store: Store) -> None:
+        await store.add_event_type(an_event_type("a", environment="org_other"))
+        for call in (
+            store.event_type(ENVIRONMENT, "a"),
+            store.delete_event_type(ENVIRONMENT, "a"),
+            store.change_event_type(ENVIRONMENT, "a", lambda found: found),
+        ):
+            with pytest.raises(NotFound) as missed:
+                await call
+            assert (missed.value.kind, missed.value.id) == ("event type", "a")
+
+    async def test_archived_ones_are_listed_if_asked_for(self, store: Store) -> None:
+        shown, hidden = an_event_type("a"), an_event_type("b", archived=True)
+        for one in (hidden, shown, an_event_type("c", environment="org_other")):
+            await store.add_event_type(one)
+        assert await store.list_event_types(ENVIRONMENT, Cut()) == [shown]
+        assert await store.list_event_types(ENVIRONMENT, Cut(), archived=True) == [shown, hidden]
+        back = await store.change_event_type(
+            ENVIRONMENT, "b", lambda found: replace(found, archived=False)
+        )
+        assert await store.list_event_types(ENVIRONMENT, Cut()) == [shown, back]
+
+    @pytest.mark.parametrize("archived", [False, True])
+    @pytest.mark.parametrize(
+        ("cut", "names"),
+        [
+            (Cut(2), ["Z", "a.b"]),
+            (Cut(2, "a.b"), ["a.c", "b"]),
+            (Cut(2, "a.bb"), ["a.c", "b"]),
+            (Cut(9, "ä"), []),
+            (Cut(2, back=True), ["b", "ä"]),
+            (Cut(2, "b", back=True), ["a.b", "a.c"]),
+            (Cut(2, "a.b", back=True), ["Z"]),
+            (Cut(2, descending=True), ["ä", "b"]),
+            (Cut(2, "b", descending=True), ["a.c", "a.b"]),
+            (Cut(9, "Z", descending=True), []),
+            (Cut(2, descending=True, back=True), ["a.b", "Z"]),
+            (Cut(2, "a.b", descending=True, back=True), ["b", "a.c"]),
+        ],
+    )
+    async def test_event_types_are_paged_both_ways(
+        self, store: Store, cut: Cut, names: list[str], *, archived: bool
+    ) -> None:
+        for name in reversed(NAMES):
+            await store.add_event_type(an_event_type(name, archived=archived))
+        page = await store.list_event_types(ENVIRONMENT, cut, archived=archived)
+        assert [one.name for one in page] == names
+
+    # --- Keys -----------------------------------------------------------------------------------
+
+    async def test_a_key_is_known_by_its_hash(self, store: Store, other: Store) -> None:
+        full = a_key(
+            hash=bytes(range(256)),
+            name="ünder",
+            scopes=(Scope.ADMIN, Scope.VIEW_BASE),
+            application="app_1",
+            session="s1",
+            expires_at=NOON + 0.5,
+            revoked_at=NOON + 0.25,
+        )
+        bare = a_key()
+        for key in (full, bare):
+            await store.add_key(key)
+        assert await other.key(full.hash) == full
+        assert await other.key(bare.hash) == bare
+        with pytest.raises(NotFound) as missed:
+            await other.key(full.hash[:-1])
+        assert missed.value.kind == "key"
+
+    @pytest.mark.parametrize("same", ["id", "hash"])
+    async def test_a_key_is_there_once(self, store: Store, same: str) -> None:
+        first = a_key(name="first")
+        await store.add_key(first)
+        twin = a_key(**{same: getattr(first, same)})
+        with pytest.raises(Conflict) as refused:
+            await store.add_key(twin)
+        assert (refused.value.kind, refused.value.key) == ("key", twin.id)
+        assert await store.key(first.hash) == first
+
+    async def test_a_revoked_key_stays_known_and_its_time_stays(self, store: Store) -> None:
+        key = a_key(expires_at=NOON + 50)
+        await store.add_key(key)
+        revoked = replace(key, revoked_at=NOON + 1)
+        assert await store.revoke_key(ENVIRONMENT, key.id, now=NOON + 1) == revoked
+        assert await store.revoke_key(ENVIRONMENT, key.id, now=NOON + 2) == revoked
+        assert await store.key(key.hash) == revoked
+        for environment, known in (("org_other", key.id), (ENVIRONMENT, "key_none")):
+            with pytest.raises(NotFound):
+                await store.revoke_key(environment, known, now=NOON)
+
+    @pytest.mark.parametrize(
+        ("sessions", "ended"),
+        [(None, [0, 1, 2]), (("s1",), [0]), (("s1", "s2", "s3"), [0, 1]), ((), [])],
+    )
+    async def test_the_keys_to_an_application_end_together(
+        self, store: Store, sessions: tuple[str, ...] | None, ended: list[int]
+    ) -> None:
+        keys = [
+            a_key(application="app_1", session="s1"),
+            a_key(application="app_1", session="s2"),
+            a_key(application="app_1"),
+            a_key(application="app_1", session="s1", revoked_at=NOON),
+            a_key(application="app_2", session="s1"),
+            a_key(session="s1"),
+        ]
+        for key in keys:
+            await store.add_key(key)
+        revoked = await store.revoke_keys_of("app_1", sessions=sessions, now=NOON + 5)
+        assert revoked == len(ended)
+        found = [await store.key(key.hash) for key in keys]
+        assert [place for place, key in enumerate(found) if key.revoked_at == NOON + 5] == ended
+        assert await store.revoke_keys_of("app_1", sessions=sessions, now=NOON + 6) == 0
+
+    async def test_keys_are_listed_without_those_to_an_application(self, store: Store) -> None:
+        keys = [a_key(), a_key(revoked_at=NOON), a_key()]
+        for key in (*reversed(keys), a_key(application="app_1"), a_key(environment="org_other")):
+            await store.add_key(key)
+        assert await store.list_keys(ENVIRONMENT, Cut()) == keys
+        assert await store.list_keys(ENVIRONMENT, Cut(1, keys[0].id)) == [keys[1]]
+        assert await store.list_keys(ENVIRONMENT, Cut(2, back=True)) == keys[1:]
+        assert await store.list_keys(ENVIRONMENT, Cut(2, descending=True)) == keys[:0:-1]
+
+    async def test_keys_to_an_application_go_when_they_have_ended(self, store: Store) -> None:
+        def portal(**values: float) -> Key:
+            return a_key(application="app_1", **values)
+
+        gone = [
+            portal(expires_at=NOON - 1),
+            portal(revoked_at=NOON - 1),
+            portal(expires_at=NOON + 9, revoked_at=NOON - 2),
+        ]
+        kept = [
+            portal(),
+            portal(expires_at=NOON),
+            portal(revoked_at=NOON),
+            a_key(expires_at=NOON - 1),
+            a_key(revoked_at=NOON - 1),
+        ]
+        for key in (*gone, *kept):
+            await store.add_key(key)
+        old = Retention(portal_keys_before=NOON)
+        swept = [await store.sweep(old, limit=2) for _ in range(3)]
+        assert swept == [2, 1, 0]
+        assert [await store.key(key.hash) for key in kept] == kept
+        for key in gone:
+            with pytest.raises(NotFound):
+                await store.key(key.hash)
+
+    async def test_a_key_that_was_revoked_goes_too(self, store: Store) -> None:
+        key = a_key(application="app_1")
+        await store.add_key(key)
+        assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 0
+        await store.revoke_keys_of("app_1", sessions=None, now=NOON - 5)
+        assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 1
+
+    # --- News -----------------------------------------------------------------------------------
+
+    async def test_news_are_told_once_in_the_order_of_ids(self, scene: Scene) -> None:
+        notices = [a_notice(scene.endpoint) for _ in range(5)]
+        change = Change(lane=scene.lane, at=NOON, notices=tuple(notices[3:]))
+        await scene.settle(changes=[change])
+        await scene.store.add_notices(notices[:3])
+        assert await scene.store.untold() == notices
+        assert await scene.store.untold(limit=2) == notices[:2]
+        await scene.store.told([notices[1].id, notices[4].id, "notice_none"])
+        assert await scene.store.untold() == [notices[0], notices[2], notices[3]]
+        assert await scene.store.notices() == notices, "what was told stays on record"
+
+    async def test_what_is_put_on_record_once_more_was_told_all_the_same(
+        self, scene: Scene
+    ) -> None:
+        notice = a_notice(scene.endpoint)
+        await scene.store.add_notices([notice])
+        await scene.store.told([notice.id])
+        await scene.store.add_notices([notice])
+        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, notices=(notice,))])
+        assert await scene.store.untold() == []
+        assert await scene.store.notices() == [notice]
+
+    async def test_nothing_is_told_of_nothing(self, store: Store) -> None:
+        await store.add_notices([])
+        await store.told([])
+        assert await store.untold() == []

@@ -1,0 +1,24 @@
+"""A key opens until it expires or is revoked."""
+
+import pytest
+
+from tarry.testing.samples import NOON, a_key
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "revoked_at", "opens", "ends_at"),
+    [
+        (None, None, True, None),
+        (NOON + 1, None, True, NOON + 1),
+        (NOON, None, False, NOON),
+        (None, NOON - 1, False, NOON - 1),
+        (NOON + 1, NOON - 1, False, NOON - 1),
+        (NOON - 2, NOON - 1, False, NOON - 2),
+    ],
+)
+def test_a_key_opens_until_it_expires_or_is_revoked(
+    expires_at: float | None, revoked_at: float | None, ends_at: float | None, *, opens: bool
+) -> None:
+    key = a_key(expires_at=expires_at, revoked_at=revoked_at)
+    assert key.opens(NOON) is opens
+    assert key.ends_at == ends_at
