@@ -1,4 +1,4 @@
-"""What a store must do: four protocols, each shaped by the one who needs it.
+"""What a store must do: some protocols, each shaped by the one who needs it.
 
 Rules that hold for every method:
 
@@ -25,6 +25,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Notice, Want
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import Task
+from tarry.service.store.registry import Registry
 
 
 class Outbox(Protocol):
@@ -325,6 +326,10 @@ class Retention(Struct, frozen=True):
     """Tasks finished earlier are forgotten."""
     refused_before: float | None = None
     """Messages that were put on record and refused earlier are forgotten."""
+    claims_before: float | None = None
+    """Claims that first came earlier are forgotten."""
+    portal_keys_before: float | None = None
+    """Keys to one application that ended earlier, expired or revoked, are forgotten."""
 
 
 class Upkeep(Protocol):
@@ -353,7 +358,7 @@ class Upkeep(Protocol):
         """Finish what was begun and let go of the database."""
 
 
-class Store(Outbox, Queue, Catalogue, Upkeep, Protocol):
+class Store(Outbox, Queue, Catalogue, Registry, Upkeep, Protocol):
     """All of it."""
 
 
