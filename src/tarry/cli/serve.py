@@ -48,7 +48,7 @@ async def serve(
     In this version the API takes messages in (one, or a batch); applications and endpoints are
     made from Python, with `tarry.service.open_hooks`.
     """
-    from tarry.service.api.ingest import Ingest  # noqa: PLC0415  it needs the extra
+    from tarry.service.api.open import make_api  # noqa: PLC0415  it needs the extra
     from tarry.service.api.server import read_address  # noqa: PLC0415  likewise
     from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
     from tarry.service.build import without_password  # noqa: PLC0415  likewise
@@ -60,7 +60,7 @@ async def serve(
     _, port = read_address(listen)
     opened = open_hooks(db, own=(listen,) if port else (), **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
-        async with serving_http(Ingest(hooks, api_key), listen) as url:
+        async with serving_http(make_api(hooks, api_key), listen) as url:
             click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
             await hooks.until(told)
         click.echo("stopping: waiting for attempts on their way", err=True)

@@ -1,6 +1,5 @@
 """Endpoints and their secrets, as a program that embeds the service sees to them."""
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Unpack
@@ -37,9 +36,11 @@ class Endpoints:
     seals: Seals
     egress: Egress
     _now: Callable[[], float]
+    _chance: Callable[[int], bytes]
 
-    def _id(self, prefix: str) -> str:
-        return ids.make(prefix, now=self._now(), entropy=os.urandom(ids.CHANCE))
+    def new_id(self, prefix: str) -> str:
+        """An id for something that is made now."""
+        return ids.make(prefix, now=self._now(), entropy=self._chance(ids.CHANCE))
 
     async def add_endpoint(
         self,
@@ -54,7 +55,7 @@ class Endpoints:
         self.egress.target(url)
         told, now = checked_endpoint(fields), self._now()
         endpoint = Endpoint(
-            id=self._id(ids.ENDPOINT),
+            id=self.new_id(ids.ENDPOINT),
             application=application.id,
             url=url,
             created_at=now,

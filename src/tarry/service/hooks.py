@@ -5,9 +5,11 @@ the same methods.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from copy import copy
 from typing import Any, Unpack
 
 import msgspec
@@ -49,13 +51,27 @@ class Hooks(Endpoints):
         *,
         environment: str = DEFAULT,
         now: Callable[[], float] = time.time,
+        chance: Callable[[int], bytes] = os.urandom,
     ) -> None:
         self.settings, self.store, self.environment = settings, store, environment
         self.seals = build.seals_for(settings)
         self.egress = build.egress_for(settings)
-        self._now = now
+        self._now, self._chance = now, chance
         self.running: asyncio.Task[None] | None = None
         """The dispatcher at work, while there is one: it ends by itself only if it fails."""
+
+    def within(
+        self,
+        environment: str,
+        *,
+        now: Callable[[], float] | None = None,
+        chance: Callable[[int], bytes] | None = None,
+    ) -> "Hooks":
+        """The same database for another environment, or with its own time and chance."""
+        other = copy(self)
+        other.environment, other.running = environment, None
+        other._now, other._chance = now or self._now, chance or self._chance  # noqa: SLF001  its own
+        return other
 
     # --- Applications ---------------------------------------------------------------------------
 
@@ -70,7 +86,7 @@ class Hooks(Endpoints):
             found = await self.store.application(self.environment, uid)
         except NotFound:
             new = Application(
-                id=self._id(ids.APPLICATION),
+                id=self.new_id(ids.APPLICATION),
                 environment=self.environment,
                 uid=uid,
                 created_at=now,
@@ -116,7 +132,7 @@ class Hooks(Endpoints):
         check_seconds("deliver_at", deliver_at)
         body = payload if isinstance(payload, bytes) else msgspec.json.encode(payload)
         return Message(
-            id=self._id(ids.MESSAGE),
+            id=self.new_id(ids.MESSAGE),
             application=application.id,
             event_type=event_type,
             payload=body,
@@ -171,7 +187,7 @@ class Hooks(Endpoints):
 
     async def resend(self, endpoint: Endpoint, message: Message) -> None:
         """Make one more attempt now, whatever became of the delivery; that stays as it is."""
-        await self.store.resend(endpoint, message.id, resend=self._id("resend_"))
+        await self.store.resend(endpoint, message.id, resend=self.new_id("resend_"))
 
     async def recover(
         self, endpoint: Endpoint, *, since: float, until: float | None = None
@@ -192,7 +208,7 @@ class Hooks(Endpoints):
         check_seconds("until", until)
         endpoint = await self.store.endpoint(endpoint.application, endpoint.id)
         task = Task(
-            id=self._id(ids.TASK),
+            id=self.new_id(ids.TASK),
             work=work,
             application=endpoint.application,
             endpoint=endpoint.id,

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import httpx
 
-from tarry.cli.bench.front import APPLICATION
+from tarry.cli.bench.front import APPLICATION, KEY
 from tarry.cli.bench.sink import Sink
 
+LET_IN = {"authorization": f"Bearer {KEY}"}
 MESSAGE = b'{"eventType": "a", "payload": {}}'
 
 
@@ -37,13 +38,13 @@ def test_the_other_one_keeps_what_it_gets(tmp_path: Path) -> None:
     for _ in range(2):  # it can be started again on the same file
         with front(f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}") as (url, _):
             way = f"{url}/api/v1/app/{APPLICATION}/msg"
-            assert httpx.post(way, content=MESSAGE).json()["eventType"] == "a"
+            assert httpx.post(way, content=MESSAGE, headers=LET_IN).json()["eventType"] == "a"
 
 
 def test_with_a_sink_it_delivers_too(tmp_path: Path) -> None:
     db = f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}"
     with Sink() as sink, front(db, sink.url) as (url, _):
-        answer = httpx.post(f"{url}/api/v1/app/{APPLICATION}/msg", content=MESSAGE)
+        answer = httpx.post(f"{url}/api/v1/app/{APPLICATION}/msg", content=MESSAGE, headers=LET_IN)
         assert answer.status_code == 202
         while not sink.arrivals():
             time.sleep(0.01)

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tarry.service.api.ingest import Ingest
+from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
@@ -35,7 +35,7 @@ async def hooks(path: Path) -> AsyncIterator[Hooks]:
 
 @pytest.fixture
 async def url(hooks: Hooks) -> AsyncIterator[str]:
-    async with serving(Ingest(hooks, KEY), "127.0.0.1:0") as url:
+    async with serving(make_api(hooks, KEY), "127.0.0.1:0") as url:
         yield url
 
 

@@ -7,21 +7,20 @@ from tarry.errors import (
     Conflict,
     EgressRefused,
     NotFound,
+    PolicyFormatError,
     ServiceError,
     SettingsError,
     StoreError,
     StoreUnavailable,
+    TarryError,
 )
-from tarry.service.api.problem import invalid, told
+from tarry.service.api.problem import Invalid, said, told
 
 
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
-        (NotFound("application", "app_1"), 404, "not_found"),
         (Conflict("message", "k"), 409, "conflict"),
-        (SettingsError("rate", -1, "positive"), 422, "validation"),
-        (EgressRefused("localhost", "loopback"), 422, "validation"),
         (BacklogFull("app_1", 10), 429, "backlog_full"),
     ],
 )
@@ -48,6 +47,33 @@ def test_who_cannot_be_served_now_is_told_when_to_come_back() -> None:
 
 
 def test_a_body_that_cannot_be_used_is_told_which_part() -> None:
-    status, _, body = invalid(["body"], "no")
+    status, _, body = told(Invalid(["body"], "no"))
     told_so = {"detail": [{"loc": ["body"], "msg": "no", "type": "value_error"}]}
     assert (status, json.loads(body)) == (422, told_so)
+
+
+@pytest.mark.parametrize(
+    ("error", "place"),
+    [
+        (SettingsError("event_types", -1, "positive"), ["body", "eventTypes"]),
+        (PolicyFormatError("backoff.cap", -1, "positive"), ["body", "backoff", "cap"]),
+        (EgressRefused("localhost", "loopback"), ["body", "url"]),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_told_by_its_name(
+    error: TarryError, place: list[str]
+) -> None:
+    status, _, body = told(error)
+    (detail,) = json.loads(body)["detail"]
+    assert (status, detail["loc"], detail["msg"]) == (422, place, str(error))
+
+
+def test_what_is_not_there_reads_the_same_whatever_it_was_called() -> None:
+    status, _, body = told(NotFound("application", "app_1"))
+    assert body == told(NotFound("application", "app_2"))[2]
+    told_so = {"code": "not_found", "detail": "there is no such application"}
+    assert (status, json.loads(body)) == (404, told_so)
+
+
+def test_an_error_among_others_is_a_code_and_words() -> None:
+    assert said(Conflict("message", "k"))[0] == "conflict"

@@ -15,12 +15,14 @@ import uvloop
 
 from tarry.cli.bench.drain import refuse_used
 from tarry.errors import TarryError
-from tarry.service.api.ingest import Ingest
+from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
 
 APPLICATION = "bench"
+KEY = "bench"
+"""What lets the load in; nobody else is there."""
 ANYWHERE = "127.0.0.1:0"
 LOOPBACK = "127.0.0.0/8"
 
@@ -51,7 +53,7 @@ async def main(what: str, deliver_to: str | None = None) -> None:
         else:
             await _endpoint(hooks, deliver_to, Standing.ENABLED)
             await opened.enter_async_context(hooks.dispatching())
-        async with serving(Ingest(hooks, None), ANYWHERE) as url:
+        async with serving(make_api(hooks, KEY), ANYWHERE) as url:
             await _until_closed(url)
 
 

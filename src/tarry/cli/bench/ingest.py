@@ -165,7 +165,10 @@ async def _best(  # noqa: PLR0913  what is measured, and how
 
 def _request(url: str, batch: int) -> bytes:
     """One request with so many messages, ready for the wire."""
-    from tarry.cli.bench.front import APPLICATION  # noqa: PLC0415  it needs the extra
+    from tarry.cli.bench.front import (  # noqa: PLC0415  it needs the extra
+        APPLICATION,
+        KEY,
+    )
     from tarry.cli.bench.job import PAYLOAD  # noqa: PLC0415  likewise
 
     one = f'{{"eventType":"order.created","payload":{PAYLOAD}}}'
@@ -173,6 +176,7 @@ def _request(url: str, batch: int) -> bytes:
     path = f"/api/v1/app/{APPLICATION}/msg{'' if batch == 1 else '/batch'}"
     return (
         f"POST {path} HTTP/1.1\r\nhost: {urlsplit(url).netloc}\r\n"
+        f"authorization: Bearer {KEY}\r\n"
         f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n{body}"
     ).encode()
 

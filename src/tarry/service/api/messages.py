@@ -6,10 +6,14 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from tarry.service.api.problem import Invalid
+from tarry.service.api.read import read_body
 from tarry.service.model.message import Message
 
-MOST_BYTES = 256 * 1024
-"""Of one message's body."""
+MOST_BYTES = 1024 * 1024
+"""Of one message's payload."""
+MOST_BODY = MOST_BYTES + 128 * 1024
+"""Of a request with one message."""
 MOST_BATCH_BYTES = 16 * 1024 * 1024
 BATCH = 1000
 """Messages in one request, at the most."""
@@ -43,30 +47,24 @@ class MessageOut(msgspec.Struct, rename="camel"):
     tags: tuple[str, ...] | None = None
 
 
-_one = msgspec.json.Decoder(MessageIn)
-_many = msgspec.json.Decoder(Annotated[list[MessageIn], Meta(max_length=BATCH)])
+Many = Annotated[list[MessageIn], Meta(max_length=BATCH)]
 _EMPTY, _EXPIRED = msgspec.Raw(b"{}"), msgspec.Raw(b'{"expired":true}')
 
 
 def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
-    """The messages of a request's body; ValueError says what is wrong with it.
+    """The messages of a request's body; Invalid says what is wrong with it.
 
     A payload is looked through, not taken apart: its bytes stay as they are.
     """
-    try:
-        if not body.isascii():
-            body.decode()
-        found = _many.decode(body) if batch else [_one.decode(body)]
-    except RecursionError:
-        raise msgspec.ValidationError("it is nested too deeply") from None
+    found = read_body(body, Many) if batch else [read_body(body, MessageIn)]
     for number, one in enumerate(found):
         payload = memoryview(one.payload)
-        where = f"`$[{number}].payload`" if batch else "`$.payload`"
+        place = ["body", str(number), "payload"] if batch else ["body", "payload"]
         if payload[0] != ord("{"):
-            raise msgspec.ValidationError(f"Expected `object` - at {where}")
+            raise Invalid(place, "Expected `object`")
         if len(payload) > MOST_BYTES:
-            said = f"Expected at most {MOST_BYTES} bytes, there are {len(payload)} - at {where}"
-            raise msgspec.ValidationError(said)
+            said = f"Expected at most {MOST_BYTES} bytes, there are {len(payload)}"
+            raise Invalid(place, said)
     return found
 
 

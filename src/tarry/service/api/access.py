@@ -1,0 +1,116 @@
+"""Who asks, and what they may do."""
+
+import hmac
+import time
+from collections.abc import Callable
+from enum import Enum, auto
+from hashlib import blake2b
+
+from msgspec import Struct
+
+from tarry.errors import NotFound
+from tarry.service.model.key import Scope
+from tarry.service.store.registry import Registry
+
+KNOWN_FOR = 0.5
+"""Seconds that a key is remembered: one that was revoked opens nothing after that."""
+MOST_KNOWN = 10_000
+
+
+class Need(Enum):
+    """What an operation does, for the question who may ask for it."""
+
+    NOTHING = auto()  # everybody may
+    SEND = auto()
+    LOOK = auto()
+    SECRETS = auto()  # look at endpoints' secrets
+    ROTATE = auto()
+    ATTEMPTS = auto()  # have deliveries made once more
+    ENDPOINTS = auto()  # make, change and delete them
+    CHANGE = auto()  # the same for everything else
+    KEYS = auto()
+
+
+_TENANTS = frozenset({Need.LOOK})
+ALLOWS: dict[Scope, frozenset[Need]] = {
+    Scope.ADMIN: frozenset(Need),
+    Scope.WRITE: frozenset(Need) - {Need.KEYS},
+    Scope.READ: frozenset({Need.LOOK}),
+    Scope.SEND: frozenset({Need.SEND}),
+    Scope.VIEW_BASE: _TENANTS,
+    Scope.VIEW_ENDPOINT_SECRET: _TENANTS | {Need.SECRETS},
+    Scope.MANAGE_ENDPOINT_SECRET: _TENANTS | {Need.SECRETS, Need.ROTATE},
+    Scope.MANAGE_TRANSFORMATIONS: _TENANTS,
+    Scope.CREATE_ATTEMPTS: _TENANTS | {Need.ATTEMPTS},
+    Scope.MANAGE_ENDPOINT: _TENANTS | {Need.ENDPOINTS, Need.SECRETS, Need.ROTATE},
+}
+
+
+class Who(Struct, frozen=True, kw_only=True):
+    """Somebody with a key to an environment, or to one `application` of it only."""
+
+    key: str
+    environment: str
+    application: str | None = None
+    needs: frozenset[Need] = frozenset(Need)
+
+
+class Access:
+    """Knows whose keys open what."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        pepper: bytes,
+        *,
+        first: tuple[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Keys are hashed with `pepper`; `first` is a key that needs no row, and its environment.
+
+        That one may do everything.
+        """
+        self._registry = registry
+        self._pepper = pepper
+        self._first = first
+        self._clock, self._now = clock, now
+        self._known: dict[bytes, tuple[float, Who | None]] = {}
+
+    def hashed(self, key: str) -> bytes:
+        """What is kept of a key."""
+        return hash_key(key, self._pepper)
+
+    async def who(self, authorization: bytes) -> Who | None:
+        """Whoever gave this header; None if its key opens nothing."""
+        word, _, key = authorization.partition(b" ")
+        if word.lower() != b"bearer" or not key:
+            return None
+        now = self._clock()
+        since, known = self._known.get(key, (-KNOWN_FOR, None))
+        if now < since + KNOWN_FOR:
+            return known
+        who = await self._look(key)
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[key] = now, who
+        return who
+
+    async def _look(self, given: bytes) -> Who | None:
+        if self._first is not None and hmac.compare_digest(given, self._first[0].encode()):
+            return Who(key="", environment=self._first[1])
+        try:
+            key = await self._registry.key(self.hashed(given.decode("latin-1")))
+        except NotFound:
+            return None
+        if not key.opens(self._now()):
+            return None
+        needs = frozenset[Need]().union(*(ALLOWS[scope] for scope in key.scopes))
+        return Who(
+            key=key.id, environment=key.environment, application=key.application, needs=needs
+        )
+
+
+def hash_key(key: str, pepper: bytes) -> bytes:
+    """What is kept of a key: from it nobody can make the key, and without the pepper none fits."""
+    return blake2b(key.encode(), key=pepper, digest_size=32).digest()

@@ -1,0 +1,199 @@
+"""The API as an ASGI callable: finds the operation, lets in who may, reads, carries out, answers.
+
+It is bare ASGI because the busiest way in goes through it; what a framework would add, the
+declarations in `operation` say already.
+"""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from tarry.errors import TarryError
+from tarry.service.api.access import Access, Need, Who
+from tarry.service.api.call import Call, chance_of
+from tarry.service.api.known import Known
+from tarry.service.api.limit import RateLimit
+from tarry.service.api.once import Once
+from tarry.service.api.operation import Operation, Reply
+from tarry.service.api.problem import Answer, json_answer, problem, told
+from tarry.service.api.read import read_body, read_query
+from tarry.service.api.request import Request
+from tarry.service.api.routes import Found, Routes
+from tarry.service.hooks import Hooks
+from tarry.service.model.claim import Claim
+from tarry.service.model.message import fingerprint
+
+log = logging.getLogger("tarry.service")
+
+PREFIX = "/api/v1/"
+
+Scope = Mapping[str, Any]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+Page = Callable[[], Awaitable[Answer]]
+
+_NOBODY = Who(key="", environment="", needs=frozenset({Need.NOTHING}))
+
+
+class _HungUpError(Exception):
+    """The sender hung up before its request was whole."""
+
+
+class Api:
+    """Answers requests: operations below `/api/v1/`, and `pages` at paths of their own."""
+
+    def __init__(  # noqa: PLR0913  what it is put together from
+        self,
+        hooks: Hooks,
+        access: Access,
+        routes: Routes,
+        *,
+        pages: Mapping[str, Page] | None = None,
+        limit: RateLimit | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._hooks, self._access, self._routes = hooks, access, routes
+        self._pages = {
+            "/healthz": self._alive,
+            "/readyz": self._ready,
+            **(pages or {}),
+        }
+        self._limit = limit or RateLimit(None)
+        self._once = Once(hooks.store, now=now)
+        self._known = Known(hooks.store)
+        self._now = now
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        try:
+            status, headers, body = await self._answered(scope, receive)
+        except _HungUpError:
+            return
+        except TarryError as error:
+            status, headers, body = told(error)
+        except Exception:  # whoever asked hears that it failed, and the log why
+            log.exception("%s %s", scope["method"], scope["path"])
+            status, headers, body = problem(500, "server_error", "something went wrong")
+        pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        pairs.append((b"content-length", b"%d" % len(body)))
+        await send({"type": "http.response.start", "status": status, "headers": pairs})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answered(self, scope: Scope, receive: Receive) -> Answer:
+        request = Request(
+            method=scope["method"],
+            path=scope["path"],
+            query=scope["query_string"],
+            headers=dict(scope["headers"]),
+            scheme=scope["scheme"],
+        )
+        if not request.path.startswith(PREFIX):
+            return await self._page(request)
+        found = self._routes.find(request.method, request.path[len(PREFIX) :])
+        if isinstance(found, Found):
+            return await self._operate(found, request, receive)
+        if not found:
+            return problem(501, "not_implemented", "this operation is not served")
+        allowed = ", ".join(sorted(found))
+        return problem(405, "method_not_allowed", f"here will do: {allowed}", {"allow": allowed})
+
+    async def _page(self, request: Request) -> Answer:
+        page = self._pages.get(request.path.rstrip("/") or "/")
+        if page is None:
+            return problem(404, "not_found", "there is nothing here; the API is at /api/v1")
+        if request.method not in ("GET", "HEAD"):
+            return problem(405, "method_not_allowed", "here will do: GET", {"allow": "GET, HEAD"})
+        status, headers, body = await page()
+        return status, headers, body if request.method == "GET" else b""
+
+    async def _alive(self) -> Answer:
+        return json_answer(200, {"status": "alive"})
+
+    async def _ready(self) -> Answer:
+        await self._hooks.store.check()
+        return json_answer(200, {"status": "ready"})
+
+    async def _operate(self, found: Found, request: Request, receive: Receive) -> Answer:
+        operation, who = found.operation, _NOBODY
+        if operation.needs is not Need.NOTHING:
+            known = await self._access.who(request.headers.get(b"authorization", b""))
+            if known is None:
+                said = "no key, or none that is known, in the header `authorization: Bearer KEY`"
+                return problem(401, "authentication_failed", said, {"www-authenticate": "Bearer"})
+            who = known
+            if not _may(who, operation):
+                return problem(403, "permission_denied", "this key does not open this operation")
+            if wait := self._limit.wait(who.key):
+                said = "more requests than this key may make; come back later"
+                return problem(429, "rate_limit", said, {"retry-after": str(wait)})
+        body: bytes | None = b""
+        if operation.body is not None:
+            body = await _read(receive, operation.most_bytes)
+        if body is None:
+            said = f"at most {operation.most_bytes} bytes will do"
+            return problem(413, "payload_too_large", said)
+        return await self._carry_out(found, who, request, body)
+
+    async def _carry_out(self, found: Found, who: Who, request: Request, body: bytes) -> Answer:
+        operation, key = found.operation, request.idempotency_key
+        arguments: dict[str, Any] = {}
+        if operation.query is not None:
+            arguments["query"] = read_query(request.query, operation.query)
+        if operation.body is not None:
+            arguments["body"] = body if operation.raw else read_body(body, operation.body)
+
+        async def work(claim: Claim | None) -> Answer:
+            hooks, now = self._within(who, claim), self._now() if claim is None else claim.at
+            call = Call(hooks, who, request, found.names, self._known, now=now)
+            return _written(await operation.handler(call, **arguments), operation)
+
+        if key is None or not operation.idempotent:
+            return await work(None)
+        path = f"{request.path}?{request.query.decode('latin-1')}"
+        return await self._once.answer(
+            who.environment, f"{path} {key}", fingerprint(path, body), work
+        )
+
+    def _within(self, who: Who, claim: Claim | None) -> Hooks:
+        """The hooks of an environment; for a claim with its own time and chance."""
+        if claim is not None:
+            at = claim.at
+            return self._hooks.within(who.environment, now=lambda: at, chance=chance_of(claim))
+        if who.environment == self._hooks.environment:
+            return self._hooks
+        return self._hooks.within(who.environment)
+
+
+def _may(who: Who, operation: Operation) -> bool:
+    """Whether somebody may ask for this: a key to one application opens nothing beside it."""
+    if operation.needs not in who.needs:
+        return False
+    return who.application is None or operation.tenants or "{app_id}" in operation.path
+
+
+def _written(answer: object, operation: Operation) -> Answer:
+    status, headers = operation.status, dict[str, str]()
+    if isinstance(answer, Reply):
+        status, headers, answer = answer.status, answer.headers, answer.body
+    if answer is None:
+        return status, headers, b""
+    return status, {"content-type": "application/json", **headers}, msgspec.json.encode(answer)
+
+
+async def _read(receive: Receive, most: int) -> bytes | None:
+    """A request's body, or None as soon as it is too long."""
+    parts, size = [], 0
+    while True:
+        event = await receive()
+        if event["type"] == "http.disconnect":
+            raise _HungUpError
+        part = event.get("body", b"")
+        size += len(part)
+        if size > most:
+            return None
+        parts.append(part)
+        if not event.get("more_body"):
+            return b"".join(parts)

@@ -1,0 +1,163 @@
+"""Applications over HTTP: the tenants of an environment."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.api.access import Need
+from tarry.service.api.call import Call
+from tarry.service.api.operation import Group, Reply
+from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.model import ids
+from tarry.service.model.application import Application
+
+CREATED, UPDATED = 201, 200
+
+Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.]+\Z")]
+Title = Annotated[str, Meta(min_length=1, max_length=512, pattern=r"^[^\x00]*[^\x00\s][^\x00]*\Z")]
+Throttle = Annotated[int, Meta(ge=1, le=65_535)]
+Text = Annotated[str, Meta(max_length=4096, pattern=r"^[^\x00]*\Z")]
+Metadata = Annotated[dict[Text, Text], Meta(max_length=50)]
+
+group = Group("Application", "v1.application")
+
+
+class ApplicationIn(Struct, rename="camel", kw_only=True):
+    """An application to be made, or made anew."""
+
+    name: Title
+    uid: Uid | None = None
+    throttle_rate: Throttle | None = None
+    rate_limit: Throttle | None = None
+    """An older name of `throttleRate`."""
+    metadata: Metadata | None = None
+
+
+class ApplicationPatch(Struct, rename="camel", kw_only=True):
+    """What is to be changed: what is left out stays, null takes it away."""
+
+    name: Title | UnsetType = UNSET
+    uid: Uid | UnsetType | None = UNSET
+    throttle_rate: Throttle | UnsetType | None = UNSET
+    rate_limit: Throttle | UnsetType | None = UNSET
+    metadata: Metadata | UnsetType = UNSET
+
+
+class ApplicationOut(Struct, rename="camel", kw_only=True):
+    """An application."""
+
+    id: str
+    uid: str | None
+    name: str
+    throttle_rate: int | None
+    rate_limit: int | None
+    metadata: dict[str, str]
+    created_at: datetime
+    updated_at: datetime
+
+
+class CreateQuery(Struct):
+    """Whether one that is there will do."""
+
+    get_if_exists: bool = False
+
+
+@group.get("/app", name="list")
+async def list_applications(call: Call, query: OrderedQuery) -> Page[ApplicationOut]:
+    """List the applications of the environment."""
+    found = await call.hooks.store.list_applications(call.who.environment, cut(query))
+    return page(found, query, written, lambda one: one.id)
+
+
+@group.post("/app", needs=Need.CHANGE, status=CREATED, also=(UPDATED,))
+async def create(call: Call, body: ApplicationIn, query: CreateQuery) -> Reply[ApplicationOut]:
+    """Make an application.
+
+    With `get_if_exists` one that has the same uid is answered as it is.
+    """
+    new = made(call, body)
+    try:
+        await call.hooks.store.put_application(new)
+    except Conflict:
+        if not query.get_if_exists or body.uid is None:
+            raise
+        found = await call.hooks.store.application(call.who.environment, body.uid)
+        return Reply(written(found), UPDATED)
+    return Reply(written(new), CREATED)
+
+
+@group.get("/app/{app_id}")
+async def get(call: Call) -> ApplicationOut:
+    """Get an application."""
+    return written(await call.application())
+
+
+@group.put("/app/{app_id}", needs=Need.CHANGE, also=(CREATED,))
+async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
+    """Make an application anew, or make it if it is not there."""
+    try:
+        stored = await call.application()
+    except NotFound:
+        new = made(call, body)
+        await call.hooks.store.put_application(new)
+        return Reply(written(new), CREATED)
+    anew = replace(made(call, body), id=stored.id, created_at=stored.created_at)
+    changed = replace(anew, policy=stored.policy, most_waiting=stored.most_waiting)
+    await call.hooks.store.put_application(changed)
+    return Reply(written(changed), UPDATED)
+
+
+@group.patch("/app/{app_id}", needs=Need.CHANGE)
+async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
+    """Change a part of an application."""
+    stored = await call.application()
+    rate = body.throttle_rate if body.throttle_rate is not UNSET else body.rate_limit
+    told = {"name": body.name, "uid": body.uid, "rate": rate, "metadata": body.metadata}
+    said = {field: value for field, value in told.items() if value is not UNSET}
+    changed = replace(stored, updated_at=call.now, **said)
+    await call.hooks.store.put_application(changed)
+    return written(changed)
+
+
+@group.delete("/app/{app_id}", needs=Need.CHANGE)
+async def delete(call: Call) -> None:
+    """Delete an application; what waits for its endpoints is discarded."""
+    await call.hooks.delete_application(await call.application())
+
+
+def made(call: Call, told: ApplicationIn) -> Application:
+    """A new application as it is told."""
+    rate = told.throttle_rate or told.rate_limit
+    return Application(
+        id=call.new_id(ids.APPLICATION),
+        environment=call.who.environment,
+        name=told.name,
+        uid=told.uid,
+        rate=None if rate is None else float(rate),
+        metadata=told.metadata or {},
+        created_at=call.now,
+        updated_at=call.now,
+    )
+
+
+def written(application: Application) -> ApplicationOut:
+    """What is answered about an application."""
+    rate = None if application.rate is None else max(1, round(application.rate))
+    return ApplicationOut(
+        id=application.id,
+        uid=application.uid,
+        name=application.name,
+        throttle_rate=rate,
+        rate_limit=rate,
+        metadata=application.metadata,
+        created_at=instant(application.created_at),
+        updated_at=instant(application.updated_at),
+    )
+
+
+def instant(at: float) -> datetime:
+    """An instant as it is written."""
+    return datetime.fromtimestamp(at, UTC)

@@ -1,0 +1,30 @@
+"""How many requests a second a key may make, in this process."""
+
+import math
+import time
+from collections.abc import Callable
+
+MOST_KNOWN = 10_000
+
+
+class RateLimit:
+    """A bucket of tokens for each key: it holds one second's worth. None for no limit."""
+
+    def __init__(self, rate: float | None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._clock = rate, clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def wait(self, key: str) -> int:
+        """Take a token; if there is none, how many whole seconds to wait before coming back."""
+        if self._rate is None:
+            return 0
+        now, most = self._clock(), max(1.0, self._rate)
+        tokens, since = self._buckets.get(key, (most, now))
+        tokens = min(most, tokens + (now - since) * self._rate)
+        if len(self._buckets) >= MOST_KNOWN:
+            self._buckets.clear()
+        if tokens < 1:
+            self._buckets[key] = tokens, now
+            return math.ceil((1 - tokens) / self._rate)
+        self._buckets[key] = tokens - 1, now
+        return 0

@@ -1,0 +1,81 @@
+"""A request under an idempotency key is carried out once, however often and wherever it comes."""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from msgspec.structs import replace
+
+from tarry.errors import Conflict
+from tarry.service.api.problem import Answer
+from tarry.service.model.claim import Claim
+from tarry.service.store.registry import Registry
+
+CLAIMED_FOR = 30.0
+"""Seconds after which whoever carries a request out counts as gone, and the next one does it."""
+FIRST_LOOK, LAST_LOOK = 0.01, 0.25
+"""Seconds between looks for the answer of somebody else: they double."""
+
+
+class Once:
+    """Claims requests by their keys; in the database, so for all processes at once."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        now: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._registry, self._now, self._sleep = registry, now, sleep
+
+    async def answer(
+        self,
+        environment: str,
+        key: str,
+        fingerprint: bytes,
+        work: Callable[[Claim], Awaitable[Answer]],
+    ) -> Answer:
+        """The answer of `work`, or the one it gave before; only what succeeded is kept.
+
+        Conflict if another request came under the same key.
+        """
+        claim = await self._claimed(environment, key, fingerprint)
+        if claim.status is not None:
+            return claim.status, {"content-type": "application/json"}, claim.body
+        kept = False
+        try:
+            answer = await work(claim)
+            status, _, body = answer
+            if status < HTTPStatus.MULTIPLE_CHOICES:
+                await self._registry.answer(replace(claim, status=status, body=body))
+                kept = True
+            return answer
+        finally:
+            if not kept:
+                await self._registry.release_claim(claim)
+
+    async def _claimed(self, environment: str, key: str, fingerprint: bytes) -> Claim:
+        """The claim once it is ours, or has an answer."""
+        holder, pause = os.urandom(16).hex(), FIRST_LOOK
+        while True:
+            now = self._now()
+            claim = await self._registry.claim(
+                Claim(
+                    environment=environment,
+                    key=key,
+                    fingerprint=fingerprint,
+                    at=now,
+                    holder=holder,
+                    until=now + CLAIMED_FOR,
+                ),
+                now=now,
+            )
+            if claim.fingerprint != fingerprint:
+                raise Conflict("request", key)
+            if claim.status is not None or claim.holder == holder:
+                return claim
+            await self._sleep(pause)
+            pause = min(LAST_LOOK, pause * 2)

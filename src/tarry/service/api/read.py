@@ -1,0 +1,79 @@
+"""Read what came in: a query string or a body becomes a value of its type, or `Invalid`."""
+
+import re
+from functools import lru_cache
+from typing import Any, get_args, get_type_hints
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from tarry.service.api.problem import Invalid
+
+MOST_FIELDS = 100
+"""In one query string."""
+
+_PLACE = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
+_MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+
+
+def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type that is wanted
+    """The body of a request as a value of its type."""
+    try:
+        if not body.isascii():
+            body.decode()  # msgspec looks at the text of a field only once it is asked for
+        return _decoder(wanted).decode(body)
+    except RecursionError:
+        raise Invalid(["body"], "it is nested too deeply") from None
+    except msgspec.ValidationError as error:
+        raise _said("body", error) from error
+    except ValueError as error:  # no JSON, or no UTF-8
+        raise Invalid(["body"], str(error), "json_error") from error
+
+
+def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type that is wanted
+    """The query string of a request as a value of its type; what it does not know is left alone.
+
+    A list is written as one text apart by commas, or as several fields.
+    """
+    try:
+        text = query.decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
+    except ValueError as error:
+        raise Invalid(["query"], str(error)) from error
+    lists, found = _list_fields(wanted), dict[str, Any]()
+    for name, value in pairs:
+        if name in lists:
+            found.setdefault(name, []).extend(part for part in value.split(",") if part)
+        else:
+            found[name] = value
+    try:
+        return msgspec.convert(found, wanted, strict=False)
+    except msgspec.ValidationError as error:
+        raise _said("query", error) from error
+
+
+@lru_cache(maxsize=256)
+def _decoder(wanted: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401  a type
+    return msgspec.json.Decoder(wanted)
+
+
+@lru_cache(maxsize=256)
+def _list_fields(wanted: type) -> frozenset[str]:
+    def is_list(hint: Any) -> bool:  # noqa: ANN401  a type
+        parts = get_args(hint)
+        return getattr(hint, "__origin__", None) is list or any(map(is_list, parts))
+
+    hints = get_type_hints(wanted)
+    fields = msgspec.structs.fields(wanted)
+    return frozenset(field.encode_name for field in fields if is_list(hints[field.name]))
+
+
+def _said(where: str, error: msgspec.ValidationError) -> Invalid:
+    """What msgspec says, with its place apart."""
+    found = _PLACE.match(str(error))
+    said, path = (found["said"], found["place"] or "") if found else (str(error), "")
+    place = [where, *(name or number for name, number in _STEP.findall(path))]
+    if missing := _MISSING.match(said):
+        return Invalid([*place, missing["field"]], "it is missing", "value_error.missing")
+    return Invalid(place, said)

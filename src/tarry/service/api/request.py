@@ -1,0 +1,38 @@
+"""A request as it came over HTTP."""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from tarry.service.api.problem import Invalid
+
+MOST_KEY = 255
+"""Characters of an idempotency key."""
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """Everything but its body; headers by their names in small letters, the last one of each."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: Mapping[bytes, bytes]
+    scheme: str = "http"
+
+    def header(self, name: bytes) -> str:
+        """A header's text, empty if it is not there."""
+        return self.headers.get(name, b"").decode("latin-1")
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """The key that it came under, if any."""
+        key = self.header(b"idempotency-key") or None
+        if key is not None and len(key) > MOST_KEY:
+            raise Invalid(["header", "idempotency-key"], f"at most {MOST_KEY} characters will do")
+        return key
+
+    @property
+    def base(self) -> str:
+        """Where this server is for whoever asks; empty if they do not say."""
+        host = self.header(b"host")
+        return f"{self.scheme}://{host}" if host else ""

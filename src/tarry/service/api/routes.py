@@ -1,0 +1,73 @@
+"""Which operation a request is for, by its method and the parts of its path."""
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from tarry.service.api.operation import Operation
+
+
+class Found(Struct, frozen=True):
+    """An operation, with what stands in the path for its names."""
+
+    operation: Operation
+    names: Mapping[str, str]
+
+
+class _Node:
+    """What may follow in a path: fixed words, else any name."""
+
+    def __init__(self) -> None:
+        self.words: dict[str, _Node] = {}
+        self.any: _Node | None = None
+        self.operations: dict[str, tuple[Operation, tuple[str, ...]]] = {}
+
+
+class Routes:
+    """Finds operations; a fixed word in a path comes before a name."""
+
+    def __init__(self, operations: Iterable[Operation]) -> None:
+        self._root = _Node()
+        for operation in operations:
+            self._add(operation)
+
+    def _add(self, operation: Operation) -> None:
+        node, names = self._root, []
+        for part in _parts(operation.path):
+            if part.startswith("{"):
+                names.append(part.strip("{}"))
+                node.any = node.any or _Node()
+                node = node.any
+            else:
+                node = node.words.setdefault(part, _Node())
+        if operation.method in node.operations:
+            raise ValueError(f"{operation.method} {operation.path} is declared twice")
+        node.operations[operation.method] = operation, tuple(names)
+
+    def find(self, method: str, path: str) -> Found | frozenset[str]:
+        """The operation, or the methods that its path has: none if the path is unknown."""
+        for node, values in _nodes(self._root, _parts(path)):
+            if method in node.operations:
+                operation, names = node.operations[method]
+                return Found(operation, dict(zip(names, values, strict=True)))
+        return frozenset(
+            known for node, _ in _nodes(self._root, _parts(path)) for known in node.operations
+        )
+
+
+def _parts(path: str) -> list[str]:
+    return path.strip("/").split("/")
+
+
+def _nodes(node: _Node, parts: list[str]) -> Iterable[tuple[_Node, tuple[str, ...]]]:
+    """Where a path ends in the tree, fixed words first."""
+    if not parts:
+        if node.operations:
+            yield node, ()
+        return
+    first, *rest = parts
+    if first in node.words:
+        yield from _nodes(node.words[first], rest)
+    if node.any is not None and first:
+        for found, values in _nodes(node.any, rest):
+            yield found, (first, *values)

@@ -1,0 +1,81 @@
+import asyncio
+
+import httpx
+import pytest
+
+from tarry.service.hooks import Hooks
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    "way", ["/api/v1/streaming/stream", "/api/v1/app/shop/msg/x/y", "/api/v1/"]
+)
+async def test_an_operation_that_is_not_served_says_so(client: httpx.AsyncClient, way: str) -> None:
+    answer = await client.post(way, content=b"{}")
+    assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
+
+
+async def test_another_method_of_a_known_path_is_told_those_that_will_do(
+    client: httpx.AsyncClient,
+) -> None:
+    answer = await client.delete("/api/v1/app/shop/msg/batch")
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+    assert answer.headers["allow"] == "POST"
+
+
+async def test_a_place_that_is_not_of_the_api_is_not_there(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/nowhere")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    answer = await client.post("/healthz")
+    assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
+
+
+async def test_whether_it_lives_can_be_asked_without_a_body(client: httpx.AsyncClient) -> None:
+    assert (await client.head("/healthz")).content == b""
+    assert (await client.get("/healthz")).json() == {"status": "alive"}
+
+
+async def test_a_slash_at_the_end_changes_nothing(client: httpx.AsyncClient) -> None:
+    assert (await client.get("/api/v1/app/shop/")).json()["uid"] == "shop"
+
+
+async def test_a_repeated_request_under_one_key_is_carried_out_once(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    headers = {"idempotency-key": "one"}
+
+    async def ask() -> httpx.Response:
+        return await client.post("/api/v1/app", json={"name": "twice"}, headers=headers)
+
+    answers = await asyncio.gather(*(ask() for _ in range(10)))
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    listed = (await client.get("/api/v1/app")).json()["data"]
+    assert [one["name"] for one in listed].count("twice") == 1
+    other = await client.post("/api/v1/app", json={"name": "other"}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (409, "conflict")
+
+
+async def test_what_failed_under_a_key_may_be_mended_and_asked_again(
+    client: httpx.AsyncClient,
+) -> None:
+    headers = {"idempotency-key": "two"}
+    bad = await client.post("/api/v1/app", json={"name": "x", "uid": "shop"}, headers=headers)
+    assert bad.status_code == 409
+    await client.delete("/api/v1/app/shop")
+    good = await client.post("/api/v1/app", json={"name": "x", "uid": "shop"}, headers=headers)
+    assert good.status_code == 201
+
+
+async def test_a_key_that_is_too_long_is_refused(client: httpx.AsyncClient) -> None:
+    answer = await client.post(
+        "/api/v1/app", json={"name": "x"}, headers={"idempotency-key": "k" * 256}
+    )
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"] == ["header", "idempotency-key"]
+
+
+async def test_a_body_that_is_too_long_is_refused(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/api/v1/app", content=b'{"name": "' + b"x" * 1_100_000 + b'"}')
+    assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")

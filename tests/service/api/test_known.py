@@ -1,0 +1,39 @@
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.api.known import Known
+from tarry.service.hooks import Hooks
+from tarry.testing.clock import PushedClock
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_uid_that_went_to_another_application_counts_soon(hooks: Hooks) -> None:
+    clock = PushedClock()
+    known = Known(hooks.store, clock=lambda: clock.now)
+    old, remembered = await known.application(hooks.environment, "shop")
+    assert not remembered
+    await hooks.store.put_application(replace(old, uid="shop-before"))
+    new = await hooks.application("shop")
+    assert await known.application(hooks.environment, "shop") == (old, True)
+    clock.push(1.1)
+    assert await known.application(hooks.environment, "shop") == (new, False)
+
+
+async def test_what_is_forgotten_is_asked_for_again(hooks: Hooks) -> None:
+    known = Known(hooks.store)
+    await known.application(hooks.environment, "shop")
+    known.forget(hooks.environment, "shop")
+    known.forget(hooks.environment, "never known")
+    assert not (await known.application(hooks.environment, "shop"))[1]
+
+
+async def test_it_does_not_remember_without_end(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tarry.service.api.known.MOST", 1)
+    known = Known(hooks.store)
+    await known.application(hooks.environment, "shop")
+    shop = await hooks.application("shop")
+    await known.application(hooks.environment, shop.id)
+    assert not (await known.application(hooks.environment, "shop"))[1]
