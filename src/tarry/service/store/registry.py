@@ -52,6 +52,12 @@ class Registry(Protocol):
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
         """An environment's keys by id, revoked ones included, those to one application left out."""
 
+    async def keep(self, name: str, value: bytes) -> bytes:
+        """Keep a value under a name, unless there is one; what is kept then."""
+
+    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
+        """Keep a value in the place of another one; whether that was still there."""
+
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for its holder, or tell how it stands.
 

@@ -257,6 +257,20 @@ class RegistryContract(Topic):
         await store.revoke_keys_of("app_1", sessions=None, now=NOON - 5)
         assert await store.sweep(Retention(portal_keys_before=NOON), limit=9) == 1
 
+    # --- Secrets of the service -----------------------------------------------------------------
+
+    async def test_the_first_value_under_a_name_is_kept(self, store: Store) -> None:
+        assert await store.keep("a", b"one") == b"one"
+        assert await store.keep("a", b"two") == b"one"
+        assert await store.keep("b", b"two") == b"two"
+
+    async def test_a_value_is_replaced_by_who_knows_it(self, store: Store) -> None:
+        await store.keep("a", b"one")
+        assert await store.keep_instead("a", b"two", of=b"one")
+        assert not await store.keep_instead("a", b"three", of=b"one")
+        assert not await store.keep_instead("nothing", b"three", of=b"one")
+        assert await store.keep("a", b"four") == b"two"
+
     # --- News -----------------------------------------------------------------------------------
 
     async def test_news_are_told_once_in_the_order_of_ids(self, scene: Scene) -> None:

@@ -55,6 +55,7 @@ class Data:
         self.notices: dict[str, Notice] = {}
         self.told: set[str] = set()
         self.event_types, self.api_keys, self.claims = {}, {}, {}
+        self.kept: dict[str, bytes] = {}
         self.tasks = {}
         self.policies: dict[str, str] = {}
         self.origins: dict[str, bytes] = {}

@@ -101,6 +101,17 @@ class MemoryRegistry:
         }
         return [found[known] for known in _cut(found, cut)]
 
+    async def keep(self, name: str, value: bytes) -> bytes:
+        """Keep a value, unless there is one."""
+        return self._data.kept.setdefault(name, value)
+
+    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
+        """Keep a value in the place of another one."""
+        if self._data.kept.get(name) != of:
+            return False
+        self._data.kept[name] = value
+        return True
+
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for its holder, or tell how it stands."""
         place = (claim.environment, claim.key)

@@ -101,6 +101,17 @@ class PostgresRegistry(Part):
         ways = ("list_keys", "list_keys_down")
         return [_key(row) for row in await self._page(ways, environment, cut)]
 
+    async def keep(self, name: str, value: bytes) -> bytes:
+        """Keep a value, unless there is one."""
+        await self._database.execute(SQL["keep"], name, value)
+        (row,) = await self._database.fetch(SQL["kept"], name)
+        kept: bytes = row["value"]
+        return kept
+
+    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
+        """Keep a value in the place of another one."""
+        return bool(await self._database.fetch(SQL["keep_instead"], name, value, of))
+
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for its holder, or tell how it stands."""
         refuse_nul(claim.environment, claim.key, claim.holder)

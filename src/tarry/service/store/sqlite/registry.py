@@ -144,6 +144,23 @@ class SqliteRegistry:
         ways = ("list_keys", "list_keys_down")
         return await self._page(ways, environment, cut, rows.KEY)
 
+    async def keep(self, name: str, value: bytes) -> bytes:
+        """Keep a value, unless there is one."""
+
+        def work(session: Session) -> bytes:
+            session.db.execute(SQL["keep"], (name, value))
+            kept: bytes = session.db.execute(SQL["kept"], (name,)).get
+            return kept
+
+        return await self._threads.write(work)
+
+    async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
+        """Keep a value in the place of another one."""
+        told = {"name": name, "value": value, "of": of}
+        return await self._threads.write(
+            lambda session: bool(session.db.execute(SQL["keep_instead"], told).fetchall())
+        )
+
     async def claim(self, claim: Claim, *, now: float) -> Claim:
         """Claim a key for its holder, or tell how it stands."""
 

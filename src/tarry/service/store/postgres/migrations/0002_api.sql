@@ -37,6 +37,12 @@ CREATE INDEX api_key_of_application ON tarry.api_key (application)
     WHERE application IS NOT NULL;
 CREATE INDEX api_key_ended ON tarry.api_key (ends_at) WHERE application IS NOT NULL;
 
+-- Secrets of the service itself, sealed.
+CREATE TABLE tarry.kept (
+    name  text COLLATE "C" PRIMARY KEY,
+    value bytea NOT NULL
+);
+
 CREATE TABLE tarry.claim (
     environment text COLLATE "C" NOT NULL,
     key         text COLLATE "C" NOT NULL,

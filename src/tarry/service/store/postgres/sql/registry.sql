@@ -123,3 +123,15 @@ SELECT * FROM tarry.notice WHERE NOT told ORDER BY id LIMIT $1;
 -- name: told
 -- Somebody was told of these.
 UPDATE tarry.notice SET told = true WHERE id = ANY($1::text[]) AND NOT told;
+
+-- name: keep
+-- Keep a value, unless there is one.
+INSERT INTO tarry.kept (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING;
+
+-- name: kept
+-- What is kept under a name.
+SELECT value FROM tarry.kept WHERE name = $1;
+
+-- name: keep_instead
+-- Keep a value in the place of another one.
+UPDATE tarry.kept SET value = $2 WHERE name = $1 AND value = $3 RETURNING name;

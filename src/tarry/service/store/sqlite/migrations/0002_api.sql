@@ -27,6 +27,12 @@ CREATE INDEX api_key_application ON api_key (application) WHERE application IS N
 CREATE INDEX api_key_ended ON api_key (ends_at)
  WHERE application IS NOT NULL AND ends_at IS NOT NULL;
 
+-- Secrets of the service itself, sealed.
+CREATE TABLE kept (
+    name  TEXT PRIMARY KEY,
+    value BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE claim (
     environment TEXT NOT NULL,
     key         TEXT NOT NULL,

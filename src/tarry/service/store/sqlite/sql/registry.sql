@@ -126,3 +126,15 @@ SELECT document
 -- name: told
 -- Somebody was told of this.
 UPDATE notice SET told = 1 WHERE id = :notice AND NOT told;
+
+-- name: keep
+-- Keep a value, unless there is one.
+INSERT INTO kept (name, value) VALUES (:name, :value) ON CONFLICT DO NOTHING;
+
+-- name: kept
+-- What is kept under a name.
+SELECT value FROM kept WHERE name = :name;
+
+-- name: keep_instead
+-- Keep a value in the place of another one.
+UPDATE kept SET value = :value WHERE name = :name AND value = :of RETURNING name;
