@@ -27,9 +27,11 @@ def sealing_key() -> str:
     return generate_key("test")
 
 
-@pytest.fixture(autouse=True)
-def sealing_keys(sealing_key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEYS, sealing_key)
+@pytest.fixture(scope="module", autouse=True)
+def sealing_keys(sealing_key: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(KEYS, sealing_key)
+        yield
 
 
 @pytest.fixture(scope="session")
