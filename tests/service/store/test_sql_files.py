@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tarry.service.store.sql_files import Query, load, parse
+from tarry.service.store.sql_files import Query, downwards, load, parse
 
 TWO = """-- What this file is about.
 
@@ -66,3 +66,21 @@ def test_a_name_may_be_used_once_only(folder: Path) -> None:
     (folder / "two.sql").write_text(TWO)
     with pytest.raises(ValueError, match=r"^two\.sql: there is another query 'settle' already"):
         load("dialect")
+
+
+def test_a_query_can_be_turned_round() -> None:
+    up = (
+        "SELECT id FROM (SELECT id FROM thing\n ORDER BY thing.id\n LIMIT 5)\n"
+        " ORDER BY id\n LIMIT 2"
+    )
+    down = (
+        "SELECT id FROM (SELECT id FROM thing\n ORDER BY thing.id DESC\n LIMIT 5)\n"
+        " ORDER BY id DESC\n LIMIT 2"
+    )
+    assert downwards(up) == down
+
+
+@pytest.mark.parametrize("sql", ["SELECT 1", "SELECT id FROM thing ORDER BY id LIMIT 5"])
+def test_a_query_without_an_order_to_turn_is_refused(sql: str) -> None:
+    with pytest.raises(ValueError, match="ORDER BY column"):
+        downwards(sql)

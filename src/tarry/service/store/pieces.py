@@ -5,14 +5,14 @@ leaves its connection to others in between, and keeps no old state of the databa
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, TypeVar
 
 from tarry.service.model.listing import Cut
 
 Key = TypeVar("Key", str, int)
 What = TypeVar("What", bound=Hashable)
-Row = Sequence[Any]
+Row = tuple[Any, ...]
 """A key, whether it fits, and whatever else is told of it."""
 
 MOST = 2_000

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 _NAME = re.compile(r"^-- name: *(?P<name>\S*) *$", re.MULTILINE)
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
+_ORDER = re.compile(r"\bORDER BY [a-z_.]+$", re.MULTILINE)
 
 
 class Query(Struct, frozen=True):
@@ -48,6 +49,14 @@ def load(package: str) -> dict[str, Query]:
                 raise ValueError(f"{file.name}: there is another query {query.name!r} already")
             found[query.name] = query
     return found
+
+
+def downwards(sql: str) -> str:
+    """A query with every `ORDER BY column`, each at the end of a line, the other way round."""
+    turned, orders = _ORDER.subn(r"\g<0> DESC", sql)
+    if not orders:
+        raise ValueError(f"there is no line with 'ORDER BY column' at its end to turn in: {sql}")
+    return turned
 
 
 def _query(name: str, body: str, where: str) -> Query:

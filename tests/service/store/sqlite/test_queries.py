@@ -1,7 +1,7 @@
 """Every query finds its rows by an index: what it costs does not depend on what else is there."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from inspect import getmembers, isfunction
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from tarry.service.store.contract import Store
 from tarry.service.store.sql_files import load
 from tarry.service.store.sqlite import queries, schema
 from tarry.service.store.sqlite.connection import connect
+from tarry.service.store.sqlite.listing import DOWN
 
 QUERIES = load("tarry.service.store.sqlite")
 METHODS = {name for name, _ in getmembers(Store, isfunction)}
@@ -25,6 +26,9 @@ SORTED = {
     "counts": "seven states",
     "sweep_messages": "those accepted in the same instant",
     "sweep_payloads": "likewise",
+    "count_deliveries": "one piece of a lane",
+    "count_attempts": "likewise",
+    "count_messages": "one piece of an application's messages",
 }
 """What may be put in order after it was found, and how much that is."""
 
@@ -37,9 +41,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Iterator[apsw.Connection]:
     db.close()
 
 
-def plan(db: apsw.Connection, name: str) -> list[str]:
+def plan(db: apsw.Connection, name: str, queries: Mapping[str, str] = queries.SQL) -> list[str]:
     """Tell how SQLite goes about a query, step by step."""
-    told = query_info(db, QUERIES[name].sql, explain_query_plan=True).query_plan
+    told = query_info(db, queries[name], explain_query_plan=True).query_plan
     return list(_steps(told)) if told else []
 
 
@@ -78,6 +82,21 @@ def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) ->
         ("advance_live", "delivery_ready (lane=? AND seq>?)"),
         ("advance_live", "delivery_stuck (lane=? AND seq>?)"),
         ("advance_live", "MERGE (UNION ALL)"),
+        ("list_applications", "application_environment (environment=? AND id>? AND id<?)"),
+        ("list_endpoints", "endpoint_application (application=? AND id>? AND id<?)"),
+        ("list_messages", "message_application (application=? AND id>? AND id<?)"),
+        ("list_deliveries_to", "delivery USING PRIMARY KEY (lane=? AND seq>? AND seq<?)"),
+        ("list_deliveries_to_open", "delivery_ready (lane=? AND seq>? AND seq<?)"),
+        ("list_deliveries_to_open", "delivery_stuck (lane=? AND seq>? AND seq<?)"),
+        ("list_deliveries_to_open", "MERGE (UNION ALL)"),
+        ("list_deliveries_to_near", "delivery USING PRIMARY KEY (lane=? AND seq>?)"),
+        ("list_attempts_to", "attempt USING PRIMARY KEY (lane=? AND id>? AND id<?)"),
+        ("list_attempts_of", "attempt_message (message=? AND id>? AND id<?)"),
+        ("attempt", "attempt_message (message=? AND id=?)"),
+        ("expunge_attempt", "attempt_message (message=? AND id=?)"),
+        ("count_deliveries", "delivery USING PRIMARY KEY (lane=? AND seq>?)"),
+        ("count_attempts", "attempt USING PRIMARY KEY (lane=? AND id>? AND id<?)"),
+        ("count_messages", "message_application (application=? AND id>? AND id<?)"),
         ("awake", "lane_awake (shard=?)"),
         ("task", "task_open (shard=?)"),
         ("list_event_types", "event_type_listed (environment=? AND name>?)"),
@@ -96,6 +115,13 @@ def test_a_question_is_answered_by_the_index_made_for_it(
 ) -> None:
     steps = plan(db, name)
     assert any(step in line for line in steps), "\n".join(steps)
+
+
+@pytest.mark.parametrize("name", DOWN)
+def test_a_list_is_read_from_its_end_by_the_same_indexes(db: apsw.Connection, name: str) -> None:
+    steps = plan(db, name, DOWN)
+    assert steps == plan(db, name)
+    assert not [step for step in steps if "TEMP B-TREE" in step]
 
 
 @pytest.mark.parametrize("name", QUERIES)

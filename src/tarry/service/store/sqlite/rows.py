@@ -101,6 +101,11 @@ def delivery_with_endpoint(row: Row) -> tuple[Endpoint, Delivery]:
     return ENDPOINT.decode(row[0]), delivery(row[1:])
 
 
+def message_with_delivery(row: Row) -> tuple[Message, Delivery]:
+    """A message behind one of its deliveries."""
+    return message(row[11:]), delivery(row[:11])
+
+
 def due(row: Row, stream: Stream) -> Due:
     """What may be sent."""
     lane, seq, known, event_type, payload, accepted_at, due_at, tries, attempts, memory, resend = (
@@ -145,6 +150,16 @@ def attempt(row: Row) -> Attempt:
         draw=draw,
         decision=decision,
     )
+
+
+def attempt_with_endpoint(row: Row) -> tuple[Attempt, Endpoint]:
+    """An attempt behind its endpoint's document."""
+    return attempt(row[1:]), ENDPOINT.decode(row[0])
+
+
+def attempt_with_message(row: Row) -> tuple[Attempt, Message]:
+    """An attempt, and behind it its message."""
+    return attempt(row[:17]), message(row[17:])
 
 
 def attempt_row(attempt: Attempt, message: int) -> Row:

@@ -10,6 +10,7 @@ from tarry.service.store.sqlite import schema
 from tarry.service.store.sqlite.catalogue import SqliteCatalogue
 from tarry.service.store.sqlite.history import SqliteHistory
 from tarry.service.store.sqlite.leases import SqliteLeases
+from tarry.service.store.sqlite.listing import SqliteListing
 from tarry.service.store.sqlite.outbox import SqliteOutbox
 from tarry.service.store.sqlite.queue import SqliteQueue
 from tarry.service.store.sqlite.registry import SqliteRegistry
@@ -27,6 +28,7 @@ class SqliteStore(
     SqliteTasks,
     SqliteCatalogue,
     SqliteHistory,
+    SqliteListing,
     SqliteRegistry,
     SqliteUpkeep,
 ):

@@ -1,0 +1,284 @@
+"""Lists of what is in this store, page by page."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import apsw
+
+from tarry.errors import NotFound
+from tarry.service.model.application import Application
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.ids import ATTEMPT, MESSAGE
+from tarry.service.model.listing import (
+    FIRST,
+    LAST,
+    AttemptFilter,
+    Cut,
+    DeliveryFilter,
+    MessageFilter,
+)
+from tarry.service.model.message import Message
+from tarry.service.model.task import Task, Work
+from tarry.service.store.pieces import Halving, count_through, look_through
+from tarry.service.store.sql_files import downwards
+from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.threads import Threads
+
+Key = TypeVar("Key", str, int)
+Value = TypeVar("Value")
+Bounds = dict[str, Any]
+"""What a query is asked with: words, numbers and None."""
+
+OPEN = frozenset({State.READY, State.WAITING, State.FAILED})
+"""The states with indexes of their own: what else is in a lane is not looked at."""
+NUMBERS = (0, 2**63 - 1)
+"""Sort before and behind every number of a delivery."""
+LATE = 600.0
+"""Seconds that it may take from when a message is accepted until it is in its lanes."""
+
+
+class SqliteListing:
+    """See `listing.Listing`."""
+
+    _threads: Threads
+
+    async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
+        """An environment's applications."""
+        bounds = {"environment": environment}
+        return await self._listed("list_applications", cut, bounds, rows.APPLICATION.decode)
+
+    async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
+        """An application's endpoints."""
+        bounds = {"application": application}
+        return await self._listed("list_endpoints", cut, bounds, rows.ENDPOINT.decode)
+
+    async def list_messages(
+        self, application: str, cut: Cut, wanted: MessageFilter
+    ) -> list[Message]:
+        """An application's messages."""
+        bounds = {"application": application, **_chosen(wanted)}
+        low, high = cut.between(*wanted.span(MESSAGE))
+        found = await self._look("list_messages", low, high, cut, bounds)
+        places = [(number,) for _, _, number in found]
+        return await self._found("message_numbered", places, rows.message)
+
+    async def list_deliveries_to(
+        self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
+    ) -> list[tuple[Message, Delivery]]:
+        """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
+        lane, states = endpoint.lane, wanted.states
+        first, last = wanted.message.span(MESSAGE)
+        bounds = {
+            "lane": lane,
+            "first": first,
+            "last": last,
+            "states": None if states is None else rows.array(states),
+            "tried": wanted.tried,
+            **_chosen(wanted.message),
+        }
+        opened = states is not None and states <= OPEN
+        query = "list_deliveries_to_open" if opened else "list_deliveries_to"
+        low, high = await self._threads.browse(lambda db: _span(db, lane, cut, wanted.message))
+        found = await self._look(query, low, high, cut, bounds)
+        places = [(lane, row[0]) for row in found]
+        return await self._found("list_deliveries_to_found", places, rows.message_with_delivery)
+
+    async def list_attempts_to(
+        self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
+    ) -> list[tuple[Attempt, Message]]:
+        """Attempts that were made at an endpoint, with their messages."""
+        bounds = {"lane": endpoint.lane, **_come_out(wanted)}
+        low, high = cut.between(*wanted.message.span(ATTEMPT))
+        found = await self._look("list_attempts_to", low, high, cut, bounds)
+        places = [(endpoint.lane, row[0]) for row in found]
+        return await self._found("list_attempts_to_found", places, rows.attempt_with_message)
+
+    async def list_attempts_of(
+        self, message: str, cut: Cut, wanted: AttemptFilter
+    ) -> list[tuple[Attempt, Endpoint]]:
+        """Attempts at a message, with the endpoints they were made at."""
+        bounds = {"message": message, **_come_out(wanted)}
+        low, high = cut.between(*wanted.message.span(ATTEMPT))
+        found = await self._look("list_attempts_of", low, high, cut, bounds)
+        places = [(message, row[0]) for row in found]
+        return await self._found("attempt", places, rows.attempt_with_endpoint)
+
+    async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+        """One attempt at a message."""
+        found = await self._found("attempt", [(message, attempt)], rows.attempt_with_endpoint)
+        if not found:
+            raise NotFound("attempt", attempt)
+        return found[0]
+
+    async def expunge_attempt(self, message: str, attempt: str) -> None:
+        """Forget what an endpoint answered to an attempt."""
+
+        def work(session: Session) -> None:
+            if not session.db.execute(SQL["expunge_attempt"], (message, attempt)).fetchall():
+                raise NotFound("attempt", attempt)
+
+        await self._threads.write(work)
+
+    async def list_tasks(
+        self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
+    ) -> list[Task]:
+        """An environment's tasks."""
+        named = None if work is None else work.value
+        bounds = {"environment": environment, "work": named, "finished": finished}
+        return await self._listed("list_tasks", cut, bounds, rows.TASK.decode)
+
+    async def count_deliveries(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> dict[tuple[State, bool], int]:
+        """How many deliveries accepted in that time are in a state, and tried."""
+        bounds = {"lane": endpoint.lane, "since": since, "until": until}
+
+        async def ask(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
+            asked = {**bounds, "low": low, "limit": most}
+            found = await self._survey("count_deliveries", asked)
+            return [
+                ((State(state), bool(tried)), counted, there, last)
+                for state, tried, counted, there, last in found
+            ]
+
+        return +(await count_through(ask, 0))
+
+    async def count_attempts(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> tuple[int, int]:
+        """How many attempts made in that time succeeded, and how many failed."""
+        span = MessageFilter(after=since, before=until).span(ATTEMPT)
+        counts = await self._count("count_attempts", span, {"lane": endpoint.lane})
+        return counts[True], counts[False]
+
+    async def count_messages(
+        self, environment: str, *, since: float, until: float
+    ) -> dict[tuple[str, str], int]:
+        """How many messages were accepted in that time: by application id and type of event."""
+        span = MessageFilter(after=since, before=until).span(MESSAGE)
+        counts: dict[tuple[str, str], int] = {}
+        for (known,) in await self._survey("count_messages_of", {"environment": environment}):
+            of = await self._count("count_messages", span, {"application": known})
+            counts.update({(known, event_type): many for event_type, many in of.items()})
+        return counts
+
+    async def _listed(
+        self, query: str, cut: Cut, bounds: Bounds, decode: Callable[[str], Value]
+    ) -> list[Value]:
+        """A list that is short enough to be read at once."""
+        low, high = cut.between(FIRST, LAST)
+        asked = {**bounds, "low": low, "high": high, "limit": cut.limit}
+        return await self._threads.browse(
+            lambda db: cut.in_order(
+                [decode(text) for (text,) in db.execute(_along(query, cut), asked)]
+            )
+        )
+
+    async def _look(
+        self, query: str, low: Key, high: Key, cut: Cut, bounds: Bounds
+    ) -> list[rows.Row]:
+        """What fits, a piece of the list at a time: others are let in between."""
+
+        async def ask(low: Key, high: Key, most: int) -> list[rows.Row]:
+            asked = {**bounds, "low": low, "high": high, "limit": most}
+            return await self._threads.browse(
+                lambda db: list(db.execute(_along(query, cut), asked))
+            )
+
+        return await look_through(ask, low, high, cut)
+
+    async def _found(
+        self, query: str, places: list[rows.Row], value: Callable[[rows.Row], Value]
+    ) -> list[Value]:
+        """What is at these places, unless it was swept meanwhile."""
+        return await self._threads.browse(
+            lambda db: [value(row) for place in places for row in db.execute(SQL[query], place)]
+        )
+
+    async def _survey(self, query: str, bounds: Bounds) -> list[rows.Row]:
+        return await self._threads.survey(lambda db: list(db.execute(SQL[query], bounds)))
+
+    async def _count(self, query: str, span: tuple[str, str], bounds: Bounds) -> Counter[Any]:
+        """How many there are of what, between two ids."""
+        first, high = span
+
+        async def ask(low: str, most: int) -> list[tuple[Any, int, int, str]]:
+            found = await self._survey(query, {**bounds, "low": low, "high": high, "limit": most})
+            return [(what, many, many, last) for what, many, last in found]
+
+        return await count_through(ask, first)
+
+
+def _along(query: str, cut: Cut) -> str:
+    return SQL[query] if cut.upwards else DOWN[query]
+
+
+def _chosen(wanted: MessageFilter) -> Bounds:
+    types = wanted.event_types
+    return {
+        "channel": wanted.channel,
+        "tag": wanted.tag,
+        "event_types": None if types is None else rows.array(types),
+    }
+
+
+def _come_out(wanted: AttemptFilter) -> Bounds:
+    return {
+        "succeeded": wanted.succeeded,
+        "status_class": wanted.status_class,
+        "made_in": wanted.lane,
+        **_chosen(wanted.message),
+    }
+
+
+def _span(db: apsw.Connection, lane: int, cut: Cut, wanted: MessageFilter) -> tuple[int, int]:
+    """The numbers of a lane between which a page is."""
+    low, high = NUMBERS
+    if cut.mark:
+        before, behind = _place(db, lane, cut.mark)
+        low, high = (before, high) if cut.upwards else (low, behind)
+    if wanted.after is not None:
+        # What is in a lane before something that came in before that time came in earlier still.
+        # It is accepted anew when it is replayed: then there is only more to look at.
+        since = wanted.after - LATE
+        low = max(low, _first(db, lane, lambda near: near[1] >= since) - 1)
+    return low, high
+
+
+def _place(db: apsw.Connection, lane: int, message: str) -> tuple[int, int]:
+    """The numbers that what is before a message ends and what is behind it begins with."""
+    seq = db.execute(SQL["list_deliveries_to_mark"], (message, lane)).get
+    if seq is not None:
+        return seq, seq
+    later = _first(db, lane, lambda near: near[0] > message)
+    return later - 1, later
+
+
+def _first(db: apsw.Connection, lane: int, yes: Callable[[rows.Row], bool]) -> int:
+    """The number that a lane's deliveries begin with of which something is so."""
+    search = Halving(db.execute(SQL["list_deliveries_to_last"], (lane,)).get or 0)
+    while (middle := search.middle) is not None:
+        near = db.execute(SQL["list_deliveries_to_near"], (lane, middle)).fetchone()
+        search.tell(middle, yes=near is None or yes(near))
+    return search.first
+
+
+DOWN = {
+    query: downwards(SQL[query])
+    for query in (
+        "list_applications",
+        "list_endpoints",
+        "list_messages",
+        "list_deliveries_to",
+        "list_deliveries_to_open",
+        "list_attempts_to",
+        "list_attempts_of",
+        "list_tasks",
+    )
+}
+"""The lists from their ends."""

@@ -1,0 +1,213 @@
+-- Lists. Each goes along an index between two keys, both left out; the order can be turned round.
+-- What long ones give is a key and whether it fits what is wanted: the rest is read by key.
+
+-- name: list_applications
+-- An environment's applications.
+SELECT document
+  FROM application
+ WHERE environment = :environment AND id > :low AND id < :high AND deleted_at IS NULL
+ ORDER BY id
+ LIMIT :limit;
+
+-- name: list_endpoints
+-- An application's endpoints.
+SELECT document
+  FROM endpoint INDEXED BY endpoint_application
+ WHERE application = :application AND id > :low AND id < :high AND standing <> 'deleted'
+ ORDER BY id
+ LIMIT :limit;
+
+-- name: list_messages
+-- An application's messages: those fit that have a channel, a tag and one of some types.
+SELECT id,
+       (:channel IS NULL OR :channel IN (SELECT value FROM json_each(channels)))
+       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(tags)))
+       AND (:event_types IS NULL OR event_type IN (SELECT value FROM json_each(:event_types))),
+       number
+  FROM message INDEXED BY message_application
+ WHERE application = :application AND id > :low AND id < :high
+ ORDER BY id
+ LIMIT :limit;
+
+-- name: list_deliveries_to
+-- A lane's deliveries: those fit that are so, of messages that are so and have such an id.
+SELECT delivery.seq,
+       message.id > :first AND message.id < :last
+       AND (:states IS NULL OR delivery.state IN (SELECT value FROM json_each(:states)))
+       AND (:tried IS NULL OR (delivery.tries > 0) = :tried)
+       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
+       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
+       AND (:event_types IS NULL
+            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+  FROM delivery
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.seq > :low AND delivery.seq < :high
+ ORDER BY delivery.seq
+ LIMIT :limit;
+
+-- name: list_deliveries_to_open
+-- The same of those that are live or failed: two streams in the order of the lane are merged.
+SELECT delivery.seq AS seq,
+       message.id > :first AND message.id < :last
+       AND delivery.state IN (SELECT value FROM json_each(:states))
+       AND (:tried IS NULL OR (delivery.tries > 0) = :tried)
+       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
+       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
+       AND (:event_types IS NULL
+            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+  FROM delivery INDEXED BY delivery_ready
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.state = 'ready'
+   AND delivery.seq > :low AND delivery.seq < :high
+ UNION ALL
+SELECT delivery.seq AS seq,
+       message.id > :first AND message.id < :last
+       AND delivery.state IN (SELECT value FROM json_each(:states))
+       AND (:tried IS NULL OR (delivery.tries > 0) = :tried)
+       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
+       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
+       AND (:event_types IS NULL
+            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+  FROM delivery INDEXED BY delivery_stuck
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.state IN ('waiting', 'failed')
+   AND delivery.seq > :low AND delivery.seq < :high
+ ORDER BY seq
+ LIMIT :limit;
+
+-- name: list_deliveries_to_found
+-- A delivery with its message.
+SELECT delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason, delivery.attempts,
+       delivery.tries, delivery.memory, delivery.due_at, delivery.accepted_at, delivery.ended_at,
+       message.id, message.application, message.event_type, message.payload, message.event_id,
+       message.channels, message.tags, message.accepted_at, message.deliver_at
+  FROM delivery
+  JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.seq = :seq;
+
+-- name: list_deliveries_to_mark
+-- Where in a lane a message is.
+SELECT delivery.seq
+  FROM message
+  JOIN delivery ON delivery.message = message.number
+ WHERE message.id = :message AND delivery.lane = :lane;
+
+-- name: list_deliveries_to_last
+-- The last number that a lane has.
+SELECT seq FROM delivery WHERE lane = :lane ORDER BY seq DESC LIMIT 1;
+
+-- name: list_deliveries_to_near
+-- The first delivery from a number on: its message, and when it was accepted.
+SELECT message.id, delivery.accepted_at
+  FROM delivery
+  JOIN message ON message.number = delivery.message
+ WHERE delivery.lane = :lane AND delivery.seq >= :seq
+ ORDER BY delivery.seq
+ LIMIT 1;
+
+-- name: list_attempts_to
+-- Attempts in a lane: those fit that came out so, of messages that are so.
+SELECT attempt.id,
+       (:succeeded IS NULL OR (attempt.kind IS NULL) = :succeeded)
+       AND (:status_class IS NULL OR coalesce(attempt.status, 0) / 100 * 100 = :status_class)
+       AND (:made_in IS NULL OR attempt.lane = :made_in)
+       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
+       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
+       AND (:event_types IS NULL
+            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+  FROM attempt
+ CROSS JOIN message ON message.number = attempt.message
+ WHERE attempt.lane = :lane AND attempt.id > :low AND attempt.id < :high
+ ORDER BY attempt.id
+ LIMIT :limit;
+
+-- name: list_attempts_to_found
+-- An attempt with its message.
+SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
+       attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
+       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision,
+       message.id, message.application, message.event_type, message.payload, message.event_id,
+       message.channels, message.tags, message.accepted_at, message.deliver_at
+  FROM attempt
+  JOIN message ON message.number = attempt.message
+ WHERE attempt.lane = :lane AND attempt.id = :attempt;
+
+-- name: list_attempts_of
+-- Attempts at a message: those fit that came out so, if the message is so.
+SELECT attempt.id,
+       (:succeeded IS NULL OR (attempt.kind IS NULL) = :succeeded)
+       AND (:status_class IS NULL OR coalesce(attempt.status, 0) / 100 * 100 = :status_class)
+       AND (:made_in IS NULL OR attempt.lane = :made_in)
+       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
+       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
+       AND (:event_types IS NULL
+            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+  FROM message
+ CROSS JOIN attempt INDEXED BY attempt_message ON attempt.message = message.number
+ WHERE message.id = :message AND attempt.id > :low AND attempt.id < :high
+ ORDER BY attempt.id
+ LIMIT :limit;
+
+-- name: attempt
+-- One attempt at a message, behind its endpoint.
+SELECT endpoint.document,
+       attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
+       attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
+       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
+  FROM message
+  JOIN attempt ON attempt.message = message.number
+  JOIN endpoint ON endpoint.lane = attempt.lane
+ WHERE message.id = :message AND attempt.id = :attempt;
+
+-- name: expunge_attempt
+-- Forget what an endpoint answered.
+UPDATE attempt
+   SET body = x''
+ WHERE message = (SELECT number FROM message WHERE id = :message) AND id = :attempt
+RETURNING id;
+
+-- name: list_tasks
+-- An environment's tasks: of some work, and finished or not.
+SELECT task.document
+  FROM task
+ CROSS JOIN application ON application.id = task.application
+ WHERE application.environment = :environment AND task.id > :low AND task.id < :high
+   AND (:work IS NULL OR task.document ->> 'work' = :work)
+   AND (:finished IS NULL OR (task.finished_at IS NOT NULL) = :finished)
+ ORDER BY task.id
+ LIMIT :limit;
+
+-- name: count_deliveries
+-- Of so many deliveries of a lane behind one: how many were accepted in a span of time.
+SELECT state, tries > 0, count(*) FILTER (WHERE accepted_at >= :since AND accepted_at < :until),
+       count(*), max(seq)
+  FROM (SELECT seq, state, tries, accepted_at
+          FROM delivery
+         WHERE lane = :lane AND seq > :low
+         ORDER BY seq
+         LIMIT :limit)
+ GROUP BY state, tries > 0;
+
+-- name: count_attempts
+-- Of so many attempts in a lane between two: how many succeeded and how many failed.
+SELECT kind IS NULL, count(*), max(id)
+  FROM (SELECT id, kind
+          FROM attempt
+         WHERE lane = :lane AND id > :low AND id < :high
+         ORDER BY id
+         LIMIT :limit)
+ GROUP BY kind IS NULL;
+
+-- name: count_messages
+-- Of so many messages of an application between two: how many are of which type.
+SELECT event_type, count(*), max(id)
+  FROM (SELECT id, event_type
+          FROM message INDEXED BY message_application
+         WHERE application = :application AND id > :low AND id < :high
+         ORDER BY id
+         LIMIT :limit)
+ GROUP BY event_type;
+
+-- name: count_messages_of
+-- An environment's applications, also deleted ones.
+SELECT id FROM application WHERE environment = :environment;
