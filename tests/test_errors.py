@@ -10,6 +10,7 @@ from tarry.errors import (
     CircuitOpen,
     Conflict,
     DecorationError,
+    DiskNearlyFull,
     EgressRefused,
     GaveUp,
     MalformedHeaders,
@@ -52,6 +53,7 @@ EXAMPLES = [
     SchemaMismatch(3, 4),
     MalformedHeaders("the header 'webhook-id' is missing"),
     MessageReplayed("msg_1", handled=False),
+    DiskNearlyFull("app_1", 12_000_000, 256_000_000),
 ]
 
 
@@ -72,6 +74,7 @@ EXAMPLES = [
         (NotFound, (ServiceError,)),
         (Conflict, (ServiceError,)),
         (BacklogFull, (ServiceError,)),
+        (DiskNearlyFull, (BacklogFull,)),
         (EgressRefused, (ServiceError,)),
         (SealError, (ServiceError,)),
         (VerificationError, (ServiceError,)),
@@ -143,6 +146,13 @@ def public_bases(kind: type) -> tuple[type, ...]:
                 " it was made by a newer tarry: upgrade this one"
             ),
         ),
+        (
+            EXAMPLES[-1],
+            (
+                "the database's disk has 12 MB left, and 256 MB are kept for what was accepted"
+                " already; nothing was accepted"
+            ),
+        ),
         (GaveUp("why", attempts=1, elapsed=0.5), "gave up after 1 attempt in 0.5 s: why"),
         (GaveUp("why", attempts=2, elapsed=1234.6), "gave up after 2 attempts in 1.23e+03 s: why"),
     ],
@@ -198,6 +208,9 @@ def test_the_facts_of_the_service_are_attributes() -> None:
     assert (conflict.kind, conflict.key) == ("application", "shop")
     full = BacklogFull("app_1", 1000)
     assert (full.application, full.allowed) == ("app_1", 1000)
+    disk = DiskNearlyFull("app_1", 12_000_000, 256_000_000)
+    assert (disk.application, disk.allowed) == ("app_1", 0)
+    assert (disk.left, disk.reserve) == (12_000_000, 256_000_000)
     refused = EgressRefused("10.0.0.1", "private")
     assert (refused.host, refused.rule) == ("10.0.0.1", "private")
     away = StoreUnavailable("starting")

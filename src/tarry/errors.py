@@ -15,6 +15,7 @@ TarryError
    ├─ NotFound                       kind, id
    ├─ Conflict                       kind, key
    ├─ BacklogFull                    application, allowed
+   │  └─ DiskNearlyFull              left, reserve: nobody may have more waiting for now
    ├─ EgressRefused                  host, rule
    ├─ SealError                      a secret cannot be opened: another key, or another row
    ├─ VerificationError              a received message is not what its signature says
@@ -191,6 +192,27 @@ class BacklogFull(ServiceError):  # noqa: N818  named for what happened, as the 
         return (
             f"application {self.application!r} has {self.allowed} deliveries waiting, as many as it"
             " may; nothing was accepted"
+        )
+
+
+class DiskNearlyFull(BacklogFull):
+    """The database's disk has too little room left for new messages: nothing was kept, come back.
+
+    What is left (bytes) is for what was accepted already. Nobody may have more waiting: `allowed`
+    is 0.
+    """
+
+    def __init__(self, application: str, left: int, reserve: int) -> None:
+        super().__init__(application, 0)
+        self.args = (application, left, reserve)
+        self.left = left
+        self.reserve = reserve
+
+    def __str__(self) -> str:
+        return (
+            f"the database's disk has {self.left // 1_000_000} MB left, and"
+            f" {self.reserve // 1_000_000} MB are kept for what was accepted already; nothing was"
+            " accepted"
         )
 
 

@@ -4,13 +4,23 @@ from pathlib import Path
 
 import pytest
 
-from tarry.errors import SchemaMismatch, SettingsError, StoreError, StoreUnavailable
+from tarry.errors import (
+    BacklogFull,
+    DiskNearlyFull,
+    SchemaMismatch,
+    SettingsError,
+    StoreError,
+    StoreUnavailable,
+)
 from tarry.service import build
 from tarry.service.build import KEYS, Settings
+from tarry.service.model.message import Accepted
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import Place, Seals, generate_key
+from tarry.testing.samples import an_application, new_message
+from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +48,39 @@ async def test_the_scheme_of_the_url_says_which_store(tmp_path: Path, database_u
             await store.check()
         finally:
             await store.close()
+
+
+async def test_every_store_keeps_to_the_limit_for_applications_that_have_none(
+    tmp_path: Path, database_url: str
+) -> None:
+    for url in (file_url(tmp_path / "hooks.db"), database_url, "memory:"):
+        store = await build.open_store(url, migrate=True, most_waiting=1)
+        try:
+            scene = await Scene.set_up(store)
+            answers = await store.add([new_message(scene.application) for _ in range(2)])
+            assert [type(answer) for answer in answers] == [Accepted, BacklogFull], url
+        finally:
+            await store.close()
+
+
+async def test_a_file_keeps_to_the_reserve_of_its_disk(tmp_path: Path) -> None:
+    url = file_url(tmp_path / "hooks.db")
+    for reserve, kind in ((10**18, DiskNearlyFull), (0, Accepted)):
+        store = await build.open_store(url, migrate=True, disk_reserve=reserve)
+        try:
+            application = an_application()
+            await store.put_application(application)
+            (answer,) = await store.add([new_message(application)])
+            assert isinstance(answer, kind)
+        finally:
+            await store.close()
+
+
+@pytest.mark.parametrize("setting", ["most_waiting", "disk_reserve"])
+async def test_a_limit_below_nothing_is_refused(setting: str) -> None:
+    limits: dict[str, int] = {setting: -1}
+    with pytest.raises(SettingsError, match=setting):
+        await build.open_store("memory:", migrate=True, **limits)
 
 
 @pytest.mark.parametrize("url", ["", "hooks.db", "mysql://me@here/x", "sqlite", "file:///x"])

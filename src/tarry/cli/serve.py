@@ -9,6 +9,7 @@ from tarry.cli.service_options import (
     config_option,
     db_option,
     ended,
+    quota_options,
     serving,
     told_to_stop,
     wire_options,
@@ -20,6 +21,7 @@ from tarry.errors import SettingsError
 @config_option
 @db_option
 @wire_options
+@quota_options
 @click.option(
     "--listen",
     envvar="TARRY_LISTEN",
@@ -41,7 +43,7 @@ async def serve(
     db: str,
     listen: str,
     api_key: str,
-    **wire: Any,  # noqa: ANN401  those of wire_options, handed on
+    **settings: Any,  # noqa: ANN401  those of wire_options and quota_options, handed on
 ) -> None:
     """Accept messages over HTTP, and deliver them.
 
@@ -58,7 +60,7 @@ async def serve(
     if not api_key.strip():
         raise SettingsError("api-key", api_key, "a secret that is not empty")
     _, port = read_address(listen)
-    opened = open_hooks(db, own=(listen,) if port else (), **wire)
+    opened = open_hooks(db, own=(listen,) if port else (), **settings)
     async with opened as hooks, hooks.dispatching() as dispatcher:
         async with serving_http(make_api(hooks, api_key), listen) as url:
             click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)

@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from tarry.cli.byte_size import ByteSize
 from tarry.cli.extras import needed_for
 from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
@@ -25,8 +26,8 @@ EXIT_CODES = (
     " 2, a setting is wrong; 3, the database cannot be used."
 )
 KNOWN = (
-    *("allow_network", "api_key", "authorities", "certificate", "db", "grace", "in_flight"),
-    *("lease", "listen", "ports", "proxy"),
+    *("allow_network", "api_key", "authorities", "certificate", "db", "disk_reserve", "grace"),
+    *("in_flight", "lease", "listen", "most_waiting", "ports", "proxy"),
 )
 
 P = ParamSpec("P")
@@ -120,6 +121,23 @@ certificate_option = click.option(
 )
 
 
+most_waiting_option = click.option(
+    "--most-waiting",
+    envvar="TARRY_MOST_WAITING",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Deliveries that may wait of an application which has no limit of its own; with more,"
+    " messages are turned away  [TARRY_MOST_WAITING]",
+)
+disk_reserve_option = click.option(
+    "--disk-reserve",
+    envvar="TARRY_DISK_RESERVE",
+    type=ByteSize(),
+    help="Of an SQLite file's disk: with less free, messages are turned away; 0 for never. 256MB,"
+    " or a twentieth of a smaller disk, if it is not said  [TARRY_DISK_RESERVE]",
+)
+
+
 def wire_options(command: Callable[P, T]) -> Callable[P, T]:
     """What says how endpoints are called, for every command that calls them."""
     for option in (
@@ -131,6 +149,11 @@ def wire_options(command: Callable[P, T]) -> Callable[P, T]:
     ):
         command = option(command)
     return command
+
+
+def quota_options(command: Callable[P, T]) -> Callable[P, T]:
+    """What says how much may wait, for every command that takes messages in."""
+    return most_waiting_option(disk_reserve_option(command))
 
 
 def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

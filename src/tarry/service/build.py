@@ -12,6 +12,7 @@ from tarry.core.policy import Policy
 from tarry.errors import SettingsError
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.dispatch.upkeep import Kept
+from tarry.service.fields import check_count
 from tarry.service.model.settings import DELIVERY, Limits, Parking
 from tarry.service.store.contract import Store
 from tarry.service.store.migrate import Migrator
@@ -46,36 +47,46 @@ class Settings(Struct, frozen=True, kw_only=True):
     proxy: str | None = None
     authorities: Path | None = None
     certificate: Path | None = None
+    most_waiting: int | None = None
+    """Deliveries that may wait of an application which has no limit of its own; None for any."""
+    disk_reserve: int | None = None
+    """Bytes of an SQLite file's disk below which no messages are accepted; 0 for none. If it is not
+    said, 256 MB, or a twentieth of a smaller disk."""
     policy: Policy = DELIVERY
     limits: Limits = Limits()
     parking: Parking = Parking()
     kept: Kept = Kept()
 
 
-async def open_store(url: str, *, migrate: bool) -> Store:
-    """Open the database at a URL, and bring its schema up to date if asked to.
+async def open_store(
+    url: str, *, migrate: bool, most_waiting: int | None = None, disk_reserve: int | None = None
+) -> Store:
+    """Open the database at a URL, and bring its schema up to date if asked to; see `Settings`.
 
     SettingsError, StoreError and SchemaMismatch each say in one line what is wrong.
     """
+    check_count("most_waiting", most_waiting, least=0)
+    check_count("disk_reserve", disk_reserve, least=0)
     match scheme(url):
         case "sqlite":
-            from tarry.service.store.sqlite.store import (  # noqa: PLC0415  only what is used
-                open_sqlite,
-            )
+            from tarry.service.store.sqlite.room import Room  # noqa: PLC0415  only what is used
+            from tarry.service.store.sqlite.store import open_sqlite  # noqa: PLC0415  likewise
 
-            return await open_sqlite(sqlite_path(url), migrate=migrate)
+            path = sqlite_path(url)
+            room = Room(path.resolve(), disk_reserve)
+            return await open_sqlite(path, migrate=migrate, room=room, most_waiting=most_waiting)
         case "postgresql" | "postgres":
             from tarry.service.store.postgres.store import (  # noqa: PLC0415  it needs an extra
                 PostgresStore,
             )
 
-            return await PostgresStore.open(url, migrate=migrate)
+            return await PostgresStore.open(url, migrate=migrate, most_waiting=most_waiting)
         case "memory":
             from tarry.service.store.memory.store import (  # noqa: PLC0415  only what is used
                 MemoryStore,
             )
 
-            return MemoryStore()
+            return MemoryStore(most_waiting=most_waiting)
         case _:
             raise SettingsError("db", without_password(url), WANTED_URL)
 

@@ -41,7 +41,7 @@ def checked_application(fields: ApplicationFields) -> dict[str, Any]:
     """The fields as they are kept; SettingsError or PolicyError says what cannot work."""
     _refuse_unknown(fields.keys(), ApplicationFields)
     _check_rate(fields.get("rate"))
-    _check_count("most_waiting", fields.get("most_waiting"), least=0)
+    check_count("most_waiting", fields.get("most_waiting"), least=0)
     check_policy(fields.get("policy"))
     return dict(fields)
 
@@ -50,7 +50,7 @@ def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
     """The fields as they are kept; SettingsError or PolicyError says what cannot work."""
     _refuse_unknown(fields.keys(), EndpointFields)
     _check_rate(fields.get("rate"))
-    _check_count("concurrency", fields.get("concurrency"), least=1)
+    check_count("concurrency", fields.get("concurrency"), least=1)
     check_policy(fields.get("policy"))
     standing = fields.get("standing", Standing.ENABLED)
     if standing not in OWNERS:
@@ -89,7 +89,8 @@ def _check_rate(value: float | None) -> None:
         raise SettingsError("rate", value, "more than 0 attempts a second, or None for no limit")
 
 
-def _check_count(field: str, value: int | None, *, least: int) -> None:
+def check_count(field: str, value: int | None, *, least: int) -> None:
+    """Refuse what is no number of things."""
     if value is not None and not (type(value) is int and value >= least):
         raise SettingsError(field, value, f"a whole number from {least} on, or None for no limit")
 

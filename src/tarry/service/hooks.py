@@ -158,7 +158,8 @@ class Hooks(Endpoints):
         """Accept a message: when this returns it is on disk, with all its deliveries.
 
         With a `key` it is accepted once, however often it is sent. Conflict if the key or the event
-        id was used for another message; BacklogFull if too many of the application's wait already.
+        id was used for another message; BacklogFull if too many of the application's wait already,
+        or, as DiskNearlyFull, if there is no room for more.
         """
         message = self.message(
             application,
@@ -306,7 +307,9 @@ async def open_hooks(
     `sqlite:///hooks.db` is a file, made if it is not there; `postgresql://...` a server.
     """
     made = build.Settings(db=db, **settings)
-    store = await build.open_store(db, migrate=migrate)
+    store = await build.open_store(
+        db, migrate=migrate, most_waiting=made.most_waiting, disk_reserve=made.disk_reserve
+    )
     try:
         await build.refuse_lost_keys(made, store)
         hooks = Hooks(made, store, environment=environment)

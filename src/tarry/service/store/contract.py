@@ -48,9 +48,10 @@ class Outbox(Protocol):
         `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that
         its application has used before is a Conflict("message", event_id). An unknown application
         is NotFound("application", id). An application with `most_waiting` deliveries waiting
-        or more (known to about a second) is BacklogFull. The order of these checks: application,
-        key, event id, backlog. A conflicting message fails alone. The same key or event id twice in
-        one call: the first counts.
+        or more (known to about a second) is BacklogFull; so are all while the disk is nearly full
+        (DiskNearlyFull), where a store can tell. The order of these checks: application, key,
+        event id, backlog, disk. A conflicting message fails alone. The same key or event id twice
+        in one call: the first counts.
 
         A lane that was at rest is woken by a delivery that is live: `woken` will name it.
         """

@@ -90,3 +90,17 @@ async def test_what_others_forget_meanwhile_is_not_missed(
         scene.application.id: 1,
         second.id: 1,
     }
+
+
+async def test_who_has_no_limit_of_their_own_has_that_of_the_store(
+    scene: Scene, tarry_url: str
+) -> None:
+    own = an_application(most_waiting=7)
+    await scene.store.put_application(own)
+    await scene.add()
+    connection = await asyncpg.connect(tarry_url)
+    tenants = await Routes(most_waiting=5).tenants(connection, {scene.application.id, own.id})
+    await connection.close()
+    found = tenants[scene.application.id]
+    assert (found.most_waiting, found.waiting) == (5, 1)
+    assert tenants[own.id].most_waiting == 7

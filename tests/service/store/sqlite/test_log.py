@@ -104,6 +104,21 @@ def test_a_log_that_somebody_reads_from_is_tried_again_when_it_has_grown(
     reader.close()
 
 
+def test_where_there_is_no_room_for_a_long_log_it_is_copied_early(
+    db: apsw.Connection, path: Path
+) -> None:
+    kept = Log(db, path)
+    write(db, MORE)
+    assert kept.pages < LONG
+    kept.tidy()
+    assert not copied(db)
+    kept.tidy(is_short_of_room=True)
+    kept.leave()
+    assert copied(db)
+    write(db, 1)
+    assert kept.pages < MORE
+
+
 def test_a_file_that_is_gone_is_the_writers_to_notice(db: apsw.Connection, path: Path) -> None:
     kept = Log(db, path.with_name("gone.db"))
     write(db, LONG)

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
-from tarry.errors import StoreUnavailable
+from tarry.errors import BacklogFull, StoreUnavailable
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted
-from tarry.service.store.sqlite.store import SqliteStore
+from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import an_application, an_endpoint, new_message
 from tarry.testing.store_contract.scene import Scene
 
@@ -48,6 +49,18 @@ async def test_lanes_of_many_applications_are_numbered_in_one_call(scene: Scene)
         assert [due.seq for due in await scene.due(lane=lane)] == [1, 2, 3, 4, 5]
     (skipping,) = await scene.store.lanes(lanes[1:])
     assert (skipping.added, skipping.ended) == (5, 5)
+
+
+async def test_who_has_no_limit_of_their_own_has_that_of_the_store(path: Path) -> None:
+    store = await open_sqlite(path, most_waiting=2)
+    scene = await Scene.set_up(store)
+    more = an_application(id=scene.application.id, most_waiting=3)
+    answers = await store.add([new_message(scene.application) for _ in range(3)])
+    assert [type(answer) for answer in answers] == [Accepted, Accepted, BacklogFull]
+    await store.put_application(more)
+    answers = await store.add([new_message(scene.application) for _ in range(2)])
+    assert [type(answer) for answer in answers] == [Accepted, BacklogFull]
+    await store.close()
 
 
 async def test_what_cannot_be_written_down_fails_alone(scene: Scene) -> None:

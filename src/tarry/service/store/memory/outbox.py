@@ -19,6 +19,7 @@ class MemoryOutbox:
     """See `contract.Outbox`."""
 
     _data: Data
+    _most_waiting: int | None
 
     async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
         """Accept messages, one result each."""
@@ -54,6 +55,8 @@ class MemoryOutbox:
 
     def _full(self, application: Application) -> BacklogFull | None:
         allowed = application.most_waiting
+        if allowed is None:
+            allowed = self._most_waiting
         if allowed is None:
             return None
         waiting = sum(lane.added - lane.ended for lane in self._data.lanes_of[application.id])

@@ -26,7 +26,13 @@ class MemoryStore(
     MemoryRegistry,
     MemoryUpkeep,
 ):
-    """Keeps everything in this process. `clock` is the time leases go by."""
+    """Keeps everything in this process. `clock` is the time leases go by.
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    `most_waiting` is a limit for applications that have none of their own.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.time, *, most_waiting: int | None = None
+    ) -> None:
         self._data = Data(clock)
+        self._most_waiting = most_waiting

@@ -40,9 +40,13 @@ class Tenant(Struct):
 
 
 class Routes:
-    """Remembers the endpoints of applications by the number of their changes."""
+    """Remembers the endpoints of applications by the number of their changes.
 
-    def __init__(self) -> None:
+    `most_waiting` is a limit for applications that have none of their own.
+    """
+
+    def __init__(self, most_waiting: int | None = None) -> None:
+        self._most_waiting = most_waiting
         self._known: dict[str, tuple[int, list[Route]]] = {}
 
     async def tenants(self, connection: Connection, wanted: set[str]) -> dict[str, Tenant]:
@@ -51,7 +55,9 @@ class Routes:
             row["id"]: Tenant(
                 row["environment"], row["version"], row["most_waiting"], row["waiting"] or 0
             )
-            for row in await connection.fetch(SQL["add_applications"], list(wanted))
+            for row in await connection.fetch(
+                SQL["add_applications"], list(wanted), self._most_waiting
+            )
         }
         unknown: dict[str, int] = {}
         for name, tenant in found.items():

@@ -44,21 +44,30 @@ class PostgresStore(
 ):
     """Keeps everything in the schema `tarry` of a PostgreSQL database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, most_waiting: int | None = None) -> None:
         self._database = database
         self._listening = Listening(database)
-        self._routes = Routes()
+        self._routes = Routes(most_waiting)
         self._old_messages, self._old_payloads = Rounds(""), Rounds("")
         self._adding: Gather[NewMessage, Result] = Gather(self._accept)
 
     @classmethod
-    async def open(cls, url: str, *, migrate: bool = False, connections: int = CONNECTIONS) -> Self:
+    async def open(
+        cls,
+        url: str,
+        *,
+        migrate: bool = False,
+        connections: int = CONNECTIONS,
+        most_waiting: int | None = None,
+    ) -> Self:
         """Open the database at a URL; with `migrate` its schema is made or brought up to date.
+
+        `most_waiting` is a limit for applications that have none of their own.
 
         SettingsError, StoreError or SchemaMismatch say what is wrong with it.
         """
         database = Database(address.read(url), size=connections)
-        store = cls(database)
+        store = cls(database, most_waiting=most_waiting)
         try:
             if migrate:
                 await PostgresMigrator(database).up()

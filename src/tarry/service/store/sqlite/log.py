@@ -16,7 +16,10 @@ from tarry.service.store.sqlite.connection import connect
 LONG_PAGES = 16_000
 """About 64 MB: pages that many commits touch are copied once."""
 MORE_PAGES = LONG_PAGES // 16
-"""How much longer a log may get that could not be begun anew, before the next try."""
+"""How much longer a log may get that could not be begun anew, before the next try.
+
+Where there is no room for more, it is as long as a log may get at all.
+"""
 
 
 class Log:
@@ -26,21 +29,22 @@ class Log:
         self.pages = 0
         self._db = db
         self._path = path
-        self._mark = LONG_PAGES
+        self._tried = 0
         self._copying: Thread | None = None
         db.set_wal_hook(self._note)  # which takes the place of SQLite's own copying
 
-    def tidy(self) -> None:
+    def tidy(self, *, is_short_of_room: bool = False) -> None:
         """Begin to copy a log that is long, or end what was begun; between two transactions."""
         if self._copying is not None:
             if self._copying.is_alive():
                 return
             self._copying = None
             _copy(self._db)
-            self._mark = self.pages + MORE_PAGES
-        elif self.pages < LONG_PAGES:
-            self._mark = LONG_PAGES
-        if self.pages >= self._mark:
+            self._tried = self.pages
+        elif self.pages < self._tried:  # it was begun anew
+            self._tried = 0
+        long = MORE_PAGES if is_short_of_room else LONG_PAGES
+        if self.pages >= max(long, self._tried and self._tried + MORE_PAGES):
             self._copying = Thread(target=self._copy_bulk, name="tarry-log", daemon=True)
             self._copying.start()
 

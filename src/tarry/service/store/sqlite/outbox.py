@@ -6,7 +6,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.errors import BacklogFull, Conflict, DiskNearlyFull, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, Message, NewMessage
@@ -85,6 +85,7 @@ class Adding:
         self._events: set[tuple[str, str]] = set()
         self._waiting: Counter[str] = Counter()
         self._number = 0
+        self._is_short = session.room.look(session.db)
 
     def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
         """Decide on each, in order, and keep what is accepted."""
@@ -107,6 +108,9 @@ class Adding:
         most = tenant.most_waiting
         if most is not None and self._waiting[message.application] >= most:
             return BacklogFull(message.application, most)
+        if self._is_short:
+            room = self._session.room
+            return DiskNearlyFull(message.application, room.left, room.reserve)
         self._accept(new, tenant)
         return Accepted(message)
 

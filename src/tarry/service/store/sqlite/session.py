@@ -18,6 +18,7 @@ from tarry.service.store.sqlite import schema
 from tarry.service.store.sqlite.connection import connect
 from tarry.service.store.sqlite.log import Log
 from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.room import Room
 from tarry.service.store.sqlite.rows import ENDPOINT
 
 MOST_REMEMBERED = 10_000
@@ -62,9 +63,18 @@ class Tenant(Struct, frozen=True):
 class Session:
     """What a piece of work inside a transaction gets."""
 
-    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float],
+        room: Room | None = None,
+        *,
+        most_waiting: int | None = None,
+    ) -> None:
         self.path = path
         self.clock = clock
+        self.room = room or Room(path)
+        self._most_waiting = most_waiting
         self.db = connect(path)
         self._file = _identity(path)
         try:
@@ -103,6 +113,8 @@ class Session:
             if len(self._audiences) >= MOST_REMEMBERED:
                 self._audiences.clear()
             self._audiences[application] = audience
+        if most_waiting is None:
+            most_waiting = self._most_waiting
         return Tenant(environment, most_waiting, audience)
 
     def shard(self, lane: int) -> int | None:

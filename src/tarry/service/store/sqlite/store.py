@@ -14,6 +14,7 @@ from tarry.service.store.sqlite.listing import SqliteListing
 from tarry.service.store.sqlite.outbox import SqliteOutbox
 from tarry.service.store.sqlite.queue import SqliteQueue
 from tarry.service.store.sqlite.registry import SqliteRegistry
+from tarry.service.store.sqlite.room import Room
 from tarry.service.store.sqlite.settle import SqliteSettling
 from tarry.service.store.sqlite.tasks import SqliteTasks
 from tarry.service.store.sqlite.threads import Threads
@@ -34,20 +35,33 @@ class SqliteStore(
 ):
     """Keeps everything in a file, whose schema must be the right one: see `open_sqlite`."""
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.time,
+        room: Room | None = None,
+        *,
+        most_waiting: int | None = None,
+    ) -> None:
         # By its one real name, or whoever comes by way of a link would find another lock.
-        self._threads = Threads(path.resolve(), clock)
+        self._threads = Threads(path.resolve(), clock, room, most_waiting=most_waiting)
         self._old_messages, self._old_payloads = Rounds(0), Rounds(0)
 
 
 async def open_sqlite(
-    path: Path, *, migrate: bool = True, clock: Callable[[], float] = time.time
+    path: Path,
+    *,
+    migrate: bool = True,
+    clock: Callable[[], float] = time.time,
+    room: Room | None = None,
+    most_waiting: int | None = None,
 ) -> SqliteStore:
     """Open a database file, making it or bringing it up to date if `migrate`.
 
     Otherwise a schema that is not the right one is a SchemaMismatch. StoreError says in words why a
-    file cannot be used. `clock` is the time that leases go by.
+    file cannot be used. `clock` is the time that leases go by, `room` how full the disk may get,
+    and `most_waiting` a limit for applications that have none of their own.
     """
     work = schema.bring_up if migrate else schema.require
     await asyncio.to_thread(schema.on_file, path, work, create=migrate)
-    return SqliteStore(path, clock)
+    return SqliteStore(path, clock, room, most_waiting=most_waiting)

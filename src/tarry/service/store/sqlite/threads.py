@@ -13,6 +13,7 @@ import apsw
 from tarry.service.store.sqlite.lock import DispatcherLock
 from tarry.service.store.sqlite.nudges import Nudges
 from tarry.service.store.sqlite.reader import Reader
+from tarry.service.store.sqlite.room import Room
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.writer import Writer
 
@@ -22,12 +23,22 @@ Answer = TypeVar("Answer")
 class Threads:
     """What all parts of the store have in common."""
 
-    def __init__(self, path: Path, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float],
+        room: Room | None = None,
+        *,
+        most_waiting: int | None = None,
+    ) -> None:
         self.path = path
         self.clock = clock
         self.lock = DispatcherLock(path)
         self.nudges = Nudges()
-        self._writer = Writer(path, lambda: Session(path, clock), self.nudges)
+        room = room or Room(path)
+        self._writer = Writer(
+            path, lambda: Session(path, clock, room, most_waiting=most_waiting), self.nudges
+        )
         self._reader = Reader(path, "tarry-reader")
         self._browser = Reader(path, "tarry-browser")
         self._surveyor = Reader(path, "tarry-surveyor")

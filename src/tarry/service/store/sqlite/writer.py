@@ -69,8 +69,9 @@ class Writer(Line[Session]):
 
     def tidy(self) -> None:
         """Keep the log short while nobody waits."""
-        if self._session is not None:
-            self._session.log.tidy()
+        session = self._session
+        if session is not None:
+            session.log.tidy(is_short_of_room=session.room.look(session.db))
 
     def leave(self) -> None:
         """Close the connection: the last one to go copies the log into the file."""

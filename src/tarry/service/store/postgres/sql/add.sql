@@ -1,7 +1,7 @@
 -- name: add_applications
 -- The applications that messages are for, and how much waits where that is limited.
-SELECT a.id, a.environment, a.version, a.most_waiting,
-       CASE WHEN a.most_waiting IS NOT NULL THEN (
+SELECT a.id, a.environment, a.version, coalesce(a.most_waiting, $2::bigint) AS most_waiting,
+       CASE WHEN coalesce(a.most_waiting, $2::bigint) IS NOT NULL THEN (
            SELECT coalesce(sum(l.added - s.ended), 0)::bigint
              FROM tarry.lane AS l JOIN tarry.lane_state AS s ON s.lane = l.number
             WHERE l.application = a.id

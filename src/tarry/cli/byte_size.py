@@ -1,0 +1,25 @@
+"""A number of bytes, as people type it: `256MB`, `1.5 GB`, `0`."""
+
+import re
+
+import click
+
+UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+
+_FORM = re.compile(r"(?P<number>\d+(\.\d+)?) *(?P<unit>[a-z]*)", re.ASCII | re.IGNORECASE)
+
+
+class ByteSize(click.ParamType[int]):
+    """Reads it; a number without a unit is bytes."""
+
+    name = "size"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """The bytes; whatever cannot be read ends the command."""
+        found = _FORM.fullmatch(str(value).strip())
+        unit = UNITS.get(found["unit"].lower()) if found else None
+        if found is None or unit is None:
+            self.fail(f"{value!r} is no size; 256MB or 1.5GB would be one", param, ctx)
+        return int(float(found["number"]) * unit)
