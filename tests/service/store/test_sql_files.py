@@ -70,11 +70,11 @@ def test_a_name_may_be_used_once_only(folder: Path) -> None:
 
 def test_a_query_can_be_turned_round() -> None:
     up = (
-        "SELECT id FROM (SELECT id FROM thing\n ORDER BY thing.id\n LIMIT 5)\n"
+        "SELECT id FROM (SELECT id FROM thing\n ORDER BY kind, thing.id\n LIMIT 5)\n"
         " ORDER BY id\n LIMIT 2"
     )
     down = (
-        "SELECT id FROM (SELECT id FROM thing\n ORDER BY thing.id DESC\n LIMIT 5)\n"
+        "SELECT id FROM (SELECT id FROM thing\n ORDER BY kind DESC, thing.id DESC\n LIMIT 5)\n"
         " ORDER BY id DESC\n LIMIT 2"
     )
     assert downwards(up) == down
@@ -82,5 +82,5 @@ def test_a_query_can_be_turned_round() -> None:
 
 @pytest.mark.parametrize("sql", ["SELECT 1", "SELECT id FROM thing ORDER BY id LIMIT 5"])
 def test_a_query_without_an_order_to_turn_is_refused(sql: str) -> None:
-    with pytest.raises(ValueError, match="ORDER BY column"):
+    with pytest.raises(ValueError, match="ORDER BY columns"):
         downwards(sql)

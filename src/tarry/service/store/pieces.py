@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, TypeVar
 
+from tarry.service.model.delivery import State
 from tarry.service.model.listing import Cut
 
 Key = TypeVar("Key", str, int)
@@ -21,6 +22,17 @@ MOST_COUNTED = 20_000
 """Rows that are counted in one piece."""
 WIDER = 4
 """How much more is looked at in a piece than in the one before, in which not enough fitted."""
+
+OPEN = frozenset({State.READY, State.WAITING, State.FAILED})
+"""The states of deliveries with indexes of their own: what else is in a lane is not looked at."""
+NUMBERS = (0, 2**63 - 1)
+"""Sort before and behind every number of a delivery."""
+LATE = 600.0
+"""Seconds that it may take from when a message is accepted until it is in its lanes.
+
+What is in a lane before something that was accepted so long before a time came in before that time
+as well. A replay is accepted anew: then there is only more to look at.
+"""
 
 
 async def look_through(

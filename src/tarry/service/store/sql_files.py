@@ -16,7 +16,7 @@ from msgspec import Struct
 
 _NAME = re.compile(r"^-- name: *(?P<name>\S*) *$", re.MULTILINE)
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
-_ORDER = re.compile(r"\bORDER BY [a-z_.]+$", re.MULTILINE)
+_ORDER = re.compile(r"(?<=ORDER BY )[a-z_.]+(?:, [a-z_.]+)*$", re.MULTILINE)
 
 
 class Query(Struct, frozen=True):
@@ -52,10 +52,10 @@ def load(package: str) -> dict[str, Query]:
 
 
 def downwards(sql: str) -> str:
-    """A query with every `ORDER BY column`, each at the end of a line, the other way round."""
-    turned, orders = _ORDER.subn(r"\g<0> DESC", sql)
+    """A query with every `ORDER BY columns`, each at the end of a line, the other way round."""
+    turned, orders = _ORDER.subn(lambda columns: f"{columns[0].replace(',', ' DESC,')} DESC", sql)
     if not orders:
-        raise ValueError(f"there is no line with 'ORDER BY column' at its end to turn in: {sql}")
+        raise ValueError(f"there is no line with 'ORDER BY columns' at its end to turn in: {sql}")
     return turned
 
 

@@ -6,9 +6,8 @@ import pytest
 
 from tarry.service.model.ids import MESSAGE, make
 from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
-from tarry.service.store.pieces import Row, look_through
+from tarry.service.store.pieces import LATE, Row, look_through
 from tarry.service.store.sqlite import listing
-from tarry.service.store.sqlite.listing import LATE
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.store.sqlite.threads import Threads
 from tarry.testing.samples import NOON, new_id, new_message

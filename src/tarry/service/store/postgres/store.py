@@ -16,6 +16,7 @@ from tarry.service.store.postgres.gather import Gather
 from tarry.service.store.postgres.history import PostgresHistory
 from tarry.service.store.postgres.leases import PostgresLeases
 from tarry.service.store.postgres.listen import Listening
+from tarry.service.store.postgres.listing import PostgresListing
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.queue import PostgresQueue
 from tarry.service.store.postgres.registry import PostgresRegistry
@@ -39,6 +40,7 @@ class PostgresStore(
     PostgresTasks,
     PostgresCatalogue,
     PostgresHistory,
+    PostgresListing,
     PostgresRegistry,
     PostgresUpkeep,
 ):

@@ -22,7 +22,14 @@ from tarry.service.model.listing import (
 )
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
-from tarry.service.store.pieces import Halving, count_through, look_through
+from tarry.service.store.pieces import (
+    LATE,
+    NUMBERS,
+    OPEN,
+    Halving,
+    count_through,
+    look_through,
+)
 from tarry.service.store.sql_files import downwards
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
@@ -33,13 +40,6 @@ Key = TypeVar("Key", str, int)
 Value = TypeVar("Value")
 Bounds = dict[str, Any]
 """What a query is asked with: words, numbers and None."""
-
-OPEN = frozenset({State.READY, State.WAITING, State.FAILED})
-"""The states with indexes of their own: what else is in a lane is not looked at."""
-NUMBERS = (0, 2**63 - 1)
-"""Sort before and behind every number of a delivery."""
-LATE = 600.0
-"""Seconds that it may take from when a message is accepted until it is in its lanes."""
 
 
 class SqliteListing:
@@ -243,8 +243,6 @@ def _span(db: apsw.Connection, lane: int, cut: Cut, wanted: MessageFilter) -> tu
         before, behind = _place(db, lane, cut.mark)
         low, high = (before, high) if cut.upwards else (low, behind)
     if wanted.after is not None:
-        # What is in a lane before something that came in before that time came in earlier still.
-        # It is accepted anew when it is replayed: then there is only more to look at.
         since = wanted.after - LATE
         low = max(low, _first(db, lane, lambda near: near[1] >= since) - 1)
     return low, high

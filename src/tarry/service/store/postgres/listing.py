@@ -1,0 +1,262 @@
+"""Lists of what is in this store, page by page."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from tarry.errors import NotFound
+from tarry.service.model.application import Application
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.ids import ATTEMPT, MESSAGE
+from tarry.service.model.listing import (
+    FIRST,
+    LAST,
+    AttemptFilter,
+    Cut,
+    DeliveryFilter,
+    MessageFilter,
+)
+from tarry.service.model.message import Message
+from tarry.service.model.task import Task, Work
+from tarry.service.store.pieces import (
+    LATE,
+    NUMBERS,
+    OPEN,
+    Halving,
+    count_through,
+    look_through,
+)
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.part import Part
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.sql_files import downwards
+
+Key = TypeVar("Key", str, int)
+Value = TypeVar("Value")
+
+
+class PostgresListing(Part):
+    """See `listing.Listing`."""
+
+    async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
+        """An environment's applications."""
+        return await self._listed("list_applications", environment, cut, rows.application)
+
+    async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
+        """An application's endpoints."""
+        return await self._listed("list_endpoints", application, cut, rows.endpoint)
+
+    async def list_messages(
+        self, application: str, cut: Cut, wanted: MessageFilter
+    ) -> list[Message]:
+        """An application's messages."""
+        low, high = cut.between(*wanted.span(MESSAGE))
+        ids = await self._look("list_messages", application, low, high, cut, *_chosen(wanted))
+        messages = await self._messages(ids)
+        return [messages[known] for known in ids if known in messages]
+
+    async def list_deliveries_to(
+        self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
+    ) -> list[tuple[Message, Delivery]]:
+        """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
+        lane, states = endpoint.lane, wanted.states
+        opened = states is not None and states <= OPEN
+        low, high = await self._span(lane, cut, wanted.message)
+        seqs = await self._look(
+            "list_deliveries_to_open" if opened else "list_deliveries_to",
+            lane,
+            low,
+            high,
+            cut,
+            *_chosen(wanted.message),
+            *wanted.message.span(MESSAGE),
+            None if states is None else sorted(states),
+            wanted.tried,
+        )
+        found = await self._database.fetch(SQL["list_deliveries_to_found"], lane, seqs)
+        deliveries = {row["seq"]: rows.delivery(row) for row in found}
+        messages = await self._messages([one.message for one in deliveries.values()])
+        here = [deliveries[seq] for seq in seqs if seq in deliveries]
+        return [(messages[one.message], one) for one in here if one.message in messages]
+
+    async def list_attempts_to(
+        self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
+    ) -> list[tuple[Attempt, Message]]:
+        """Attempts that were made at an endpoint, with their messages."""
+        lane = endpoint.lane
+        low, high = cut.between(*wanted.message.span(ATTEMPT))
+        ids = await self._look("list_attempts_to", lane, low, high, cut, *_come_out(wanted))
+        found = await self._database.fetch(SQL["list_attempts_to_found"], lane, ids)
+        attempts = _in_order(ids, found)
+        messages = await self._messages([one.message for one in attempts])
+        return [(one, messages[one.message]) for one in attempts if one.message in messages]
+
+    async def list_attempts_of(
+        self, message: str, cut: Cut, wanted: AttemptFilter
+    ) -> list[tuple[Attempt, Endpoint]]:
+        """Attempts at a message, with the endpoints they were made at."""
+        low, high = cut.between(*wanted.message.span(ATTEMPT))
+        ids = await self._look("list_attempts_of", message, low, high, cut, *_come_out(wanted))
+        return await self._attempts(message, ids)
+
+    async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+        """One attempt at a message."""
+        found = await self._attempts(message, [attempt])
+        if not found:
+            raise NotFound("attempt", attempt)
+        return found[0]
+
+    async def expunge_attempt(self, message: str, attempt: str) -> None:
+        """Forget what an endpoint answered to an attempt."""
+        if not await self._database.execute(SQL["expunge_attempt"], message, attempt):
+            raise NotFound("attempt", attempt)
+
+    async def list_tasks(
+        self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
+    ) -> list[Task]:
+        """An environment's tasks."""
+        return await self._listed("list_tasks", environment, cut, rows.task, work, finished)
+
+    async def count_deliveries(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> dict[tuple[State, bool], int]:
+        """How many deliveries accepted in that time are in a state, and tried."""
+
+        async def ask(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
+            found = await self._database.fetch(
+                SQL["count_deliveries"], endpoint.lane, low, most, since, until
+            )
+            return [
+                (
+                    (rows.STATES[row["state"]], row["tried"]),
+                    row["counted"],
+                    row["there"],
+                    row["last"],
+                )
+                for row in found
+            ]
+
+        return +(await count_through(ask, 0))
+
+    async def count_attempts(
+        self, endpoint: Endpoint, *, since: float, until: float
+    ) -> tuple[int, int]:
+        """How many attempts made in that time succeeded, and how many failed."""
+        span = MessageFilter(after=since, before=until).span(ATTEMPT)
+        counts = await self._count("count_attempts", endpoint.lane, span)
+        return counts[True], counts[False]
+
+    async def count_messages(
+        self, environment: str, *, since: float, until: float
+    ) -> dict[tuple[str, str], int]:
+        """How many messages were accepted in that time: by application id and type of event."""
+        span = MessageFilter(after=since, before=until).span(MESSAGE)
+        counts: dict[tuple[str, str], int] = {}
+        for row in await self._database.fetch(SQL["count_messages_of"], environment):
+            of = await self._count("count_messages", row["id"], span)
+            counts.update({(row["id"], event_type): many for event_type, many in of.items()})
+        return counts
+
+    async def _listed(
+        self, query: str, whose: str, cut: Cut, value: Callable[[rows.Row], Value], *wanted: object
+    ) -> list[Value]:
+        """A list that is short enough to be read at once."""
+        low, high = cut.between(FIRST, LAST)
+        found = await self._database.fetch(_along(query, cut), whose, low, high, cut.limit, *wanted)
+        return cut.in_order([value(row) for row in found])
+
+    async def _look(
+        self, query: str, whose: str | int, low: Key, high: Key, cut: Cut, *wanted: object
+    ) -> list[Any]:
+        """The keys of what fits, a piece of the list at a time: connections are for others too."""
+
+        async def ask(low: Key, high: Key, most: int) -> list[tuple[Any, ...]]:
+            found = await self._database.fetch(_along(query, cut), whose, low, high, most, *wanted)
+            return [(row["key"], row["fits"]) for row in found]
+
+        return [key for key, _ in await look_through(ask, low, high, cut)]
+
+    async def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
+        """Those that are still there."""
+        found = await self._database.fetch(SQL["list_messages_found"], ids) if ids else []
+        return {row["id"]: rows.message(row) for row in found}
+
+    async def _attempts(self, message: str, ids: list[str]) -> list[tuple[Attempt, Endpoint]]:
+        attempts = _in_order(ids, await self._database.fetch(SQL["attempt"], message, ids))
+        lanes = [one.lane for one in attempts]
+        found = await self._database.fetch(SQL["attempt_endpoints"], lanes) if lanes else []
+        endpoints = {row["lane"]: rows.endpoint(row) for row in found}
+        return [(one, endpoints[one.lane]) for one in attempts]
+
+    async def _count(self, query: str, whose: str | int, span: tuple[str, str]) -> Counter[Any]:
+        """How many there are of what, between two ids."""
+        first, high = span
+
+        async def ask(low: str, most: int) -> list[tuple[Any, int, int, str]]:
+            found = await self._database.fetch(SQL[query], whose, low, high, most)
+            return [(row["what"], row["there"], row["there"], row["last"]) for row in found]
+
+        return await count_through(ask, first)
+
+    async def _span(self, lane: int, cut: Cut, wanted: MessageFilter) -> tuple[int, int]:
+        """The numbers of a lane between which a page is."""
+        low, high = NUMBERS
+        if cut.mark:
+            before, behind = await self._place(lane, cut.mark)
+            low, high = (before, high) if cut.upwards else (low, behind)
+        if wanted.after is not None:
+            since = wanted.after - LATE
+            low = max(low, await self._first(lane, lambda near: near["accepted_at"] >= since) - 1)
+        return low, high
+
+    async def _place(self, lane: int, message: str) -> tuple[int, int]:
+        """The numbers that what is before a message ends and what is behind it begins with."""
+        found = await self._database.fetch(SQL["list_deliveries_to_mark"], lane, message)
+        if found:
+            return found[0]["seq"], found[0]["seq"]
+        later = await self._first(lane, lambda near: near["message"] > message)
+        return later - 1, later
+
+    async def _first(self, lane: int, yes: Callable[[rows.Row], bool]) -> int:
+        """The number that a lane's deliveries begin with of which something is so."""
+        last = await self._database.fetch(SQL["list_deliveries_to_last"], lane)
+        search = Halving(last[0]["seq"] if last else 0)
+        while (middle := search.middle) is not None:
+            near = await self._database.fetch(SQL["list_deliveries_to_near"], lane, middle)
+            search.tell(middle, yes=not near or yes(near[0]))
+        return search.first
+
+
+def _along(query: str, cut: Cut) -> str:
+    return SQL[query] if cut.upwards else DOWN[query]
+
+
+def _chosen(wanted: MessageFilter) -> tuple[object, ...]:
+    return wanted.channel, wanted.tag, wanted.event_types
+
+
+def _come_out(wanted: AttemptFilter) -> tuple[object, ...]:
+    return *_chosen(wanted.message), wanted.succeeded, wanted.status_class, wanted.lane
+
+
+def _in_order(ids: list[str], found: list[rows.Row]) -> list[Attempt]:
+    attempts = {row["id"]: rows.attempt(row) for row in found}
+    return [attempts[known] for known in ids if known in attempts]
+
+
+DOWN = {
+    query: downwards(SQL[query])
+    for query in (
+        "list_applications",
+        "list_endpoints",
+        "list_messages",
+        "list_deliveries_to",
+        "list_deliveries_to_open",
+        "list_attempts_to",
+        "list_attempts_of",
+        "list_tasks",
+    )
+}
+"""The lists from their ends."""

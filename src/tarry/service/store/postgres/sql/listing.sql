@@ -1,0 +1,188 @@
+-- Lists. Each goes along an index between two keys, both left out; the order can be turned round.
+-- What long ones give is a key and whether it fits what is wanted: the rest is read by key.
+
+-- name: list_applications
+-- An environment's applications.
+SELECT * FROM tarry.application
+ WHERE environment = $1 AND deleted_at IS NULL AND id > $2 AND id < $3
+ ORDER BY id
+ LIMIT $4;
+
+-- name: list_endpoints
+-- An application's endpoints.
+SELECT * FROM tarry.endpoint
+ WHERE application = $1 AND standing <> 'deleted' AND id > $2 AND id < $3
+ ORDER BY id
+ LIMIT $4;
+
+-- name: list_messages
+-- An application's messages: those fit that have a channel, a tag and one of some types. The rows
+-- are compared so that no other index will do: by id alone, all tenants' messages would be passed.
+SELECT id AS key,
+       ($5::text IS NULL OR $5 = ANY(channels))
+       AND ($6::text IS NULL OR $6 = ANY(tags))
+       AND ($7::text[] IS NULL OR event_type = ANY($7)) AS fits
+  FROM tarry.message
+ WHERE (application, id) > ($1, $2) AND (application, id) < ($1, $3)
+ ORDER BY application, id
+ LIMIT $4;
+
+-- name: list_messages_found
+-- Messages by id.
+SELECT * FROM tarry.message WHERE id = ANY($1::text[]);
+
+-- name: list_deliveries_to
+-- A lane's deliveries: those fit that are so, of messages that are so and have such an id.
+SELECT d.seq AS key,
+       ($5::text IS NULL OR $5 = ANY(m.channels))
+       AND ($6::text IS NULL OR $6 = ANY(m.tags))
+       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+       AND d.message > $8 AND d.message < $9
+       AND ($10::text[] IS NULL OR d.state = ANY($10))
+       AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
+  FROM tarry.delivery AS d
+  JOIN tarry.message AS m ON m.id = d.message
+ WHERE d.lane = $1 AND d.seq > $2 AND d.seq < $3
+ ORDER BY d.seq
+ LIMIT $4;
+
+-- name: list_deliveries_to_open
+-- The same of those that are live or failed: two indexes are gone along, which nothing else is in.
+(SELECT d.seq AS key,
+        ($5::text IS NULL OR $5 = ANY(m.channels))
+        AND ($6::text IS NULL OR $6 = ANY(m.tags))
+        AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+        AND d.message > $8 AND d.message < $9
+        AND d.state = ANY($10::text[])
+        AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
+   FROM tarry.delivery AS d
+   JOIN tarry.message AS m ON m.id = d.message
+  WHERE d.lane = $1 AND d.state = 'ready' AND d.seq > $2 AND d.seq < $3
+  ORDER BY d.seq
+  LIMIT $4)
+ UNION ALL
+(SELECT d.seq,
+        ($5::text IS NULL OR $5 = ANY(m.channels))
+        AND ($6::text IS NULL OR $6 = ANY(m.tags))
+        AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+        AND d.message > $8 AND d.message < $9
+        AND d.state = ANY($10::text[])
+        AND ($11::boolean IS NULL OR (d.tries > 0) = $11)
+   FROM tarry.delivery AS d
+   JOIN tarry.message AS m ON m.id = d.message
+  WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2 AND d.seq < $3
+  ORDER BY d.seq
+  LIMIT $4)
+ ORDER BY key
+ LIMIT $4;
+
+-- name: list_deliveries_to_found
+-- Deliveries of a lane by number.
+SELECT * FROM tarry.delivery WHERE lane = $1 AND seq = ANY($2::bigint[]);
+
+-- name: list_deliveries_to_mark
+-- Where in a lane a message is.
+SELECT d.seq
+  FROM tarry.message AS m
+ CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
+  JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
+ WHERE place.lane = $1 AND m.id = $2;
+
+-- name: list_deliveries_to_last
+-- The last number that a lane has.
+SELECT seq FROM tarry.delivery WHERE lane = $1 ORDER BY seq DESC LIMIT 1;
+
+-- name: list_deliveries_to_near
+-- The first delivery from a number on: its message, and when it was accepted.
+SELECT message, accepted_at FROM tarry.delivery
+ WHERE lane = $1 AND seq >= $2
+ ORDER BY seq
+ LIMIT 1;
+
+-- name: list_attempts_to
+-- Attempts in a lane: those fit that came out so, of messages that are so.
+SELECT a.id AS key,
+       ($5::text IS NULL OR $5 = ANY(m.channels))
+       AND ($6::text IS NULL OR $6 = ANY(m.tags))
+       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+       AND ($8::boolean IS NULL OR (a.kind IS NULL) = $8)
+       AND ($9::bigint IS NULL OR coalesce(a.status, 0) / 100 * 100 = $9)
+       AND ($10::bigint IS NULL OR a.lane = $10) AS fits
+  FROM tarry.attempt AS a
+  JOIN tarry.message AS m ON m.id = a.message
+ WHERE a.lane = $1 AND a.id > $2 AND a.id < $3
+ ORDER BY a.id
+ LIMIT $4;
+
+-- name: list_attempts_to_found
+-- Attempts in a lane by id.
+SELECT * FROM tarry.attempt WHERE lane = $1 AND id = ANY($2::text[]);
+
+-- name: list_attempts_of
+-- Attempts at a message: those fit that came out so, if the message is so.
+SELECT a.id AS key,
+       ($5::text IS NULL OR $5 = ANY(m.channels))
+       AND ($6::text IS NULL OR $6 = ANY(m.tags))
+       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+       AND ($8::boolean IS NULL OR (a.kind IS NULL) = $8)
+       AND ($9::bigint IS NULL OR coalesce(a.status, 0) / 100 * 100 = $9)
+       AND ($10::bigint IS NULL OR a.lane = $10) AS fits
+  FROM tarry.attempt AS a
+  JOIN tarry.message AS m ON m.id = a.message
+ WHERE a.message = $1 AND a.id > $2 AND a.id < $3
+ ORDER BY a.id
+ LIMIT $4;
+
+-- name: attempt
+-- Attempts at a message by id.
+SELECT * FROM tarry.attempt WHERE message = $1 AND id = ANY($2::text[]);
+
+-- name: attempt_endpoints
+-- The endpoints of lanes, deleted ones included.
+SELECT * FROM tarry.endpoint WHERE lane = ANY($1::bigint[]);
+
+-- name: expunge_attempt
+-- Forget what an endpoint answered.
+UPDATE tarry.attempt SET body = '' WHERE message = $1 AND id = $2 RETURNING id;
+
+-- name: list_tasks
+-- An environment's tasks: of some work, and finished or not.
+SELECT * FROM tarry.task
+ WHERE environment = $1 AND id > $2 AND id < $3
+   AND ($5::text IS NULL OR work = $5)
+   AND ($6::boolean IS NULL OR (finished_at IS NOT NULL) = $6)
+ ORDER BY id
+ LIMIT $4;
+
+-- name: count_deliveries
+-- Of so many deliveries of a lane behind one: how many were accepted in a span of time.
+SELECT d.state, d.tries > 0 AS tried,
+       count(*) FILTER (WHERE d.accepted_at >= $4 AND d.accepted_at < $5) AS counted,
+       count(*) AS there, max(d.seq) AS last
+  FROM (SELECT * FROM tarry.delivery
+         WHERE lane = $1 AND seq > $2
+         ORDER BY seq
+         LIMIT $3) AS d
+ GROUP BY d.state, d.tries > 0;
+
+-- name: count_attempts
+-- Of so many attempts in a lane between two: how many succeeded and how many failed.
+SELECT a.kind IS NULL AS what, count(*) AS there, max(a.id) AS last
+  FROM (SELECT id, kind FROM tarry.attempt
+         WHERE lane = $1 AND id > $2 AND id < $3
+         ORDER BY id
+         LIMIT $4) AS a
+ GROUP BY a.kind IS NULL;
+
+-- name: count_messages
+-- Of so many messages of an application between two: how many are of which type.
+SELECT m.event_type AS what, count(*) AS there, max(m.id) AS last
+  FROM (SELECT id, event_type FROM tarry.message
+         WHERE (application, id) > ($1, $2) AND (application, id) < ($1, $3)
+         ORDER BY application, id
+         LIMIT $4) AS m
+ GROUP BY m.event_type;
+
+-- name: count_messages_of
+-- An environment's applications, also deleted ones.
+SELECT id FROM tarry.application WHERE environment = $1 ORDER BY id;
