@@ -25,6 +25,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Notice, Want
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import Task
+from tarry.service.store.listing import Listing
 from tarry.service.store.registry import Registry
 
 
@@ -359,7 +360,7 @@ class Upkeep(Protocol):
         """Finish what was begun and let go of the database."""
 
 
-class Store(Outbox, Queue, Catalogue, Registry, Upkeep, Protocol):
+class Store(Outbox, Queue, Catalogue, Listing, Registry, Upkeep, Protocol):
     """All of it."""
 
 
