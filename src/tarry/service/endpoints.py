@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tarry.errors import NotFound, SettingsError
-from tarry.service.dispatch.outfit import opened_secrets, place
+from tarry.service.dispatch.outfit import opened_headers, opened_secrets, place
 from tarry.service.fields import EndpointFields, check_seconds, checked_endpoint
 from tarry.service.model import ids
 from tarry.service.model.application import Application
@@ -22,7 +22,9 @@ from tarry.service.wire.sign import check_headers
 
 GRACE = 86_400.0
 """How long an old secret is signed with after a rotation, in seconds."""
-MOST_OLD_SECRETS = 5
+MOST_OLD_SECRETS = 10
+OLD_SECRETS = "old secrets"
+"""The field that a SettingsError names when there are too many."""
 
 
 class Endpoints:
@@ -115,8 +117,31 @@ class Endpoints:
         """The secret that an endpoint's receiver verifies with."""
         return opened_secrets(endpoint, self.seals)[0][0]
 
-    async def reseal(self) -> int:
-        """Seal everything with the newest key; how many endpoints it was. Safe to repeat."""
+    def headers(self, endpoint: Endpoint) -> dict[str, str]:
+        """The headers that an endpoint's owner set."""
+        return dict(opened_headers(endpoint, self.seals))
+
+    async def patch_headers(
+        self, endpoint: Endpoint, headers: Mapping[str, str | None]
+    ) -> Endpoint:
+        """Set some of an endpoint's headers, whatever case they are written in; None for none."""
+        now, told = self._now(), {name.lower() for name in headers}
+        added = {name: value for name, value in headers.items() if value is not None}
+        check_headers((name, value or "") for name, value in headers.items())
+
+        def patched(stored: Endpoint) -> Endpoint:
+            kept = {
+                name: value
+                for name, value in self.headers(stored).items()
+                if name.lower() not in told
+            }
+            sealed = self._sealed_headers(stored, {**kept, **added})
+            return replace(stored, headers=sealed, updated_at=now)
+
+        return await self.store.change_endpoint(endpoint.application, endpoint.id, patched)
+
+    async def reseal_endpoints(self) -> int:
+        """Seal all their secrets with the newest key; how many endpoints it was."""
         after, count = "", 0
         while page := await self.store.sealed(after=after):
             for endpoint in filter(self._needs_resealing, page):
@@ -160,7 +185,7 @@ def _old(secrets: tuple[Secret, ...], now: float, grace: float) -> list[Secret]:
     alive = [old for old in secrets if old.expires_at is None or old.expires_at > now]
     if len(alive) > MOST_OLD_SECRETS:
         wanted = f"at most {MOST_OLD_SECRETS} whose grace period lasts: wait for one to end"
-        raise SettingsError("old secrets", len(alive), wanted)
+        raise SettingsError(OLD_SECRETS, len(alive), wanted)
     return [
         Secret(kept.sealed, now + grace) if kept.expires_at is None else kept
         for kept in alive

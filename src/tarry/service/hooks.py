@@ -27,6 +27,7 @@ from tarry.service.fields import (
     checked_application,
     words,
 )
+from tarry.service.keys import Keys
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
@@ -34,14 +35,15 @@ from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import Task
+from tarry.service.replays import Replays
 from tarry.service.store.contract import Store
 
 DEFAULT = "org_default"
 """The environment of programs that need only one."""
 
 
-class Hooks(Endpoints):
+class Hooks(Endpoints, Keys, Replays):
     """A database of webhooks, opened by `open_hooks`."""
 
     def __init__(
@@ -114,6 +116,11 @@ class Hooks(Endpoints):
         """Give this environment a policy, for applications and endpoints that have none."""
         check_policy(policy)
         await self.store.put_environment(self.environment, policy=policy)
+
+    async def reseal(self) -> int:
+        """Seal everything with the newest key; how many endpoints it was. Safe to repeat."""
+        await self.reseal_pepper()
+        return await self.reseal_endpoints()
 
     # --- Messages -------------------------------------------------------------------------------
 
@@ -189,37 +196,6 @@ class Hooks(Endpoints):
     async def resend(self, endpoint: Endpoint, message: Message) -> None:
         """Make one more attempt now, whatever became of the delivery; that stays as it is."""
         await self.store.resend(endpoint, message.id, resend=self.new_id("resend_"))
-
-    async def recover(
-        self, endpoint: Endpoint, *, since: float, until: float | None = None
-    ) -> Task:
-        """Deliver again what failed, of the messages accepted in that time; at a pace."""
-        return await self._task(endpoint, Work.RECOVER, since, until)
-
-    async def replay_missing(
-        self, endpoint: Endpoint, *, since: float, until: float | None = None
-    ) -> Task:
-        """Deliver what was never sent to an endpoint, of that time; at a pace."""
-        return await self._task(endpoint, Work.REPLAY_MISSING, since, until)
-
-    async def _task(
-        self, endpoint: Endpoint, work: Work, since: float, until: float | None
-    ) -> Task:
-        check_seconds("since", since)
-        check_seconds("until", until)
-        endpoint = await self.store.endpoint(endpoint.application, endpoint.id)
-        task = Task(
-            id=self.new_id(ids.TASK),
-            work=work,
-            application=endpoint.application,
-            endpoint=endpoint.id,
-            lane=endpoint.lane,
-            since=since,
-            until=until,
-            created_at=self._now(),
-        )
-        await self.store.add_task(task)
-        return task
 
     # --- Looking --------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ async def hooks(path: Path) -> AsyncIterator[Hooks]:
 
 @pytest.fixture
 async def url(hooks: Hooks) -> AsyncIterator[str]:
-    async with serving(make_api(hooks, KEY), "127.0.0.1:0") as url:
+    async with serving(await make_api(hooks, KEY), "127.0.0.1:0") as url:
         yield url
 
 

@@ -3,8 +3,6 @@ import asyncio
 import httpx
 import pytest
 
-from tarry.service.hooks import Hooks
-
 pytestmark = pytest.mark.anyio
 
 
@@ -41,7 +39,7 @@ async def test_a_slash_at_the_end_changes_nothing(client: httpx.AsyncClient) -> 
 
 
 async def test_a_repeated_request_under_one_key_is_carried_out_once(
-    client: httpx.AsyncClient, hooks: Hooks
+    client: httpx.AsyncClient,
 ) -> None:
     headers = {"idempotency-key": "one"}
 

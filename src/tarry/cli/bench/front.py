@@ -53,7 +53,7 @@ async def main(what: str, deliver_to: str | None = None) -> None:
         else:
             await _endpoint(hooks, deliver_to, Standing.ENABLED)
             await opened.enter_async_context(hooks.dispatching())
-        async with serving(make_api(hooks, KEY), ANYWHERE) as url:
+        async with serving(await make_api(hooks, KEY), ANYWHERE) as url:
             await _until_closed(url)
 
 

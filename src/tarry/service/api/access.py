@@ -4,11 +4,11 @@ import hmac
 import time
 from collections.abc import Callable
 from enum import Enum, auto
-from hashlib import blake2b
 
 from msgspec import Struct
 
 from tarry.errors import NotFound
+from tarry.service.keys import hash_key
 from tarry.service.model.key import Scope
 from tarry.service.store.registry import Registry
 
@@ -109,8 +109,3 @@ class Access:
         return Who(
             key=key.id, environment=key.environment, application=key.application, needs=needs
         )
-
-
-def hash_key(key: str, pepper: bytes) -> bytes:
-    """What is kept of a key: from it nobody can make the key, and without the pepper none fits."""
-    return blake2b(key.encode(), key=pepper, digest_size=32).digest()

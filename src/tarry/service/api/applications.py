@@ -1,6 +1,6 @@
 """Applications over HTTP: the tenants of an environment."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -11,6 +11,7 @@ from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.operation import Group, Reply
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.times import instant
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 
@@ -156,8 +157,3 @@ def written(application: Application) -> ApplicationOut:
         created_at=instant(application.created_at),
         updated_at=instant(application.updated_at),
     )
-
-
-def instant(at: float) -> datetime:
-    """An instant as it is written."""
-    return datetime.fromtimestamp(at, UTC)

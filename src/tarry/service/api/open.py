@@ -1,6 +1,6 @@
 """Put the API together: every group of operations, and who may ask for them."""
 
-from tarry.service.api import applications, ingest
+from tarry.service.api import applications, ingest, keys, portal
 from tarry.service.api.access import Access
 from tarry.service.api.app import Api
 from tarry.service.api.limit import RateLimit
@@ -8,7 +8,7 @@ from tarry.service.api.operation import Operation
 from tarry.service.api.routes import Routes
 from tarry.service.hooks import Hooks
 
-GROUPS = (applications.group, ingest.group)
+GROUPS = (applications.group, ingest.group, keys.group, portal.group)
 
 
 def operations() -> list[Operation]:
@@ -16,8 +16,8 @@ def operations() -> list[Operation]:
     return [operation for group in GROUPS for operation in group.operations]
 
 
-def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None = None) -> Api:
+async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None = None) -> Api:
     """The API over some hooks; `api_key` is a key that may do everything in their environment."""
     first = None if api_key is None else (api_key, hooks.environment)
-    access = Access(hooks.store, b"", first=first)
+    access = Access(hooks.store, await hooks.pepper(), first=first)
     return Api(hooks, access, Routes(operations()), limit=RateLimit(key_rate))

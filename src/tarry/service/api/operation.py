@@ -31,8 +31,9 @@ class Operation(Struct, frozen=True, kw_only=True):
     """One thing to ask for.
 
     `tenants` lets keys to one application in although no application is named in the path. `body`
-    is the type that the document names; a `raw` handler gets the bytes all the same. `statuses`
-    are those of success, the usual one first.
+    is the type that the document names; a `raw` handler gets the bytes all the same. `secret` tells
+    that the answer holds one, so that it is kept nowhere. `statuses` are those of success, the
+    usual one first.
     """
 
     method: str
@@ -47,6 +48,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     query: type | None
     body: Any
     raw: bool
+    secret: bool
     answer: Any
     statuses: tuple[int, ...]
     most_bytes: int
@@ -59,7 +61,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     @property
     def idempotent(self) -> bool:
         """Whether a repetition under the same key is answered as the first one, by claims."""
-        return self.method == "POST" and not self.raw
+        return self.method == "POST" and not self.raw and not self.secret
 
 
 class Group:
@@ -103,6 +105,7 @@ class Group:
         status: int | None = None,
         also: tuple[int, ...] = (),
         tenants: bool = False,
+        secret: bool = False,
         body: Any = None,  # noqa: ANN401  a type
         most_bytes: int = MOST_BYTES,
         name: str | None = None,
@@ -128,6 +131,7 @@ class Group:
                     query=hints.get("query"),
                     body=body or hints.get("body"),
                     raw=hints.get("body") is bytes,
+                    secret=secret,
                     answer=answer,
                     statuses=(int(status or usual), *also),
                     most_bytes=most_bytes,

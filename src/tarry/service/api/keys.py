@@ -1,0 +1,94 @@
+"""Keys to the API over HTTP: made, listed and revoked by who has one that may."""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from tarry.service.api.access import Need
+from tarry.service.api.applications import CREATED
+from tarry.service.api.call import Call
+from tarry.service.api.operation import Group
+from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.problem import Invalid
+from tarry.service.api.times import Instant, instant, written
+from tarry.service.model.key import Key, Scope
+
+GIVEN = (Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND)
+"""What a key to a whole environment may be given."""
+
+Label = Annotated[str, Meta(max_length=256, pattern=r"^[^\x00]*\Z")]
+Scopes = Annotated[tuple[Scope, ...], Meta(min_length=1, max_length=len(GIVEN))]
+
+group = Group("Key", "v1.key")
+
+
+class KeyIn(Struct, rename="camel", kw_only=True):
+    """A key to be made."""
+
+    name: Label = ""
+    scopes: Scopes = (Scope.WRITE,)
+    expires_at: Instant | None = None
+
+
+class KeyOut(Struct, rename="camel", kw_only=True):
+    """What is known of a key: not the key itself."""
+
+    id: str
+    name: str
+    scopes: tuple[Scope, ...]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class NewKeyOut(KeyOut, kw_only=True):
+    """A new key, with its text: nobody will see it again."""
+
+    key: str
+
+
+@group.post("/key", needs=Need.KEYS, status=CREATED, secret=True)
+async def create(call: Call, body: KeyIn) -> NewKeyOut:
+    """Make a key to the environment; its text is answered this once."""
+    for scope in body.scopes:
+        if scope not in GIVEN:
+            raise Invalid(["body", "scopes"], f"{scope!s} is not one of {', '.join(GIVEN)}")
+    expires_at = None if body.expires_at is None else body.expires_at.timestamp()
+    if expires_at is not None and expires_at <= call.now:
+        raise Invalid(["body", "expiresAt"], "it is over already")
+    text, key = await call.hooks.make_key(body.scopes, name=body.name, expires_at=expires_at)
+    return NewKeyOut(
+        key=text,
+        id=key.id,
+        name=key.name,
+        scopes=key.scopes,
+        created_at=instant(key.created_at),
+        expires_at=written(key.expires_at),
+        revoked_at=None,
+    )
+
+
+@group.get("/key", needs=Need.KEYS, name="list")
+async def list_keys(call: Call, query: OrderedQuery) -> Page[KeyOut]:
+    """List the environment's keys, without their texts."""
+    found = await call.hooks.store.list_keys(call.who.environment, cut(query))
+    return page(found, query, told, lambda one: one.id)
+
+
+@group.delete("/key/{key_id}", needs=Need.KEYS)
+async def revoke(call: Call) -> None:
+    """Revoke a key: within a second it opens nothing any more."""
+    await call.hooks.revoke_key(call.name("key_id", "key"))
+
+
+def told(key: Key) -> KeyOut:
+    """What is answered about a key."""
+    return KeyOut(
+        id=key.id,
+        name=key.name,
+        scopes=key.scopes,
+        created_at=instant(key.created_at),
+        expires_at=written(key.expires_at),
+        revoked_at=written(key.revoked_at),
+    )

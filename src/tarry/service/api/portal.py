@@ -1,0 +1,122 @@
+"""Access for a tenant's own people: tokens that open one application, for a while."""
+
+from typing import Annotated
+from urllib.parse import quote
+
+from msgspec import Meta, Struct
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.api.access import Need
+from tarry.service.api.applications import ApplicationIn, made
+from tarry.service.api.call import Call
+from tarry.service.api.operation import Group
+from tarry.service.api.problem import Invalid
+from tarry.service.model.application import Application
+from tarry.service.model.key import Scope
+
+WEEK, HOUR = 7 * 86_400, 3600
+_MANAGING = (Scope.VIEW_BASE, Scope.MANAGE_ENDPOINT, Scope.CREATE_ATTEMPTS)
+_CAPABILITIES = frozenset(Scope) - {Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND}
+
+Session = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.]+\Z")]
+
+group = Group("Authentication", "v1.authentication")
+
+
+class PortalAccessIn(Struct, rename="camel", kw_only=True):
+    """Who is to be let in, and how far.
+
+    With `readOnly` they may look, else manage endpoints and have messages sent again;
+    `capabilities` say it more closely. `expiry` is in seconds.
+    """
+
+    application: ApplicationIn | None = None
+    read_only: bool | None = None
+    capabilities: Annotated[list[Scope], Meta(min_length=1, max_length=10)] | None = None
+    expiry: Annotated[int, Meta(ge=HOUR, le=WEEK)] | None = None
+    session_id: Session | None = None
+
+
+class PortalAccessOut(Struct):
+    """Where to go, and the token that lets in."""
+
+    url: str
+    token: str
+
+
+class ExpireAllIn(Struct, rename="camel", kw_only=True):
+    """Whose tokens end: those of some sessions, or all."""
+
+    session_ids: Annotated[list[Session], Meta(min_length=1, max_length=1000)] | None = None
+    expiry: Annotated[int, Meta(ge=0, le=WEEK)] | None = None
+
+
+@group.post("/auth/app-portal-access/{app_id}", needs=Need.CHANGE, secret=True)
+async def app_portal_access(call: Call, body: PortalAccessIn) -> PortalAccessOut:
+    """Make a token that opens one application, for the tenant's own people."""
+    application = await _application(call, body)
+    scopes = _scopes(body)
+    token, _ = await call.hooks.make_key(
+        scopes,
+        application=application.id,
+        session=body.session_id,
+        expires_at=call.now + (body.expiry or WEEK),
+    )
+    url = f"{call.request.base}/portal#{quote(application.id)}:{token}"
+    return PortalAccessOut(url=url, token=token)
+
+
+@group.post("/auth/dashboard-access/{app_id}", needs=Need.CHANGE, secret=True)
+async def dashboard_access(call: Call) -> PortalAccessOut:
+    """Make a token that opens one application; the older name of it."""
+    return await app_portal_access(call, PortalAccessIn())
+
+
+@group.post("/auth/logout", needs=Need.LOOK, tenants=True)
+async def logout(call: Call) -> None:
+    """Let the token that this is asked with open nothing any more."""
+    if call.who.application is None:
+        said = "only tokens to one application log out; keys are revoked: DELETE /api/v1/key/{id}"
+        raise Invalid(["header", "authorization"], said)
+    await call.hooks.revoke_key(call.who.key)
+
+
+@group.post("/auth/app/{app_id}/expire-all", needs=Need.CHANGE)
+async def expire_all(call: Call, body: ExpireAllIn) -> None:
+    """Let the tokens to an application open nothing any more, all or those of some sessions."""
+    application = await call.application()
+    if body.expiry:
+        raise Invalid(["body", "expiry"], "only 0 is supported: tokens end at once")
+    await call.hooks.store.revoke_keys_of(application.id, sessions=body.session_ids, now=call.now)
+
+
+async def _application(call: Call, body: PortalAccessIn) -> Application:
+    """The application that is named, made as it is told if it is not there."""
+    try:
+        return await call.application()
+    except NotFound:
+        if body.application is None:
+            raise
+    return await on_the_fly(call, body.application)
+
+
+async def on_the_fly(call: Call, told: ApplicationIn) -> Application:
+    """Make the application that the path names by its uid; somebody else's will do as well."""
+    if told.uid != call.names["app_id"]:
+        said = f"it must be {call.names['app_id']!r}, as in the path"
+        raise Invalid(["body", "application", "uid"], said)
+    new = made(call, told)
+    try:
+        await call.hooks.store.put_application(new)
+    except Conflict:
+        return await call.application()
+    return new
+
+
+def _scopes(body: PortalAccessIn) -> tuple[Scope, ...]:
+    if body.capabilities is not None:
+        for scope in body.capabilities:
+            if scope not in _CAPABILITIES:
+                raise Invalid(["body", "capabilities"], f"{scope!s} is no capability")
+        return (Scope.VIEW_BASE, *body.capabilities)
+    return (Scope.VIEW_BASE,) if body.read_only else _MANAGING

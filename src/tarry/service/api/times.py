@@ -1,0 +1,26 @@
+"""Instants as they are written over HTTP."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from msgspec import Meta
+
+Instant = Annotated[datetime, Meta(tz=True)]
+"""An instant with its time zone."""
+LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+"""Later ones cannot be written in every time zone."""
+
+
+def instant(at: float) -> datetime:
+    """An instant as it is written."""
+    return datetime.fromtimestamp(at, UTC)
+
+
+def written(at: float | None) -> datetime | None:
+    """The same, if there is one."""
+    return None if at is None else instant(at)
+
+
+def seconds(at: datetime | None) -> float | None:
+    """Seconds since 1970, if there is an instant; one that could not be written back is bent."""
+    return None if at is None else min(max(0.0, at.timestamp()), LATEST)

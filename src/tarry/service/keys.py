@@ -1,0 +1,80 @@
+"""Keys to the HTTP API: made here and shown once, kept as keyed hashes."""
+
+import secrets
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+from tarry.errors import SettingsError
+from tarry.service.fields import check_seconds
+from tarry.service.model import ids
+from tarry.service.model.key import Key, Scope
+from tarry.service.store.contract import Store
+from tarry.service.wire.seal import Place, Seals
+
+PREFIX = "tarry_"
+"""What a key begins with: whoever finds one knows what it is. It has no full stop: SDKs look for
+one to tell where a server is."""
+PEPPER = "pepper"
+_PLACE = Place("", PEPPER, "value")
+_BYTES = 32
+
+
+class Keys:
+    """The part of `Hooks` about keys to the API."""
+
+    store: Store
+    seals: Seals
+    environment: str
+    new_id: Callable[[str], str]
+    _now: Callable[[], float]
+
+    async def pepper(self) -> bytes:
+        """The secret that keys are hashed with: made once for a database, sealed in it."""
+        made = self.seals.seal(secrets.token_bytes(_BYTES), _PLACE)
+        return self.seals.open(await self.store.keep(PEPPER, made), _PLACE)
+
+    async def reseal_pepper(self) -> None:
+        """Seal it with the newest key."""
+        made = self.seals.seal(secrets.token_bytes(_BYTES), _PLACE)
+        sealed = await self.store.keep(PEPPER, made)
+        if self.seals.needs_resealing(sealed):
+            again = self.seals.seal(self.seals.open(sealed, _PLACE), _PLACE)
+            await self.store.keep_instead(PEPPER, again, of=sealed)
+
+    async def make_key(
+        self,
+        scopes: Iterable[Scope] = (Scope.ADMIN,),
+        *,
+        name: str = "",
+        application: str | None = None,
+        session: str | None = None,
+        expires_at: float | None = None,
+    ) -> tuple[str, Key]:
+        """A new key to this environment, or to one application; the text is shown only now."""
+        check_seconds("expires_at", expires_at)
+        told = tuple(scopes)
+        if not told:
+            raise SettingsError("scopes", "nothing", f"some of {', '.join(Scope)}")
+        text = PREFIX + secrets.token_urlsafe(_BYTES)
+        key = Key(
+            id=self.new_id(ids.KEY),
+            environment=self.environment,
+            hash=hash_key(text, await self.pepper()),
+            name=name,
+            scopes=told,
+            application=application,
+            session=session,
+            created_at=self._now(),
+            expires_at=expires_at,
+        )
+        await self.store.add_key(key)
+        return text, key
+
+    async def revoke_key(self, key: str) -> Key:
+        """Let a key open nothing any more; NotFound if the environment has none of this id."""
+        return await self.store.revoke_key(self.environment, key, now=self._now())
+
+
+def hash_key(key: str, pepper: bytes) -> bytes:
+    """What is kept of a key: from it nobody can make the key, and without the pepper none fits."""
+    return blake2b(key.encode(), key=pepper, digest_size=32).digest()
