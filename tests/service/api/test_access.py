@@ -1,0 +1,72 @@
+import pytest
+
+from tarry.service.api.access import ALLOWS, Access, Need, Who
+from tarry.service.hooks import Hooks
+from tarry.service.model.key import Scope
+from tarry.testing.clock import PushedClock
+
+pytestmark = pytest.mark.anyio
+
+
+def bearer(key: str) -> bytes:
+    return f"Bearer {key}".encode()
+
+
+async def access(hooks: Hooks, **told: object) -> Access:
+    return Access(hooks.store, await hooks.pepper(), **told)  # type: ignore[arg-type]  handed on
+
+
+async def test_the_first_key_may_do_everything(hooks: Hooks) -> None:
+    who = await (await access(hooks, first=("k", "org_1"))).who(bearer("k"))
+    assert who == Who(key="", environment="org_1", needs=frozenset(Need))
+
+
+@pytest.mark.parametrize(
+    "header", [b"", b"k", b"Bearer", b"Bearer ", b"Basic k", b"Bearer other", b"Bearer \xff"]
+)
+async def test_without_a_key_that_is_known_nobody_is_let_in(hooks: Hooks, header: bytes) -> None:
+    assert await (await access(hooks, first=("k", "org_1"))).who(header) is None
+
+
+async def test_the_word_before_a_key_may_be_written_small(hooks: Hooks) -> None:
+    assert await (await access(hooks, first=("k", "org_1"))).who(b"bearer k") is not None
+
+
+async def test_a_key_that_is_kept_may_do_what_its_scopes_say(hooks: Hooks) -> None:
+    text, key = await hooks.make_key([Scope.READ, Scope.SEND])
+    who = await (await access(hooks)).who(bearer(text))
+    wanted = frozenset({Need.LOOK, Need.SEND})
+    assert who == Who(key=key.id, environment=hooks.environment, needs=wanted)
+
+
+async def test_a_key_that_is_over_opens_nothing(hooks: Hooks) -> None:
+    text, _ = await hooks.make_key(expires_at=100.0)
+    assert await (await access(hooks, now=lambda: 99.0)).who(bearer(text)) is not None
+    assert await (await access(hooks, now=lambda: 100.0)).who(bearer(text)) is None
+
+
+async def test_a_key_is_remembered_for_less_than_a_second(hooks: Hooks) -> None:
+    clock = PushedClock()
+    known = await access(hooks, clock=lambda: clock.now)
+    text, key = await hooks.make_key()
+    assert await known.who(bearer(text)) is not None
+    await hooks.revoke_key(key.id)
+    assert await known.who(bearer(text)) is not None
+    clock.push(0.6)
+    assert await known.who(bearer(text)) is None
+
+
+async def test_it_does_not_remember_without_end(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tarry.service.api.access.MOST_KNOWN", 2)
+    known = await access(hooks, first=("k", "org_1"))
+    for number in range(5):
+        assert await known.who(bearer(f"wrong {number}")) is None
+    assert await known.who(bearer("k")) is not None
+
+
+def test_every_scope_is_for_something_and_looks_at_least_unless_it_sends() -> None:
+    assert set(ALLOWS) == set(Scope)
+    assert [scope for scope in Scope if Need.LOOK not in ALLOWS[scope]] == [Scope.SEND]
+    assert [scope for scope in Scope if Need.KEYS in ALLOWS[scope]] == [Scope.ADMIN]

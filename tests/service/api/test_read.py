@@ -1,0 +1,88 @@
+from typing import Annotated, Literal
+
+import msgspec
+import pytest
+from msgspec import Meta
+
+from tarry.service.api.problem import Invalid
+from tarry.service.api.read import read_body, read_query
+from tarry.service.api.times import Instant
+
+
+class Inner(msgspec.Struct, rename="camel"):
+    how_many: Annotated[int, Meta(ge=1)] = 1
+
+
+class Body(msgspec.Struct, rename="camel"):
+    name: str
+    inner: Inner | None = None
+    many: list[Inner] = []
+
+
+class Query(msgspec.Struct):
+    limit: int = 50
+    flag: bool = True
+    order: Literal["up", "down"] | None = None
+    event_types: list[str] | None = None
+    before: Instant | None = None
+
+
+def test_a_body_becomes_a_value_and_what_is_unknown_is_left_alone() -> None:
+    found = read_body(b'{"name": "x", "inner": {"howMany": 3}, "newer": true}', Body)
+    assert found == Body("x", Inner(3))
+
+
+@pytest.mark.parametrize(
+    ("body", "place", "kind"),
+    [
+        (b"", ["body"], "json_error"),
+        (b"{", ["body"], "json_error"),
+        (b'{"name": "\xff"}', ["body"], "json_error"),
+        (b"[]", ["body"], "value_error"),
+        (b"{}", ["body", "name"], "value_error.missing"),
+        (b'{"name": 1}', ["body", "name"], "value_error"),
+        (b'{"name": "x", "inner": {"howMany": 0}}', ["body", "inner", "howMany"], "value_error"),
+        (b'{"name": "x", "many": [{}, {"howMany": 0}]}', ["body", "many", "1", "howMany"], None),
+        (b'{"newer": ' + b"[" * 100_000, ["body"], "value_error"),
+    ],
+    ids=range(9),
+)
+def test_what_cannot_be_read_is_told_by_its_place(
+    body: bytes, place: list[str], kind: str | None
+) -> None:
+    with pytest.raises(Invalid) as error:
+        read_body(body, Body)
+    assert error.value.place == place
+    assert kind in (None, error.value.kind)
+
+
+def test_a_query_becomes_a_value() -> None:
+    found = read_query(
+        b"limit=5&flag=false&order=up&event_types=a,b&event_types=c&before=2026-01-02T03:04:05%2B00:00"
+        b"&unknown=1",
+        Query,
+    )
+    assert (found.limit, found.flag, found.order) == (5, False, "up")
+    assert found.event_types == ["a", "b", "c"]
+    assert found.before.timestamp() == 1_767_323_045
+    assert read_query(b"", Query) == Query()
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        (b"limit=x", ["query", "limit"]),
+        (b"flag=maybe", ["query", "flag"]),
+        (b"order=sideways", ["query", "order"]),
+        (b"before=2026-01-02T03:04:05", ["query", "before"]),
+        (b"limit=%ff", ["query"]),
+        (b"limit=\xff", ["query"]),
+        (b"a=1&" * 200, ["query"]),
+    ],
+    ids=range(7),
+)
+def test_a_query_that_cannot_be_read_is_told_by_its_place(query: bytes, place: list[str]) -> None:
+    with pytest.raises(Invalid) as error:
+        read_query(query, Query)
+    assert error.value.place == place
+    assert str(error.value).startswith(".".join(place))

@@ -1,0 +1,22 @@
+import pytest
+
+from tarry.service.api.problem import Invalid
+from tarry.service.api.request import Request
+
+
+def asked(**headers: str) -> Request:
+    named = {name.replace("_", "-").encode(): value.encode() for name, value in headers.items()}
+    return Request(method="GET", path="/", query=b"", headers=named)
+
+
+def test_a_request_says_where_this_server_is() -> None:
+    assert asked(host="hooks.example:8400").base == "http://hooks.example:8400"
+    assert asked().base == ""
+
+
+def test_an_idempotency_key_is_there_or_not_and_not_too_long() -> None:
+    assert asked(idempotency_key="a").idempotency_key == "a"
+    assert asked(idempotency_key="").idempotency_key is None
+    assert asked().idempotency_key is None
+    with pytest.raises(Invalid, match="255"):
+        _ = asked(idempotency_key="a" * 256).idempotency_key

@@ -1,0 +1,46 @@
+import pytest
+
+from tarry.service.api.open import operations
+from tarry.service.api.routes import Found, Routes
+
+
+@pytest.fixture(scope="module")
+def routes() -> Routes:
+    return Routes(operations())
+
+
+def test_every_operation_is_found_by_its_own_path(routes: Routes) -> None:
+    for operation in operations():
+        found = routes.find(operation.method, operation.path.replace("{", "a-").replace("}", ""))
+        assert isinstance(found, Found), operation.path
+        assert found.operation is operation
+        assert list(found.names) == [
+            part.strip("{}") for part in operation.path.split("/") if part.startswith("{")
+        ]
+
+
+def test_what_stands_for_a_name_is_given(routes: Routes) -> None:
+    found = routes.find("GET", "/app/shop/")
+    assert isinstance(found, Found)
+    assert found.names == {"app_id": "shop"}
+
+
+def test_a_fixed_word_comes_before_a_name(routes: Routes) -> None:
+    found = routes.find("POST", "app/batch/msg/batch")
+    assert isinstance(found, Found)
+    assert found.operation.name == "v1.message.create-batch"
+    assert found.names == {"app_id": "batch"}
+
+
+def test_another_method_is_told_those_that_are_there(routes: Routes) -> None:
+    assert routes.find("BREW", "app/shop") == {"GET", "PUT", "PATCH", "DELETE"}
+
+
+@pytest.mark.parametrize("path", ["", "/", "nothing", "app//msg", "app/shop/msg/batch/more"])
+def test_an_unknown_path_has_no_methods(routes: Routes, path: str) -> None:
+    assert routes.find("POST", path) == frozenset()
+
+
+def test_the_same_operation_is_not_declared_twice() -> None:
+    with pytest.raises(ValueError, match="GET /app is declared twice"):
+        Routes(operations() * 2)

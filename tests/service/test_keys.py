@@ -1,0 +1,70 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tarry.errors import SealError, SettingsError
+from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.keys import hash_key
+from tarry.service.model.key import Scope
+from tarry.service.wire.seal import generate_key
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> str:
+    return f"sqlite:////{str(tmp_path / 'hooks.db').lstrip('/')}"
+
+
+@pytest.fixture
+async def hooks(db: str) -> AsyncIterator[Hooks]:
+    async with open_hooks(db) as hooks:
+        yield hooks
+
+
+async def test_a_key_is_found_by_its_hash_alone(hooks: Hooks) -> None:
+    text, key = await hooks.make_key([Scope.READ], name="ci", expires_at=5_000_000_000.0)
+    assert text.encode() not in key.hash
+    found = await hooks.store.key(hash_key(text, await hooks.pepper()))
+    assert found == key
+    assert (found.scopes, found.name, found.environment) == ((Scope.READ,), "ci", hooks.environment)
+    assert found.opens(4_999_999_999.0)
+    assert not found.opens(5_000_000_000.0)
+
+
+async def test_without_the_pepper_a_hash_is_another(hooks: Hooks) -> None:
+    pepper = await hooks.pepper()
+    assert pepper == await hooks.pepper(), "made once"
+    assert hash_key("k", pepper) != hash_key("k", bytes(32))
+
+
+async def test_a_revoked_key_opens_nothing(hooks: Hooks) -> None:
+    _, key = await hooks.make_key()
+    revoked = await hooks.revoke_key(key.id)
+    assert revoked.revoked_at is not None
+    assert not revoked.opens(revoked.revoked_at)
+
+
+async def test_a_key_has_a_scope_at_least(hooks: Hooks) -> None:
+    with pytest.raises(SettingsError, match="scopes"):
+        await hooks.make_key([])
+
+
+async def test_the_pepper_outlives_a_change_of_the_sealing_key(db: str) -> None:
+    old, new = generate_key("old"), generate_key("new")
+    async with open_hooks(db, sealing_keys=old) as hooks:
+        pepper = await hooks.pepper()
+    async with open_hooks(db, sealing_keys=f"{new}\n{old}") as hooks:
+        await hooks.reseal()
+        await hooks.reseal()
+    async with open_hooks(db, sealing_keys=new) as hooks:
+        assert await hooks.pepper() == pepper
+    async with open_hooks(db, sealing_keys=generate_key("other")) as hooks:
+        with pytest.raises(SealError, match="new"):
+            await hooks.pepper()
