@@ -36,6 +36,11 @@ class Disk:
                     while ballast.write(b"\0" * piece) == piece:
                         pass
 
+    def press(self, room: int) -> None:
+        """Take so many bytes away, for everybody."""
+        with (self.folder / "ballast").open("wb") as ballast:
+            os.posix_fallocate(ballast.fileno(), 0, room)
+
     def free(self) -> None:
         """Let there be room again."""
         unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)

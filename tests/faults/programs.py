@@ -12,7 +12,7 @@ import uvloop
 from msgspec.structs import replace
 
 from tarry.cli.commands import tarry
-from tarry.errors import StoreUnavailable
+from tarry.errors import DiskNearlyFull, StoreUnavailable
 from tarry.service import hooks as _hooks
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
@@ -70,13 +70,13 @@ def _next(acknowledged: str) -> int:
 async def _send(
     hooks: Hooks, application: Application, number: int, told: asyncio.Event
 ) -> str | None:
-    """Send one, again and again while the database is away; its id."""
+    """Send one, again and again while the database is away or its disk is full; its id."""
     while not told.is_set():
         try:
             accepted = await hooks.send(
                 application, "happened", {"number": number}, key=str(number)
             )
-        except StoreUnavailable:
+        except (DiskNearlyFull, StoreUnavailable):
             with suppress(TimeoutError):
                 await asyncio.wait_for(told.wait(), 0.1)
         else:

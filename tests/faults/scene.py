@@ -151,6 +151,14 @@ class Scene:
             "worker", self._log(), environment=environment, files=files, arguments=arguments
         )
 
+    def serve(self, *options: str) -> tuple[Child, str]:
+        """Start `tarry serve` with the key `k`; also its URL."""
+        arguments = ["serve", "--db", self.base.url, "--allow-network", NETWORK, "--api-key", "k"]
+        arguments += ["--listen", "127.0.0.1:0", *options]
+        server = self.nursery.start("worker", self._log(), arguments=arguments)
+        until(lambda: "ready: " in server.said, "it is ready")
+        return server, server.said.partition("ready: ")[2].partition(",")[0]
+
     def end(self, worker: Child) -> None:
         """Have a worker end in good order."""
         until(lambda: "delivering from" in worker.said, "it is at work")

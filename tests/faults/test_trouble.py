@@ -6,12 +6,15 @@ import signal
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import apsw
+import httpx
 import pytest
 
 from tarry.cli.commands import tarry
+from tarry.service.store.sqlite.room import disk_of
 from tarry.testing.postgres import Cluster
 from tarry.testing.receiver import Receiver
 from tests.faults.conftest import Databases
@@ -75,6 +78,51 @@ def test_a_full_disk_loses_nothing_and_needs_no_restart(
         finish(scene, accepting, worker)
         assert base.ask("PRAGMA integrity_check") == [("ok",)]
         nursery.clear()
+
+
+def test_messages_are_turned_away_before_the_disk_is_full_and_deliveries_go_on(
+    receiver: Receiver, nursery: Nursery, tmp_path: Path
+) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        scene = Scene(SqliteBase(disk.folder / "hooks.db"), receiver, nursery, tmp_path)
+        scene.prepare(apps=1)
+        free = disk_of(disk.folder / "hooks.db").free
+        span = min(free // 4, 10**9)
+        server, url = scene.serve("--disk-reserve", str(free - span))
+        receiver.go_down("refuse")
+        posted = Posting(url)
+        assert [posted(number).status_code for number in range(20)] == [202] * 20
+        disk.press(2 * span)
+        numbers = count(20)
+        until(lambda: posted(next(numbers)).status_code == 429, "messages are turned away")
+        late = next(numbers)
+        answer = posted(late)
+        assert (answer.json()["code"], answer.headers["retry-after"]) == ("disk_nearly_full", "5")
+        assert posted(3).status_code == 202, "what was accepted is told so again"
+        receiver.come_back()
+        scene.settle_down()
+        assert posted(late).status_code == 429
+        assert len(scene.taken()) >= 20
+        disk.free()
+        until(lambda: posted(late).status_code == 202, "messages are accepted again")
+        scene.settle_down()
+        assert server.end() == 0, server.said
+        assert server.said.count("no new messages until there is room") == 1, server.said
+        scene.check()
+        nursery.clear()
+
+
+class Posting:
+    """Posts a message over HTTP, by its number: each is one message, however often."""
+
+    def __init__(self, url: str) -> None:
+        self._url = f"{url}/api/v1/app/app-0/msg"
+
+    def __call__(self, number: int) -> httpx.Response:
+        headers = {"authorization": "Bearer k", "idempotency-key": f"key-{number}"}
+        return httpx.post(
+            self._url, json={"eventType": "a", "payload": {"number": number}}, headers=headers
+        )
 
 
 def test_a_file_that_is_gone_for_a_while_is_found_again(on_file: Scene) -> None:

@@ -5,6 +5,7 @@ import pytest
 from tarry.errors import (
     BacklogFull,
     Conflict,
+    DiskNearlyFull,
     EgressRefused,
     NotFound,
     PolicyFormatError,
@@ -22,6 +23,7 @@ from tarry.service.api.problem import Invalid, said, told
     [
         (Conflict("message", "k"), 409, "conflict"),
         (BacklogFull("app_1", 10), 429, "backlog_full"),
+        (DiskNearlyFull("app_1", 10, 20), 429, "disk_nearly_full"),
     ],
 )
 def test_what_the_sender_can_mend_is_told_in_words(
@@ -43,7 +45,8 @@ def test_who_cannot_be_served_now_is_told_when_to_come_back() -> None:
     assert (status, headers["retry-after"]) == (503, "3")
     assert b"disk" not in body
     assert told(StoreUnavailable("away", retry_after=0.1))[1]["retry-after"] == "1"
-    assert told(BacklogFull("app_1", 10))[1]["retry-after"] == "5"
+    for full in (BacklogFull("app_1", 10), DiskNearlyFull("app_1", 10, 20)):
+        assert told(full)[1]["retry-after"] == "5"
 
 
 def test_a_body_that_cannot_be_used_is_told_which_part() -> None:

@@ -7,6 +7,7 @@ import msgspec
 from tarry.errors import (
     BacklogFull,
     Conflict,
+    DiskNearlyFull,
     EgressRefused,
     NotFound,
     PolicyError,
@@ -23,6 +24,7 @@ _JSON = {"content-type": "application/json"}
 INSIDE = 500
 _STATUSES: tuple[tuple[type[TarryError], int, str], ...] = (
     (Conflict, 409, "conflict"),
+    (DiskNearlyFull, 429, "disk_nearly_full"),
     (BacklogFull, 429, "backlog_full"),
     (StoreUnavailable, 503, "unavailable"),
     (TarryError, INSIDE, "server_error"),
