@@ -170,6 +170,7 @@ def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN4
     usual = {
         "id": new_id(TASK),
         "work": work,
+        "environment": ENVIRONMENT,
         "application": endpoint.application,
         "endpoint": endpoint.id,
         "lane": endpoint.lane,

@@ -1,6 +1,7 @@
 """What is done now and then: tasks, ages, retention."""
 
 import asyncio
+from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -79,16 +80,17 @@ async def test_a_task_that_cannot_be_advanced_is_left_alone_for_now() -> None:
         held = shards.held[service.application.shard]
         held.lease = Lease(held.lease.shard, held.lease.epoch - 1, held.lease.worker)
         await service.store.add_task(a_task(endpoint, Work.DISCARD))
-        found = await upkeep.advance_once(service.store, service.dispatcher.desk, shards)
-        assert found is None
+        desk, troubles = service.dispatcher.desk, Counter[str]()
+        assert await upkeep.advance_once(service.store, desk, shards, troubles) is None
+        assert not troubles
         assert await service.counts(endpoint) == {State.READY: 3}
 
 
 @virtually
 async def test_without_a_task_there_is_nothing_to_advance() -> None:
     async with virtual_service() as service:
-        dispatcher = service.dispatcher
-        assert await upkeep.advance_once(service.store, dispatcher.desk, dispatcher.shards) is None
+        desk, shards = service.dispatcher.desk, service.dispatcher.shards
+        assert await upkeep.advance_once(service.store, desk, shards, Counter()) is None
 
 
 @virtually

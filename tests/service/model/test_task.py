@@ -1,7 +1,9 @@
 """Tasks, as they begin."""
 
-from tarry.service.model.task import Work, discarding
-from tarry.testing.samples import a_task, an_endpoint
+from msgspec.structs import replace
+
+from tarry.service.model.task import COUNTED, Piece, Work, discarding
+from tarry.testing.samples import NOON, a_task, an_endpoint
 
 
 def test_a_task_begins_at_the_beginning_and_concerns_all() -> None:
@@ -13,7 +15,27 @@ def test_a_task_begins_at_the_beginning_and_concerns_all() -> None:
 
 def test_a_deleted_endpoint_leaves_one_task_whoever_asks_for_it() -> None:
     gone = an_endpoint("app_1", id="ep_7", lane=3, updated_at=9.0)
-    task = discarding(gone)
+    task = discarding(gone, "org_1")
     assert (task.id, task.work, task.lane) == ("qtask_7", Work.DISCARD, 3)
+    assert task.environment == "org_1"
     assert (task.application, task.endpoint, task.created_at) == ("app_1", "ep_7", 9.0)
-    assert discarding(gone) == task
+    assert discarding(gone, "org_1") == task
+
+
+def test_a_piece_moves_a_task_on_and_the_last_one_says_what_came_out() -> None:
+    task = a_task(an_endpoint("app_1", lane=3), Work.RECOVER)
+    begun = task.after(Piece(4, "7", last=False), NOON)
+    assert begun == replace(task, cursor="7", done=4)
+    over = begun.after(Piece(2, "9", last=True), NOON)
+    assert over == replace(
+        task, cursor="9", done=6, data={"messagesSent": 6}, finished_at=NOON, failed=None
+    )
+
+
+def test_what_is_done_in_pieces_has_a_name_for_what_it_counts() -> None:
+    assert set(Work) - set(COUNTED) == {Work.APP_STATS, Work.EVENT_TYPE_STATS}
+
+
+def test_a_task_that_is_given_up_is_finished_and_says_why() -> None:
+    task = a_task(an_endpoint("app_1", lane=3), Work.RECOVER, done=4)
+    assert task.given_up("no", NOON) == replace(task, failed="no", finished_at=NOON)

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 
 from tarry.core.backoff import Exponential
@@ -65,6 +66,7 @@ class Dispatcher:
             name: asyncio.Event() for name in ("feed", "own", "settle", "tick", "upkeep", "wake")
         }
         self._settling = asyncio.Lock()
+        self._troubles: Counter[str] = Counter()
         self.ready = asyncio.Event()
         """Set once the first shards are owned and their lanes taken up."""
         self.drained = False
@@ -347,13 +349,15 @@ class Dispatcher:
         return bool(collected)
 
     async def _advance_once(self) -> bool:
-        task = await upkeep.advance_once(self._store, self.desk, self.shards)
+        task = await upkeep.advance_once(self._store, self.desk, self.shards, self._troubles)
         if task is not None:
             await self._replayed(task)
         return task is not None
 
     async def _replayed(self, task: Task) -> None:
         """Let a lane know that its queue was changed: what was replayed goes at a pace."""
+        if not task.lane:
+            return
         await self.muster.take_up([task.lane])
         lane = self.shards.lane(task.application, task.lane)
         if lane is not None and task.work is not Work.DISCARD:

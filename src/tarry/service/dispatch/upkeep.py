@@ -1,7 +1,11 @@
 """What has to be done now and then: tasks, ages, warnings, retention, and what callers left."""
 
+import logging
+from collections import Counter
+
 from msgspec import Struct
 
+from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.desk import Desk, Held
 from tarry.service.dispatch.lane import Lane
 from tarry.service.dispatch.shards import Shards
@@ -13,6 +17,10 @@ from tarry.service.store.contract import Retention, Store
 
 CHUNK = 500
 """How many rows are changed in one commit."""
+TRIES = 5
+"""How often a task that cannot be done is tried, about a second apart."""
+
+log = logging.getLogger("tarry.service")
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -45,14 +53,34 @@ class Kept(Struct, frozen=True, kw_only=True):
         )
 
 
-async def advance_once(store: Store, desk: Desk, shards: Shards) -> Task | None:
-    """Do a piece of the oldest task; the task, or None if there is nothing that can be done."""
+async def advance_once(
+    store: Store, desk: Desk, shards: Shards, troubles: Counter[str]
+) -> Task | None:
+    """Do a piece of the oldest task; the task, or None if there is nothing that can be done.
+
+    `troubles` counts how often each task could not be done: it is given up in the end, or those
+    behind it would wait for ever. A database that is away is no task's fault.
+    """
     task = await store.task(shards.numbers)
     held = None if task is None else shards.held.get(shard_of(task.application))
     if task is None or held is None:
         return None
-    advanced = await store.advance(task, now=desk.now(), limit=CHUNK, lease=held.lease)
+    try:
+        advanced = await store.advance(task, now=desk.now(), limit=CHUNK, lease=held.lease)
+    except StoreUnavailable:
+        raise
+    except Exception as error:  # noqa: BLE001  whatever it is, the dispatcher and other tasks go on
+        troubles[task.id] += 1
+        log.warning("task %s (%s) cannot be done: %r", task.id, task.work, error)
+        if troubles[task.id] < TRIES:
+            return None
+        advanced = await store.give_up(task, _why(error), now=desk.now(), lease=held.lease)
+    troubles.pop(task.id, None)
     return None if advanced == task else advanced
+
+
+def _why(error: Exception) -> str:
+    return str(error) or type(error).__name__
 
 
 async def expire_once(store: Store, desk: Desk, held: Held, lane: Lane) -> None:

@@ -1,11 +1,15 @@
-"""Long work on a lane's deliveries, done in small pieces by the lane's owner, and durable."""
+"""Long work on a lane's deliveries or an application's messages: durable, in small pieces."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tarry.service.model import ids
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.replay import ReplayFilter
 
 
 class Work(StrEnum):
@@ -13,33 +17,77 @@ class Work(StrEnum):
 
     RECOVER = "endpoint.recover"  # failed since: they are ready again
     REPLAY_MISSING = "endpoint.replay-missing"  # never sent here: they are delivered
+    BULK_REPLAY = (
+        "endpoint.bulk-replay"  # those that are wanted are delivered, once more or at last
+    )
     DISCARD = "endpoint.discard"  # the endpoint was deleted: what waits is discarded
+    PURGE_CONTENT = "application.purge_content"  # payloads of all messages are expunged
+    # Done at once by whoever asks: these are on record with their answer only.
+    APP_STATS = "application.stats"
+    EVENT_TYPE_STATS = "event-type.aggregate"
+
+
+COUNTED: Mapping[Work, str] = {
+    Work.RECOVER: "messagesSent",
+    Work.REPLAY_MISSING: "messagesSent",
+    Work.BULK_REPLAY: "messagesSent",
+    Work.DISCARD: "deliveriesDiscarded",
+    Work.PURGE_CONTENT: "payloadsExpunged",
+}
+"""What the `data` of a finished task calls that which was done."""
+
+
+class Piece(Struct, frozen=True):
+    """What was done of a task: how many, up to where, and whether that was all."""
+
+    done: int
+    cursor: str
+    last: bool
 
 
 class Task(Struct, frozen=True, kw_only=True):
     """So far `done` deliveries; `cursor` is where it goes on. It is over when `finished_at` is set.
 
-    It concerns messages accepted from `since` until before `until`.
+    It concerns messages accepted from `since` until before `until`; of these a bulk replay those
+    that are `wanted`. One about no endpoint has lane 0. `data` is what came out in the end;
+    `failed` says why nothing could.
     """
 
     id: str
     work: Work
-    application: str
-    endpoint: str
-    lane: int
+    environment: str
+    application: str = ""
+    endpoint: str = ""
+    lane: int = 0
     since: float = 0.0
     until: float | None = None
+    wanted: ReplayFilter | None = None
     cursor: str = ""
     done: int = 0
+    data: dict[str, Any] = {}
     created_at: float
     finished_at: float | None = None
+    failed: str | None = None
+
+    def after(self, piece: Piece, now: float) -> "Task":
+        """The task when a piece of it was done."""
+        done = self.done + piece.done
+        if not piece.last:
+            return replace(self, cursor=piece.cursor, done=done)
+        data = {COUNTED[self.work]: done} if self.work in COUNTED else self.data
+        return replace(self, cursor=piece.cursor, done=done, data=data, finished_at=now)
+
+    def given_up(self, why: str, now: float) -> "Task":
+        """The task when it turned out that it cannot be done."""
+        return replace(self, failed=why, finished_at=now)
 
 
-def discarding(gone: Endpoint) -> Task:
+def discarding(gone: Endpoint, environment: str) -> Task:
     """What an endpoint leaves to be done that was just deleted; it has one such task for ever."""
     return Task(
         id=ids.TASK + gone.id.removeprefix(ids.ENDPOINT),
         work=Work.DISCARD,
+        environment=environment,
         application=gone.application,
         endpoint=gone.id,
         lane=gone.lane,

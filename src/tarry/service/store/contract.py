@@ -173,7 +173,7 @@ class Queue(Protocol):
         """Keep what was learned of origins."""
 
     async def task(self, shards: Sequence[int]) -> Task | None:
-        """The oldest task that is not finished and whose lane is in one of these shards."""
+        """The oldest task that is not finished and whose application is in one of these shards."""
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
         """Do at most `limit` deliveries more of a task and note how far it came, in one commit.
@@ -181,9 +181,17 @@ class Queue(Protocol):
         RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, memory and due
         time gone, `tries` kept, `accepted_at` now: its age counts anew), REPLAY_MISSING gives
         messages that the endpoint wants and has no delivery of a new one, READY and REPLAYED and
-        accepted now, by message id, and makes SKIPPED ones READY in the same way; DISCARD ends live
-        ones as DISCARDED and removes resends. It goes on from the cursor that is stored, whatever
+        accepted now, by message id, and makes SKIPPED ones READY in the same way. BULK_REPLAY does
+        either to messages that are `wanted`, still have their payload and need not wait for their
+        `deliver_at`. DISCARD ends live ones as DISCARDED and removes resends; PURGE_CONTENT
+        expunges the messages of an application. It goes on from the cursor that is stored, whatever
         the one handed in; a finished task stays as it is. Nothing happens under a stale lease.
+        """
+
+    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
+        """Finish a task that cannot be done, and say why; see `Task.given_up`.
+
+        A finished task stays as it is. Nothing happens under a stale lease.
         """
 
 
@@ -207,11 +215,6 @@ class Catalogue(Protocol):
 
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid; NotFound if there is none."""
-
-    async def applications(
-        self, environment: str, *, after: str = "", limit: int = 50
-    ) -> list[Application]:
-        """Applications by id, behind one."""
 
     async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Add or change one; a new one gets its lane. Conflict if its uid is taken. Wakes its lane.
@@ -241,37 +244,32 @@ class Catalogue(Protocol):
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid; NotFound if there is none or it is deleted."""
 
-    async def endpoints(
-        self, application: str, *, after: str = "", limit: int = 50
-    ) -> list[Endpoint]:
-        """Endpoints by id, behind one; without the deleted ones."""
-
     async def lane(self, application: str, endpoint: str) -> LaneRow:
         """An endpoint's lane, also of a deleted one; NotFound if there is none."""
 
     async def message(self, application: str, known_as: str) -> Message:
         """The message with this id or event id; NotFound if there is none."""
 
-    async def messages(
-        self, application: str, *, before: str | None = None, limit: int = 50
-    ) -> list[Message]:
-        """Messages, the newest first, before one."""
-
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """All deliveries of a message, by endpoint id; deleted endpoints included."""
 
     async def undelivered(
-        self, application: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+        self,
+        application: str,
+        *,
+        lane: int | None = None,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 50,
     ) -> list[tuple[Endpoint, Delivery]]:
-        """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+        """Deliveries that are live or FAILED, by lane and sequence, behind one; of one `lane`."""
+
+    async def undelivered_in(
+        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """The same of all applications of an environment but for those that are deleted."""
 
     async def attempts(self, message: str) -> list[Attempt]:
         """All attempts of a message, by id."""
-
-    async def attempts_to(
-        self, endpoint: str, *, before: str | None = None, limit: int = 50
-    ) -> list[Attempt]:
-        """Attempts made at an endpoint, the newest first, before one."""
 
     async def counts(self, lane: int) -> dict[State, int]:
         """How many deliveries of a lane are in each state; those with none may be left out."""
@@ -296,7 +294,7 @@ class Catalogue(Protocol):
         """
 
     async def add_task(self, task: Task) -> None:
-        """Put a task on record and wake its lane."""
+        """Put a task on record and wake its lane, if it has one."""
 
     async def get_task(self, task: str) -> Task:
         """A task by id; NotFound if there is none."""

@@ -25,6 +25,7 @@ TOPICS = (
     "rest",
     "expire",
     "tasks",
+    "bulk",
     "catalogue",
     "listing",
     "paging",
@@ -38,6 +39,7 @@ pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "s
 
 # ruff: noqa: E402  pytest must know of the modules before they are imported
 from tarry.testing.store_contract.add import AddContract
+from tarry.testing.store_contract.bulk import BulkContract
 from tarry.testing.store_contract.catalogue import CatalogueContract
 from tarry.testing.store_contract.claims import ClaimsContract
 from tarry.testing.store_contract.concurrent import ConcurrentContract
@@ -69,6 +71,7 @@ class StoreContract(
     RestContract,
     ExpireContract,
     TasksContract,
+    BulkContract,
     CatalogueContract,
     ListingContract,
     PagingContract,

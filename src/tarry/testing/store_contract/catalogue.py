@@ -8,6 +8,7 @@ from tarry.errors import Conflict, NotFound, SettingsError
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Secret, Standing
 from tarry.service.model.lane import Change, Known, LaneRow
+from tarry.service.model.listing import Cut
 from tarry.service.model.task import discarding
 from tarry.service.store.contract import Store
 from tarry.testing.samples import (
@@ -161,11 +162,11 @@ class CatalogueContract(Topic):
         task = await scene.delete_endpoint()
         gone = (await scene.row()).endpoint
         assert (gone.standing, gone.updated_at) == (Standing.DELETED, NOON)
-        assert await scene.store.get_task(task.id) == task == discarding(gone)
+        assert await scene.store.get_task(task.id) == task == discarding(gone, ENVIRONMENT)
         for known_as in (gone.id, "main"):
             with pytest.raises(NotFound):
                 await scene.store.endpoint(scene.application.id, known_as)
-        assert await scene.store.endpoints(scene.application.id) == []
+        assert await scene.store.list_endpoints(scene.application.id, Cut()) == []
         assert await scene.row() == LaneRow(
             endpoint=gone, application=scene.application, known=Known(), added=1, ended=0
         )
@@ -239,12 +240,12 @@ class CatalogueContract(Topic):
         await scene.delete_endpoint(before)
         gone = await scene.store.delete_application(application.id, now=NOON + 5)
         deleted = scene.endpoint.stand(Standing.DELETED, NOON + 5)
-        assert gone == [discarding(deleted)], "those that were not deleted before"
+        assert gone == [discarding(deleted, ENVIRONMENT)], "those that were not deleted before"
         assert (await scene.row()).endpoint == deleted
         for known_as in (application.id, "acme"):
             with pytest.raises(NotFound):
                 await scene.store.application(ENVIRONMENT, known_as)
-        assert await scene.store.applications(ENVIRONMENT) == []
+        assert await scene.store.list_applications(ENVIRONMENT, Cut()) == []
         with pytest.raises(NotFound):
             await scene.store.endpoint(application.id, scene.endpoint.id)
         with pytest.raises(NotFound):

@@ -8,6 +8,8 @@ from tarry.errors import NotFound
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Stream
+from tarry.service.model.listing import MessageFilter
+from tarry.service.model.replay import Fate, ReplayFilter
 from tarry.service.model.task import Task, Work
 from tarry.testing.samples import (
     ALL_SHARDS,
@@ -22,12 +24,21 @@ from tarry.testing.samples import (
 from tarry.testing.store_contract.scene import LENGTH, Scene
 from tarry.testing.store_contract.topic import Later, Topic
 
+ON_LANES = (Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY, Work.DISCARD)
+
 
 class TasksContract(Topic):
     """Recover, replay what is missing, discard."""
 
     async def test_a_task_is_on_record(self, scene: Scene) -> None:
-        task = await _put(scene, Work.RECOVER, since=NOON - 5.5, until=NOON + 5.5)
+        wanted = ReplayFilter(
+            message=MessageFilter(channel="eu", tag="t", event_types=("a", "b")),
+            fate=Fate.FAIL,
+            status_class=500,
+        )
+        task = await _put(
+            scene, Work.BULK_REPLAY, since=NOON - 5.5, until=NOON + 5.5, wanted=wanted
+        )
         assert await scene.store.get_task(task.id) == task
         assert await scene.store.task(ALL_SHARDS) == task
         with pytest.raises(NotFound):
@@ -58,6 +69,7 @@ class TasksContract(Topic):
         await scene.settle(failed(due, memory=9.0))
         task = await _finish(scene, await _put(scene, Work.RECOVER))
         assert (task.done, task.finished_at) == (1, NOON + 50)
+        assert (task.data, task.failed) == ({"messagesSent": 1}, None)
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.reason, delivery.seq) == (State.READY, Reason.REPLAYED, 1)
         assert (delivery.attempts, delivery.tries) == (0, 2)
@@ -81,7 +93,7 @@ class TasksContract(Topic):
             State.CANCELLED,
         ]
 
-    @pytest.mark.parametrize("work", [Work.RECOVER, Work.REPLAY_MISSING])
+    @pytest.mark.parametrize("work", [Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY])
     async def test_a_task_concerns_messages_of_its_time(self, scene: Scene, work: Work) -> None:
         messages = [await scene.add(accepted_at=NOON + at) for at in (-1, 0, 1, 2)]
         endpoint = scene.endpoint
@@ -95,7 +107,7 @@ class TasksContract(Topic):
         due = await scene.due(lane=endpoint.lane)
         assert [one.message for one in due] == [messages[1].id, messages[2].id]
 
-    @pytest.mark.parametrize("work", Work)
+    @pytest.mark.parametrize("work", ON_LANES)
     async def test_few_are_found_among_many_that_are_not_concerned(
         self, scene: Scene, work: Work
     ) -> None:
@@ -105,7 +117,7 @@ class TasksContract(Topic):
         endpoint = scene.endpoint
         if work is Work.RECOVER:
             await scene.settle(*map(failed, await scene.due()))
-        elif work is Work.REPLAY_MISSING:
+        elif work in {Work.REPLAY_MISSING, Work.BULK_REPLAY}:
             endpoint = await scene.add_endpoint()
         task = a_task(endpoint, work, since=NOON - 1)
         await scene.store.add_task(task)
@@ -178,7 +190,7 @@ class TasksContract(Topic):
         assert await scene.due(Stream.RESEND) == []
         await scene.rest()
 
-    @pytest.mark.parametrize("work", list(Work))
+    @pytest.mark.parametrize("work", ON_LANES)
     async def test_a_task_goes_on_in_pieces_from_where_it_came(
         self, scene: Scene, work: Work
     ) -> None:
@@ -227,7 +239,7 @@ class TasksContract(Topic):
         assert (await _finish(scene, task)).done == 3
         assert [one.seq for one in await scene.due()] == [2, 3]
 
-    @pytest.mark.parametrize("work", list(Work))
+    @pytest.mark.parametrize("work", ON_LANES)
     @pytest.mark.parametrize("taken", [True, False])
     async def test_a_stale_lease_advances_nothing(
         self, scene: Scene, later: Later, work: Work, *, taken: bool
@@ -254,7 +266,7 @@ class TasksContract(Topic):
         assert {delivery.state for _, delivery in found} == {State.DISCARDED}
 
 
-async def _put(scene: Scene, work: Work, **values: float) -> Task:
+async def _put(scene: Scene, work: Work, **values: object) -> Task:
     """A task of the endpoint, put on record."""
     task = a_task(scene.endpoint, work, **values)
     await scene.store.add_task(task)
@@ -277,6 +289,8 @@ async def _prepared(scene: Scene, work: Work) -> Task:
         await scene.settle(*map(failed, await scene.due()))
     elif work is Work.REPLAY_MISSING:
         endpoint = await scene.add_endpoint()
+    elif work is Work.BULK_REPLAY:
+        await scene.settle(*map(delivered, await scene.due()))
     task = a_task(endpoint, work)
     await scene.store.add_task(task)
     return task

@@ -9,9 +9,10 @@ from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import Reason
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due, Known, Lease, Notice, Stream, Want
+from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import Task, Work
 from tarry.testing.samples import an_attempt, delivered, failed, postponed, put_back
-from tarry.testing.store_machine.people import PeopleSteps, offsets, picks
+from tarry.testing.store_machine.people import PeopleSteps, offsets, picks, replays, works
 from tarry.testing.store_machine.sides import Lane, Side
 from tarry.testing.store_machine.state import LOTS, WORKERS
 from tarry.testing.store_machine.step import step
@@ -162,10 +163,12 @@ class DeliverSteps(PeopleSteps):
                 )
             )
 
-    @step(often=2, worker=workers, which=picks, work=st.sampled_from(Work), limit=st.integers(1, 4))
-    def do_all_of_a_new_task(self, worker: str, which: int, work: Work, limit: int) -> None:
+    @step(often=2, worker=workers, which=picks, work=works, limit=st.integers(1, 4), wanted=replays)
+    def do_all_of_a_new_task(
+        self, worker: str, which: int, work: Work, limit: int, wanted: ReplayFilter | None = None
+    ) -> None:
         """From its beginning to its end, if the worker may."""
-        self.add_a_task(which, work, since=LENGTH, until=None)
+        self.add_a_task(which, work, since=LENGTH, until=None, wanted=wanted)
         self.do_a_task(worker, limit, forget=False)
 
     @step(worker=workers, limit=st.integers(1, 4), forget=st.booleans())

@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Secret, Standing
+from tarry.service.model.listing import MessageFilter
 from tarry.service.model.message import Accepted, Message, NewMessage
-from tarry.service.model.task import Task, Work
+from tarry.service.model.replay import Fate, ReplayFilter
+from tarry.service.model.task import COUNTED, Task, Work
 from tarry.service.store.contract import Retention
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.store_machine.sides import Side
@@ -36,6 +38,17 @@ drafts = st.tuples(
     names,
     st.sampled_from([b"", b"\x00\xff"]),
     st.none() | offsets,
+)
+works = st.sampled_from(sorted(COUNTED))
+replays = st.builds(
+    ReplayFilter,
+    message=st.builds(
+        MessageFilter,
+        channel=st.sampled_from([None, None, "eu"]),
+        event_types=st.sampled_from([None, None, ("a",)]),
+    ),
+    fate=st.none() | st.sampled_from(Fate),
+    status_class=st.sampled_from([None, None, 200, 500]),
 )
 batches = st.lists(drafts, min_size=2, max_size=6)
 
@@ -174,19 +187,35 @@ class PeopleSteps(Machine):
         resend = self.id("resend_")
         self.ask(lambda side: side.store.resend(side.there(endpoint), message, resend=resend))
 
-    @step(which=picks, work=st.sampled_from(Work), since=offsets, until=st.none() | offsets)
-    def add_a_task(self, which: int, work: Work, since: float, until: float | None) -> None:
-        """Long work on the lane of an endpoint."""
+    @step(
+        which=picks,
+        work=works,
+        since=offsets,
+        until=st.none() | offsets,
+        wanted=replays,
+    )
+    def add_a_task(
+        self,
+        which: int,
+        work: Work,
+        since: float,
+        until: float | None,
+        wanted: ReplayFilter | None = None,
+    ) -> None:
+        """Long work on the lane of an endpoint, or on the messages of its application."""
         endpoint = self.one(self.endpoints, which)
         bounded = work is not Work.DISCARD
+        on_lane = work is not Work.PURGE_CONTENT
         task = Task(
             id=self.id("qtask_"),
             work=work,
+            environment=ENVIRONMENT,
             application=endpoint.application,
-            endpoint=endpoint.id,
-            lane=endpoint.lane,
+            endpoint=endpoint.id if on_lane else "",
+            lane=endpoint.lane if on_lane else 0,
             since=self.now - since * 2 if bounded else 0.0,
             until=self.now - until if bounded and until is not None else None,
+            wanted=wanted if work is Work.BULK_REPLAY else None,
             created_at=self.now,
         )
         self.ask(lambda side: side.store.add_task(side.there(task)))

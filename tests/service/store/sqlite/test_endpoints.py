@@ -9,7 +9,7 @@ from tarry.service.model.endpoint import Secret, Standing
 from tarry.service.model.task import discarding
 from tarry.service.store.sqlite.endpoints import keep_endpoint, save_endpoint, stored_endpoint
 from tarry.service.store.sqlite.session import Session
-from tarry.testing.samples import NOON, a_message, an_endpoint
+from tarry.testing.samples import ENVIRONMENT, NOON, a_message, an_endpoint
 from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
@@ -48,4 +48,4 @@ async def test_one_that_is_kept_wakes_its_lane_and_leaves_a_task_when_it_goes(
     assert stored_endpoint(session, gone.id) == gone
     session.db.close()
     assert await scene.store.woken(scene.leases) == [scene.lane]
-    assert await scene.store.tasks(scene.application.id) == [discarding(gone)]
+    assert await scene.store.tasks(scene.application.id) == [discarding(gone, ENVIRONMENT)]

@@ -46,12 +46,6 @@ class MemoryCatalogue:
         """The application with this id or uid."""
         return _find("application", known_as, self._applications(environment))
 
-    async def applications(
-        self, environment: str, *, after: str = "", limit: int = 50
-    ) -> list[Application]:
-        """Applications by id, behind one."""
-        return _page(self._applications(environment), after, limit)
-
     async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Add or change one; a new one gets its lane."""
         self._data.application(endpoint.application)
@@ -77,21 +71,14 @@ class MemoryCatalogue:
 
     async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
         """Let an endpoint be DELETED."""
-        return discarding(
-            await self.change_endpoint(
-                application, endpoint, lambda stored: stored.stand(Standing.DELETED, now)
-            )
+        gone = await self.change_endpoint(
+            application, endpoint, lambda stored: stored.stand(Standing.DELETED, now)
         )
+        return self._discarding(gone)
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid."""
         return _find("endpoint", known_as, self._endpoints(application))
-
-    async def endpoints(
-        self, application: str, *, after: str = "", limit: int = 50
-    ) -> list[Endpoint]:
-        """Endpoints by id, behind one."""
-        return _page(self._endpoints(application), after, limit)
 
     async def lane(self, application: str, endpoint: str) -> LaneRow:
         """An endpoint's lane."""
@@ -123,10 +110,13 @@ class MemoryCatalogue:
 
     def _keep_endpoint(self, lane: Lane) -> Endpoint:
         if lane.deleted:
-            task = discarding(lane.endpoint)
+            task = self._discarding(lane.endpoint)
             self._data.tasks[task.id] = task
         self._data.wake(lane)
         return lane.endpoint
+
+    def _discarding(self, gone: Endpoint) -> Task:
+        return discarding(gone, self._data.applications[gone.application].environment)
 
     def _new_lane(self, endpoint: Endpoint) -> Lane:
         lane = Lane(replace(endpoint, lane=len(self._data.lanes) + 1))
@@ -156,10 +146,6 @@ def _find(kind: str, known_as: str, among: Iterable[Named]) -> Named:
     if not found:
         raise NotFound(kind, known_as)
     return min(found, key=lambda one: one.id != known_as)
-
-
-def _page(found: Iterable[Named], after: str, limit: int) -> list[Named]:
-    return sorted((one for one in found if one.id > after), key=_id)[:limit]
 
 
 def _id(one: Application | Endpoint) -> str:

@@ -1,6 +1,6 @@
 """Long work on a lane's deliveries in the memory store, a piece at a time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import assert_never
 
@@ -11,13 +11,14 @@ from tarry.service.model.application import shard_of
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
-from tarry.service.model.task import Task, Work
+from tarry.service.model.replay import ReplayFilter, SoFar
+from tarry.service.model.task import Piece, Task, Work
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
 
-Step = tuple[str, Delivery]
-"""Where the cursor is afterwards, and the delivery as it will be."""
+Step = tuple[str, Delivery | Message]
+"""Where the cursor is afterwards, and the delivery or the message as it will be."""
 
 
 class MemoryTasks:
@@ -28,7 +29,8 @@ class MemoryTasks:
     async def add_task(self, task: Task) -> None:
         """Put a task on record and wake its lane."""
         self._data.tasks[task.id] = task
-        self._data.wake(self._data.lanes[task.lane])
+        if task.lane:
+            self._data.wake(self._data.lanes[task.lane])
 
     async def get_task(self, task: str) -> Task:
         """A task by id."""
@@ -42,7 +44,7 @@ class MemoryTasks:
         return sorted(tasks, key=_order, reverse=True)
 
     async def task(self, shards: Sequence[int]) -> Task | None:
-        """The oldest task that is not finished and whose lane is in one of these shards."""
+        """The oldest task that is not finished and whose application is in one of these shards."""
         tasks = (
             task
             for task in self._data.tasks.values()
@@ -51,70 +53,116 @@ class MemoryTasks:
         return min(tasks, key=_order, default=None)
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
-        """Do at most `limit` deliveries more of a task."""
-        lane = self._data.held(task.lane, [lease])
-        if lane is None:
+        """Do at most `limit` more of a task."""
+        if not self._holds(task, lease):
             return task
         task = await self.get_task(task.id)
         if task.finished_at is not None:
             return task
-        steps = list(islice(self._steps(task, lane, now), limit))
-        for _, delivery in steps:
-            self._do(lane, delivery)
+        steps = list(islice(self._steps(task, now), limit))
+        for _, changed in steps:
+            self._do(changed)
         if task.work is Work.DISCARD:
-            lane.resends.clear()
-        task = replace(
-            task,
-            cursor=steps[-1][0] if steps else task.cursor,
-            done=task.done + len(steps),
-            finished_at=now if len(steps) < limit else None,
-        )
+            self._data.lanes[task.lane].resends.clear()
+        cursor = steps[-1][0] if steps else task.cursor
+        task = task.after(Piece(len(steps), cursor, last=len(steps) < limit), now)
         self._data.tasks[task.id] = task
         return task
 
-    def _steps(self, task: Task, lane: Lane, now: float) -> Iterator[Step]:
+    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
+        """Finish a task that cannot be done."""
+        if not self._holds(task, lease):
+            return task
+        task = await self.get_task(task.id)
+        if task.finished_at is None:
+            task = self._data.tasks[task.id] = task.given_up(why, now)
+        return task
+
+    def _holds(self, task: Task, lease: Lease) -> bool:
+        return lease.shard == shard_of(task.application) and self._data.holds(lease)
+
+    def _steps(self, task: Task, now: float) -> Iterator[Step]:
         match task.work:
             case Work.RECOVER:
-                for delivery in self._behind(task, lane):
-                    if delivery.state is State.FAILED:
-                        yield str(delivery.seq), _again(delivery, now)
+                failed = self._behind(task, {State.FAILED})
+                return ((str(one.seq), _again(one, now)) for one in failed)
             case Work.DISCARD:
-                for delivery in self._behind(task, lane):
-                    if delivery.state in LIVE:
-                        discarded = ended(delivery, State.DISCARDED, Reason.DISCARDED, now)
-                        yield str(delivery.seq), discarded
+                return ((str(one.seq), _discarded(one, now)) for one in self._behind(task, LIVE))
             case Work.REPLAY_MISSING:
-                yield from self._missing(task, lane, now)
+                return self._missing(task, now)
+            case Work.BULK_REPLAY:
+                return self._replayed(task, now)
+            case Work.PURGE_CONTENT:
+                full = (one for one in self._messages(task) if one.payload is not None)
+                return ((one.id, replace(one, payload=None)) for one in full)
+            case Work.APP_STATS | Work.EVENT_TYPE_STATS:
+                return iter(())
             case _:
                 assert_never(task.work)
 
-    def _behind(self, task: Task, lane: Lane) -> Iterator[Delivery]:
+    def _behind(self, task: Task, states: Collection[State]) -> Iterator[Delivery]:
+        lane = self._data.lanes[task.lane]
         for seq in range(int(task.cursor or 0) + 1, lane.added + 1):
             delivery = lane.deliveries.get(seq)
-            if delivery and _concerns(task, self._data.messages[delivery.message]):
+            if delivery is None or delivery.state not in states:
+                continue
+            if _concerns(task, self._data.messages[delivery.message]):
                 yield delivery
 
-    def _missing(self, task: Task, lane: Lane, now: float) -> Iterator[Step]:
-        seq = lane.added
+    def _messages(self, task: Task) -> Iterator[Message]:
         for message in sorted(self._data.messages.values(), key=lambda message: message.id):
-            if message.application != task.application or message.id <= task.cursor:
-                continue
-            if not _concerns(task, message):
-                continue
-            there = [known for place, known in self._data.places[message.id] if place is lane]
-            if there and lane.deliveries[there[0]].state is State.SKIPPED:
-                yield message.id, _again(lane.deliveries[there[0]], now)
-            elif not there and lane.endpoint.wants(message.event_type, message.channels):
-                seq += 1
-                fresh = Delivery(lane=lane.number, seq=seq, message=message.id, accepted_at=now)
-                yield message.id, _again(fresh, now)
+            ours = message.application == task.application and message.id > task.cursor
+            if ours and _concerns(task, message):
+                yield message
 
-    def _do(self, lane: Lane, delivery: Delivery) -> None:
-        if delivery.seq in lane.deliveries:
-            lane.put(delivery)
+    def _missing(self, task: Task, now: float) -> Iterator[Step]:
+        lane = self._data.lanes[task.lane]
+        seq = lane.added
+        for message in self._messages(task):
+            there = self._there(lane, message)
+            if there is not None and there.state is State.SKIPPED:
+                yield message.id, _again(there, now)
+            elif there is None and lane.endpoint.wants(message.event_type, message.channels):
+                seq += 1
+                yield message.id, _fresh(lane, seq, message, now)
+
+    def _replayed(self, task: Task, now: float) -> Iterator[Step]:
+        lane = self._data.lanes[task.lane]
+        wanted = task.wanted or ReplayFilter()
+        seq = lane.added
+        for message in self._messages(task):
+            there = self._there(lane, message)
+            if message.payload is None or (message.deliver_at or now) > now:
+                continue
+            if not wanted.fits(message, self._so_far(lane, message)):
+                continue
+            if there is not None:
+                yield message.id, _again(there, now)
+            elif lane.endpoint.wants(message.event_type, message.channels):
+                seq += 1
+                yield message.id, _fresh(lane, seq, message, now)
+
+    def _there(self, lane: Lane, message: Message) -> Delivery | None:
+        places = self._data.places.get(message.id, ())
+        return next((lane.deliveries[seq] for place, seq in places if place is lane), None)
+
+    def _so_far(self, lane: Lane, message: Message) -> SoFar:
+        there = self._there(lane, message)
+        made = [one for one in self._data.attempts.get(message.id, ()) if one.lane == lane.number]
+        last = max(made, key=lambda attempt: attempt.id, default=None)
+        hundred = None if last is None else (last.status or 0) // 100 * 100
+        return SoFar(None if there is None else there.state, hundred)
+
+    def _do(self, changed: Delivery | Message) -> None:
+        if isinstance(changed, Message):
+            self._data.messages[changed.id] = changed
+            return
+        lane = self._data.lanes[changed.lane]
+        if changed.seq in lane.deliveries:
+            lane.put(changed)
         else:
-            self._data.deliver(lane, delivery)
-        if delivery.state in LIVE:
+            self._data.deliver(lane, changed)
+        if changed.state in LIVE:
             self._data.stir(lane)
 
 
@@ -125,6 +173,15 @@ def _order(task: Task) -> tuple[float, str]:
 def _concerns(task: Task, message: Message) -> bool:
     within = task.until is None or message.accepted_at < task.until
     return within and message.accepted_at >= task.since
+
+
+def _fresh(lane: Lane, seq: int, message: Message, now: float) -> Delivery:
+    new = Delivery(lane=lane.number, seq=seq, message=message.id, accepted_at=now)
+    return _again(new, now)
+
+
+def _discarded(delivery: Delivery, now: float) -> Delivery:
+    return ended(delivery, State.DISCARDED, Reason.DISCARDED, now)
 
 
 def _again(delivery: Delivery, now: float) -> Delivery:

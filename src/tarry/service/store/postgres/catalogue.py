@@ -58,13 +58,6 @@ class PostgresCatalogue(Part):
             raise NotFound("application", known_as)
         return rows.application(found[0])
 
-    async def applications(
-        self, environment: str, *, after: str = "", limit: int = 50
-    ) -> list[Application]:
-        """Applications by id, behind one."""
-        found = await self._database.fetch(SQL["applications"], environment, after, limit)
-        return [rows.application(row) for row in found]
-
     async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Add or change one; a new one gets its lane."""
         application = endpoint.application
@@ -88,21 +81,20 @@ class PostgresCatalogue(Part):
         """Change an endpoint as it is by now."""
 
         async def put(connection: Connection) -> Endpoint:
-            await connection.execute(SQL["put_endpoint_application"], application)
-            known = await connection.fetch(SQL["put_endpoint_known"], endpoint)
-            if not known or known[0]["application"] != application:
-                raise NotFound("endpoint", endpoint)
-            return await _change(connection, rows.endpoint(known[0]), change)
+            stored = await _stored(connection, application, endpoint)
+            return await _change(connection, stored, change)
 
         return await self._database.run(put)
 
     async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
         """Let an endpoint be DELETED."""
-        return discarding(
-            await self.change_endpoint(
-                application, endpoint, lambda stored: stored.stand(Standing.DELETED, now)
-            )
-        )
+
+        async def delete(connection: Connection) -> Task:
+            stored = await _stored(connection, application, endpoint)
+            gone = stored.stand(Standing.DELETED, now)
+            return await _left_by(connection, await _change(connection, stored, lambda _: gone))
+
+        return await self._database.run(delete)
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid."""
@@ -110,13 +102,6 @@ class PostgresCatalogue(Part):
         if not found:
             raise NotFound("endpoint", known_as)
         return rows.endpoint(found[0])
-
-    async def endpoints(
-        self, application: str, *, after: str = "", limit: int = 50
-    ) -> list[Endpoint]:
-        """Endpoints by id, behind one."""
-        found = await self._database.fetch(SQL["endpoints"], application, after, limit)
-        return [rows.endpoint(row) for row in found]
 
     async def lane(self, application: str, endpoint: str) -> LaneRow:
         """An endpoint's lane."""
@@ -134,10 +119,8 @@ class PostgresCatalogue(Part):
                 raise NotFound("application", application)
             await connection.execute(SQL["delete_application_lanes"], application)
             found = await connection.fetch(SQL["delete_application_endpoints"], application)
-            return [
-                discarding(await _keep(connection, rows.endpoint(row).stand(Standing.DELETED, now)))
-                for row in found
-            ]
+            gone = [rows.endpoint(row).stand(Standing.DELETED, now) for row in found]
+            return [await _left_by(connection, await _keep(connection, one)) for one in gone]
 
         return await self._database.run(delete)
 
@@ -165,6 +148,15 @@ async def _with_uid(kind: str, uid: str | None, put: Awaitable[Answer]) -> Answe
         raise
 
 
+async def _stored(connection: Connection, application: str, endpoint: str) -> Endpoint:
+    """An endpoint as it is by now, held until the commit."""
+    await connection.execute(SQL["put_endpoint_application"], application)
+    known = await connection.fetch(SQL["put_endpoint_known"], endpoint)
+    if not known or known[0]["application"] != application:
+        raise NotFound("endpoint", endpoint)
+    return rows.endpoint(known[0])
+
+
 async def _change(
     connection: Connection, stored: Endpoint, change: Callable[[Endpoint], Endpoint]
 ) -> Endpoint:
@@ -183,8 +175,14 @@ async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
         raise Conflict("endpoint", str(endpoint.uid)) from error
     await wake(connection, [endpoint.lane])
     if endpoint.standing is Standing.DELETED:
-        await put_task(connection, discarding(endpoint))
+        await put_task(connection, await _left_by(connection, endpoint))
     return endpoint
+
+
+async def _left_by(connection: Connection, gone: Endpoint) -> Task:
+    """What is to be done for an endpoint that was deleted."""
+    (row,) = await connection.fetch(SQL["delete_endpoint_environment"], gone.application)
+    return discarding(gone, row["environment"])
 
 
 def _texts(endpoint: Endpoint) -> list[str]:

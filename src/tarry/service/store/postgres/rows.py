@@ -11,6 +11,7 @@ from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Parking, Secret, Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
+from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import Task, Work
 from tarry.service.store.postgres.text import mend
 
@@ -20,6 +21,7 @@ Row = Any
 _metadata = msgspec.json.Decoder(dict[str, str])
 _secrets = msgspec.json.Decoder(tuple[Secret, ...])
 _parked = msgspec.json.Decoder(tuple[Parking, ...])
+_wanted = msgspec.json.Decoder(ReplayFilter)
 _facts = msgspec.json.Decoder(dict[str, str | float | int | None])
 
 # A number is one thing in Python and several in JSON: these keep what they are given.
@@ -259,15 +261,19 @@ def task(row: Row) -> Task:
     return Task(
         id=row["id"],
         work=Work(row["work"]),
+        environment=row["environment"],
         application=row["application"],
         endpoint=row["endpoint"],
         lane=row["lane"],
         since=row["since"],
         until=row["until"],
+        wanted=None if row["wanted"] is None else _wanted.decode(row["wanted"]),
         cursor=row["cursor"],
         done=row["done"],
+        data=msgspec.json.decode(row["data"]),
         created_at=row["created_at"],
         finished_at=row["finished_at"],
+        failed=row["failed"],
     )
 
 

@@ -11,9 +11,9 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
-from tarry.service.model.task import Task, discarding
+from tarry.service.model.task import Task
 from tarry.service.store.sqlite import rows
-from tarry.service.store.sqlite.endpoints import keep_endpoint, stored_endpoint
+from tarry.service.store.sqlite.endpoints import keep_endpoint, left_by, stored_endpoint
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
@@ -73,12 +73,6 @@ class SqliteCatalogue:
             raise NotFound("application", known_as)
         return found[0]
 
-    async def applications(
-        self, environment: str, *, after: str = "", limit: int = 50
-    ) -> list[Application]:
-        """Applications by id, behind one."""
-        return await self._documents("applications", (environment, after, limit), rows.APPLICATION)
-
     async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
         """Add or change one; a new one gets its lane."""
 
@@ -101,20 +95,19 @@ class SqliteCatalogue:
         """Change an endpoint as it is by now."""
 
         def work(session: Session) -> Endpoint:
-            stored = stored_endpoint(session, endpoint)
-            if stored is None or stored.application != application:
-                raise NotFound("endpoint", endpoint)
-            return _change(session, stored, change)
+            return _change(session, _stored(session, application, endpoint), change)
 
         return await self._threads.write(work)
 
     async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
         """Let an endpoint be DELETED."""
-        return discarding(
-            await self.change_endpoint(
-                application, endpoint, lambda stored: stored.stand(Standing.DELETED, now)
-            )
-        )
+
+        def work(session: Session) -> Task:
+            stored = _stored(session, application, endpoint)
+            gone = _change(session, stored, lambda found: found.stand(Standing.DELETED, now))
+            return left_by(session, gone)
+
+        return await self._threads.write(work)
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid."""
@@ -122,12 +115,6 @@ class SqliteCatalogue:
         if not found:
             raise NotFound("endpoint", known_as)
         return found[0]
-
-    async def endpoints(
-        self, application: str, *, after: str = "", limit: int = 50
-    ) -> list[Endpoint]:
-        """Endpoints by id, behind one."""
-        return await self._documents("endpoints", (application, after, limit), rows.ENDPOINT)
 
     async def lane(self, application: str, endpoint: str) -> LaneRow:
         """An endpoint's lane."""
@@ -152,7 +139,7 @@ class SqliteCatalogue:
                 (rows.ENDPOINT.decode(text) for (text,) in documents), key=lambda one: one.id
             )
             return [
-                discarding(keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
+                left_by(session, keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
                 for endpoint in known
             ]
 
@@ -182,6 +169,13 @@ class SqliteCatalogue:
         return await self._threads.browse(
             lambda db: [decoder.decode(text) for (text,) in db.execute(SQL[query], bounds)]
         )
+
+
+def _stored(session: Session, application: str, endpoint: str) -> Endpoint:
+    stored = stored_endpoint(session, endpoint)
+    if stored is None or stored.application != application:
+        raise NotFound("endpoint", endpoint)
+    return stored
 
 
 def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:

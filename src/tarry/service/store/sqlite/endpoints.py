@@ -4,7 +4,7 @@ import apsw
 
 from tarry.errors import Conflict
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.task import discarding
+from tarry.service.model.task import Task, discarding
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
@@ -18,9 +18,15 @@ def keep_endpoint(session: Session, endpoint: Endpoint) -> Endpoint:
     except apsw.ConstraintError:
         raise Conflict("endpoint", str(endpoint.uid)) from None
     if endpoint.standing is Standing.DELETED:
-        put_task(session, discarding(endpoint))
+        put_task(session, left_by(session, endpoint))
     session.wake([endpoint.lane])
     return endpoint
+
+
+def left_by(session: Session, gone: Endpoint) -> Task:
+    """What is to be done for an endpoint that was deleted."""
+    environment = session.db.execute(SQL["delete_endpoint_environment"], (gone.application,)).get
+    return discarding(gone, str(environment))
 
 
 def stored_endpoint(session: Session, endpoint: str) -> Endpoint | None:

@@ -35,13 +35,6 @@ SELECT * FROM tarry.application
  ORDER BY id <> $2
  LIMIT 1;
 
--- name: applications
--- Applications behind one.
-SELECT * FROM tarry.application
- WHERE environment = $1 AND deleted_at IS NULL AND id > $2
- ORDER BY id
- LIMIT $3;
-
 -- name: put_endpoint_application
 -- Count a change of an application's endpoints; whoever remembers them will look again.
 UPDATE tarry.application SET version = version + 1
@@ -84,16 +77,13 @@ SELECT * FROM tarry.endpoint
  ORDER BY id <> $2
  LIMIT 1;
 
--- name: endpoints
--- Endpoints behind one.
-SELECT * FROM tarry.endpoint
- WHERE application = $1 AND standing <> 'deleted' AND id > $2
- ORDER BY id
- LIMIT $3;
-
 -- name: lane
 -- The number of an endpoint's lane.
 SELECT lane FROM tarry.endpoint WHERE application = $1 AND id = $2;
+
+-- name: delete_endpoint_environment
+-- The environment of an application, hidden or not.
+SELECT environment FROM tarry.application WHERE id = $1;
 
 -- name: delete_application
 -- Hide an application.

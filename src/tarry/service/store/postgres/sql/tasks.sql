@@ -1,10 +1,11 @@
 -- name: add_task
 -- Put a task on record.
-INSERT INTO tarry.task (id, work, application, endpoint, lane, since, until, cursor, done,
-                        created_at, finished_at, shard)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+INSERT INTO tarry.task (id, work, environment, application, endpoint, lane, since, until, wanted,
+                        cursor, done, data, created_at, finished_at, failed, shard)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
     ON CONFLICT (id) DO UPDATE
-   SET cursor = excluded.cursor, done = excluded.done, finished_at = excluded.finished_at;
+   SET cursor = excluded.cursor, done = excluded.done, data = excluded.data,
+       finished_at = excluded.finished_at, failed = excluded.failed;
 
 -- name: get_task
 -- A task by its id.
@@ -25,9 +26,16 @@ SELECT * FROM tarry.task
 -- How far a task came, held until the commit.
 SELECT * FROM tarry.task WHERE id = $1 FOR UPDATE;
 
+-- name: advance_held
+-- Whether a lease is good; nobody can take its shard before the transaction has ended.
+SELECT number FROM tarry.shard
+ WHERE number = $1 AND epoch = $2 AND worker = $3 AND until > clock_timestamp()
+   FOR KEY SHARE;
+
 -- name: advance_noted
 -- Note how far a task came now.
-UPDATE tarry.task SET cursor = $2, done = $3, finished_at = $4 WHERE id = $1;
+UPDATE tarry.task SET cursor = $2, done = $3, data = $4, finished_at = $5, failed = $6
+ WHERE id = $1;
 
 -- name: advance_failed
 -- Deliveries that wait or failed, behind one; those are concerned that failed, of a span of time.
@@ -58,7 +66,7 @@ SELECT d.seq, d.state = 'failed' AND m.accepted_at >= $3
 
 -- name: advance_kept
 -- Which of these deliveries are still so, held with their messages until the commit.
-SELECT d.seq
+SELECT d.seq, d.state
   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
  WHERE d.lane = $1 AND d.seq = ANY($2::bigint[]) AND d.state = ANY($3::text[])
  ORDER BY d.seq
@@ -80,6 +88,45 @@ SELECT m.id, d.seq,
   ) AS place ON true
   LEFT JOIN tarry.delivery AS d ON d.lane = $1 AND d.seq = place.seq
  ORDER BY m.id;
+
+-- name: advance_wanted
+-- Messages behind one, each with its delivery in a lane if it has any, and with the status class of
+-- the last attempt there if that is asked for; those may be concerned that are of a span of time,
+-- have their payload, need not wait for their own time, and went to the endpoint or would.
+SELECT m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
+       m.payload IS NOT NULL
+       AND m.accepted_at >= $4 AND ($5::float8 IS NULL OR m.accepted_at < $5)
+       AND coalesce(m.deliver_at <= $7, true)
+       AND (d.seq IS NOT NULL
+            OR (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
+               AND (e.channels IS NULL OR e.channels && m.channels)) AS concerned,
+       CASE WHEN $8::boolean THEN
+           (SELECT coalesce(a.status, 0) / 100 * 100 FROM tarry.attempt AS a
+             WHERE a.message = m.id AND a.lane = $1
+             ORDER BY a.id DESC LIMIT 1) END AS status_class
+  FROM (SELECT * FROM tarry.message
+         WHERE application = $2 AND id > $3 ORDER BY id LIMIT $6) AS m
+  JOIN tarry.endpoint AS e ON e.lane = $1 AND e.application = m.application
+  LEFT JOIN LATERAL (
+      SELECT p.seq FROM unnest(m.lanes, m.seqs) AS p (lane, seq) WHERE p.lane = $1 LIMIT 1
+  ) AS place ON true
+  LEFT JOIN tarry.delivery AS d ON d.lane = $1 AND d.seq = place.seq
+ ORDER BY m.id;
+
+-- name: advance_payloads
+-- Messages behind one; those are concerned that have their payload, of a span of time.
+SELECT id, payload IS NOT NULL
+       AND accepted_at >= $3 AND ($4::float8 IS NULL OR accepted_at < $4) AS concerned
+  FROM tarry.message
+ WHERE application = $1 AND id > $2
+ ORDER BY id
+ LIMIT $5;
+
+-- name: advance_expunged
+-- Forget the payloads of these messages.
+UPDATE tarry.message SET payload = NULL
+ WHERE id = ANY($1::text[]) AND payload IS NOT NULL
+RETURNING id;
 
 -- name: advance_there
 -- Which of these messages are still there, held until the commit.

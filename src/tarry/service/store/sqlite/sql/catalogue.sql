@@ -38,14 +38,6 @@ SELECT document
  WHERE environment = :environment AND deleted_at IS NULL AND uid = :known_as
  LIMIT 1;
 
--- name: applications
--- Applications by id, behind one.
-SELECT document
-  FROM application
- WHERE environment = :environment AND id > :after AND deleted_at IS NULL
- ORDER BY id
- LIMIT :limit;
-
 -- name: put_endpoint_application
 -- Whether there is an application that is not hidden.
 SELECT 1 FROM application WHERE id = :application AND deleted_at IS NULL;
@@ -91,14 +83,6 @@ SELECT document
   FROM endpoint
  WHERE application = :application AND standing <> 'deleted' AND uid = :known_as
  LIMIT 1;
-
--- name: endpoints
--- Endpoints by id, behind one.
-SELECT document
-  FROM endpoint
- WHERE application = :application AND id > :after AND standing <> 'deleted'
- ORDER BY id
- LIMIT :limit;
 
 -- name: put_policy
 -- Keep a policy document under its version.

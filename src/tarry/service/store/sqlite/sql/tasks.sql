@@ -1,9 +1,9 @@
--- Long work on a lane's deliveries.
+-- Long work on a lane's deliveries or an application's messages.
 
 -- name: add_task
 -- Keep a task, or how far it came.
-INSERT INTO task (id, application, shard, created_at, finished_at, document)
-VALUES (:id, :application, :shard, :created_at, :finished_at, :document)
+INSERT INTO task (id, work, environment, application, shard, created_at, finished_at, document)
+VALUES (:id, :work, :environment, :application, :shard, :created_at, :finished_at, :document)
     ON CONFLICT (id) DO UPDATE
    SET finished_at = excluded.finished_at, document = excluded.document;
 
@@ -49,15 +49,31 @@ SELECT delivery.seq AS seq, delivery.state = 'waiting'
  LIMIT :limit;
 
 -- name: advance_messages
--- An application's messages behind one, each with its delivery in a lane if it has any.
-SELECT message.id, message.number, message.event_type, message.channels,
+-- An application's messages behind one, each with its delivery in a lane if it has any, and with
+-- the status class of the last attempt there if that is asked for.
+SELECT message.id, message.number, message.event_type, message.channels, message.tags,
        message.accepted_at >= :since AND message.accepted_at < :until,
-       delivery.seq, delivery.state
+       message.payload IS NOT NULL AND coalesce(message.deliver_at <= :now, 1),
+       delivery.seq, delivery.state,
+       iif(:classed, (SELECT coalesce(attempt.status, 0) / 100 * 100
+                        FROM attempt INDEXED BY attempt_message
+                       WHERE attempt.message = message.number AND attempt.lane = :lane
+                       ORDER BY attempt.id DESC
+                       LIMIT 1), NULL)
   FROM message INDEXED BY message_application
   LEFT JOIN delivery INDEXED BY delivery_message
     ON delivery.message = message.number AND delivery.lane = :lane
  WHERE message.application = :application AND message.id > :after
  ORDER BY message.id
+ LIMIT :limit;
+
+-- name: advance_payloads
+-- An application's messages behind one, and whether each has its payload and was accepted in a span
+-- of time.
+SELECT id, payload IS NOT NULL AND accepted_at >= :since AND accepted_at < :until, number
+  FROM message INDEXED BY message_application
+ WHERE application = :application AND id > :after
+ ORDER BY id
  LIMIT :limit;
 
 -- name: advance_again

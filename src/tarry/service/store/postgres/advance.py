@@ -1,0 +1,190 @@
+"""A piece of a task: what is looked at, which of it is changed, and how."""
+
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from tarry.service.model.delivery import LIVE, Reason, State
+from tarry.service.model.message import Message
+from tarry.service.model.replay import ReplayFilter, SoFar
+from tarry.service.model.task import Piece, Task, Work
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.accept import DELIVERY
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.many import insert_many
+from tarry.service.store.postgres.queries import SQL
+
+LOOKED_AT = 5
+"""How many are looked at in one piece, for each that may be changed: shards are held meanwhile."""
+
+
+async def do_piece(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    """Do at most `limit` more of a task that is not finished."""
+    match task.work:
+        case Work.RECOVER:
+            return await _recover(connection, task, now, limit)
+        case Work.DISCARD:
+            return await _discard(connection, task, now, limit)
+        case Work.REPLAY_MISSING:
+            return await _replay_missing(connection, task, now, limit)
+        case Work.BULK_REPLAY:
+            return await _replay_wanted(connection, task, now, limit)
+        case Work.PURGE_CONTENT:
+            return await _purge(connection, task, limit)
+        case Work.APP_STATS | Work.EVENT_TYPE_STATS:
+            return Piece(0, task.cursor, last=True)
+        case _:
+            assert_never(task.work)
+
+
+async def _recover(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    seqs, piece = await _behind(connection, "advance_failed", task, limit, [State.FAILED])
+    await _again(connection, task, seqs, len(seqs), now)
+    return piece
+
+
+async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    await connection.execute(SQL["advance_resends"], task.lane)
+    seqs, piece = await _behind(connection, "advance_live", task, limit, LIVE)
+    if seqs:
+        await connection.execute(SQL["advance_discarded"], task.lane, seqs, Reason.DISCARDED, now)
+        await connection.execute(SQL["add_ended"], [task.lane], [len(seqs)])
+    return piece
+
+
+async def _replay_missing(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    looked = await connection.fetch(
+        SQL["advance_missing"],
+        task.lane,
+        task.application,
+        task.cursor,
+        task.since,
+        task.until,
+        limit * LOOKED_AT,
+    )
+    concerned, piece = _concerned(looked, "id", task, limit)
+    done = await _replay(connection, task, concerned, [State.SKIPPED], now)
+    return replace(piece, done=done)
+
+
+async def _replay_wanted(connection: Connection, task: Task, now: float, limit: int) -> Piece:
+    wanted = task.wanted or ReplayFilter()
+    looked = await connection.fetch(
+        SQL["advance_wanted"],
+        task.lane,
+        task.application,
+        task.cursor,
+        task.since,
+        task.until,
+        limit * LOOKED_AT,
+        now,
+        wanted.status_class is not None,
+    )
+    fitting = [{**row, "concerned": row["concerned"] and _fits(wanted, row)} for row in looked]
+    concerned, piece = _concerned(fitting, "id", task, limit)
+    done = await _replay(connection, task, concerned, wanted.states, now)
+    return replace(piece, done=done)
+
+
+def _fits(wanted: ReplayFilter, row: rows.Row) -> bool:
+    message = Message(
+        id=row["id"],
+        application="",
+        event_type=row["event_type"],
+        payload=None,
+        channels=row["channels"],
+        tags=row["tags"],
+        accepted_at=0.0,
+    )
+    state = None if row["state"] is None else rows.STATES[row["state"]]
+    return wanted.fits(message, SoFar(state, row["status_class"]))
+
+
+async def _replay(
+    connection: Connection,
+    task: Task,
+    concerned: Sequence[rows.Row],
+    states: Iterable[State],
+    now: float,
+) -> int:
+    """Make deliveries ready that are in one of these states, and new ones where there are none."""
+    there = await connection.fetch(SQL["advance_there"], [row["id"] for row in concerned])
+    kept = {row["id"] for row in there}
+    found = [row for row in concerned if row["id"] in kept]
+    known = [row["seq"] for row in found if row["seq"] is not None]
+    missing = [row["id"] for row in found if row["seq"] is None]
+    still = await connection.fetch(SQL["advance_kept"], task.lane, known, list(states))
+    ended = sum(rows.STATES[row["state"]] not in LIVE for row in still)
+    await _again(connection, task, [row["seq"] for row in still], ended, now)
+    await _deliver(connection, task, missing, now)
+    return len(still) + len(missing)
+
+
+async def _again(
+    connection: Connection, task: Task, seqs: Sequence[int], ended: int, now: float
+) -> None:
+    """Make deliveries ready as if they were new; so many of them had ended."""
+    if seqs:
+        await _take(connection, task.lane, 0)
+        await connection.execute(SQL["advance_replayed"], task.lane, seqs, Reason.REPLAYED, now)
+        await connection.execute(SQL["add_ended"], [task.lane], [-ended])
+
+
+async def _deliver(connection: Connection, task: Task, messages: Sequence[str], now: float) -> None:
+    if not messages:
+        return
+    added = await _take(connection, task.lane, len(messages))
+    seqs = range(added + 1, added + 1 + len(messages))
+    fresh = [
+        (task.lane, seq, message, State.READY, Reason.REPLAYED, None, now, None)
+        for seq, message in zip(seqs, messages, strict=True)
+    ]
+    await insert_many(connection, "add_deliveries", "delivery", DELIVERY, fresh)
+    await connection.execute(SQL["advance_placed"], task.lane, messages, list(seqs))
+
+
+async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
+    looked = await connection.fetch(
+        SQL["advance_payloads"],
+        task.application,
+        task.cursor,
+        task.since,
+        task.until,
+        limit * LOOKED_AT,
+    )
+    concerned, piece = _concerned(looked, "id", task, limit)
+    expunged = await connection.fetch(SQL["advance_expunged"], [row["id"] for row in concerned])
+    return replace(piece, done=len(expunged))
+
+
+async def _behind(
+    connection: Connection, query: str, task: Task, limit: int, states: Iterable[State]
+) -> tuple[list[int], Piece]:
+    """The deliveries that are to be changed in this piece, held until the commit."""
+    looked = await connection.fetch(
+        SQL[query], task.lane, int(task.cursor or 0), task.since, task.until, limit * LOOKED_AT
+    )
+    concerned, piece = _concerned(looked, "seq", task, limit)
+    seqs = [row["seq"] for row in concerned]
+    kept = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
+    return [row["seq"] for row in kept], replace(piece, done=len(kept))
+
+
+def _concerned(
+    looked: Sequence[rows.Row], cursor: str, task: Task, limit: int
+) -> tuple[list[rows.Row], Piece]:
+    """Those of what was looked at that are to be changed, at most so many."""
+    concerned = [row for row in looked if row["concerned"]][:limit]
+    if len(concerned) == limit:
+        return concerned, Piece(limit, str(concerned[-1][cursor]), last=False)
+    behind = str(looked[-1][cursor]) if looked else task.cursor
+    return concerned, Piece(len(concerned), behind, last=len(looked) < limit * LOOKED_AT)
+
+
+async def _take(connection: Connection, lane: int, many: int) -> int:
+    """Take numbers of a lane and wake it if it rests; the last number given before."""
+    (row,) = await connection.fetch(SQL["add_lanes"], [lane], [many], [True])
+    if row["woken"]:
+        await connection.execute(SQL["woken_tell"], [lane])
+    return int(row["added"])

@@ -1,0 +1,173 @@
+"""A piece of a task in this store: what is looked at, which of it is changed, and how."""
+
+from collections.abc import Sequence
+from typing import Any, assert_never  # parameters of queries are numbers and words
+
+from msgspec import Struct
+
+from tarry.service.model.delivery import LIVE, Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.message import Message
+from tarry.service.model.replay import ReplayFilter, SoFar
+from tarry.service.model.task import Piece, Task, Work
+from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.session import Session
+
+FOR_EVER = float("inf")
+LOOKED_AT = 5
+"""How many are looked at in one piece, for each that may be changed."""
+
+
+class Candidate(Struct, frozen=True):
+    """A message that may be replayed, and its delivery, if there is one.
+
+    `concerned` tells that it is of the task's time, `whole` that it has its payload and need not
+    wait for its own time.
+    """
+
+    id: str
+    number: int
+    event_type: str
+    channels: str
+    tags: str
+    concerned: bool
+    whole: bool
+    seq: int | None
+    state: str | None
+    status_class: int | None
+
+    @property
+    def ended(self) -> bool:
+        """Whether its delivery has ended."""
+        return self.state is not None and State(self.state) not in LIVE
+
+    def wanted(self, task: Task, endpoint: Endpoint) -> bool:
+        """Whether it is to be replayed."""
+        if not self.concerned or (self.state is None and not self._is_for(endpoint)):
+            return False
+        if task.work is Work.REPLAY_MISSING:
+            return self.state is None or self.state == State.SKIPPED.value
+        state = None if self.state is None else State(self.state)
+        wanted = task.wanted or ReplayFilter()
+        return self.whole and wanted.fits(self._message(task), SoFar(state, self.status_class))
+
+    def _is_for(self, endpoint: Endpoint) -> bool:
+        return endpoint.wants(self.event_type, rows.words(self.channels))
+
+    def _message(self, task: Task) -> Message:
+        return Message(
+            id=self.id,
+            application=task.application,
+            event_type=self.event_type,
+            payload=None,
+            channels=rows.words(self.channels),
+            tags=rows.words(self.tags),
+            accepted_at=0.0,
+        )
+
+
+def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
+    """Do at most `limit` more of a task that is not finished."""
+    match task.work:
+        case Work.RECOVER:
+            seqs, piece = _behind(session, "advance_failed", task, limit)
+            _again(session, task.lane, seqs, now)
+            session.db.execute(SQL["settle_ended"], (-len(seqs), task.lane))
+            return piece
+        case Work.DISCARD:
+            seqs, piece = _behind(session, "advance_live", task, limit)
+            ended = ((now, task.lane, seq) for seq in seqs)
+            session.db.executemany(SQL["advance_discard"], ended)
+            session.db.execute(SQL["settle_ended"], (len(seqs), task.lane))
+            session.db.execute(SQL["advance_resends"], (task.lane,))
+            return piece
+        case Work.REPLAY_MISSING | Work.BULK_REPLAY:
+            return _replay(session, task, now, limit)
+        case Work.PURGE_CONTENT:
+            bounds = _bounds(task, limit, after=task.cursor, application=task.application)
+            found = list(session.db.execute(SQL["advance_payloads"], bounds))
+            concerned, piece = _concerned(found, task, limit)
+            session.db.executemany(SQL["sweep_payload"], ((number,) for _, _, number in concerned))
+            return piece
+        case Work.APP_STATS | Work.EVENT_TYPE_STATS:
+            return Piece(0, task.cursor, last=True)
+        case _:
+            assert_never(task.work)
+
+
+def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[int], Piece]:
+    """The deliveries that are to be changed in this piece."""
+    bounds = _bounds(task, limit, after=int(task.cursor or 0), lane=task.lane)
+    concerned, piece = _concerned(list(session.db.execute(SQL[query], bounds)), task, limit)
+    return [seq for seq, _ in concerned], piece
+
+
+def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
+    endpoint = rows.ENDPOINT.decode(session.db.execute(SQL["settle_endpoint"], (task.lane,)).get)
+    bounds = _bounds(
+        task,
+        limit,
+        after=task.cursor,
+        application=task.application,
+        lane=task.lane,
+        now=now,
+        classed=task.wanted is not None and task.wanted.status_class is not None,
+    )
+    candidates = (Candidate(*row) for row in session.db.execute(SQL["advance_messages"], bounds))
+    found = [(one.id, one.wanted(task, endpoint), one) for one in candidates]
+    concerned, piece = _concerned(found, task, limit)
+    known = [one for _, _, one in concerned]
+    _again(session, task.lane, [one.seq for one in known if one.seq is not None], now)
+    ended = sum(one.ended for one in known)
+    session.db.execute(SQL["settle_ended"], (-ended, task.lane))
+    _deliver(session, task.lane, [one.number for one in known if one.seq is None], now)
+    return piece
+
+
+def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  as above
+    return {
+        "since": task.since,
+        "until": FOR_EVER if task.until is None else task.until,
+        "limit": limit * LOOKED_AT,
+        **more,
+    }
+
+
+def _concerned(found: list[rows.Row], task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
+    """Those of what was looked at that are to be changed, at most so many.
+
+    Each begins with where the cursor would be behind it, and whether it is concerned.
+    """
+    concerned = [row for row in found if row[1]][:limit]
+    if len(concerned) == limit:
+        return concerned, Piece(limit, str(concerned[-1][0]), last=False)
+    cursor = str(found[-1][0]) if found else task.cursor
+    return concerned, Piece(len(concerned), cursor, last=len(found) < limit * LOOKED_AT)
+
+
+def _again(session: Session, lane: int, seqs: Sequence[int], now: float) -> None:
+    session.db.executemany(SQL["advance_again"], ((now, lane, seq) for seq in seqs))
+    _stir(session, lane, len(seqs))
+
+
+def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -> None:
+    if not messages:
+        return
+    ((_, last, _),) = list(session.db.execute(SQL["add_to_lane"], (len(messages), lane)))
+    state, reason = State.READY.value, Reason.REPLAYED.value
+    first = last - len(messages) + 1
+    session.db.executemany(
+        SQL["add_delivery"],
+        (
+            (lane, seq, message, state, reason, None, now, None)
+            for seq, message in enumerate(messages, start=first)
+        ),
+    )
+    _stir(session, lane, len(messages))
+
+
+def _stir(session: Session, lane: int, deliveries: int) -> None:
+    """Wake a lane that got something to send while at rest."""
+    if deliveries and not session.db.execute(SQL["lane_awake"], (lane,)).get:
+        session.wake([lane])

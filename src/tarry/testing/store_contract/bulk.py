@@ -1,0 +1,289 @@
+# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
+"""Bulk replays, purges, what was done at once, and tasks that are given up."""
+
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Stream
+from tarry.service.model.listing import MessageFilter
+from tarry.service.model.message import Message, NewMessage
+from tarry.service.model.replay import Fate, ReplayFilter
+from tarry.service.model.task import Task, Work
+from tarry.testing.samples import (
+    ALL_SHARDS,
+    ENVIRONMENT,
+    NOON,
+    a_task,
+    an_application,
+    an_attempt,
+    delivered,
+    failed,
+    new_message,
+    postponed,
+)
+from tarry.testing.store_contract.scene import LENGTH, Scene
+from tarry.testing.store_contract.topic import Later, Topic
+
+
+class BulkContract(Topic):
+    """Tasks that are about more than one state of deliveries, or none."""
+
+    @pytest.mark.parametrize(
+        ("fate", "replayed"),
+        [
+            (None, {"delivered", "failed", "ready", "waiting", "skipped", "missing"}),
+            (Fate.SUCCESS, {"delivered"}),
+            (Fate.FAIL, {"failed"}),
+            (Fate.PENDING, {"ready", "waiting"}),
+            (Fate.NEVER, {"skipped", "missing"}),
+        ],
+    )
+    async def test_messages_are_replayed_by_what_became_of_them(
+        self, scene: Scene, fate: Fate | None, replayed: set[str]
+    ) -> None:
+        messages = await _every_fate(scene)
+        before = {name: await _found(scene, one) for name, one in messages.items()}
+        task = await _replay(scene, ReplayFilter(fate=fate))
+        assert task.done == len(replayed)
+        assert task.data == {"messagesSent": len(replayed)}
+        for name, message in messages.items():
+            found, was = await _found(scene, message), before[name]
+            if name not in replayed:
+                assert found == was, name
+                continue
+            assert found is not None, name
+            assert (found.state, found.reason) == (State.READY, Reason.REPLAYED), name
+            assert (found.attempts, found.memory, found.due_at) == (0, None, None), name
+            assert (found.accepted_at, found.ended_at) == (NOON + 50, None), name
+            if was is not None:
+                assert (found.seq, found.tries) == (was.seq, was.tries), name
+
+    @pytest.mark.parametrize(
+        ("wanted", "chosen"),
+        [
+            (MessageFilter(event_types=("a",)), [0, 1]),
+            (MessageFilter(event_types=("a", "b")), [0, 1, 2]),
+            (MessageFilter(event_types=()), []),
+            (MessageFilter(channel="eu"), [0, 2]),
+            (MessageFilter(tag="t"), [1, 2]),
+            (MessageFilter(event_types=("a",), channel="eu"), [0]),
+            (MessageFilter(event_types=("a",), channel="eu", tag="t"), []),
+        ],
+    )
+    async def test_messages_are_replayed_that_fit_all_that_is_named(
+        self, scene: Scene, wanted: MessageFilter, chosen: list[int]
+    ) -> None:
+        messages = [
+            await scene.add(event_type="a", channels=("eu", "us")),
+            await scene.add(event_type="a", tags=("t",)),
+            await scene.add(event_type="b", channels=("eu",), tags=("s", "t")),
+            await scene.add(event_type="c"),
+        ]
+        await scene.settle(*map(delivered, await scene.due()))
+        task = await _replay(scene, ReplayFilter(message=wanted))
+        assert task.done == len(chosen)
+        due = await scene.due()
+        assert [one.message for one in due] == [messages[place].id for place in chosen]
+
+    @pytest.mark.parametrize(
+        ("status_class", "chosen"), [(0, [2]), (200, [0]), (400, [3]), (500, [1]), (300, [])]
+    )
+    async def test_the_last_attempt_here_says_which_class_it_was(
+        self, scene: Scene, status_class: int, chosen: list[int]
+    ) -> None:
+        for _ in range(4):
+            await scene.add()
+        await scene.store.add([new_message(scene.application, channels=("none",))])
+        ok, broken, silent, twice, _ = await scene.due()
+        await scene.settle(
+            delivered(ok),
+            failed(broken, attempt=an_attempt(broken, status=503)),
+            failed(silent, attempt=an_attempt(silent, status=None)),
+            postponed(twice, NOON, attempt=an_attempt(twice, status=599)),
+        )
+        (again,) = await scene.due(Stream.WAITING)
+        await scene.settle(failed(again, attempt=an_attempt(again, status=404)))
+        elsewhere = await scene.add_endpoint()
+        assert (await _replay(scene, ReplayFilter(status_class=500), elsewhere)).done == 0
+        task = await _replay(scene, ReplayFilter(status_class=status_class))
+        assert task.done == len(chosen)
+        seqs = [one.seq for one in await scene.due() if one.accepted_at == NOON + 50]
+        assert seqs == [place + 1 for place in chosen]
+
+    async def test_only_what_an_endpoint_wants_is_new_to_it(self, scene: Scene) -> None:
+        wanted = await scene.add(event_type="a", channels=("eu",))
+        await scene.add(event_type="b", channels=("eu",))
+        await scene.add(event_type="a", channels=("us",))
+        late = await scene.add_endpoint(event_types=("a",), channels=("eu",))
+        assert (await _replay(scene, ReplayFilter(), late)).done == 1
+        assert [one.message for one in await scene.due(lane=late.lane)] == [wanted.id]
+        found = await scene.store.deliveries(wanted.id)
+        assert {endpoint.id for endpoint, _ in found} == {scene.endpoint.id, late.id}
+
+    async def test_what_went_to_an_endpoint_goes_again_whatever_it_wants_now(
+        self, scene: Scene
+    ) -> None:
+        await scene.add(event_type="a")
+        await scene.settle(*map(delivered, await scene.due()))
+        await scene.store.put_endpoint(replace(scene.endpoint, event_types=("b",)))
+        assert (await _replay(scene, ReplayFilter())).done == 1
+
+    async def test_what_has_no_payload_or_must_wait_for_its_time_stays_as_it_is(
+        self, scene: Scene
+    ) -> None:
+        expunged = await scene.add()
+        await scene.settle(*map(delivered, await scene.due()))
+        await scene.store.expunge(scene.application.id, expunged.id)
+        scheduled = await scene.add(deliver_at=NOON + 51)
+        late = await scene.add_endpoint()
+        before = await scene.delivery(scheduled)
+        assert (await _replay(scene, ReplayFilter())).done == 0
+        assert (await _replay(scene, ReplayFilter(), late)).done == 0
+        assert (await scene.delivery(expunged)).state is State.DELIVERED
+        assert await scene.delivery(scheduled) == before
+        due = await scene.add(deliver_at=NOON + 50)
+        assert (await _replay(scene, ReplayFilter())).done == 1
+        assert (await scene.delivery(due)).state is State.READY
+
+    async def test_a_replay_wakes_a_lane_at_rest(self, scene: Scene) -> None:
+        await scene.add()
+        await scene.settle(*map(delivered, await scene.due()))
+        await scene.store.add_task(task := a_task(scene.endpoint, Work.BULK_REPLAY))
+        await scene.store.woken(scene.leases)
+        await scene.rest()
+        await _finish(scene, task)
+        assert await scene.store.woken(scene.leases) == [scene.lane]
+
+    @pytest.mark.parametrize("work", [Work.APP_STATS, Work.EVENT_TYPE_STATS])
+    async def test_what_was_done_at_once_is_on_record_and_never_next(
+        self, scene: Scene, work: Work
+    ) -> None:
+        task = Task(
+            id="qtask_stats",
+            work=work,
+            environment=ENVIRONMENT,
+            data={"apps": [{"count": 3, "share": 0.5}], "none": None},
+            created_at=NOON,
+            finished_at=NOON,
+        )
+        await scene.store.add_task(task)
+        assert await scene.store.get_task(task.id) == task
+        assert await scene.store.task(ALL_SHARDS) is None
+
+    async def test_a_task_that_is_given_up_makes_room_for_the_next(self, scene: Scene) -> None:
+        message = await scene.add()
+        await scene.settle(*map(failed, await scene.due()))
+        first = await _put(scene, created_at=NOON)
+        second = await _put(scene, created_at=NOON + 1)
+        left = await scene.store.give_up(first, "it won't do", now=NOON + 5, lease=scene.lease)
+        assert left == replace(first, failed="it won't do", finished_at=NOON + 5)
+        assert await scene.store.get_task(first.id) == left
+        assert await scene.store.task(ALL_SHARDS) == second
+        assert await scene.store.advance(first, now=NOON, limit=9, lease=scene.lease) == left
+        assert (await scene.delivery(message)).state is State.FAILED
+        again = await scene.store.give_up(first, "again", now=NOON + 6, lease=scene.lease)
+        assert again == left, "it stays as it was given up"
+
+    async def test_nothing_is_given_up_under_a_stale_lease(
+        self, scene: Scene, later: Later
+    ) -> None:
+        task = await _put(scene)
+        await later(LENGTH + 1)
+        assert await scene.store.give_up(task, "why", now=NOON, lease=scene.lease) == task
+        assert await scene.store.get_task(task.id) == task
+
+    async def test_the_lease_of_another_shard_advances_nothing(self, scene: Scene) -> None:
+        task = await _put(scene)
+        other = next(one for one in scene.leases if one.shard != scene.application.shard)
+        assert await scene.store.advance(task, now=NOON, limit=9, lease=other) == task
+        assert await scene.store.give_up(task, "why", now=NOON, lease=other) == task
+
+    async def test_payloads_of_an_application_are_purged_in_pieces(self, scene: Scene) -> None:
+        other = an_application()
+        await scene.store.put_application(other)
+        kept = new_message(other).message
+        await scene.store.add([NewMessage(kept)])
+        old = [await scene.add(accepted_at=NOON - 1) for _ in range(5)]
+        new = await scene.add(accepted_at=NOON)
+        await scene.store.expunge(scene.application.id, old[1].id)
+        task = await _purge(scene, until=NOON)
+        assert await scene.store.task([scene.application.shard]) == task
+        done = []
+        while task.finished_at is None:
+            task = await scene.store.advance(task, now=NOON + 50, limit=3, lease=scene.lease)
+            done.append(task.done)
+        assert done[:2] == [3, 4], done
+        assert task.data == {"payloadsExpunged": 4}
+        found = [await scene.store.message(scene.application.id, one.id) for one in (*old, new)]
+        assert [one.payload for one in found] == [*[None] * 5, new.payload]
+        assert await scene.store.message(other.id, kept.id) == kept
+        assert (await scene.row()).waiting == 6, "what waits ends when its turn comes"
+
+    async def test_a_purge_needs_the_lease_of_its_application(
+        self, scene: Scene, later: Later
+    ) -> None:
+        message = await scene.add()
+        task = await _purge(scene)
+        await later(LENGTH + 1)
+        assert await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease) == task
+        assert await scene.store.message(scene.application.id, message.id) == message
+
+
+async def _put(scene: Scene, **values: float) -> Task:
+    """A task of the endpoint, put on record."""
+    task = a_task(scene.endpoint, Work.RECOVER, **values)
+    await scene.store.add_task(task)
+    return task
+
+
+async def _purge(scene: Scene, until: float | None = None) -> Task:
+    """A purge of the application, put on record."""
+    task = Task(
+        id="qtask_purge",
+        work=Work.PURGE_CONTENT,
+        environment=ENVIRONMENT,
+        application=scene.application.id,
+        until=until,
+        created_at=NOON,
+    )
+    await scene.store.add_task(task)
+    return task
+
+
+async def _replay(scene: Scene, wanted: ReplayFilter, endpoint: Endpoint | None = None) -> Task:
+    """A bulk replay after it was done."""
+    task = a_task(endpoint or scene.endpoint, Work.BULK_REPLAY, wanted=wanted)
+    await scene.store.add_task(task)
+    return await _finish(scene, task)
+
+
+async def _finish(scene: Scene, task: Task) -> Task:
+    for _ in range(20):
+        task = await scene.store.advance(task, now=NOON + 50, limit=2, lease=scene.lease)
+        if task.finished_at is not None:
+            return task
+    raise AssertionError(f"it does not come to an end: {task}")
+
+
+async def _every_fate(scene: Scene) -> dict[str, Message]:
+    """Messages by what became of them at the endpoint."""
+    made: dict[str, Message] = {}
+    await scene.store.put_endpoint(replace(scene.endpoint, event_types=()))
+    made["missing"] = await scene.add()
+    await scene.store.put_endpoint(replace(scene.endpoint, standing=Standing.DISABLED))
+    made["skipped"] = await scene.add()
+    await scene.store.put_endpoint(scene.endpoint)
+    for name in ("delivered", "failed", "waiting", "ready", "cancelled"):
+        made[name] = await scene.add()
+    one, two, three, *_ = await scene.due()
+    await scene.settle(delivered(one), failed(two), postponed(three, NOON + 9))
+    await scene.store.cancel(scene.application.id, made["cancelled"].id, now=NOON)
+    return made
+
+
+async def _found(scene: Scene, message: Message) -> Delivery | None:
+    """A message's delivery at the endpoint, if it has one."""
+    found = await scene.store.deliveries(message.id)
+    return next((one for endpoint, one in found if endpoint.id == scene.endpoint.id), None)
