@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from tarry.service.api.access import ALLOWS, Access, Need, Who
@@ -12,8 +14,8 @@ def bearer(key: str) -> bytes:
     return f"Bearer {key}".encode()
 
 
-async def access(hooks: Hooks, **told: object) -> Access:
-    return Access(hooks.store, await hooks.pepper(), **told)  # type: ignore[arg-type]  handed on
+async def access(hooks: Hooks, **told: Any) -> Access:  # noqa: ANN401  handed on
+    return Access(hooks.store, await hooks.pepper(), **told)
 
 
 async def test_the_first_key_may_do_everything(hooks: Hooks) -> None:

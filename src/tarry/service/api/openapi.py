@@ -1,0 +1,218 @@
+"""The OpenAPI document: written from the same types that requests are read by."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tarry.service.api.access import Need
+from tarry.service.api.operation import Operation
+
+Json = dict[str, Any]
+
+VERSION = "1.0"
+_REF = "#/components/schemas/{name}"
+_NAME = re.compile(r"\{(\w+)\}")
+_KINDS = {
+    "app_id": "an application, by its id or uid",
+    "endpoint_id": "an endpoint, by its id or uid",
+    "msg_id": "a message, by its id or eventId",
+    "attempt_id": "an attempt",
+    "event_type_name": "a type of event",
+    "task_id": "a background task",
+    "key_id": "a key",
+}
+_ERRORS = {
+    401: "No key, or none that is known",
+    403: "The key does not open this",
+    404: "There is no such thing here",
+    409: "There is another one already",
+    413: "The body is too long",
+    422: "Something in the request cannot be used",
+    429: "Too many requests, or too much waits already: come back after `Retry-After` seconds",
+    500: "Something went wrong inside",
+    503: "The database cannot be used just now: come back after `Retry-After` seconds",
+}
+
+
+class HttpError(Struct):
+    """What is wrong: a code for programs, and words."""
+
+    code: str
+    detail: str
+
+
+class Wrong(Struct):
+    """What is wrong with one part of a request."""
+
+    loc: list[str]
+    msg: str
+    type: str
+
+
+class ValidationError(Struct):
+    """What in a request cannot be used."""
+
+    detail: list[Wrong]
+
+
+def document(operations: Iterable[Operation]) -> Json:
+    """The document of some operations."""
+    told = list(operations)
+    schemas, components = _schemas(told)
+    paths: dict[str, Json] = {}
+    for operation in told:
+        place = paths.setdefault(f"/api/v1{operation.path}", {})
+        place[operation.method.lower()] = _operation(operation, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "tarry",
+            "version": VERSION,
+            "description": (
+                "Webhooks that never stampede. Where an operation has the path of one of Svix's"
+                " open-source server, it works with Svix's SDKs."
+            ),
+        },
+        "tags": [{"name": name} for name in dict.fromkeys(one.group for one in told)],
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Json], Json]:
+    """The schema of every type that goes in or out, and the parts they share."""
+    types = {HttpError: None, ValidationError: None}
+    for one in operations:
+        types.update(dict.fromkeys(kind for kind in (one.body, one.answer) if kind is not None))
+    made, components = msgspec.json.schema_components(list(types), ref_template=_REF)
+    schemas = dict(zip(types, map(_for_everybody, made), strict=True))
+    return schemas, {name: _for_everybody(schema) for name, schema in sorted(components.items())}
+
+
+def _for_everybody(schema: Any) -> Any:  # noqa: ANN401  JSON
+    """A schema whose patterns end as those of other languages do."""
+    match schema:
+        case dict():
+            return {
+                name: value.replace(r"\Z", "$") if name == "pattern" else _for_everybody(value)
+                for name, value in schema.items()
+            }
+        case list():
+            return [_for_everybody(one) for one in schema]
+    return schema
+
+
+def _operation(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
+    written: Json = {
+        "operationId": operation.name,
+        "tags": [operation.group],
+        "summary": operation.summary,
+        "responses": _responses(operation, schemas),
+    }
+    if operation.detail:
+        written["description"] = operation.detail
+    if parameters := [*_named(operation), *_queried(operation), *_headers(operation)]:
+        written["parameters"] = parameters
+    if operation.body is not None:
+        content = {"application/json": {"schema": schemas[operation.body]}}
+        written["requestBody"] = {"required": True, "content": content}
+    if operation.needs is Need.NOTHING:
+        written["security"] = []
+    return written
+
+
+def _named(operation: Operation) -> list[Json]:
+    return [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": _KINDS[name],
+            "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+        }
+        for name in _NAME.findall(operation.path)
+    ]
+
+
+def _queried(operation: Operation) -> list[Json]:
+    if operation.query is None:
+        return []
+    _, parts = msgspec.json.schema_components([operation.query], ref_template=_REF)
+    (fields,) = (part for part in parts.values() if "properties" in part)
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": name in fields.get("required", ()),
+            "schema": _for_everybody(_given(schema)),
+            **({"style": "form", "explode": False} if _is_list(schema) else {}),
+        }
+        for name, schema in fields["properties"].items()
+    ]
+
+
+def _given(schema: Json) -> Json:
+    """What a field of a query may hold when it is there: null cannot be written in one."""
+    kinds: list[Json] = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) == 1:
+        return kinds[0]
+    if "enum" in schema:
+        return {"enum": [value for value in schema["enum"] if value is not None]}
+    return {name: value for name, value in schema.items() if name != "default" or value is not None}
+
+
+def _is_list(schema: Json) -> bool:
+    return _given(schema).get("type") == "array"
+
+
+def _headers(operation: Operation) -> list[Json]:
+    if operation.method != "POST" or operation.secret:
+        return []
+    return [
+        {
+            "name": "idempotency-key",
+            "in": "header",
+            "required": False,
+            "description": "A repetition under the same key is answered as the first one",
+            "schema": {"type": "string", "maxLength": 255, "pattern": "^[!-~]*$"},
+        }
+    ]
+
+
+def _responses(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
+    if operation.answer is None:
+        told: Json = {str(status): {"description": "Done"} for status in operation.statuses}
+    else:
+        content = {"application/json": {"schema": schemas[operation.answer]}}
+        told = {
+            str(status): {"description": operation.summary, "content": content}
+            for status in operation.statuses
+        }
+    for status in _failures(operation):
+        kind = ValidationError if status == 422 else HttpError  # noqa: PLR2004  its number
+        content = {"application/json": {"schema": schemas[kind]}}
+        told[str(status)] = {"description": _ERRORS[status], "content": content}
+    return told
+
+
+def _failures(operation: Operation) -> list[int]:
+    """How an operation may fail."""
+    found = [500, 503]
+    if operation.needs is not Need.NOTHING:
+        found += [401, 403, 429]
+    if "{" in operation.path:
+        found.append(404)
+    if operation.method in ("POST", "PUT", "PATCH"):
+        found.append(409)
+    if operation.body is not None:
+        found.append(413)
+    if operation.body is not None or operation.query is not None or operation.method == "POST":
+        found.append(422)
+    return sorted(found)

@@ -1,0 +1,68 @@
+import json
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+
+from tarry.service.api.open import operations
+from tarry.service.api.openapi import document
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def told() -> dict[str, Any]:
+    return document(operations())
+
+
+async def test_the_document_is_served_to_everybody(url: str, told: dict[str, Any]) -> None:
+    async with httpx.AsyncClient(base_url=url) as nobody:
+        answer = await nobody.get("/api/v1/openapi.json")
+    assert (answer.status_code, answer.json()) == (200, json.loads(json.dumps(told)))
+
+
+def test_every_operation_has_a_name_of_its_own(told: dict[str, Any]) -> None:
+    names = [one["operationId"] for path in told["paths"].values() for one in path.values()]
+    assert len(names) == len(operations())
+    assert len(set(names)) == len(names)
+
+
+def test_every_name_in_a_path_is_told_of(told: dict[str, Any]) -> None:
+    for path, place in told["paths"].items():
+        for one in place.values():
+            named = [part["name"] for part in one.get("parameters", ()) if part["in"] == "path"]
+            assert [f"{{{name}}}" for name in named] == [
+                part for part in path.split("/") if part.startswith("{")
+            ]
+
+
+def test_every_reference_leads_somewhere(told: dict[str, Any]) -> None:
+    text = json.dumps(told)
+    for name in {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}:
+        assert name in told["components"]["schemas"]
+
+
+def test_patterns_are_those_of_every_language(told: dict[str, Any]) -> None:
+    assert r"\\Z" not in json.dumps(told)
+
+
+def test_schemas_are_schemas(told: dict[str, Any]) -> None:
+    for schema in told["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_what_needs_no_key_says_so(told: dict[str, Any]) -> None:
+    assert told["paths"]["/api/v1/openapi.json"]["get"]["security"] == []
+    assert "security" not in told["paths"]["/api/v1/app"]["get"]
+
+
+def test_a_list_in_a_query_is_apart_by_commas_and_nothing_there_is_null(
+    told: dict[str, Any],
+) -> None:
+    for place in told["paths"].values():
+        for one in place.values():
+            for part in one.get("parameters", ()):
+                assert "null" not in json.dumps(part["schema"]), part
+                if part["schema"].get("type") == "array":
+                    assert part["explode"] is False
