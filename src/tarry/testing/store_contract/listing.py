@@ -387,9 +387,10 @@ class ListingContract(Topic):
             await store.put_application(application)
         theirs = await store.put_endpoint(an_endpoint(foreign))
         await store.put_endpoint(an_endpoint(gone))
-        await store.add_task(a_task(theirs, Work.RECOVER))
+        await store.add_task(a_task(theirs, Work.RECOVER, environment=foreign.environment))
         works = (Work.RECOVER, Work.REPLAY_MISSING, Work.RECOVER, Work.RECOVER)
         made = [a_task(scene.endpoint, work) for work in works]
+        made.append(replace(made[0], id=new_id(TASK), application="", endpoint="", lane=0))
         for task in made:
             await store.add_task(task)
         made += await store.delete_application(gone.id, now=NOON)

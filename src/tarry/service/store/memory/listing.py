@@ -110,7 +110,7 @@ class MemoryListing:
         found = (
             one
             for one in self._data.tasks.values()
-            if self._data.applications[one.application].environment == environment
+            if one.environment == environment
             and work in (None, one.work)
             and finished in (None, one.finished_at is not None)
         )

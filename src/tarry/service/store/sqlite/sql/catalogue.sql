@@ -84,6 +84,10 @@ SELECT document
  WHERE application = :application AND standing <> 'deleted' AND uid = :known_as
  LIMIT 1;
 
+-- name: delete_endpoint_environment
+-- The environment of an application, hidden or not.
+SELECT environment FROM application WHERE id = :application;
+
 -- name: put_policy
 -- Keep a policy document under its version.
 INSERT INTO policy (version, document) VALUES (:version, :document)

@@ -169,10 +169,9 @@ RETURNING id;
 -- name: list_tasks
 -- An environment's tasks: of some work, and finished or not.
 SELECT task.document
-  FROM task
- CROSS JOIN application ON application.id = task.application
- WHERE application.environment = :environment AND task.id > :low AND task.id < :high
-   AND (:work IS NULL OR task.document ->> 'work' = :work)
+  FROM task INDEXED BY task_environment
+ WHERE task.environment = :environment AND task.id > :low AND task.id < :high
+   AND (:work IS NULL OR task.work = :work)
    AND (:finished IS NULL OR (task.finished_at IS NOT NULL) = :finished)
  ORDER BY task.id
  LIMIT :limit;
