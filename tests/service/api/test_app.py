@@ -77,3 +77,10 @@ async def test_a_key_that_is_too_long_is_refused(client: httpx.AsyncClient) -> N
 async def test_a_body_that_is_too_long_is_refused(client: httpx.AsyncClient) -> None:
     answer = await client.post("/api/v1/app", content=b'{"name": "' + b"x" * 1_100_000 + b'"}')
     assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")
+
+
+async def test_the_operations_can_be_read_without_a_key(url: str) -> None:
+    async with httpx.AsyncClient(base_url=url) as nobody:
+        answer = await nobody.get("/docs")
+    assert answer.status_code == 200
+    assert "v1.application.create" in answer.text

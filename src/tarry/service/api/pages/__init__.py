@@ -1,0 +1,1 @@
+"""Pages for people, each whole in itself: nothing is loaded from elsewhere."""
