@@ -17,7 +17,7 @@ async def test_an_operation_that_is_not_served_says_so(client: httpx.AsyncClient
 async def test_another_method_of_a_known_path_is_told_those_that_will_do(
     client: httpx.AsyncClient,
 ) -> None:
-    answer = await client.delete("/api/v1/app/shop/msg/batch")
+    answer = await client.delete("/api/v1/auth/logout")
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert answer.headers["allow"] == "POST"
 
