@@ -1,5 +1,6 @@
 """Where the settings of the service's commands come from, and how errors end a command."""
 
+import asyncio
 from pathlib import Path
 
 import click
@@ -7,6 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tarry.cli.service_options import (
+    Told,
     allow_network_option,
     config_option,
     db_option,
@@ -106,6 +108,24 @@ def test_an_error_ends_a_command_with_one_line_and_its_code(
         raise error
 
     assert str(error) in one_line(runner.invoke(fail, []), code)
+
+
+def test_who_is_told_twice_hurries_and_says_so_once(capsys: pytest.CaptureFixture[str]) -> None:
+    async def tell() -> list[str]:
+        calls: list[str] = []
+        told = Told()
+        told.then(lambda: calls.append("before"))
+        told()
+        assert told.stop.is_set()
+        assert not told.hurry.is_set()
+        told()
+        assert told.hurry.is_set()
+        told.then(lambda: calls.append("after"))
+        told()
+        return calls
+
+    assert asyncio.run(tell()) == ["before", "after"]
+    assert capsys.readouterr().err == "told again: not waiting for what is on its way\n"
 
 
 def test_a_dispatcher_that_left_attempts_on_their_way_ends_with_one(

@@ -120,6 +120,21 @@ def test_it_does_not_wait_longer_than_its_grace(db: str, worker: Worker) -> None
         assert process.wait(10) == 1
 
 
+@pytest.mark.parametrize("again", [signal.SIGINT, signal.SIGTERM])
+def test_told_twice_it_waits_for_nothing(db: str, worker: Worker, again: signal.Signals) -> None:
+    with Receiver() as receiver:
+        receiver.go_down("hang")
+        send(db, receiver.url)
+        process = worker("--allow-network", NETWORK, "--grace", "60")
+        at_work(process)
+        wait_for(receiver, 1)
+        process.send_signal(signal.SIGINT)
+        assert said_by(process).readline().startswith("stopping")
+        process.send_signal(again)
+        assert process.wait(10) == 1
+    assert said_by(process).readline().startswith("told again")
+
+
 def test_a_second_one_on_the_same_file_is_refused_while_others_may_add(
     db: str, worker: Worker
 ) -> None:

@@ -62,8 +62,9 @@ async def serve(
     _, port = read_address(listen)
     opened = open_hooks(db, own=(listen,) if port else (), **settings)
     async with opened as hooks, hooks.dispatching() as dispatcher:
-        async with serving_http(await make_api(hooks, api_key), listen) as url:
+        async with serving_http(await make_api(hooks, api_key), listen, told.hurry) as url:
             click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
-            await hooks.until(told)
+            told.then(dispatcher.hurry)
+            await hooks.until(told.stop)
         click.echo("stopping: waiting for attempts on their way", err=True)
     ended(drained=dispatcher.drained)

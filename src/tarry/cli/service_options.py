@@ -176,11 +176,34 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     return update_wrapper(run, work)
 
 
-def told_to_stop() -> asyncio.Event:
-    """Set by SIGTERM or Ctrl-C from now on; to be asked for before anything goes out."""
-    told = asyncio.Event()
+class Told:
+    """What SIGTERM or Ctrl-C have said: first to stop, then to wait for nothing any more."""
+
+    def __init__(self) -> None:
+        self.stop, self.hurry = asyncio.Event(), asyncio.Event()
+        self._then: list[Callable[[], None]] = [self.hurry.set]
+
+    def then(self, call: Callable[[], None]) -> None:
+        """Call this when told again; at once if that was before."""
+        self._then.append(call)
+        if self.hurry.is_set():
+            call()
+
+    def __call__(self) -> None:
+        """A signal came."""
+        if not self.stop.is_set():
+            self.stop.set()
+        elif not self.hurry.is_set():
+            click.echo("told again: not waiting for what is on its way", err=True)
+            for call in self._then:
+                call()
+
+
+def told_to_stop() -> Told:
+    """Told by signals from now on; to be asked for before anything goes out."""
+    told = Told()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told.set)
+        asyncio.get_running_loop().add_signal_handler(number, told)
     return told
 
 

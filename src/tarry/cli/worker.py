@@ -54,7 +54,7 @@ async def worker(
     """Deliver the messages that wait in a database.
 
     Any number of workers, on any hosts, share a PostgreSQL database; an SQLite file takes one.
-    SIGTERM or Ctrl-C lets it finish what is on its way.
+    SIGTERM or Ctrl-C lets it finish what is on its way; a second one ends it without that.
     """
     from tarry.service import build  # noqa: PLC0415  it needs the extra
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
@@ -66,6 +66,7 @@ async def worker(
     async with opened as hooks, hooks.dispatching() as dispatcher:
         shown = build.without_password(db)
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
-        await hooks.until(told)
+        told.then(dispatcher.hurry)
+        await hooks.until(told.stop)
         click.echo("stopping: waiting for attempts on their way", err=True)
     ended(drained=dispatcher.drained)

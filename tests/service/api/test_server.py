@@ -1,4 +1,6 @@
+import asyncio
 import socket
+from typing import Any
 
 import httpx
 import pytest
@@ -37,3 +39,25 @@ async def test_an_address_that_is_taken_is_refused() -> None:
 async def test_it_serves_until_the_block_ends(url: str) -> None:
     async with httpx.AsyncClient() as client:
         assert (await client.get(f"{url}/healthz")).json() == {"status": "alive"}
+
+
+@pytest.mark.parametrize("hurried", [True, False])
+async def test_who_is_in_a_hurry_does_not_wait_for_running_requests(*, hurried: bool) -> None:
+    begun, go_on, hurry = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def slow(_scope: object, _receive: object, send: Any) -> None:  # noqa: ANN401  ASGI's own
+        begun.set()
+        await go_on.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async with httpx.AsyncClient() as client:
+        async with serving(slow, "127.0.0.1:0", hurry) as url:
+            asked = asyncio.create_task(client.get(url))
+            await begun.wait()
+            asyncio.get_running_loop().call_later(0.05, (hurry if hurried else go_on).set)
+        if hurried:
+            with pytest.raises(httpx.TransportError):
+                await asked
+        else:
+            assert (await asked).status_code == 200

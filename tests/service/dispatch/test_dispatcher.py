@@ -88,6 +88,25 @@ async def test_a_stop_waits_no_longer_than_its_grace_and_then_says_so(
         assert leases == []
 
 
+@pytest.mark.parametrize("before", [True, False])
+@virtually
+async def test_who_is_in_a_hurry_waits_for_nothing(*, before: bool) -> None:
+    async with virtual_service(limits=Limits(grace=30.0)) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(14.0, status=200))
+        (message,) = await service.add()
+        await asyncio.sleep(1)
+        began_at = service.now()
+        if before:
+            service.dispatcher.hurry()
+        else:
+            asyncio.get_running_loop().call_later(2, service.dispatcher.hurry)
+        await service.stop()
+        assert service.now() - began_at == pytest.approx(0 if before else 2, abs=0.2)
+        assert not service.dispatcher.drained
+        assert (await service.delivery(message)).state is State.READY
+        service.dispatcher.hurry()  # too late: it changes nothing
+
+
 @virtually
 async def test_a_stop_without_a_database_ends_all_the_same(
     caplog: pytest.LogCaptureFixture,

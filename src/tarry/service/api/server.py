@@ -44,8 +44,15 @@ def bound(listen: str) -> socket.socket:
 
 
 @asynccontextmanager
-async def serving(app: Any, listen: str) -> AsyncIterator[str]:  # noqa: ANN401  any ASGI callable
-    """Serve an ASGI application; gives its URL. At the end running requests are finished."""
+async def serving(
+    app: Any,  # noqa: ANN401  any ASGI callable
+    listen: str,
+    hurry: asyncio.Event | None = None,
+) -> AsyncIterator[str]:
+    """Serve an ASGI application; gives its URL.
+
+    At the end running requests are finished, for ten seconds or until `hurry` is set.
+    """
     config = uvicorn.Config(
         app,
         http=Connection,
@@ -67,4 +74,8 @@ async def serving(app: Any, listen: str) -> AsyncIterator[str]:  # noqa: ANN401 
             yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         finally:
             server.should_exit = True
+            hurried = asyncio.create_task((hurry or asyncio.Event()).wait())
+            await asyncio.wait({running, hurried}, return_when=asyncio.FIRST_COMPLETED)
+            server.force_exit = hurried.done()
+            hurried.cancel()
             await running

@@ -71,6 +71,8 @@ class Dispatcher:
         """Set once the first shards are owned and their lanes taken up."""
         self.drained = False
         """Whether it ended with nothing on its way."""
+        self._hurried = False
+        self._patience: asyncio.Timeout | None = None
 
     # --- From start to end ----------------------------------------------------------------------
 
@@ -124,21 +126,30 @@ class Dispatcher:
         """Send nothing more; `run` ends when what is on its way has ended."""
         self._stopping.set()
 
+    def hurry(self) -> None:
+        """Wait no longer for what is on its way: end, as if the time for that were over."""
+        self._hurried = True
+        if self._patience is not None:
+            self._patience.reschedule(asyncio.get_running_loop().time())
+
     async def _drain(self) -> None:
         """Wait for what is on its way, write everything down, and give the shards back."""
         hit("drain.start")
+        grace = 0.0 if self._hurried else self._limits.grace
         try:
-            async with asyncio.timeout(self._limits.grace):
+            async with asyncio.timeout(grace) as self._patience:
                 while not self._all_quiet():  # noqa: ASYNC110  asked for once, at the very end
                     await asyncio.sleep(RULE.tick)
                 await self._leave(list(self.shards.held.values()))
                 await self.shards.retire()
         except TimeoutError:
-            log.warning("stopped after %g s with attempts on their way", self._limits.grace)
+            log.warning("stopped with attempts on their way")
         except StoreError as error:
             log.warning("stopped, and what is known could not be written down: %s", error)
         else:
             self.drained = True
+        finally:
+            self._patience = None
         # If not, nothing is given back: who takes over waits until the leases have ended.
 
     def _all_quiet(self) -> bool:
