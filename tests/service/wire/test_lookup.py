@@ -169,3 +169,16 @@ def test_after_closing_what_waits_is_not_done(threads: Threads) -> None:
     stuck.set()
     assert all_ended()
     assert not done
+
+
+@pytest.mark.parametrize("error", [socket.EAI_NONAME, socket.EAI_AGAIN])
+def test_the_host_of_containers_is_this_machine_if_nobody_knows_better(
+    error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def getaddrinfo(*_args: object, **_named: object) -> list[object]:
+        raise socket.gaierror(error, "no")
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    assert look_up("host.docker.internal") == ["127.0.0.1"]
+    with pytest.raises(OSError, match="no"):
+        look_up("gateway.docker.internal")

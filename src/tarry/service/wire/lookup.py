@@ -11,10 +11,19 @@ from threading import Lock, Thread
 
 Job = Callable[[], None]
 
+DOCKERS_HOST = "host.docker.internal"
+"""What containers call the machine they run on. Outside of one, and where nobody knows the name
+better, it is this machine: the same endpoint works in both places, if loopback may be called."""
+
 
 def look_up(host: str) -> list[str]:
     """All addresses of a name, as the system knows them; OSError if it knows none."""
-    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        if host != DOCKERS_HOST:
+            raise
+        return ["127.0.0.1"]
     return [str(place[0]) for *_, place in found]
 
 
