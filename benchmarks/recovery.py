@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from tarry.service import Hooks, open_hooks
+from tarry.service.model.listing import Cut
 from tarry.service.model.message import NewMessage
 
 LOOPBACK = "127.0.0.0/8"
@@ -78,7 +79,7 @@ def peak(times: Sequence[float]) -> int:
 async def drained(hooks: Hooks, known_as: str, patience: float) -> None:
     """Wait until nothing waits any more."""
     application = await hooks.application(known_as)
-    (endpoint,) = await hooks.store.endpoints(application.id)
+    (endpoint,) = await hooks.store.list_endpoints(application.id, Cut())
     began = time.monotonic()
     while (await hooks.lane(endpoint)).waiting:
         if time.monotonic() - began > patience:

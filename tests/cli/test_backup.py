@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from tarry.cli.backup import backup
 from tarry.cli.migrate import migrate
 from tarry.service.hooks import open_hooks
+from tarry.service.model.listing import Cut, MessageFilter
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def test_the_copy_has_all_that_the_database_has(url: str, tmp_path: Path) -> Non
     async def look() -> int:
         async with open_hooks(f"sqlite:///{target}", migrate=False) as hooks:
             shop = await hooks.application("shop")
-            return len(await hooks.store.messages(shop.id))
+            return len(await hooks.store.list_messages(shop.id, Cut(), MessageFilter()))
 
     assert asyncio.run(look()) == 1
 

@@ -14,6 +14,7 @@ import pytest
 
 from tarry.service.build import KEYS
 from tarry.service.hooks import open_hooks
+from tarry.service.model.listing import Cut, MessageFilter
 from tarry.testing.receiver import Receiver
 
 pytestmark = pytest.mark.slow
@@ -69,7 +70,7 @@ def send(db: str, url: str) -> None:
     async def fill() -> None:
         async with open_hooks(db, allow_network=(NETWORK,)) as hooks:
             shop = await hooks.application("shop")
-            if not await hooks.store.endpoints(shop.id):
+            if not await hooks.store.list_endpoints(shop.id, Cut()):
                 await hooks.add_endpoint(shop, url)
             await hooks.send(shop, "order.paid", {})
 
@@ -99,7 +100,8 @@ def states(db: str) -> list[tuple[str, str]]:
     async def look() -> list[tuple[str, str]]:
         async with open_hooks(db) as hooks:
             shop = await hooks.application("shop")
-            messages = await hooks.store.messages(shop.id)
+            newest = Cut(descending=True)
+            messages = await hooks.store.list_messages(shop.id, newest, MessageFilter())
             return [
                 (message.id, delivery.state)
                 for message in messages

@@ -13,6 +13,7 @@ from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change
+from tarry.service.model.listing import Cut
 from tarry.service.wire.seal import generate_key
 
 pytestmark = pytest.mark.anyio
@@ -102,7 +103,7 @@ async def test_settings_that_cannot_work_are_refused(
     endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
     with pytest.raises((SettingsError, TypeError), match=next(iter(wrong))):
         await hooks.change_endpoint(endpoint, **wrong)  # type: ignore[arg-type]  # that is it
-    assert await hooks.store.endpoints(shop.id) == [endpoint]
+    assert await hooks.store.list_endpoints(shop.id, Cut()) == [endpoint]
 
 
 async def test_parked_time_ends_when_an_endpoint_is_enabled_by_an_old_copy(

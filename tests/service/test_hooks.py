@@ -22,6 +22,7 @@ from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
+from tarry.service.model.listing import Cut
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import Task, Work
 from tarry.service.store.memory.store import MemoryStore
@@ -106,7 +107,7 @@ async def test_an_application_with_settings_that_cannot_work_is_refused(hooks: H
         await hooks.application("shop", rate=0)
     with pytest.raises(PolicyError):
         await hooks.application("shop", policy="{nonsense")
-    assert await hooks.store.applications(hooks.environment) == []
+    assert await hooks.store.list_applications(hooks.environment, Cut()) == []
 
 
 async def test_the_environment_has_a_policy_that_can_be_read(hooks: Hooks) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from tarry.service.model.endpoint import Standing
+from tarry.service.model.listing import Cut, MessageFilter
 from tarry.service.model.task import Work
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_machine import StoreMachine
@@ -19,7 +20,7 @@ def test_messages_are_added_to_both_stores(machine: Machine) -> None:
     play.begin(new=[PLAIN, KEYED, KEYED])
     assert len(play.messages) == 2, "the third is the second once more"
     (application, *_) = play.applications
-    listed = play.ask(lambda side: side.store.messages(application.id))
+    listed = play.ask(lambda side: side.store.list_messages(application.id, Cut(), MessageFilter()))
     assert listed is not None
     assert {message.id for message in listed} == set(play.messages)
     play.teardown()
@@ -38,7 +39,8 @@ def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
     assert len(play.tasks) == 1
     play.delete_an_application(which=1, sure=True)
     play.sweep(payloads=0.0, messages=0.0, keys=0.0, notices=0.0)
-    kept = play.ask(lambda side: side.store.messages(play.applications[0].id))
+    known = play.applications[0].id
+    kept = play.ask(lambda side: side.store.list_messages(known, Cut(), MessageFilter()))
     assert kept is not None
     assert len(kept) == 1, "a resend waits for it"
     play.teardown()

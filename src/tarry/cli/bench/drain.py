@@ -20,6 +20,7 @@ from tarry.errors import ServiceError, SettingsError
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.listing import Cut
 from tarry.service.model.message import NewMessage
 
 BATCH = 1000
@@ -75,7 +76,7 @@ async def drain(
 async def refuse_used(hooks: Hooks) -> None:
     """Measure on no database that has anybody's webhooks in it."""
     for environment in await hooks.store.environments():
-        for application in await hooks.store.applications(environment, limit=250):
+        for application in await hooks.store.list_applications(environment, Cut(limit=250)):
             if not (application.uid or "").startswith("bench"):
                 raise SettingsError(
                     "db", application.name, "a database without applications: a new one, to measure"

@@ -19,6 +19,7 @@ from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
+from tarry.service.model.listing import Cut
 
 APPLICATION = "bench"
 KEY = "bench"
@@ -59,7 +60,7 @@ async def main(what: str, deliver_to: str | None = None) -> None:
 
 async def _endpoint(hooks: Hooks, url: str, standing: Standing) -> None:
     application = await hooks.application(APPLICATION)
-    if not await hooks.store.endpoints(application.id):
+    if not await hooks.store.list_endpoints(application.id, Cut(limit=1)):
         await hooks.add_endpoint(application, url, standing=standing)
 
 

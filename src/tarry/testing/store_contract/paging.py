@@ -4,20 +4,18 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from tarry.service.model.application import Application
-from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Notice
-from tarry.service.model.message import Message
 from tarry.testing.samples import (
     ENVIRONMENT,
     NOON,
     a_notice,
     an_application,
+    an_endpoint,
     delivered,
     failed,
-    put_back,
+    new_message,
 )
 from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
@@ -30,42 +28,6 @@ Thing = TypeVar("Thing")
 
 class PagingContract(Topic):
     """Every list with a limit, read a page at a time."""
-
-    async def test_applications_by_id(self, scene: Scene) -> None:
-        more = [an_application() for _ in range(4)]
-        for application in reversed(more):
-            await scene.store.put_application(application)
-        wanted = [scene.application, *more]
-        assert await scene.store.applications(ENVIRONMENT) == wanted
-        assert await scene.store.applications("org_other") == []
-
-        async def page(last: Application | None) -> list[Application]:
-            after = last.id if last else ""
-            return await scene.store.applications(ENVIRONMENT, after=after, limit=PAGE)
-
-        assert await _all(page) == wanted
-
-    async def test_endpoints_by_id(self, scene: Scene) -> None:
-        wanted = [scene.endpoint, *[await scene.add_endpoint() for _ in range(4)]]
-        assert await scene.store.endpoints(scene.application.id) == wanted
-
-        async def page(last: Endpoint | None) -> list[Endpoint]:
-            after = last.id if last else ""
-            return await scene.store.endpoints(scene.application.id, after=after, limit=PAGE)
-
-        assert await _all(page) == wanted
-
-    async def test_messages_newest_first(self, scene: Scene) -> None:
-        messages = [await scene.add() for _ in range(5)]
-        wanted = messages[::-1]
-        assert await scene.store.messages(scene.application.id) == wanted
-        assert await scene.store.messages("app_other") == []
-
-        async def page(last: Message | None) -> list[Message]:
-            before = last.id if last else None
-            return await scene.store.messages(scene.application.id, before=before, limit=PAGE)
-
-        assert await _all(page) == wanted
 
     async def test_what_is_undelivered_by_lane_and_number(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
@@ -88,29 +50,49 @@ class PagingContract(Topic):
         assert found == await scene.store.undelivered(scene.application.id)
         assert await scene.store.undelivered("app_other") == []
 
-    async def test_attempts_at_an_endpoint_newest_first(self, scene: Scene) -> None:
+    async def test_what_is_undelivered_in_one_lane(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
-        message = await scene.add()
-        made: list[Attempt] = []
-        for _ in range(5):
-            settlement = put_back((await scene.due())[0])
-            await scene.settle(settlement)
-            assert settlement.attempt is not None
-            made.append(settlement.attempt)
-        elsewhere = delivered((await scene.due(lane=second.lane))[0])
-        await scene.settle(elsewhere)
-        wanted = made[::-1]
-        assert await scene.store.attempts_to(scene.endpoint.id) == wanted
-        assert await scene.store.attempts_to(second.id) == [elsewhere.attempt]
-        assert await scene.store.attempts(message.id) == [*made, elsewhere.attempt]
-        assert await scene.store.attempts_to("ep_none") == []
-        assert await scene.store.attempts("msg_none") == []
+        for _ in range(3):
+            await scene.add()
+        store, known = scene.store, scene.application.id
+        for endpoint in (scene.endpoint, second):
+            found = await store.undelivered(known, lane=endpoint.lane)
+            assert [(to, one.seq) for to, one in found] == [(endpoint, seq) for seq in (1, 2, 3)]
+            for seq in (1, 3):
+                after = (endpoint.lane, seq)
+                rest = await store.undelivered(known, lane=endpoint.lane, after=after, limit=1)
+                assert rest == found[seq : seq + 1]
+        assert await store.undelivered(known, lane=max(scene.lane, second.lane) + 1) == []
+        assert await store.undelivered("app_other", lane=scene.lane) == []
 
-        async def page(last: Attempt | None) -> list[Attempt]:
-            before = last.id if last else None
-            return await scene.store.attempts_to(scene.endpoint.id, before=before, limit=PAGE)
+    async def test_what_is_undelivered_in_an_environment(self, scene: Scene) -> None:
+        store = scene.store
+        lanes: list[int] = []
+        for application in (an_application(), an_application(), scene.application):
+            await store.put_application(application)
+            endpoint = await store.put_endpoint(an_endpoint(application))
+            await store.add([new_message(application) for _ in range(3)])
+            lanes.append(endpoint.lane)
+        foreign = an_application(environment="org_other")
+        await store.put_application(foreign)
+        elsewhere = await store.put_endpoint(an_endpoint(foreign))
+        await store.add([new_message(foreign)])
+        gone = an_application()
+        await store.put_application(gone)
+        await store.put_endpoint(an_endpoint(gone))
+        await store.add([new_message(gone)])
+        await store.delete_application(gone.id, now=NOON)
+        wanted = [(lane, seq) for lane in sorted((*lanes, scene.lane)) for seq in (1, 2, 3)]
 
-        assert await _all(page) == wanted
+        async def page(last: tuple[Endpoint, Delivery] | None) -> list[tuple[Endpoint, Delivery]]:
+            after = (last[1].lane, last[1].seq) if last else (0, 0)
+            return await store.undelivered_in(ENVIRONMENT, after=after, limit=PAGE)
+
+        found = await _all(page)
+        assert [(one.lane, one.seq) for _, one in found] == wanted
+        assert found == await store.undelivered_in(ENVIRONMENT)
+        assert [to for to, _ in await store.undelivered_in("org_other")] == [elsewhere]
+        assert await store.undelivered_in("org_nobody") == []
 
     async def test_notices_by_id(self, scene: Scene) -> None:
         wanted = [a_notice(scene.endpoint, at=NOON - number) for number in range(5)]

@@ -86,7 +86,7 @@ class ResendContract(Topic):
         (due,) = await scene.due(Stream.RESEND, lane=late.lane)
         attempt = an_attempt(due)
         assert await scene.settle(Resent(late.lane, "r1", attempt)) == [True]
-        assert await scene.store.attempts_to(late.id) == [attempt]
+        assert await scene.attempts_to(late) == [attempt]
         row = await scene.row(late)
         assert (row.added, row.ended) == (0, 0)
 

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from tarry.service.model.application import SHARDS, Application
-from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.attempt import Attempt, Resent, Settlement
 from tarry.service.model.delivery import LIVE, Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
+from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 from tarry.service.model.message import Accepted, Message
 from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
@@ -23,6 +24,7 @@ from tarry.testing.samples import (
 WORKER = "worker-1"
 LENGTH = 10.0
 """Seconds that a lease is held for."""
+EVERYTHING = Cut(limit=10_000)
 PLENTY = 1_000_000_000
 """More bytes than any test has."""
 
@@ -113,6 +115,17 @@ class Scene:
         wanted = (endpoint or self.endpoint).id
         found = await self.store.deliveries(message.id)
         return next(delivery for to, delivery in found if to.id == wanted)
+
+    async def messages(self, application: Application | None = None) -> list[Message]:
+        """All messages of the application, or of another one."""
+        known = (application or self.application).id
+        return await self.store.list_messages(known, EVERYTHING, MessageFilter())
+
+    async def attempts_to(self, endpoint: Endpoint | None = None) -> list[Attempt]:
+        """All attempts that were made at the endpoint, or at another one."""
+        wanted = AttemptFilter()
+        made = await self.store.list_attempts_to(endpoint or self.endpoint, EVERYTHING, wanted)
+        return [attempt for attempt, _ in made]
 
     async def rest(self) -> None:
         """The lane, which has nothing to send, is at rest."""

@@ -80,7 +80,7 @@ class SettleContract(Topic):
         )
         await scene.settle(postponed(due, NOON + 30, attempt=attempt))
         assert await scene.store.attempts(due.message) == [attempt]
-        assert await scene.store.attempts_to(scene.endpoint.id) == [attempt]
+        assert await scene.attempts_to() == [attempt]
 
     async def test_without_an_attempt_tries_stay_as_they_are(self, scene: Scene) -> None:
         message = await scene.add()

@@ -54,10 +54,10 @@ class SweepContract(Topic):
         for known_as in (old.id, "evt-1"):
             with pytest.raises(NotFound):
                 await scene.store.message(scene.application.id, known_as)
-        assert await scene.store.messages(scene.application.id) == [new]
+        assert await scene.messages() == [new]
         assert await scene.store.deliveries(old.id) == []
         assert await scene.store.attempts(old.id) == []
-        assert len(await scene.store.attempts_to(scene.endpoint.id)) == 1
+        assert len(await scene.attempts_to()) == 1
         assert await scene.row() == before, "a lane counts what it had, not what is kept"
         again = new_message(scene.application, event_id="evt-1", key="k", fingerprint=b"two")
         assert await scene.store.add([again]) == [Accepted(again.message)]
@@ -87,7 +87,7 @@ class SweepContract(Topic):
         new = new_message(application, accepted_at=NOON - 1)
         await scene.store.add([new])
         assert await _sweep(scene, MESSAGES) > 0
-        assert await scene.store.messages(application.id) == []
+        assert await scene.messages(application) == []
 
     async def test_old_keys_are_forgotten(self, scene: Scene) -> None:
         old = await _old(scene, key="k1")
@@ -131,12 +131,10 @@ class SweepContract(Topic):
         await scene.settle(*map(delivered, others))
         while await scene.store.sweep(MESSAGES, limit=2):
             pass
-        assert [one.id for one in await scene.store.messages(scene.application.id)] == [
-            first.message
-        ]
+        assert [one.id for one in await scene.messages()] == [first.message]
         await scene.settle(delivered(first))
         assert await scene.store.sweep(MESSAGES, limit=2) > 0
-        assert await scene.store.messages(scene.application.id) == []
+        assert await scene.messages() == []
 
     async def test_much_is_swept_in_pieces(self, scene: Scene) -> None:
         new = [
@@ -151,8 +149,8 @@ class SweepContract(Topic):
             sweeps += 1
             assert sweeps < 500, "it never ends"
         assert sweeps > 1, "all went at once"
-        assert await scene.store.messages(scene.application.id) == []
-        assert await scene.store.attempts_to(scene.endpoint.id) == []
+        assert await scene.messages() == []
+        assert await scene.attempts_to() == []
 
     async def test_a_replay_passes_over_what_is_gone(self, scene: Scene) -> None:
         await scene.add(accepted_at=NOON - 1)

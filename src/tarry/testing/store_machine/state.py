@@ -9,10 +9,11 @@ from msgspec import Struct
 
 from tarry.errors import ServiceError
 from tarry.service.model.application import Application
-from tarry.service.model.delivery import LIVE
+from tarry.service.model.delivery import LIVE, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import make
 from tarry.service.model.lane import Due, Lease
+from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
 from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
 from tarry.service.store.memory import MemoryStore
@@ -21,6 +22,14 @@ from tarry.testing.store_machine.sides import Lane, Run, Side, Sides
 
 WORKERS = ("worker-1", "worker-2")
 LOTS = 10_000
+ALL, NEWEST = Cut(limit=LOTS), Cut(limit=LOTS, descending=True)
+CUTS = (NEWEST, Cut(limit=2), Cut(limit=3, back=True))
+MESSAGES = (
+    MessageFilter(),
+    MessageFilter(channel="eu"),
+    MessageFilter(event_types=("a",), channel="us"),
+)
+STATES = (None, LIVE, frozenset({State.FAILED}), frozenset({State.DELIVERED, State.SKIPPED}))
 
 Answer = TypeVar("Answer")
 Thing = TypeVar("Thing")
@@ -97,7 +106,9 @@ async def _everything(side: Side) -> list[object]:
     store = side.store
     return [
         sorted(await store.environments()),
-        await store.applications(ENVIRONMENT, limit=LOTS),
+        await store.list_applications(ENVIRONMENT, ALL),
+        await store.list_tasks(ENVIRONMENT, NEWEST),
+        await store.count_messages(ENVIRONMENT, since=NOON, until=NOON + 1),
         await store.notices(limit=LOTS),
         await store.sealed(limit=LOTS),
         sorted(map(Lane, await store.awake(ALL_SHARDS))),
@@ -107,9 +118,13 @@ async def _everything(side: Side) -> list[object]:
 async def _history(side: Side, application: str) -> list[object]:
     store = side.store
     return [
-        await store.messages(application, limit=LOTS),
+        [
+            await store.list_messages(application, cut, wanted)
+            for cut in CUTS
+            for wanted in MESSAGES
+        ],
         await store.undelivered(application, limit=LOTS),
-        await store.endpoints(application, limit=LOTS),
+        await store.list_endpoints(application, ALL),
         await store.tasks(application),
     ]
 
@@ -120,15 +135,34 @@ async def _lane(side: Side, endpoint: Endpoint) -> list[object]:
     counts = await store.counts(row.lane)
     live = sum(count for state, count in counts.items() if state in LIVE)
     assert row.waiting == live, f"{row.waiting} are said to wait, {live} do"  # noqa: S101  a test
+    here = row.endpoint
     return [
         row,
         {state: count for state, count in counts.items() if count},
-        await store.attempts_to(endpoint.id, limit=LOTS),
+        await store.undelivered(here.application, lane=here.lane, limit=3),
+        [
+            await store.list_deliveries_to(here, cut, DeliveryFilter(message=wanted, states=states))
+            for cut in CUTS
+            for wanted in MESSAGES
+            for states in STATES
+        ],
+        [
+            await store.list_attempts_to(here, cut, AttemptFilter(succeeded=succeeded))
+            for cut in CUTS
+            for succeeded in (None, True, False)
+        ],
+        await store.count_deliveries(here, since=NOON, until=NOON + 5),
+        await store.count_attempts(here, since=NOON, until=NOON + 1),
     ]
 
 
 async def _message(side: Side, message: str) -> list[object]:
-    return [await side.store.deliveries(message), await side.store.attempts(message)]
+    store = side.store
+    return [
+        await store.deliveries(message),
+        await store.attempts(message),
+        [await store.list_attempts_of(message, cut, AttemptFilter()) for cut in CUTS],
+    ]
 
 
 async def _task(side: Side, task: str) -> Task:

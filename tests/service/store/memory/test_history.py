@@ -11,8 +11,7 @@ def test_nothing_is_listed_of_what_is_not_there() -> None:
         return [
             await store.deliveries("msg_none"),
             await store.attempts("msg_none"),
-            await store.attempts_to("ep_none"),
             await store.counts(77),
         ]
 
-    assert asyncio.run(main()) == [[], [], [], {}]
+    assert asyncio.run(main()) == [[], [], {}]

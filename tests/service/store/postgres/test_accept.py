@@ -43,14 +43,12 @@ async def test_what_another_process_changed_counts_for_the_next_message(
     assert (await scene.row()).waiting == 1
 
 
-async def test_numbers_are_given_in_the_order_of_commits(
-    scene: Scene, store: PostgresStore, tarry_url: str
-) -> None:
+async def test_numbers_are_given_in_the_order_of_commits(scene: Scene, tarry_url: str) -> None:
     with psycopg.connect(tarry_url) as first:
         first.execute("UPDATE tarry.lane SET added = added + 1")
         adding = asyncio.create_task(scene.add())
         await someone_waits(tarry_url)
-        assert await store.messages(scene.application.id) == []
+        assert await scene.messages() == []
         first.rollback()
     await adding
     assert [due.seq for due in await scene.due()] == [1]
@@ -65,6 +63,5 @@ async def test_few_and_many_are_kept_in_the_same_way(
         for number in range(many)
     ]
     await store.add(new)
-    found = await store.messages(scene.application.id, limit=100)
-    assert sorted(found, key=lambda message: message.id) == [one.message for one in new]
+    assert await scene.messages() == [one.message for one in new]
     assert [due.payload for due in await scene.due()] == [one.message.payload for one in new]

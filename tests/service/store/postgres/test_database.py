@@ -7,6 +7,7 @@ import psycopg
 import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
+from tarry.service.model.listing import Cut
 from tarry.service.store.postgres import address, database
 from tarry.service.store.postgres.database import Database, Mode, connect
 from tarry.service.store.postgres.faults import Stale
@@ -398,7 +399,7 @@ async def test_the_whole_store_works_through_a_pooler_in_transaction_mode(
         for many in (1, 50):
             calls = [store.add([new_message(scene.application)]) for _ in range(many)]
             await asyncio.gather(*calls)
-        (application,) = await store.applications(scene.application.environment)
+        (application,) = await store.list_applications(scene.application.environment, Cut())
         assert application == scene.application
         due = await scene.due()
         assert len(due) == 51

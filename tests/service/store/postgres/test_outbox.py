@@ -7,6 +7,7 @@ import pytest
 
 from tarry.errors import SettingsError, StoreError
 from tarry.service.model import ids
+from tarry.service.model.listing import Cut, MessageFilter
 from tarry.service.store.postgres.outbox import aput, put
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON
@@ -39,7 +40,9 @@ async def asyncpg_one(tarry_url: str) -> AsyncIterator[AsyncpgConnection]:
 
 async def collected(store: PostgresStore, application: str) -> list[str]:
     await store.collect(now=NOON, limit=100)
-    return [message.id for message in await store.messages(application)]
+    newest = Cut(descending=True)
+    found = await store.list_messages(application, newest, MessageFilter())
+    return [message.id for message in found]
 
 
 async def test_a_message_of_a_psycopg_transaction_comes_with_its_commit(

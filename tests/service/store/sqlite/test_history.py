@@ -2,7 +2,6 @@
 
 import pytest
 
-from tarry.service.store.sqlite.history import BEHIND_ALL
 from tarry.service.store.sqlite.store import SqliteStore
 from tarry.testing.samples import NOON, delivered, failed, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -23,12 +22,6 @@ async def test_undelivered_goes_on_from_lane_to_lane(scene: Scene) -> None:
         after = places[-1]
     expected = [(scene.lane, seq) for seq in (4, 5, 6)]
     assert places == expected + [(second.lane, seq) for seq in range(1, 7)]
-
-
-async def test_every_id_comes_before_the_mark_behind_all(scene: Scene) -> None:
-    last = await scene.add(id="msg_\uffff\U0010fffe")
-    assert last.id < BEHIND_ALL
-    assert await scene.store.messages(scene.application.id) == [last]
 
 
 async def test_a_message_is_cancelled_in_all_its_lanes_by_any_process(

@@ -9,6 +9,7 @@ import pytest
 
 from tarry.errors import StoreError, StoreOwned
 from tarry.service.model.application import Application
+from tarry.service.model.listing import Cut, MessageFilter
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import delivered, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -105,7 +106,7 @@ async def test_a_damaged_file_is_said_to_be_damaged(scene: Scene, path: Path) ->
     damage(path)
     again = await open_sqlite(path)
     with pytest.raises(StoreError, match=r"is damaged .*restore a backup"):
-        await again.messages(scene.application.id)
+        await again.list_messages(scene.application.id, Cut(), MessageFilter())
     await again.close()
 
 

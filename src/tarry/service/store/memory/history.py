@@ -1,6 +1,7 @@
 """Messages in the memory store, what became of them, and what people may ask for them."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from tarry.errors import NotFound
 from tarry.service.model.attempt import Attempt
@@ -9,6 +10,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message
 from tarry.service.store.memory.data import Data
+from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
 
 
@@ -27,50 +29,38 @@ class MemoryHistory:
                 raise
             return self._data.messages[named]
 
-    async def messages(
-        self, application: str, *, before: str | None = None, limit: int = 50
-    ) -> list[Message]:
-        """Messages, the newest first, before one."""
-        found = (
-            message
-            for message in self._data.messages.values()
-            if message.application == application and (before is None or message.id < before)
-        )
-        return sorted(found, key=lambda message: message.id, reverse=True)[:limit]
-
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """All deliveries of a message, by endpoint id."""
         found = ((lane.endpoint, delivery) for lane, delivery in self._data.deliveries(message))
         return sorted(found, key=lambda pair: pair[0].id)
 
     async def undelivered(
-        self, application: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+        self,
+        application: str,
+        *,
+        lane: int | None = None,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 50,
     ) -> list[tuple[Endpoint, Delivery]]:
         """Deliveries that are live or FAILED, by lane and sequence, behind one."""
-        found = (
-            (lane.endpoint, delivery)
-            for lane in self._data.lanes_of[application]
-            for delivery in lane.deliveries.values()
-            if delivery.state in {*LIVE, State.FAILED} and (lane.number, delivery.seq) > after
-        )
-        return sorted(found, key=lambda pair: (pair[1].lane, pair[1].seq))[:limit]
+        lanes = self._data.lanes_of.get(application, ())
+        return _undelivered((one for one in lanes if lane in (None, one.number)), after)[:limit]
+
+    async def undelivered_in(
+        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """The same of all applications of an environment."""
+        here = {
+            known
+            for known, one in self._data.applications.items()
+            if one.environment == environment and known not in self._data.hidden
+        }
+        lanes = (one for one in self._data.lanes.values() if one.endpoint.application in here)
+        return _undelivered(lanes, after)[:limit]
 
     async def attempts(self, message: str) -> list[Attempt]:
         """All attempts of a message, by id."""
         return sorted(self._data.attempts.get(message, ()), key=lambda attempt: attempt.id)
-
-    async def attempts_to(
-        self, endpoint: str, *, before: str | None = None, limit: int = 50
-    ) -> list[Attempt]:
-        """Attempts made at an endpoint, the newest first, before one."""
-        lane = self._data.lane_numbers.get(endpoint)
-        found = (
-            attempt
-            for attempts in self._data.attempts.values()
-            for attempt in attempts
-            if attempt.lane == lane and (before is None or attempt.id < before)
-        )
-        return sorted(found, key=lambda attempt: attempt.id, reverse=True)[:limit]
 
     async def counts(self, lane: int) -> dict[State, int]:
         """How many deliveries of a lane are in each state."""
@@ -102,3 +92,13 @@ class MemoryHistory:
         self._data.message(endpoint.application, message)
         lane.resends[resend] = message
         self._data.wake(lane)
+
+
+def _undelivered(lanes: Iterable[Lane], after: tuple[int, int]) -> list[tuple[Endpoint, Delivery]]:
+    found = (
+        (lane.endpoint, delivery)
+        for lane in lanes
+        for delivery in lane.deliveries.values()
+        if delivery.state in {*LIVE, State.FAILED} and (lane.number, delivery.seq) > after
+    )
+    return sorted(found, key=lambda pair: (pair[1].lane, pair[1].seq))

@@ -12,8 +12,8 @@ from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.part import Part, wake
 from tarry.service.store.postgres.queries import SQL
 
-LAST = "\U0010ffff"
-"""Behind every id."""
+LAST_LANE = 2**63 - 1
+"""Behind every lane."""
 
 
 class PostgresHistory(Part):
@@ -26,35 +26,35 @@ class PostgresHistory(Part):
             raise NotFound("message", known_as)
         return rows.message(found[0])
 
-    async def messages(
-        self, application: str, *, before: str | None = None, limit: int = 50
-    ) -> list[Message]:
-        """Messages, the newest first, before one."""
-        found = await self._database.fetch(SQL["messages"], application, before or LAST, limit)
-        return [rows.message(row) for row in found]
-
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """All deliveries of a message, by endpoint id."""
         found = await self._database.fetch(SQL["deliveries"], message)
         return [(rows.endpoint(row), rows.delivery(row)) for row in found]
 
     async def undelivered(
-        self, application: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+        self,
+        application: str,
+        *,
+        lane: int | None = None,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 50,
     ) -> list[tuple[Endpoint, Delivery]]:
         """Deliveries that are live or FAILED, by lane and sequence, behind one."""
-        found = await self._database.fetch(SQL["undelivered"], application, *after, limit)
+        first = max(after, (lane or 0, 0))
+        last = LAST_LANE if lane is None else lane
+        found = await self._database.fetch(SQL["undelivered"], application, *first, limit, last)
+        return [(rows.endpoint(row), rows.delivery(row)) for row in found]
+
+    async def undelivered_in(
+        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """The same of all applications of an environment."""
+        found = await self._database.fetch(SQL["undelivered_in"], environment, *after, limit)
         return [(rows.endpoint(row), rows.delivery(row)) for row in found]
 
     async def attempts(self, message: str) -> list[Attempt]:
         """All attempts of a message, by id."""
         return [rows.attempt(row) for row in await self._database.fetch(SQL["attempts"], message)]
-
-    async def attempts_to(
-        self, endpoint: str, *, before: str | None = None, limit: int = 50
-    ) -> list[Attempt]:
-        """Attempts made at an endpoint, the newest first, before one."""
-        found = await self._database.fetch(SQL["attempts_to"], endpoint, before or LAST, limit)
-        return [rows.attempt(row) for row in found]
 
     async def counts(self, lane: int) -> dict[State, int]:
         """How many deliveries of a lane are in each state."""

@@ -17,8 +17,8 @@ from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
 
-BEHIND_ALL = "\U0010ffff"
-"""Sorts behind every id."""
+LAST_LANE = 2**63 - 1
+"""Behind every lane."""
 
 
 class SqliteHistory:
@@ -38,40 +38,36 @@ class SqliteHistory:
 
         return await self._threads.browse(work)
 
-    async def messages(
-        self, application: str, *, before: str | None = None, limit: int = 50
-    ) -> list[Message]:
-        """Messages, the newest first, before one."""
-        bounds = (application, BEHIND_ALL if before is None else before, limit)
-        return await self._threads.browse(
-            lambda db: [rows.message(row) for row in db.execute(SQL["messages"], bounds)]
-        )
-
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
         """All deliveries of a message, by endpoint id."""
         return await self._deliveries("deliveries", {"message": message})
 
     async def undelivered(
-        self, application: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+        self,
+        application: str,
+        *,
+        lane: int | None = None,
+        after: tuple[int, int] = (0, 0),
+        limit: int = 50,
     ) -> list[tuple[Endpoint, Delivery]]:
         """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+        first, seq = max(after, (lane or 0, 0))
+        last = LAST_LANE if lane is None else lane
+        bounds = {"application": application, "lane": first, "seq": seq, "last": last}
+        return await self._deliveries("undelivered", {**bounds, "limit": limit})
+
+    async def undelivered_in(
+        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
+    ) -> list[tuple[Endpoint, Delivery]]:
+        """The same of all applications of an environment."""
         lane, seq = after
-        bounds = {"application": application, "lane": lane, "seq": seq, "limit": limit}
-        return await self._deliveries("undelivered", bounds)
+        bounds = {"environment": environment, "lane": lane, "seq": seq, "limit": limit}
+        return await self._deliveries("undelivered_in", bounds)
 
     async def attempts(self, message: str) -> list[Attempt]:
         """All attempts of a message, by id."""
         return await self._threads.browse(
             lambda db: [rows.attempt(row) for row in db.execute(SQL["attempts"], (message,))]
-        )
-
-    async def attempts_to(
-        self, endpoint: str, *, before: str | None = None, limit: int = 50
-    ) -> list[Attempt]:
-        """Attempts made at an endpoint, the newest first, before one."""
-        bounds = (endpoint, BEHIND_ALL if before is None else before, limit)
-        return await self._threads.browse(
-            lambda db: [rows.attempt(row) for row in db.execute(SQL["attempts_to"], bounds)]
         )
 
     async def counts(self, lane: int) -> dict[State, int]:

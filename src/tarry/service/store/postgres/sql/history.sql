@@ -7,13 +7,6 @@ SELECT m.* FROM tarry.message AS m
  ORDER BY m.id <> $2
  LIMIT 1;
 
--- name: messages
--- Messages before one, the newest first.
-SELECT * FROM tarry.message
- WHERE application = $1 AND id < $2
- ORDER BY id DESC
- LIMIT $3;
-
 -- name: deliveries
 -- A message's deliveries, where the message says they are.
 SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at,
@@ -42,21 +35,35 @@ SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, 
           AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
         ORDER BY d.seq LIMIT $4)
  ) AS d
- WHERE l.application = $1 AND l.number >= $2::bigint
+ WHERE l.application = $1 AND l.number >= $2::bigint AND l.number <= $5::bigint
+ ORDER BY l.number, d.seq
+ LIMIT $4;
+
+-- name: undelivered_in
+-- The same of all applications of an environment that are not deleted.
+SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at,
+       d.accepted_at, d.ended_at
+  FROM tarry.application AS a
+  JOIN tarry.lane AS l ON l.application = a.id
+  JOIN tarry.endpoint AS e ON e.lane = l.number
+ CROSS JOIN LATERAL (
+      (SELECT * FROM tarry.delivery AS d
+        WHERE d.lane = l.number AND d.state = 'ready'
+          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
+        ORDER BY d.seq LIMIT $4)
+      UNION ALL
+      (SELECT * FROM tarry.delivery AS d
+        WHERE d.lane = l.number AND d.state IN ('waiting', 'failed')
+          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
+        ORDER BY d.seq LIMIT $4)
+ ) AS d
+ WHERE a.environment = $1 AND a.deleted_at IS NULL AND l.number >= $2::bigint
  ORDER BY l.number, d.seq
  LIMIT $4;
 
 -- name: attempts
 -- A message's attempts.
 SELECT * FROM tarry.attempt WHERE message = $1 ORDER BY id;
-
--- name: attempts_to
--- The attempts made at an endpoint before one, the newest first.
-SELECT a.* FROM tarry.attempt AS a
- WHERE a.lane = (SELECT e.lane FROM tarry.endpoint AS e WHERE e.id = $1)
-   AND a.id < $2
- ORDER BY a.id DESC
- LIMIT $3;
 
 -- name: counts
 -- How many deliveries of a lane are in each state.

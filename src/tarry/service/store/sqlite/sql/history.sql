@@ -21,14 +21,6 @@ SELECT id, application, event_type, payload, event_id, channels, tags, accepted_
 -- The number of an application's message.
 SELECT number FROM message WHERE id = :message AND application = :application;
 
--- name: messages
--- The newest messages of an application before one.
-SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at
-  FROM message
- WHERE application = :application AND id < :before
- ORDER BY id DESC
- LIMIT :limit;
-
 -- name: deliveries
 -- All deliveries of a message, with their endpoints.
 SELECT endpoint.document, delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason,
@@ -49,7 +41,7 @@ SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id
   FROM endpoint INDEXED BY endpoint_lane
  CROSS JOIN delivery INDEXED BY delivery_ready ON delivery.lane = endpoint.lane
  CROSS JOIN message ON message.number = delivery.message
- WHERE endpoint.application = :application AND endpoint.lane >= :lane
+ WHERE endpoint.application = :application AND endpoint.lane >= :lane AND endpoint.lane <= :last
    AND delivery.state = 'ready' AND delivery.seq > iif(endpoint.lane = :lane, :seq, 0)
  UNION ALL
 SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
@@ -58,7 +50,34 @@ SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id
   FROM endpoint INDEXED BY endpoint_lane
  CROSS JOIN delivery INDEXED BY delivery_stuck ON delivery.lane = endpoint.lane
  CROSS JOIN message ON message.number = delivery.message
- WHERE endpoint.application = :application AND endpoint.lane >= :lane
+ WHERE endpoint.application = :application AND endpoint.lane >= :lane AND endpoint.lane <= :last
+   AND delivery.state IN ('waiting', 'failed')
+   AND delivery.seq > iif(endpoint.lane = :lane, :seq, 0)
+ ORDER BY lane, seq
+ LIMIT :limit;
+
+-- name: undelivered_in
+-- The same of all applications of an environment that are not hidden, one lane after the other.
+SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
+       delivery.reason, delivery.attempts, delivery.tries, delivery.memory, delivery.due_at,
+       delivery.accepted_at, delivery.ended_at
+  FROM endpoint
+ CROSS JOIN application ON application.id = endpoint.application
+ CROSS JOIN delivery INDEXED BY delivery_ready ON delivery.lane = endpoint.lane
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE endpoint.lane >= :lane
+   AND application.environment = :environment AND application.deleted_at IS NULL
+   AND delivery.state = 'ready' AND delivery.seq > iif(endpoint.lane = :lane, :seq, 0)
+ UNION ALL
+SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
+       delivery.reason, delivery.attempts, delivery.tries, delivery.memory, delivery.due_at,
+       delivery.accepted_at, delivery.ended_at
+  FROM endpoint
+ CROSS JOIN application ON application.id = endpoint.application
+ CROSS JOIN delivery INDEXED BY delivery_stuck ON delivery.lane = endpoint.lane
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE endpoint.lane >= :lane
+   AND application.environment = :environment AND application.deleted_at IS NULL
    AND delivery.state IN ('waiting', 'failed')
    AND delivery.seq > iif(endpoint.lane = :lane, :seq, 0)
  ORDER BY lane, seq
@@ -73,18 +92,6 @@ SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt
   JOIN attempt ON attempt.message = message.number
  WHERE message.id = :message
  ORDER BY attempt.id;
-
--- name: attempts_to
--- The newest attempts made at an endpoint, before one.
-SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
-       attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
-       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
-  FROM endpoint
-  JOIN attempt ON attempt.lane = endpoint.lane
-  JOIN message ON message.number = attempt.message
- WHERE endpoint.id = :endpoint AND attempt.id < :before
- ORDER BY attempt.id DESC
- LIMIT :limit;
 
 -- name: counts
 -- How many deliveries of a lane are in each state.
