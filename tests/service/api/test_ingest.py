@@ -9,6 +9,7 @@ import pytest
 
 from tarry.service.api.messages import MOST_BATCH_BYTES, MOST_BODY
 from tarry.service.hooks import Hooks
+from tarry.service.model.listing import Cut
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +24,7 @@ def said(payload: str = '{"total": 12}', rest: str = "") -> bytes:
 async def accepted(hooks: Hooks) -> int:
     """How many deliveries wait."""
     shop = await hooks.application("shop")
-    (endpoint,) = await hooks.store.endpoints(shop.id)
+    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
     return (await hooks.lane(endpoint)).waiting
 
 
