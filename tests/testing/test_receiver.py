@@ -46,7 +46,8 @@ def test_it_notes_what_arrives() -> None:
         began_at = time.monotonic()
         assert sender.ask(7, attempt=3, body=b"seven") == 200
         (arrival,) = receiver.arrivals
-        assert arrival[1:] == ("msg_7", 3, 200, b"seven")
+        assert arrival[1:5] == ("msg_7", 3, 200, b"seven")
+        assert (arrival.header("Webhook-Attempt"), arrival.header("x-none")) == ("3", "")
         assert began_at <= arrival.at <= time.monotonic()
         assert receiver.statuses == {200: 1}
 

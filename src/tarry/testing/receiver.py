@@ -56,13 +56,22 @@ class Arrival(NamedTuple):
     attempt: int
     status: int | None
     body: bytes
+    head: bytes = b""
+
+    def header(self, name: str) -> str:
+        """What a header says, empty without it; heads are kept with bodies."""
+        for line in self.head.decode("latin-1").split("\r\n")[1:]:
+            known, _, value = line.partition(":")
+            if known.lower() == name.lower():
+                return value.strip()
+        return ""
 
 
 class Receiver:
     """A receiver in a thread of its own, from here to the end of the `with`.
 
     A shedding one with a `queue` lets so many seconds of work wait, and answers the later the more
-    waits. `statuses` counts the answers; `arrivals` are kept if `record`, and their bodies too if
+    waits. `statuses` counts the answers; `arrivals` are kept if `record`, with bodies and heads if
     `bodies`. Each arrival is also written to `log`, as a line.
     """
 
@@ -158,8 +167,8 @@ class Receiver:
         name = found[1].decode("latin-1") if found else ""
         attempt = int(tried[1]) if tried else 0
         if self._record:
-            kept = body if self._bodies else b""
-            self.arrivals.append(Arrival(at, name, attempt, status, kept))
+            kept = (body, head) if self._bodies else (b"", b"")
+            self.arrivals.append(Arrival(at, name, attempt, status, *kept))
         if self._log:
             self._log.write(f"{at:.6f}\t{name}\t{attempt}\t{status or '-'}\n")
 

@@ -1,5 +1,6 @@
 """A real server on a real database, and a client for it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
+from tarry.testing.receiver import Arrival, Receiver
 
 KEY = "let-me-in"
 
@@ -44,3 +46,33 @@ async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
     headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20) as client:
         yield client
+
+
+class Live:
+    """A server with its dispatcher at work, and a receiver that keeps what it got."""
+
+    def __init__(self, hooks: Hooks, client: httpx.AsyncClient, receiver: Receiver) -> None:
+        self.hooks, self.client, self.receiver = hooks, client, receiver
+
+    async def arrived(self, count: int) -> list[Arrival]:
+        """What arrived, once it is so much."""
+        async with asyncio.timeout(20):
+            while len(self.receiver.arrivals) < count:  # noqa: ASYNC110  it is in another thread
+                await asyncio.sleep(0.01)
+        return self.receiver.arrivals
+
+
+@pytest.fixture
+async def live(path: Path) -> AsyncIterator[Live]:
+    """All of it, for an application `shop` without endpoints."""
+    db = f"sqlite:////{str(path).lstrip('/')}"
+    with Receiver(bodies=True) as receiver:
+        async with (
+            open_hooks(db, allow_network=("127.0.0.0/8",)) as hooks,
+            serving(await make_api(hooks, KEY), "127.0.0.1:0") as url,
+            hooks.dispatching(),
+        ):
+            await hooks.application("shop")
+            headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
+            async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20) as client:
+                yield Live(hooks, client, receiver)

@@ -15,12 +15,13 @@ from tarry.errors import (
     StoreUnavailable,
     TarryError,
 )
-from tarry.service.api.problem import Invalid, said, told
+from tarry.service.api.problem import BadRequest, Invalid, said, told
 
 
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
+        (BadRequest("limit_reached", "no more"), 400, "limit_reached"),
         (Conflict("message", "k"), 409, "conflict"),
         (BacklogFull("app_1", 10), 429, "backlog_full"),
         (DiskNearlyFull("app_1", 10, 20), 429, "disk_nearly_full"),

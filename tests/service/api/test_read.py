@@ -86,3 +86,10 @@ def test_a_query_that_cannot_be_read_is_told_by_its_place(query: bytes, place: l
         read_query(query, Query)
     assert error.value.place == place
     assert str(error.value).startswith(".".join(place))
+
+
+def test_an_empty_body_is_none_only_where_that_will_do() -> None:
+    assert read_body(b"", Body | None) is None
+    assert read_body(b"null", Body | None) is None
+    with pytest.raises(Invalid):
+        read_body(b"", Body)

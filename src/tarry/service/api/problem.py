@@ -45,6 +45,18 @@ class Invalid(ServiceError):  # noqa: N818  named for what happened, as the glos
         return f"{'.'.join(self.place)}: {self.message}"
 
 
+class BadRequest(ServiceError):  # noqa: N818  named for what it is over HTTP
+    """What is asked for cannot be done just now; `code` is a word for it."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(code, detail)
+        self.code = code
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return self.detail
+
+
 def json_answer(status: int, body: object, headers: Mapping[str, str] | None = None) -> Answer:
     """An answer in JSON."""
     return status, {**_JSON, **(headers or {})}, msgspec.json.encode(body)
@@ -79,6 +91,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
             return problem(404, "not_found", f"there is no such {error.kind}")
         case Invalid():
             return invalid(error)
+        case BadRequest():
+            return problem(400, error.code, error.detail)
         case SettingsError() | PolicyError():
             return invalid(Invalid(["body", *_camel(error.field).split(".")], str(error)))
         case EgressRefused():

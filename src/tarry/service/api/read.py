@@ -18,7 +18,9 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
 def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type that is wanted
-    """The body of a request as a value of its type."""
+    """The body of a request as a value of its type; an empty one is None, if that will do."""
+    if not body and type(None) in get_args(wanted):
+        return None
     try:
         if not body.isascii():
             body.decode()  # msgspec looks at the text of a field only once it is asked for

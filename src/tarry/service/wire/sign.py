@@ -82,7 +82,7 @@ def _sign_with(secret: str) -> _Sign:
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\xa0-\xff]*")
-_OURS = ("webhook-", "svix-", "proxy-", "x-aws-ec2-metadata-")
+_OURS = ("webhook-", "svix-", "x-svix-", "proxy-", "x-amzn-", "x-aws-ec2-metadata-")
 _RESERVED = frozenset(
     {
         "connection",

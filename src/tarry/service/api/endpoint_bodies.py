@@ -1,0 +1,197 @@
+"""Endpoints as they are written over HTTP: what may come in, and what goes out."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, cast
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from tarry.service.api.applications import Metadata, Text, Throttle, Uid
+from tarry.service.api.messages import Channel, Name
+from tarry.service.api.times import instant
+from tarry.service.fields import EndpointFields
+from tarry.service.model.endpoint import Endpoint, Standing
+
+Url = Annotated[str, Meta(min_length=1, max_length=65_536)]
+Types = Annotated[list[Name], Meta(min_length=1, max_length=1000)]
+Channels = Annotated[list[Channel], Meta(min_length=1, max_length=10)]
+Version = Annotated[int, Meta(ge=1, le=65_535)]
+Concurrency = Annotated[int, Meta(ge=1, le=100_000)]
+SecretText = Annotated[str, Meta(min_length=1, max_length=256)]
+Headers = Annotated[dict[str, str], Meta(max_length=100)]
+VERSION = 1
+"""What every endpoint says: the field is there for older programs only."""
+
+
+class Wish(StrEnum):
+    """How an owner may have an endpoint stand."""
+
+    ENABLED = Standing.ENABLED.value
+    PAUSED = Standing.PAUSED.value
+    DISABLED = Standing.DISABLED.value
+
+
+class Own(Struct, rename="camel", kw_only=True):
+    """What only tarry knows of endpoints: what is left out stays as it is."""
+
+    standing: Wish | UnsetType = UNSET
+    """Instead of `disabled`, which knows no pause."""
+    concurrency: Concurrency | UnsetType | None = UNSET
+    fifo: bool | UnsetType = UNSET
+    blocking: bool | UnsetType = UNSET
+
+
+class EndpointUpdate(Own, rename="camel", kw_only=True):
+    """An endpoint to be made anew, but for its headers and secret."""
+
+    url: Url
+    uid: Uid | None = None
+    description: Text | None = None
+    event_types: Types | None = None
+    filter_types: Types | None = None
+    """An older name of `eventTypes`."""
+    channels: Channels | None = None
+    throttle_rate: Throttle | None = None
+    rate_limit: Throttle | None = None
+    """An older name of `throttleRate`."""
+    disabled: bool | None = None
+    metadata: Metadata | None = None
+    version: Version | None = None
+    secret: SecretText | None = None
+    """For one that is made; one that is there keeps its secrets, which `rotate` changes."""
+
+    @property
+    def types(self) -> list[str] | None:
+        """The names of types of events that are told."""
+        return self.event_types or self.filter_types
+
+
+class EndpointIn(EndpointUpdate, rename="camel", kw_only=True):
+    """An endpoint to be made."""
+
+    headers: Headers | None = None
+
+
+class EndpointPatch(Own, rename="camel", kw_only=True):
+    """What is to be changed: what is left out stays, null takes it away."""
+
+    url: Url | UnsetType = UNSET
+    uid: Uid | UnsetType | None = UNSET
+    description: Text | UnsetType = UNSET
+    event_types: Types | UnsetType | None = UNSET
+    filter_types: Types | UnsetType | None = UNSET
+    channels: Channels | UnsetType | None = UNSET
+    throttle_rate: Throttle | UnsetType | None = UNSET
+    rate_limit: Throttle | UnsetType | None = UNSET
+    disabled: bool | UnsetType = UNSET
+    metadata: Metadata | UnsetType = UNSET
+    version: Version | UnsetType = UNSET
+
+    @property
+    def types(self) -> list[str] | UnsetType | None:
+        """The names of types of events that are told."""
+        return self.filter_types if self.event_types is UNSET else self.event_types
+
+
+class EndpointOut(Struct, rename="camel", kw_only=True):
+    """An endpoint."""
+
+    id: str
+    uid: str | None
+    url: str
+    description: str
+    disabled: bool
+    event_types: tuple[str, ...] | None
+    filter_types: tuple[str, ...] | None
+    channels: tuple[str, ...] | None
+    throttle_rate: int | None
+    rate_limit: int | None
+    metadata: dict[str, str]
+    version: int
+    standing: Standing
+    concurrency: int | None
+    fifo: bool
+    blocking: bool
+    created_at: datetime
+    updated_at: datetime
+
+
+def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> EndpointFields:
+    """Everything that an endpoint is to be, except where to and what is sealed."""
+    rate = body.throttle_rate or body.rate_limit
+    fields: dict[str, Any] = {
+        "uid": body.uid,
+        "description": body.description or "",
+        "event_types": _once(body.types),
+        "channels": _once(body.channels),
+        "rate": None if rate is None else float(rate),
+        "metadata": body.metadata or {},
+        **_own(body),
+        **_standing(body.standing, stored, disabled=body.disabled or False),
+    }
+    return cast("EndpointFields", fields)  # by name
+
+
+def part(body: EndpointPatch, stored: Standing) -> EndpointFields:
+    """What is to be changed of an endpoint, except where to."""
+    rate = body.rate_limit if body.throttle_rate is UNSET else body.throttle_rate
+    fields: dict[str, Any] = {
+        "uid": body.uid,
+        "description": body.description,
+        "event_types": _once(body.types),
+        "channels": _once(body.channels),
+        "rate": float(rate) if isinstance(rate, int) else rate,
+        "metadata": body.metadata,
+    }
+    told = {name: value for name, value in fields.items() if value is not UNSET}
+    told |= _own(body) | _standing(body.standing, stored, disabled=body.disabled)
+    return cast("EndpointFields", told)  # by name
+
+
+def written(endpoint: Endpoint) -> EndpointOut:
+    """What is answered about an endpoint."""
+    rate = None if endpoint.rate is None else max(1, round(endpoint.rate))
+    return EndpointOut(
+        id=endpoint.id,
+        uid=endpoint.uid,
+        url=endpoint.url,
+        description=endpoint.description,
+        disabled=endpoint.standing in _DISABLED,
+        event_types=endpoint.event_types,
+        filter_types=endpoint.event_types,
+        channels=endpoint.channels,
+        throttle_rate=rate,
+        rate_limit=rate,
+        metadata=endpoint.metadata,
+        version=VERSION,
+        standing=endpoint.standing,
+        concurrency=endpoint.concurrency,
+        fifo=endpoint.fifo,
+        blocking=endpoint.blocking,
+        created_at=instant(endpoint.created_at),
+        updated_at=instant(endpoint.updated_at),
+    )
+
+
+_DISABLED = frozenset({Standing.DISABLED, Standing.PARKED})
+
+
+def _once(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | None:
+    """Names without repetitions."""
+    return tuple(dict.fromkeys(names)) if isinstance(names, list) else names
+
+
+def _own(body: Own) -> dict[str, Any]:
+    told = {"concurrency": body.concurrency, "fifo": body.fifo, "blocking": body.blocking}
+    return {name: value for name, value in told.items() if value is not UNSET}
+
+
+def _standing(
+    wish: Wish | UnsetType, stored: Standing, *, disabled: bool | UnsetType
+) -> dict[str, Any]:
+    """How it is to stand, if that is told. One that tarry parked is disabled already."""
+    if wish is not UNSET:
+        return {"standing": Standing(wish.value)}
+    if disabled is UNSET or (disabled and stored in _DISABLED):
+        return {}
+    return {"standing": Standing.DISABLED if disabled else Standing.ENABLED}

@@ -1,0 +1,138 @@
+"""Endpoints over HTTP: where an application's messages go."""
+
+from msgspec import UNSET
+
+from tarry.errors import NotFound, SettingsError
+from tarry.service.api.access import Need
+from tarry.service.api.applications import CREATED, UPDATED
+from tarry.service.api.call import Call
+from tarry.service.api.endpoint_bodies import (
+    EndpointIn,
+    EndpointOut,
+    EndpointPatch,
+    EndpointUpdate,
+    part,
+    whole,
+    written,
+)
+from tarry.service.api.news import note
+from tarry.service.api.operation import Group, Reply
+from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.problem import Invalid
+from tarry.service.api.secrets import prefixed
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint
+
+WAY = "/app/{app_id}/endpoint"
+
+group = Group("Endpoint", "v1.endpoint")
+
+
+@group.get(WAY, name="list")
+async def list_endpoints(call: Call, query: OrderedQuery) -> Page[EndpointOut]:
+    """List an application's endpoints, the newest first."""
+    return await listed(call, await call.application(), query)
+
+
+@group.post(WAY, needs=Need.ENDPOINTS, status=CREATED)
+async def create(call: Call, body: EndpointIn) -> EndpointOut:
+    """Send an application's messages to a URL."""
+    application = await call.application()
+    await check_types(call, body.types)
+    return written(await added(call, application, body))
+
+
+@group.get(WAY + "/{endpoint_id}")
+async def get(call: Call) -> EndpointOut:
+    """Get an endpoint."""
+    return written(await call.endpoint(await call.application()))
+
+
+@group.put(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS, also=(CREATED,))
+async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
+    """Make an endpoint anew, or make it if it is not there."""
+    application = await call.application()
+    await check_types(call, body.types)
+    return await put(call, application, body)
+
+
+@group.patch(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS)
+async def patch(call: Call, body: EndpointPatch) -> EndpointOut:
+    """Change a part of an endpoint; what waits for it goes by the new settings."""
+    application = await call.application()
+    stored = await call.endpoint(application)
+    await check_types(call, None if body.types is UNSET else body.types)
+    url = None if body.url is UNSET else check_url(call, body.url)
+    told = part(body, stored.standing)
+    changed = await call.hooks.change_endpoint(stored, url=url, **told)
+    await note(call, "endpoint.updated", application, changed)
+    return written(changed)
+
+
+@group.delete(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS)
+async def delete(call: Call) -> None:
+    """Delete an endpoint; what waits for it is discarded."""
+    await removed(call, await call.application())
+
+
+async def listed(call: Call, application: Application, query: OrderedQuery) -> Page[EndpointOut]:
+    """A page of an application's endpoints."""
+    asked = cut(query, descending=True)
+    found = await call.hooks.store.list_endpoints(application.id, asked)
+    return page(found, query, written, lambda one: one.id)
+
+
+async def added(call: Call, application: Application, body: EndpointUpdate) -> Endpoint:
+    """A new endpoint as it is told."""
+    check_url(call, body.url)
+    secret = None if body.secret is None else prefixed(body.secret)
+    headers = body.headers if isinstance(body, EndpointIn) else None
+    new = await call.hooks.add_endpoint(
+        application, body.url, secret=secret, headers=headers, **whole(body)
+    )
+    await note(call, "endpoint.created", application, new)
+    return new
+
+
+async def put(call: Call, application: Application, body: EndpointUpdate) -> Reply[EndpointOut]:
+    """The endpoint that the path names, made anew or made."""
+    try:
+        stored = await call.endpoint(application)
+    except NotFound:
+        return Reply(written(await added(call, application, body)), CREATED)
+    check_url(call, body.url)
+    told = whole(body, stored.standing)
+    changed = await call.hooks.change_endpoint(stored, url=body.url, **told)
+    await note(call, "endpoint.updated", application, changed)
+    return Reply(written(changed), UPDATED)
+
+
+async def removed(call: Call, application: Application) -> None:
+    """Delete the endpoint that the path names."""
+    stored = await call.endpoint(application)
+    await call.hooks.delete_endpoint(stored)
+    await note(call, "endpoint.deleted", application, stored)
+
+
+def check_url(call: Call, url: str) -> str:
+    """Give back a URL that may be called; whatever is wrong with another, it is the URL."""
+    try:
+        call.hooks.egress.target(url)
+    except SettingsError as error:
+        raise Invalid(["body", "url"], str(error)) from error
+    return url
+
+
+async def check_types(call: Call, names: list[str] | None) -> None:
+    """Refuse types of events that are not there: nothing of them would ever come."""
+    missing = []
+    for name in names or ():
+        try:
+            found = await call.hooks.store.event_type(call.who.environment, name)
+        except NotFound:
+            missing.append(name)
+        else:
+            missing += [name] if found.archived else []
+    if missing:
+        said = f"these types of events are not there: {', '.join(missing)}"
+        raise Invalid(["body", "eventTypes"], said)

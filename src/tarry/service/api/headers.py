@@ -1,0 +1,85 @@
+"""The headers that an endpoint's owner has added to every request, over HTTP."""
+
+from msgspec import Struct
+
+from tarry.service.api.access import Need
+from tarry.service.api.call import Call
+from tarry.service.api.endpoint_bodies import Headers
+from tarry.service.api.news import note
+from tarry.service.api.operation import Group
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint
+
+WAY = "/app/{app_id}/endpoint/{endpoint_id}/headers"
+SENSITIVE = frozenset(
+    {
+        "authorization",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "www-authenticate",
+        "x-api-key",
+        "x-auth-token",
+    }
+)
+"""Names of headers whose values are not shown again."""
+
+group = Group("Endpoint", "v1.endpoint")
+
+
+class HeadersIn(Struct, kw_only=True):
+    """All headers there are to be."""
+
+    headers: Headers
+
+
+class HeadersPatch(Struct, rename="camel", kw_only=True):
+    """Headers to be set; null takes one away, and so do `deleteHeaders`."""
+
+    headers: dict[str, str | None] = {}
+    delete_headers: list[str] | None = None
+
+
+class HeadersOut(Struct, kw_only=True):
+    """The headers; of `sensitive` ones only the names."""
+
+    headers: dict[str, str]
+    sensitive: list[str]
+
+
+@group.get(WAY)
+async def get_headers(call: Call) -> HeadersOut:
+    """Get the headers that are added to requests."""
+    return shown(call, await call.endpoint(await call.application()))
+
+
+@group.put(WAY, needs=Need.ENDPOINTS)
+async def update_headers(call: Call, body: HeadersIn) -> None:
+    """Set all headers that are added to requests."""
+    await put(call, await call.application(), body)
+
+
+@group.patch(WAY, needs=Need.ENDPOINTS)
+async def patch_headers(call: Call, body: HeadersPatch) -> None:
+    """Set some headers that are added to requests, or take some away."""
+    application = await call.application()
+    stored = await call.endpoint(application)
+    gone = dict.fromkeys(body.delete_headers or ())
+    changed = await call.hooks.patch_headers(stored, {**body.headers, **gone})
+    await note(call, "endpoint.updated", application, changed)
+
+
+async def put(call: Call, application: Application, body: HeadersIn) -> None:
+    """Set the headers of the endpoint that the path names."""
+    stored = await call.endpoint(application)
+    changed = await call.hooks.change_endpoint(stored, headers=body.headers)
+    await note(call, "endpoint.updated", application, changed)
+
+
+def shown(call: Call, endpoint: Endpoint) -> HeadersOut:
+    """What may be shown of an endpoint's headers."""
+    headers = call.hooks.headers(endpoint)
+    hidden = [name for name in headers if name.lower() in SENSITIVE]
+    return HeadersOut(
+        headers={name: value for name, value in headers.items() if name not in hidden},
+        sensitive=sorted(hidden),
+    )

@@ -1,0 +1,74 @@
+"""Endpoints' signing secrets over HTTP."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from tarry.errors import SettingsError
+from tarry.receive.keys import PRIVATE, SHARED
+from tarry.service.api.access import Need
+from tarry.service.api.call import Call
+from tarry.service.api.news import note
+from tarry.service.api.operation import Group
+from tarry.service.api.problem import BadRequest, Invalid
+from tarry.service.endpoints import GRACE, OLD_SECRETS
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.wire.secret import public_of
+
+WAY = "/app/{app_id}/endpoint/{endpoint_id}/secret"
+WEEK = 7 * 86_400
+
+group = Group("Endpoint", "v1.endpoint")
+
+
+class RotateIn(Struct, rename="camel", kw_only=True):
+    """The secret to sign with from now on, and for how long the old one is signed with as well."""
+
+    key: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+    grace_period_seconds: Annotated[int, Meta(ge=0, le=WEEK)] | None = None
+
+
+class SecretOut(Struct):
+    """What a receiver verifies with: the shared secret, or the public half of a pair."""
+
+    key: str
+
+
+@group.get(WAY, needs=Need.SECRETS)
+async def get_secret(call: Call) -> SecretOut:
+    """Get what an endpoint's receiver verifies with."""
+    return shown(call, await call.endpoint(await call.application()))
+
+
+@group.post(WAY + "/rotate", needs=Need.ROTATE, secret=True)
+async def rotate_secret(call: Call, body: RotateIn | None) -> SecretOut:
+    """Sign with a new secret, and for a while with the old ones as well."""
+    return await rotated(call, await call.application(), body or RotateIn())
+
+
+async def rotated(call: Call, application: Application, body: RotateIn) -> SecretOut:
+    """Rotate the secret of the endpoint that the path names."""
+    stored = await call.endpoint(application)
+    grace = GRACE if body.grace_period_seconds is None else float(body.grace_period_seconds)
+    new = None if body.key is None else prefixed(body.key)
+    try:
+        changed = await call.hooks.rotate_secret(stored, new, grace=grace)
+    except SettingsError as error:
+        if error.field == OLD_SECRETS:
+            said = f"there are {error.value} secrets; there may be {error.wanted}"
+            raise BadRequest("limit_reached", said) from error
+        raise Invalid(["body", "key"], str(error)) from error
+    await note(call, "endpoint.updated", application, changed)
+    return shown(call, changed)
+
+
+def shown(call: Call, endpoint: Endpoint) -> SecretOut:
+    """What may be shown of an endpoint's secret."""
+    secret = call.hooks.secret(endpoint)
+    return SecretOut(public_of(secret) if secret.startswith(PRIVATE) else secret)
+
+
+def prefixed(secret: str) -> str:
+    """A secret with the word that says its kind; a bare one is a shared one."""
+    return secret if "_" in secret else SHARED + secret

@@ -1,0 +1,279 @@
+from typing import Any
+
+import httpx
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.hooks import Hooks
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.event_type import EventType
+from tarry.service.model.listing import Cut
+
+pytestmark = pytest.mark.anyio
+
+WAY = "/api/v1/app/shop/endpoint"
+THERE = "https://example.com/there"
+
+
+async def made(client: httpx.AsyncClient, **told: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+    answer = await client.post(WAY, json={"url": THERE, **told})
+    assert answer.status_code == 201, answer.text
+    said: dict[str, Any] = answer.json()
+    return said
+
+
+@pytest.fixture
+async def types(hooks: Hooks) -> tuple[str, ...]:
+    """Types of events that are there, and one that is archived."""
+    names = ("order.paid", "order.sent", "order.old")
+    for name in names:
+        kind = EventType(
+            environment=hooks.environment,
+            name=name,
+            description="",
+            archived=name == "order.old",
+            created_at=1.0,
+            updated_at=1.0,
+        )
+        await hooks.store.add_event_type(kind)
+    return names
+
+
+async def test_an_endpoint_is_made_and_found_by_id_and_uid(
+    client: httpx.AsyncClient, types: tuple[str, ...]
+) -> None:
+    told = {
+        "uid": "main",
+        "description": "the one",
+        "eventTypes": list(types[:2]),
+        "channels": ["a", "b"],
+        "throttleRate": 7,
+        "metadata": {"plan": "pro"},
+        "version": 1,
+    }
+    new = await made(client, **told)
+    assert new["id"].startswith("ep_")
+    assert {name: new[name] for name in told} == told
+    assert (new["url"], new["disabled"], new["standing"]) == (THERE, False, "enabled")
+    assert (new["rateLimit"], new["filterTypes"]) == (7, new["eventTypes"])
+    assert "secret" not in new
+    for known_as in (new["id"], "main"):
+        assert (await client.get(f"{WAY}/{known_as}")).json() == new
+
+
+async def test_what_is_left_out_has_its_usual_value(client: httpx.AsyncClient) -> None:
+    new = await made(client)
+    absent = {name: new[name] for name in ("uid", "eventTypes", "channels", "throttleRate")}
+    assert set(absent.values()) == {None}
+    assert (new["description"], new["metadata"], new["version"]) == ("", {}, 1)
+    assert (new["fifo"], new["blocking"], new["concurrency"]) == (False, False, None)
+
+
+async def test_older_names_of_fields_are_read(
+    client: httpx.AsyncClient, types: tuple[str, ...]
+) -> None:
+    new = await made(client, rateLimit=9, filterTypes=[types[0], types[0]])
+    assert (new["throttleRate"], new["eventTypes"]) == (9, [types[0]])
+    told = {"rateLimit": None, "filterTypes": None}
+    changed = (await client.patch(f"{WAY}/{new['id']}", json=told)).json()
+    assert (changed["throttleRate"], changed["eventTypes"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("told", "place"),
+    [
+        ({}, ["body", "url"]),
+        ({"url": ""}, ["body", "url"]),
+        ({"url": "example.com/in"}, ["body", "url"]),
+        ({"url": "gopher://example.com"}, ["body", "url"]),
+        ({"url": "http://[:::1]"}, ["body", "url"]),
+        ({"url": "http://127.0.0.1/in"}, ["body", "url"]),
+        ({"url": THERE, "uid": "a b"}, ["body", "uid"]),
+        ({"url": THERE, "eventTypes": []}, ["body", "eventTypes"]),
+        ({"url": THERE, "eventTypes": ["&&"]}, ["body", "eventTypes", "0"]),
+        ({"url": THERE, "eventTypes": ["order.paid", "nope"]}, ["body", "eventTypes"]),
+        ({"url": THERE, "eventTypes": ["order.old"]}, ["body", "eventTypes"]),
+        ({"url": THERE, "channels": []}, ["body", "channels"]),
+        ({"url": THERE, "channels": list("abcdefghijk")}, ["body", "channels"]),
+        ({"url": THERE, "throttleRate": 0}, ["body", "throttleRate"]),
+        ({"url": THERE, "version": 0}, ["body", "version"]),
+        ({"url": THERE, "secret": "whsec_short"}, ["body", "secret"]),
+        (
+            {"url": THERE, "secret": "hwsec_C2FVsBQIhrscChlQIM+b5sSYspob7oDazfgh"},
+            ["body", "secret"],
+        ),
+        ({"url": THERE, "headers": {"svix-id": "mine"}}, ["body", "headers"]),
+        ({"url": THERE, "standing": "parked"}, ["body", "standing"]),
+        ({"url": THERE, "concurrency": 0}, ["body", "concurrency"]),
+        ({"url": THERE, "description": "a\0b"}, ["body", "description"]),
+    ],
+)
+@pytest.mark.usefixtures("types")
+async def test_what_cannot_be_is_refused_with_its_place(
+    client: httpx.AsyncClient, told: dict[str, Any], place: list[str]
+) -> None:
+    for method, way in (("POST", WAY), ("PUT", f"{WAY}/new")):
+        if method == "PUT" and "headers" in told:
+            continue
+        answer = await client.request(method, way, json=told)
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["detail"][0]["loc"] == place
+    assert len((await client.get(WAY)).json()["data"]) == 1
+
+
+async def test_a_uid_is_given_once_in_an_application(client: httpx.AsyncClient) -> None:
+    first = await made(client, uid="main")
+    other = await made(client, uid="other")
+    assert (await client.post(WAY, json={"url": THERE, "uid": "main"})).status_code == 409
+    way = f"{WAY}/{other['id']}"
+    assert (await client.patch(way, json={"uid": "main"})).status_code == 409
+    assert (await client.put(way, json={"url": THERE, "uid": "main"})).status_code == 409
+    await client.post("/api/v1/app", json={"name": "x", "uid": "mill"})
+    elsewhere = {"url": THERE, "uid": "main"}
+    assert (await client.post("/api/v1/app/mill/endpoint", json=elsewhere)).status_code == 201
+    assert (await client.delete(f"{WAY}/{first['id']}")).status_code == 204
+    assert (await client.patch(way, json={"uid": "main"})).json()["uid"] == "main"
+
+
+async def test_putting_makes_it_anew_or_makes_it(client: httpx.AsyncClient) -> None:
+    first = await client.put(f"{WAY}/main", json={"url": THERE, "uid": "main", "throttleRate": 3})
+    assert first.status_code == 201
+    told = {"url": "https://example.com/else", "uid": "main", "metadata": {"a": "b"}}
+    second = await client.put(f"{WAY}/main", json=told)
+    assert (second.status_code, second.json()["id"]) == (200, first.json()["id"])
+    assert (second.json()["url"], second.json()["throttleRate"]) == (told["url"], None)
+    third = await client.put(f"{WAY}/{first.json()['id']}", json={"url": THERE})
+    assert (third.json()["uid"], third.json()["metadata"]) == (None, {})
+
+
+async def test_putting_leaves_alone_what_only_tarry_knows(client: httpx.AsyncClient) -> None:
+    new = await made(client, fifo=True, blocking=True, concurrency=4)
+    again = (await client.put(f"{WAY}/{new['id']}", json={"url": THERE})).json()
+    assert (again["fifo"], again["blocking"], again["concurrency"]) == (True, True, 4)
+
+
+NULLABLE: dict[str, tuple[Any, Any]] = {
+    "uid": ("main", "other"),
+    "eventTypes": (["order.paid"], ["order.sent"]),
+    "channels": (["a"], ["b", "c"]),
+    "throttleRate": (7, 8),
+    "concurrency": (3, 4),
+}
+
+
+@pytest.mark.parametrize("field", NULLABLE)
+@pytest.mark.usefixtures("types")
+async def test_patching_what_may_be_null(client: httpx.AsyncClient, field: str) -> None:
+    old, other = NULLABLE[field]
+    new = await made(client, **{field: old})
+    way = f"{WAY}/{new['id']}"
+    assert (await client.patch(way, json={})).json()[field] == old
+    assert (await client.patch(way, json={field: other})).json()[field] == other
+    assert (await client.patch(way, json={field: None})).json()[field] is None
+    assert (await client.get(way)).json()[field] is None
+
+
+FIXED: dict[str, tuple[Any, Any]] = {
+    "url": (THERE, "https://example.com/else"),
+    "description": ("one", ""),
+    "disabled": (False, True),
+    "metadata": ({"a": "b"}, {}),
+    "fifo": (False, True),
+    "blocking": (False, True),
+}
+
+
+@pytest.mark.parametrize("field", FIXED)
+async def test_patching_what_may_not_be_null(client: httpx.AsyncClient, field: str) -> None:
+    old, other = FIXED[field]
+    new = await made(client, **{field: old})
+    way = f"{WAY}/{new['id']}"
+    assert (await client.patch(way, json={})).json()[field] == old
+    assert (await client.patch(way, json={field: other})).json()[field] == other
+    assert (await client.patch(way, json={field: None})).status_code == 422
+
+
+async def test_patching_refuses_what_cannot_be(client: httpx.AsyncClient) -> None:
+    new = await made(client)
+    refused: list[dict[str, Any]] = [{"url": "nope"}, {"eventTypes": ["nope"]}, {"channels": []}]
+    for told in refused:
+        answer = await client.patch(f"{WAY}/{new['id']}", json=told)
+        assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", *told])
+
+
+@pytest.mark.parametrize(
+    ("stood", "told", "stands"),
+    [
+        (Standing.PARKED, {}, ("parked", True)),
+        (Standing.PARKED, {"description": "x"}, ("parked", True)),
+        (Standing.PARKED, {"disabled": True}, ("parked", True)),
+        (Standing.PARKED, {"disabled": False}, ("enabled", False)),
+        (Standing.PAUSED, {"description": "x"}, ("paused", False)),
+        (Standing.PAUSED, {"disabled": True}, ("disabled", True)),
+        (Standing.PAUSED, {"disabled": False}, ("enabled", False)),
+        (Standing.DISABLED, {"disabled": False}, ("enabled", False)),
+        (Standing.ENABLED, {"standing": "paused"}, ("paused", False)),
+        (Standing.PARKED, {"standing": "disabled"}, ("disabled", True)),
+    ],
+)
+async def test_how_an_endpoint_stands_after_a_patch(
+    client: httpx.AsyncClient,
+    hooks: Hooks,
+    stood: Standing,
+    told: dict[str, Any],
+    stands: tuple[str, bool],
+) -> None:
+    shop = await hooks.application("shop")
+    (stored,) = await hooks.store.list_endpoints(shop.id, Cut())
+    await hooks.store.put_endpoint(replace(stored, standing=stood))
+    changed = (await client.patch(f"{WAY}/{stored.id}", json=told)).json()
+    assert (changed["standing"], changed["disabled"]) == stands
+
+
+async def test_putting_enables_a_parked_endpoint_unless_it_says_disabled(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    shop = await hooks.application("shop")
+    (stored,) = await hooks.store.list_endpoints(shop.id, Cut())
+    parked = await hooks.store.put_endpoint(replace(stored, standing=Standing.PARKED))
+    way = f"{WAY}/{parked.id}"
+    same = await client.put(way, json={"url": THERE, "disabled": True})
+    assert same.json()["standing"] == "parked"
+    assert (await client.put(way, json={"url": THERE})).json()["standing"] == "enabled"
+
+
+async def test_a_deleted_endpoint_is_not_there_any_more(client: httpx.AsyncClient) -> None:
+    await made(client, uid="main")
+    answer = await client.delete(f"{WAY}/main")
+    assert (answer.status_code, answer.content) == (204, b"")
+    for method in ("GET", "DELETE", "PATCH"):
+        answer = await client.request(method, f"{WAY}/main", json={})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+async def test_a_list_begins_with_the_newest_and_is_walked_both_ways(
+    client: httpx.AsyncClient,
+) -> None:
+    ids = [one["id"] for one in (await client.get(WAY)).json()["data"]]
+    ids += [(await made(client))["id"] for _ in range(4)]
+
+    async def ask(**query: Any) -> tuple[list[str], dict[str, Any]]:  # noqa: ANN401  a query
+        told = (await client.get(WAY, params={"limit": 2, **query})).json()
+        return [one["id"] for one in told["data"]], told
+
+    first, told = await ask()
+    assert (first, told["done"]) == (ids[:2:-1], False)
+    second, told = await ask(iterator=told["iterator"])
+    assert (second, told["done"]) == (ids[2:0:-1], False)
+    back, before = await ask(iterator=told["prevIterator"])
+    assert (back, before["done"]) == (first, True)
+    assert (await ask(order="ascending"))[0] == ids[:2]
+
+
+async def test_a_request_that_came_before_makes_no_second_endpoint(
+    client: httpx.AsyncClient,
+) -> None:
+    key = {"idempotency-key": "once"}
+    first, second = [await client.post(WAY, json={"url": THERE}, headers=key) for _ in range(2)]
+    assert first.json() == second.json()
+    assert len((await client.get(WAY)).json()["data"]) == 2
