@@ -1,6 +1,14 @@
 """Put the API together: every group of operations, and who may ask for them."""
 
-from tarry.service.api import applications, ingest, keys, portal
+from tarry.service.api import (
+    applications,
+    endpoints,
+    headers,
+    ingest,
+    keys,
+    portal,
+    secrets,
+)
 from tarry.service.api.access import Access
 from tarry.service.api.app import Api
 from tarry.service.api.limit import RateLimit
@@ -8,7 +16,15 @@ from tarry.service.api.operation import Operation
 from tarry.service.api.routes import Routes
 from tarry.service.hooks import Hooks
 
-GROUPS = (applications.group, ingest.group, keys.group, portal.group)
+GROUPS = (
+    applications.group,
+    ingest.group,
+    keys.group,
+    portal.group,
+    endpoints.group,
+    headers.group,
+    secrets.group,
+)
 
 
 def operations() -> list[Operation]:
