@@ -98,9 +98,11 @@ async def test_a_message_of_a_batch_fails_alone(client: httpx.AsyncClient, hooks
     answer = await client.post(BATCH, content=b"[" + b",".join([one, said(), one]) + b"]")
     assert answer.status_code == 202
     first, second, third = answer.json()["data"]
+    (refused,) = answer.json()["errors"]
     assert first["eventId"] == "e-1"
     assert second["id"].startswith("msg_")
-    assert third["code"] == "conflict"
+    assert third is None
+    assert (refused["index"], refused["code"]) == (2, "conflict")
     assert await accepted(hooks) == 2
 
 
@@ -108,7 +110,7 @@ async def test_a_batch_of_which_nothing_was_kept_is_no_success(client: httpx.Asy
     body = b"[" + said(rest=', "eventId": "e-1"') + b"]"
     assert (await client.post(BATCH, content=body)).status_code == 202
     assert (await client.post(BATCH, content=body)).status_code == 409
-    assert (await client.post(BATCH, content=b"[]")).json() == {"data": []}
+    assert (await client.post(BATCH, content=b"[]")).json() == {"data": [], "errors": []}
 
 
 async def test_a_full_backlog_turns_messages_away_for_a_while(
@@ -165,6 +167,41 @@ async def test_a_deleted_application_is_forgotten_and_its_name_can_be_given_agai
     second = (await client.post(MESSAGES, content=said())).json()
     assert (await hooks.store.message(new.id, second["id"])).application != old.id
     assert first["id"] != second["id"]
+
+
+async def test_an_application_is_made_on_the_way(client: httpx.AsyncClient) -> None:
+    way = "/api/v1/app/new/msg"
+    assert (await client.post(way, content=said())).status_code == 404
+    body = said(rest=', "application": {"name": "New", "uid": "new", "throttleRate": 3}')
+    posts = (client.post(way, content=body) for _ in range(5))
+    assert {answer.status_code for answer in await asyncio.gather(*posts)} == {202}
+    told = (await client.get("/api/v1/app/new")).json()
+    assert (told["name"], told["throttleRate"]) == ("New", 3)
+    again = said(rest=', "application": {"name": "Another", "uid": "other"}')
+    assert (await client.post(way, content=again)).status_code == 202
+    assert (await client.get("/api/v1/app/new")).json() == told
+    assert len((await client.get(way)).json()["data"]) == 6
+
+
+@pytest.mark.parametrize("uid", ['"other"', "null"])
+async def test_an_application_is_made_under_the_name_in_the_path_only(
+    client: httpx.AsyncClient, uid: str
+) -> None:
+    body = said(rest=f', "application": {{"name": "New", "uid": {uid}}}')
+    answer = await client.post("/api/v1/app/new/msg", content=body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"] == ["body", "application", "uid"]
+    for name in ("new", "other"):
+        assert (await client.get(f"/api/v1/app/{name}")).status_code == 404
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+async def test_a_message_may_be_due_at_the_end_of_all_days(
+    client: httpx.AsyncClient, at: str
+) -> None:
+    answer = await client.post(MESSAGES, content=said(rest=f', "deliverAt": "{at}"'))
+    assert answer.status_code == 202
+    assert (await client.get(f"{MESSAGES}/{answer.json()['id']}")).json() == answer.json()
 
 
 async def test_while_the_database_is_away_it_says_so_and_then_goes_on(

@@ -12,6 +12,16 @@ def said(payload: str = "{}", **more: object) -> bytes:
     return f'{{"eventType": "order.created", "payload": {payload}{rest}}}'.encode()
 
 
+def kept(payload: bytes | None) -> Message:
+    return Message(
+        id="msg_1",
+        application="app_1",
+        event_type="a",
+        payload=payload,
+        accepted_at=1_700_000_000.5,
+    )
+
+
 @pytest.mark.parametrize(
     "payload",
     [
@@ -48,11 +58,22 @@ def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
         pytest.param(said(eventId="x" * 257), "eventId", id="a long id"),
         (said().replace(b"order.", b"order/"), "eventType"),
         (said(channels=[]), "channels"),
-        (said(channels=["a", "b", "c", "d", "e", "f"]), "channels"),
+        (said(channels=list("abcdefghijk")), "channels"),
         (said(channels=["a b"]), "channels"),
         (said(tags=["a\0b"]), "tags"),
         (said(deliverAt="2030-01-01T00:00:00"), "timezone"),
         (said(deliverAt="soon"), "deliverAt"),
+        (said(application={"uid": "a"}), "application.name"),
+        (said(transformationsParams={"rawPayload": 1}), "transformationsParams.rawPayload"),
+        (
+            said(transformationsParams={"headers": {"Content-Type": "text/xml"}}),
+            "transformationsParams.headers.Content-Type",
+        ),
+        pytest.param(
+            said(transformationsParams={"rawPayload": "x" * (MOST_BYTES + 1)}),
+            str(MOST_BYTES),
+            id="long and raw",
+        ),
         pytest.param(said('{"a": "' + "x" * MOST_BYTES + '"}'), str(MOST_BYTES), id="long"),
     ],
 )
@@ -70,9 +91,22 @@ def test_the_message_of_a_batch_that_is_wrong_is_named() -> None:
 
 
 def test_a_payload_that_was_expunged_is_said_to_be_so() -> None:
-    message = Message(
-        id="msg_1", application="app_1", event_type="a", payload=None, accepted_at=1_700_000_000.5
-    )
+    message = kept(None)
     assert bytes(written(message, with_content=True).payload) == b'{"expired":true}'
     assert bytes(written(message, with_content=False).payload) == b"{}"
-    assert written(message, with_content=True).timestamp == "2023-11-14T22:13:20.500000+00:00"
+    at = written(message, with_content=True).timestamp
+    assert at.isoformat() == "2023-11-14T22:13:20.500000+00:00"
+
+
+@pytest.mark.parametrize("raw", ['{"a":  1}', "<a/>", "", "[1]", "{", "é\u0000"])
+def test_a_raw_payload_is_sent_as_it_is(raw: str) -> None:
+    told = {"rawPayload": raw, "headers": {"content-type": "application/json; charset=utf-8"}}
+    (one,) = read_messages(said(transformationsParams=told), batch=False)
+    assert one.body() == raw.encode()
+    shown = json.loads(bytes(written(kept(one.body()), with_content=True).payload))
+    assert shown == ({"a": 1} if raw.startswith('{"a"') else {"rawPayload": raw})
+
+
+def test_what_a_transformation_is_told_changes_nothing_else() -> None:
+    (one,) = read_messages(said('{"a": 1}', transformationsParams={"other": [1]}), batch=False)
+    assert one.body() == b'{"a": 1}'

@@ -5,16 +5,18 @@ A message is answered with 202 once it is on disk with all its deliveries, and w
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 
-from tarry.errors import NotFound, ServiceError
-from tarry.service.api import messages
+from tarry.errors import Conflict, NotFound, ServiceError
+from tarry.service.api import applications, messages
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.messages import MessageIn, MessageOut, read_messages, written
 from tarry.service.api.operation import Group
-from tarry.service.api.problem import said
+from tarry.service.api.problem import Invalid, said
+from tarry.service.api.times import seconds
 from tarry.service.model.application import Application
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
 
@@ -30,16 +32,18 @@ class ContentQuery(Struct):
 
 
 class Refused(Struct):
-    """Why a message of a batch was not kept."""
+    """Why a message of a batch was not kept, and which one, counted from 0."""
 
+    index: int
     code: str
     detail: str
 
 
 class Batch(Struct):
-    """What became of each message of a batch, in their order."""
+    """The messages of a batch in their order, null for those that were not kept: see `errors`."""
 
-    data: list[MessageOut | Refused]
+    data: list[MessageOut | None]
+    errors: list[Refused]
 
 
 @group.post(
@@ -50,7 +54,10 @@ class Batch(Struct):
     most_bytes=messages.MOST_BODY,
 )
 async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
-    """Send a message to the endpoints of an application that want it."""
+    """Send a message to the endpoints of an application that want it.
+
+    With an `application` that one is made if there is none of its uid, which stands in the path.
+    """
     (result,) = await _kept(call, body, batch=False)
     if isinstance(result, Accepted):
         return written(result.message, with_content=query.with_content)
@@ -61,34 +68,48 @@ async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
     "/app/{app_id}/msg/batch",
     needs=Need.SEND,
     status=ACCEPTED,
-    body=list[MessageIn],
+    body=messages.Many,
     most_bytes=messages.MOST_BATCH_BYTES,
 )
 async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
     """Send up to 1,000 messages, kept in one commit; what is wrong with one concerns it alone."""
-    results = await _kept(call, body, batch=True)
-    refused = [result for result in results if not isinstance(result, Accepted)]
-    if refused and len(refused) == len(results):
-        raise refused[0]
-    return Batch(
-        [
-            written(result.message, with_content=query.with_content)
-            if isinstance(result, Accepted)
-            else Refused(*said(result))
-            for result in results
-        ]
-    )
+    data: list[MessageOut | None] = []
+    refused: list[tuple[int, ServiceError]] = []
+    for index, result in enumerate(await _kept(call, body, batch=True)):
+        if isinstance(result, Accepted):
+            data.append(written(result.message, with_content=query.with_content))
+        else:
+            data.append(None)
+            refused.append((index, result))
+    if refused and len(refused) == len(data):
+        raise refused[0][1]
+    return Batch(data, [Refused(index, *said(error)) for index, error in refused])
 
 
 async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
     """Have messages kept; once more if the application is another one by now."""
     found = read_messages(body, batch=batch)
-    application, remembered = await call.remembered_application()
+    application, remembered = await _application(call, found)
     results = await call.hooks.send_many(_new(call, application, found, body, batch=batch))
     if remembered and any(isinstance(result, NotFound) for result in results):
         call.forget_application()
         return await _kept(call, body, batch=batch)
     return results
+
+
+async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Application, bool]:
+    """Whose messages they are, and whether that was only remembered; made if they say so."""
+    try:
+        return await call.remembered_application()
+    except NotFound:
+        told = next((one.application for one in found if one.application is not None), None)
+        if told is None or call.who.application is not None or not call.may(Need.CHANGE):
+            raise
+    if told.uid != call.names["app_id"]:
+        raise Invalid(["body", "application", "uid"], "it must be the uid in the path")
+    with suppress(Conflict):  # somebody else made it just now
+        await call.hooks.store.put_application(applications.made(call, told))
+    return await call.remembered_application()
 
 
 def _new(
@@ -112,13 +133,12 @@ def _new(
 
 
 def _message(call: Call, application: Application, told: MessageIn) -> Message:
-    at = told.deliver_at
     return call.hooks.message(
         application,
         told.event_type,
-        bytes(told.payload),
+        told.body(),
         event_id=told.event_id,
         channels=told.channels or (),
         tags=told.tags or (),
-        deliver_at=None if at is None else at.timestamp(),
+        deliver_at=seconds(told.deliver_at),
     )

@@ -1,13 +1,16 @@
 """Messages as they are written over HTTP: what may come in, and what goes out."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, Struct
 
+from tarry.service.api.applications import ApplicationIn
 from tarry.service.api.problem import Invalid
 from tarry.service.api.read import read_body
+from tarry.service.api.times import Instant, instant
+from tarry.service.api.times import written as written_at
 from tarry.service.model.message import Message
 
 MOST_BYTES = 1024 * 1024
@@ -20,31 +23,50 @@ BATCH = 1000
 
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.]+\Z")]
 """A type of event or the sender's own id: it may be part of a URL."""
-Channel = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[a-zA-Z0-9\-_.:]+\Z")]
+Channel = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[a-zA-Z0-9\-_.:+]+\Z")]
 Tag = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00]+\Z")]
+JSON = "application/json"
 
 
-class MessageIn(msgspec.Struct, rename="camel"):
+class RawIn(Struct, rename="camel"):
+    """A body that is sent as it is, instead of a payload in JSON, and its headers."""
+
+    raw_payload: str | None = None
+    headers: dict[str, str] | None = None
+
+
+class MessageIn(Struct, rename="camel"):
     """A message as it comes in."""
 
     event_type: Name
     payload: msgspec.Raw
     event_id: Name | None = None
-    channels: Annotated[list[Channel], Meta(min_length=1, max_length=5)] | None = None
+    channels: Annotated[list[Channel], Meta(min_length=1, max_length=10)] | None = None
     tags: Annotated[list[Tag], Meta(max_length=50)] | None = None
-    deliver_at: Annotated[datetime, Meta(tz=True)] | None = None
+    deliver_at: Instant | None = None
+    application: ApplicationIn | None = None
+    """Made if there is no application of the uid in the path; its own uid must be the same."""
+    transformations_params: RawIn | None = None
+
+    def body(self) -> bytes:
+        """What is sent."""
+        raw = self.transformations_params
+        if raw is None or raw.raw_payload is None:
+            return bytes(self.payload)
+        return raw.raw_payload.encode()
 
 
-class MessageOut(msgspec.Struct, rename="camel"):
+class MessageOut(Struct, rename="camel"):
     """A message as it was accepted."""
 
     id: str
     event_type: str
     payload: msgspec.Raw
-    timestamp: str
+    timestamp: datetime
     event_id: str | None = None
     channels: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
+    deliver_at: datetime | None = None
 
 
 Many = Annotated[list[MessageIn], Meta(max_length=BATCH)]
@@ -58,25 +80,54 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
     """
     found = read_body(body, Many) if batch else [read_body(body, MessageIn)]
     for number, one in enumerate(found):
-        payload = memoryview(one.payload)
-        place = ["body", str(number), "payload"] if batch else ["body", "payload"]
-        if payload[0] != ord("{"):
-            raise Invalid(place, "Expected `object`")
-        if len(payload) > MOST_BYTES:
-            said = f"Expected at most {MOST_BYTES} bytes, there are {len(payload)}"
-            raise Invalid(place, said)
+        _check(one, ["body", str(number)] if batch else ["body"])
     return found
+
+
+def _check(told: MessageIn, place: list[str]) -> None:
+    payload = memoryview(told.payload)
+    if payload[0] != ord("{"):
+        raise Invalid([*place, "payload"], "Expected `object`")
+    size = len(payload)
+    if told.transformations_params is not None:
+        size = len(told.body())
+        _check_headers(told.transformations_params, [*place, "transformationsParams", "headers"])
+    if size > MOST_BYTES:
+        said = f"Expected at most {MOST_BYTES} bytes, there are {size}"
+        raise Invalid([*place, "payload"], said)
+
+
+def _check_headers(raw: RawIn, place: list[str]) -> None:
+    for name, value in (raw.headers or {}).items():
+        kind = value.partition(";")[0].strip().lower()
+        if name.lower() == "content-type" and kind != JSON:
+            raise Invalid([*place, name], f"everything is sent as {JSON}, not as {value!r}")
 
 
 def written(message: Message, *, with_content: bool) -> MessageOut:
     """What is answered about a message."""
-    payload = _EXPIRED if message.payload is None else msgspec.Raw(message.payload)
     return MessageOut(
         id=message.id,
         event_type=message.event_type,
-        payload=payload if with_content else _EMPTY,
-        timestamp=datetime.fromtimestamp(message.accepted_at, UTC).isoformat(),
+        payload=shown(message.payload) if with_content else _EMPTY,
+        timestamp=instant(message.accepted_at),
         event_id=message.event_id,
         channels=message.channels or None,
         tags=message.tags or None,
+        deliver_at=written_at(message.deliver_at),
     )
+
+
+def shown(payload: bytes | None) -> msgspec.Raw:
+    """A payload as part of an answer; one that is no JSON object is shown as the text it is."""
+    if payload is None:
+        return _EXPIRED
+    if payload[:1] == b"{":
+        try:
+            msgspec.json.decode(payload, type=msgspec.Raw)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+        else:
+            return msgspec.Raw(payload)
+    text = payload.decode(errors="replace")
+    return msgspec.Raw(msgspec.json.encode({"rawPayload": text}))

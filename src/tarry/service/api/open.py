@@ -4,10 +4,12 @@ from tarry.service.api import (
     applications,
     endpoints,
     headers,
+    history,
     ingest,
     keys,
     portal,
     secrets,
+    tasks,
 )
 from tarry.service.api.access import Access
 from tarry.service.api.app import Api
@@ -19,6 +21,8 @@ from tarry.service.hooks import Hooks
 GROUPS = (
     applications.group,
     ingest.group,
+    history.group,
+    tasks.group,
     keys.group,
     portal.group,
     endpoints.group,

@@ -23,6 +23,16 @@ class ListQuery(Struct, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
     iterator: Mark | None = None
 
+    @property
+    def mark(self) -> str:
+        """The id that the page begins or ends at; empty if it is the first one."""
+        return (self.iterator or "").removeprefix(BACK)
+
+    @property
+    def back(self) -> bool:
+        """Whether the page ends before its mark."""
+        return (self.iterator or "").startswith(BACK)
+
 
 class OrderedQuery(ListQuery, kw_only=True):
     """The same, and in which order."""
@@ -43,9 +53,7 @@ def cut(query: ListQuery, *, descending: bool = False) -> Cut:
     """What to ask the store for: one more than is shown, to know whether there is more."""
     if isinstance(query, OrderedQuery) and query.order is not None:
         descending = query.order == "descending"
-    mark = query.iterator or ""
-    back = mark.startswith(BACK)
-    return Cut(query.limit + 1, mark.removeprefix(BACK), back, descending)
+    return Cut(query.limit + 1, query.mark, query.back, descending)
 
 
 def page(
@@ -55,8 +63,7 @@ def page(
     mark: Callable[[S], str],
 ) -> Page[T]:
     """A page of what the store found by `cut(query)`, and what leads on and back."""
-    back = (query.iterator or "").startswith(BACK)
-    shown = found[-query.limit :] if back else found[: query.limit]
+    shown = found[-query.limit :] if query.back else found[: query.limit]
     return Page(
         data=[written(one) for one in shown],
         iterator=mark(shown[-1]) if shown else None,

@@ -32,7 +32,7 @@ COUNTED: Mapping[Work, str] = {
     Work.REPLAY_MISSING: "messagesSent",
     Work.BULK_REPLAY: "messagesSent",
     Work.DISCARD: "deliveriesDiscarded",
-    Work.PURGE_CONTENT: "payloadsExpunged",
+    Work.PURGE_CONTENT: "messagesPurged",
 }
 """What the `data` of a finished task calls that which was done."""
 

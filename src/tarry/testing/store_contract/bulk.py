@@ -215,7 +215,7 @@ class BulkContract(Topic):
             task = await scene.store.advance(task, now=NOON + 50, limit=3, lease=scene.lease)
             done.append(task.done)
         assert done[:2] == [3, 4], done
-        assert task.data == {"payloadsExpunged": 4}
+        assert task.data == {"messagesPurged": 4}
         found = [await scene.store.message(scene.application.id, one.id) for one in (*old, new)]
         assert [one.payload for one in found] == [*[None] * 5, new.payload]
         assert await scene.store.message(other.id, kept.id) == kept

@@ -1,0 +1,163 @@
+"""Messages that were sent: list them, look at one, forget what they said, send them no more."""
+
+from collections.abc import AsyncIterator
+from enum import StrEnum
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from tarry.errors import NotFound
+from tarry.service.api.access import Need
+from tarry.service.api.call import Call
+from tarry.service.api.ingest import ContentQuery
+from tarry.service.api.messages import Channel, MessageOut, Name, written
+from tarry.service.api.operation import Group
+from tarry.service.api.paging import MOST, Page, page
+from tarry.service.api.recent import RecentQuery, filtered, recent_cut
+from tarry.service.api.tasks import TaskStarted, started
+from tarry.service.model import ids
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.listing import Cut
+
+ACCEPTED = 202
+MOST_IDS = 100
+"""Messages that are expunged by one request, at the most."""
+
+group = Group("Message", "v1.message")
+
+
+class MessageQuery(RecentQuery, kw_only=True):
+    """Which messages, and whether their payloads are answered as well."""
+
+    with_content: bool = True
+
+
+class PrecheckIn(Struct, rename="camel"):
+    """What a message would be about."""
+
+    event_type: Name
+    channels: Annotated[list[Channel], Meta(max_length=10)] | None = None
+
+
+class PrecheckOut(Struct):
+    """Whether such a message would be sent to anybody."""
+
+    active: bool
+
+
+class BulkExpungeIn(Struct):
+    """The ids or event ids of messages."""
+
+    ids: Annotated[list[Name], Meta(max_length=MOST_IDS)] = []
+
+
+class Expunged(StrEnum):
+    """What became of one that was to be expunged."""
+
+    DONE = "expunged"
+    NOT_FOUND = "not-found"
+
+
+class BulkExpungeOut(Struct):
+    """What became of each of them."""
+
+    results: dict[str, Expunged]
+
+
+class CancelOut(Struct):
+    """How many deliveries of a message will not be made."""
+
+    cancelled: int
+
+
+@group.get("/app/{app_id}/msg", name="list")
+async def list_messages(call: Call, query: MessageQuery) -> Page[MessageOut]:
+    """List an application's messages, the newest first.
+
+    With `after` alone the first page is the oldest one. A list that is bounded on one side, or not
+    at all, covers 90 days.
+    """
+    application = await call.application()
+    wanted = filtered(query, ids.MESSAGE, call.now)
+    found = await call.hooks.store.list_messages(application.id, recent_cut(query), wanted)
+    return page(
+        found,
+        query,
+        lambda one: written(one, with_content=query.with_content),
+        lambda one: one.id,
+    )
+
+
+@group.get("/app/{app_id}/msg/{msg_id}")
+async def get(call: Call, query: ContentQuery) -> MessageOut:
+    """Get a message by its id or event id."""
+    message = await call.message(await call.application())
+    return written(message, with_content=query.with_content)
+
+
+@group.delete("/app/{app_id}/msg/{msg_id}/content", needs=Need.CHANGE)
+async def expunge_content(call: Call) -> None:
+    """Forget a message's payload.
+
+    It cannot be sent again, and what still waits ends when its turn comes.
+    """
+    application = await call.application()
+    message = await call.message(application)
+    await call.hooks.store.expunge(application.id, message.id)
+
+
+@group.post("/app/{app_id}/msg/bulk-expunge", needs=Need.CHANGE)
+async def bulk_expunge_content(call: Call, body: BulkExpungeIn) -> BulkExpungeOut:
+    """Forget the payloads of some messages; what is not there is told."""
+    application = await call.application()
+    return BulkExpungeOut({one: await _expunged(call, application, one) for one in body.ids})
+
+
+async def _expunged(call: Call, application: Application, known_as: str) -> Expunged:
+    try:
+        message = await call.hooks.store.message(application.id, known_as)
+        await call.hooks.store.expunge(application.id, message.id)
+    except NotFound:
+        return Expunged.NOT_FOUND
+    return Expunged.DONE
+
+
+@group.post("/app/{app_id}/msg/expunge-all-contents", needs=Need.CHANGE, status=ACCEPTED)
+async def expunge_all_contents(call: Call) -> TaskStarted:
+    """Forget the payloads of all messages that the application has got so far; in the background.
+
+    In the end the task's `data` holds `messagesPurged`.
+    """
+    return started(await call.hooks.purge(await call.application()))
+
+
+@group.post("/app/{app_id}/msg/precheck/active", needs=Need.SEND)
+async def precheck(call: Call, body: PrecheckIn) -> PrecheckOut:
+    """Whether there is an endpoint that would get such a message.
+
+    One that its owner disabled would not; one that is paused gets it once it is resumed.
+    """
+    application = await call.application()
+    channels = tuple(body.channels or ())
+    async for endpoint in _endpoints(call, application):
+        disabled = endpoint.standing is Standing.DISABLED
+        if not disabled and endpoint.wants(body.event_type, channels):
+            return PrecheckOut(active=True)
+    return PrecheckOut(active=False)
+
+
+async def _endpoints(call: Call, application: Application) -> AsyncIterator[Endpoint]:
+    mark, more = "", True
+    while more:
+        found = await call.hooks.store.list_endpoints(application.id, Cut(MOST, mark))
+        for endpoint in found:
+            yield endpoint
+        more = len(found) == MOST
+        mark = found[-1].id if found else ""
+
+
+@group.post("/app/{app_id}/msg/{msg_id}/cancel", needs=Need.CHANGE)
+async def cancel(call: Call) -> CancelOut:
+    """Make no more attempts at a message, to no endpoint."""
+    return CancelOut(await call.hooks.cancel(await call.message(await call.application())))
