@@ -12,11 +12,13 @@ import uvloop
 from msgspec.structs import replace
 
 from tarry.cli.commands import tarry
-from tarry.errors import DiskNearlyFull, StoreUnavailable
+from tarry.core.text import to_json
+from tarry.errors import Conflict, DiskNearlyFull, NotFound, StoreUnavailable
 from tarry.service import hooks as _hooks
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.claim import Claim
+from tarry.service.model.settings import DELIVERY
 from tarry.service.store.postgres import store as _postgres  # so that a fork need not
 from tarry.service.store.sqlite import store as _sqlite
 
@@ -89,6 +91,33 @@ def people(db: str, act: str, about: dict[str, str]) -> None:
     asyncio.run(_act(db, act, **about))
 
 
+def change(db: str, act: str, url: str) -> None:
+    """Change something about an application's world; once more it stays as it is."""
+    asyncio.run(_change(db, act, url))
+
+
+async def _change(db: str, act: str, url: str) -> None:
+    async with _opened(db) as hooks:
+        known = await hooks.application("app-0")
+        match act:
+            case "application":
+                await hooks.application("app-0", name="changed")
+            case "change":
+                there = await hooks.store.endpoint(known.id, "end-0")
+                await hooks.change_endpoint(there, description="changed")
+            case "delete":
+                with suppress(NotFound):
+                    await hooks.delete_endpoint(await hooks.store.endpoint(known.id, "end-0"))
+            case "endpoint":
+                with suppress(Conflict):
+                    await hooks.add_endpoint(known, url, uid="changed")
+            case "environment":
+                await hooks.set_policy(to_json(DELIVERY))
+            case _:
+                message = await hooks.store.message(known.id, "changed")
+                await hooks.store.expunge(known.id, message.id)
+
+
 async def _act(db: str, act: str, *, application: str, endpoint: str, message: str) -> None:
     async with _opened(db) as hooks:
         known = await hooks.application(application)
@@ -129,5 +158,6 @@ PROGRAMS: dict[str, Callable[..., None]] = {
     "worker": worker,
     "ingest": ingest,
     "people": people,
+    "change": change,
 }
 _LOADED = (_hooks, _postgres, _sqlite)

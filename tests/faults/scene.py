@@ -189,6 +189,18 @@ class Scene:
             about=about,
         )
 
+    def change(self, failpoint: str, act: str) -> Child:
+        """Start a process that changes something."""
+        environment = {"TARRY_FAILPOINT": failpoint} if failpoint else {}
+        return self.nursery.start(
+            "change",
+            self._log(),
+            environment=environment,
+            db=self.base.url,
+            act=act,
+            url=f"{self.receiver.url}/changed",
+        )
+
     def _log(self) -> Path:
         return self.folder / f"process-{len(list(self.folder.glob('process-*')))}.log"
 

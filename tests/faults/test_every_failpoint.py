@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
+from tarry.errors import NotFound
 from tarry.service.failpoints import NAMES
 from tarry.service.hooks import Hooks
 from tarry.service.model.endpoint import Standing
@@ -219,15 +220,66 @@ def by_claiming(scene: Scene, name: str) -> None:
     go_on(scene)
 
 
+def by_changing(scene: Scene, name: str) -> None:
+    act, _, side = name.partition(".")
+
+    async def send(hooks: Hooks) -> str:
+        application = await hooks.application("app-0")
+        return (await hooks.send(application, "happened", {}, event_id="changed")).message.id
+
+    async def is_changed(hooks: Hooks) -> bool:
+        application = await hooks.application("app-0")
+        match act:
+            case "application":
+                return application.name == "changed"
+            case "change":
+                endpoint = await hooks.store.endpoint(application.id, "end-0")
+                return endpoint.description == "changed"
+            case "delete" | "endpoint":
+                try:
+                    known_as = "end-0" if act == "delete" else "changed"
+                    await hooks.store.endpoint(application.id, known_as)
+                except NotFound:
+                    return act == "delete"
+                return act == "endpoint"
+            case "environment":
+                return await hooks.store.environment_policy(hooks.environment) is not None
+            case _:
+                return (await hooks.store.message(application.id, "changed")).payload is None
+
+    scene.do(send)
+    die(scene, scene.change(name, act))
+    assert scene.do(is_changed) is (side == "after")
+    again = scene.change("", act)
+    assert again.wait() == 0, again.said
+    assert scene.do(is_changed)
+    lanes, endpoints = scene.base.ask(
+        "SELECT (SELECT count(*) FROM tarry.lane), (SELECT count(*) FROM tarry.endpoint)"
+    )[0]
+    assert lanes == endpoints == (5 if act == "endpoint" else 4)
+    worker = scene.worker()
+    scene.settle_down()
+    scene.end(worker)
+    scene.check(
+        ended={"delete": {"endpoint deleted"}, "expunge": {"payload expunged"}}.get(act, ())
+    )
+
+
 STORIES: dict[str, Callable[[Scene, str], None]] = {
     "add": by_accepting,
     "advance": by_replaying,
     "answer": by_claiming,
+    "application": by_changing,
     "cancel": by_asking,
+    "change": by_changing,
     "claim": by_claiming,
     "collect": by_collecting,
+    "delete": by_changing,
     "drain": by_ending,
+    "endpoint": by_changing,
+    "environment": by_changing,
     "expire": by_ageing,
+    "expunge": by_changing,
     "learn": by_learning,
     "release": by_ending,
     "resend": by_asking,

@@ -7,6 +7,7 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound, StoreError
+from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
@@ -31,7 +32,13 @@ class PostgresCatalogue(Part):
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
         """Make an environment, or change its policy."""
         refuse_nul(environment, policy)
-        await self._database.execute(SQL["put_environment"], environment, policy)
+
+        async def put(connection: Connection) -> None:
+            await connection.execute(SQL["put_environment"], environment, policy)
+            hit("environment.before")
+
+        await self._database.run(put)
+        hit("environment.after")
 
     async def environment_policy(self, environment: str) -> str | None:
         """Its policy document, if it has one."""
@@ -48,8 +55,10 @@ class PostgresCatalogue(Part):
                 raise NotFound("application", application.id)
             lanes = await connection.fetch(SQL["put_application_lanes"], application.id)
             await wake(connection, [row["number"] for row in lanes])
+            hit("application.before")
 
         await _with_uid("application", application.uid, self._database.run(put))
+        hit("application.after")
 
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid."""
@@ -67,13 +76,17 @@ class PostgresCatalogue(Part):
                 raise NotFound("application", application)
             known = await connection.fetch(SQL["put_endpoint_known"], endpoint.id)
             if known:
-                return await _change(connection, rows.endpoint(known[0]), lambda _: endpoint)
-            (made,) = await connection.fetch(
-                SQL["put_endpoint_lane"], application, shard_of(application)
-            )
-            return await _keep(connection, replace(endpoint, lane=made["lane"]))
+                kept = await _change(connection, rows.endpoint(known[0]), lambda _: endpoint)
+            else:
+                place = (application, shard_of(application))
+                (made,) = await connection.fetch(SQL["put_endpoint_lane"], *place)
+                kept = await _keep(connection, replace(endpoint, lane=made["lane"]))
+            hit("endpoint.before")
+            return kept
 
-        return await self._database.run(put)
+        kept = await self._database.run(put)
+        hit("endpoint.after")
+        return kept
 
     async def change_endpoint(
         self, application: str, endpoint: str, change: Callable[[Endpoint], Endpoint]
@@ -82,9 +95,13 @@ class PostgresCatalogue(Part):
 
         async def put(connection: Connection) -> Endpoint:
             stored = await _stored(connection, application, endpoint)
-            return await _change(connection, stored, change)
+            changed = await _change(connection, stored, change)
+            hit("change.before")
+            return changed
 
-        return await self._database.run(put)
+        changed = await self._database.run(put)
+        hit("change.after")
+        return changed
 
     async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
         """Let an endpoint be DELETED."""
@@ -92,9 +109,13 @@ class PostgresCatalogue(Part):
         async def delete(connection: Connection) -> Task:
             stored = await _stored(connection, application, endpoint)
             gone = stored.stand(Standing.DELETED, now)
-            return await _left_by(connection, await _change(connection, stored, lambda _: gone))
+            left = await _left_by(connection, await _change(connection, stored, lambda _: gone))
+            hit("delete.before")
+            return left
 
-        return await self._database.run(delete)
+        left = await self._database.run(delete)
+        hit("delete.after")
+        return left
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid."""
@@ -120,14 +141,24 @@ class PostgresCatalogue(Part):
             await connection.execute(SQL["delete_application_lanes"], application)
             found = await connection.fetch(SQL["delete_application_endpoints"], application)
             gone = [rows.endpoint(row).stand(Standing.DELETED, now) for row in found]
-            return [await _left_by(connection, await _keep(connection, one)) for one in gone]
+            left = [await _left_by(connection, await _keep(connection, one)) for one in gone]
+            hit("delete.before")
+            return left
 
-        return await self._database.run(delete)
+        left = await self._database.run(delete)
+        hit("delete.after")
+        return left
 
     async def put_policy(self, version: str, document: str) -> None:
         """Keep a policy document under its version."""
         refuse_nul(version, document)
-        await self._database.execute(SQL["put_policy"], version, document)
+
+        async def put(connection: Connection) -> None:
+            await connection.execute(SQL["put_policy"], version, document)
+            hit("policy.before")
+
+        await self._database.run(put)
+        hit("policy.after")
 
     async def policy(self, version: str) -> str:
         """The document of a version."""

@@ -89,8 +89,14 @@ class PostgresStore(
 
     async def expunge(self, application: str, message: str) -> None:
         """Forget a message's payload."""
-        if not await self._database.execute(SQL["expunge"], application, message):
-            raise NotFound("message", message)
+
+        async def forget(connection: Connection) -> None:
+            if not await connection.fetch(SQL["expunge"], application, message):
+                raise NotFound("message", message)
+            hit("expunge.before")
+
+        await self._database.run(forget)
+        hit("expunge.after")
 
     async def close(self) -> None:
         """Finish what was begun and let go of the database."""

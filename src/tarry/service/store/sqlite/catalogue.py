@@ -8,6 +8,7 @@ from msgspec import json
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
+from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
@@ -34,7 +35,13 @@ class SqliteCatalogue:
 
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
         """Make an environment, or change its policy."""
-        await self._put("put_environment", (environment, policy))
+
+        def work(session: Session) -> None:
+            session.db.execute(SQL["put_environment"], (environment, policy))
+            hit("environment.before")
+
+        await self._threads.write(work)
+        hit("environment.after")
 
     async def environment_policy(self, environment: str) -> str | None:
         """Its policy document, if it has one."""
@@ -63,8 +70,10 @@ class SqliteCatalogue:
                 raise NotFound("application", application.id)
             lanes = list(session.db.execute(SQL["put_application_lanes"], (application.id,)))
             session.wake(lane for (lane,) in lanes)
+            hit("application.before")
 
         await self._threads.write(work)
+        hit("application.after")
 
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid."""
@@ -84,10 +93,15 @@ class SqliteCatalogue:
             stored = stored_endpoint(session, endpoint.id)
             if stored is None:
                 lane = _new_lane(session, endpoint.application)
-                return keep_endpoint(session, replace(endpoint, lane=lane))
-            return _change(session, stored, lambda _: endpoint)
+                kept = keep_endpoint(session, replace(endpoint, lane=lane))
+            else:
+                kept = _change(session, stored, lambda _: endpoint)
+            hit("endpoint.before")
+            return kept
 
-        return await self._threads.write(work)
+        kept = await self._threads.write(work)
+        hit("endpoint.after")
+        return kept
 
     async def change_endpoint(
         self, application: str, endpoint: str, change: Callable[[Endpoint], Endpoint]
@@ -95,9 +109,13 @@ class SqliteCatalogue:
         """Change an endpoint as it is by now."""
 
         def work(session: Session) -> Endpoint:
-            return _change(session, _stored(session, application, endpoint), change)
+            changed = _change(session, _stored(session, application, endpoint), change)
+            hit("change.before")
+            return changed
 
-        return await self._threads.write(work)
+        changed = await self._threads.write(work)
+        hit("change.after")
+        return changed
 
     async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
         """Let an endpoint be DELETED."""
@@ -105,9 +123,12 @@ class SqliteCatalogue:
         def work(session: Session) -> Task:
             stored = _stored(session, application, endpoint)
             gone = _change(session, stored, lambda found: found.stand(Standing.DELETED, now))
+            hit("delete.before")
             return left_by(session, gone)
 
-        return await self._threads.write(work)
+        left = await self._threads.write(work)
+        hit("delete.after")
+        return left
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
         """The endpoint with this id or uid."""
@@ -138,16 +159,26 @@ class SqliteCatalogue:
             known = sorted(
                 (rows.ENDPOINT.decode(text) for (text,) in documents), key=lambda one: one.id
             )
-            return [
+            left = [
                 left_by(session, keep_endpoint(session, endpoint.stand(Standing.DELETED, now)))
                 for endpoint in known
             ]
+            hit("delete.before")
+            return left
 
-        return await self._threads.write(work)
+        left = await self._threads.write(work)
+        hit("delete.after")
+        return left
 
     async def put_policy(self, version: str, document: str) -> None:
         """Keep a policy document under its version."""
-        await self._put("put_policy", (version, document))
+
+        def work(session: Session) -> None:
+            session.db.execute(SQL["put_policy"], (version, document))
+            hit("policy.before")
+
+        await self._threads.write(work)
+        hit("policy.after")
 
     async def policy(self, version: str) -> str:
         """The document of a version."""
@@ -159,9 +190,6 @@ class SqliteCatalogue:
             return str(document)
 
         return await self._threads.browse(work)
-
-    async def _put(self, query: str, values: rows.Row) -> None:
-        await self._threads.write(lambda session: session.db.execute(SQL[query], values).fetchall())
 
     async def _documents(
         self, query: str, bounds: rows.Row, decoder: json.Decoder[Kept]

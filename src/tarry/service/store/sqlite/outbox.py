@@ -40,8 +40,10 @@ class SqliteOutbox:
             done = session.db.execute(SQL["expunge"], (message, application)).fetchall()
             if not done:
                 raise NotFound("message", message)
+            hit("expunge.before")
 
         await self._threads.write(work)
+        hit("expunge.after")
 
 
 class Add(Joint):
