@@ -1,0 +1,154 @@
+"""`tarry listen`: a receiver on one's own machine that shows what comes, and can misbehave."""
+
+import asyncio
+import json
+import signal
+
+import click
+
+from tarry.cli.amounts import seconds, share
+from tarry.cli.extras import needed_for
+from tarry.cli.inbox import Arrival, Inbox, Manner
+from tarry.cli.listener import Listener
+from tarry.cli.service_options import WrongSettings
+from tarry.core.duration import spoken
+from tarry.errors import SettingsError
+from tarry.receive import Webhook
+
+DEFAULT_STATUS = 500
+EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong."
+
+
+@click.command(epilog=EXIT_CODES)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=8500,
+    show_default=True,
+    help="The port to listen on; 0 takes a free one.",
+)
+@click.option(
+    "--secret",
+    "secrets",
+    envvar="TARRY_WEBHOOK_SECRET",
+    multiple=True,
+    metavar="WHSEC",
+    help="Check signatures with this secret, or public key; repeatable  [TARRY_WEBHOOK_SECRET]",
+)
+@click.option(
+    "--fail",
+    type=share,
+    metavar="SHARE",
+    help="Let so many fail, e.g. 30%; all of them if only --status is given.",
+)
+@click.option(
+    "--status",
+    type=click.IntRange(300, 599),
+    help=f"What those that fail are answered; {DEFAULT_STATUS} if not given.",
+)
+@click.option(
+    "--retry-after", type=seconds, metavar="DURATION", help="Ask those that fail to wait so long."
+)
+@click.option(
+    "--slow", type=seconds, default="0s", metavar="DURATION", help="Wait before every answer."
+)
+@click.option(
+    "--down",
+    type=seconds,
+    default="0s",
+    metavar="DURATION",
+    help="Refuse connections for so long at first.",
+)
+@click.option("--show-body", is_flag=True, help="Show bodies too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs, one object a line.")
+def listen(  # noqa: PLR0913  each option is one
+    *,
+    host: str,
+    port: int,
+    secrets: tuple[str, ...],
+    fail: float | None,
+    status: int | None,
+    retry_after: float | None,
+    slow: float,
+    down: float,
+    show_body: bool,
+    as_json: bool,
+) -> None:
+    """Receive webhooks here, and show each as it comes.
+
+    While it runs, SIGUSR1 takes it down (connections are refused) and SIGUSR2 brings it back.
+    Ctrl-C ends it and tells what came.
+    """
+    if fail is None:
+        fail = 0.0 if status is None else 1.0
+    if retry_after is not None and not fail:
+        raise click.UsageError("--retry-after goes with failures: give --fail or --status too")
+    manner = Manner(fail, status or DEFAULT_STATUS, retry_after, slow)
+    voice = _Voice(as_json=as_json, show_body=show_body)
+    try:
+        with needed_for("a public key"):
+            webhook = Webhook(*secrets) if secrets else None
+        asyncio.run(_listen(Inbox(webhook, manner, voice.tell), host, port, down, voice))
+    except SettingsError as error:
+        raise WrongSettings(str(error)) from error
+
+
+class _Voice:
+    """Says what happens, for people or for programs."""
+
+    def __init__(self, *, as_json: bool, show_body: bool) -> None:
+        self._json = as_json
+        self._show_body = show_body
+
+    def tell(self, arrival: Arrival) -> None:
+        """Say that a message came."""
+        if self._json:
+            click.echo(json.dumps(arrival.facts(body=self._show_body)))
+        else:
+            click.echo(arrival.line())
+            if self._show_body and arrival.body:
+                click.echo(arrival.shown_body())
+
+    def say(self, event: str, words: str, **facts: object) -> None:
+        """Say that something else happened."""
+        click.echo(json.dumps({"event": event, **facts}) if self._json else words)
+
+
+async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice) -> None:
+    listener = Listener(host, port, inbox.handle)
+    stop, turns = asyncio.Event(), asyncio.Queue[bool]()
+    _on_signals(stop, turns)
+    if down:
+        asyncio.get_running_loop().call_later(down, turns.put_nowait, True)  # noqa: FBT003  up
+        words = f"down for {spoken(down)}, then listening at {listener.url}"
+        voice.say("down", words, url=listener.url)
+    else:
+        await listener.up()
+        voice.say("listening", f"listening at {listener.url}", url=listener.url)
+    turning = asyncio.create_task(_turn(listener, turns, voice))
+    await stop.wait()
+    turning.cancel()
+    await listener.close()
+    tally = inbox.tally
+    voice.say("summary", str(tally), **vars(tally))
+
+
+def _on_signals(stop: asyncio.Event, turns: "asyncio.Queue[bool]") -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    loop.add_signal_handler(signal.SIGUSR1, turns.put_nowait, False)  # noqa: FBT003  down
+    loop.add_signal_handler(signal.SIGUSR2, turns.put_nowait, True)  # noqa: FBT003  up
+
+
+async def _turn(listener: Listener, turns: "asyncio.Queue[bool]", voice: _Voice) -> None:
+    """Go up or down whenever asked to."""
+    while True:
+        up = await turns.get()
+        if up and not listener.is_up:
+            await listener.up()
+            voice.say("listening", f"listening at {listener.url}", url=listener.url)
+        elif listener.is_up and not up:
+            await listener.down()
+            voice.say("down", "down: connections are refused", url=listener.url)

@@ -1,0 +1,213 @@
+"""A small HTTP server for one's own machine, which can stop listening and come back.
+
+It takes what a webhook may be, a POST with its body in one piece or in chunks, and needs nothing
+but the standard library.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from http import HTTPStatus
+from typing import NamedTuple
+
+from tarry.errors import SettingsError
+
+MOST_HEAD = 64 * 1024
+MOST_BODY = 16 * 1024 * 1024
+
+
+class Request(NamedTuple):
+    """What came."""
+
+    method: str
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+class Reply(NamedTuple):
+    """What goes back."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+class _Unreadable(Exception):  # noqa: N818  never seen outside
+    def __init__(self, status: HTTPStatus) -> None:
+        self.status = status
+
+
+class Listener:
+    """Hands each request on to `handle`, and answers what that says.
+
+    Its port is its own from the beginning. While it is down, connections are refused, as by a
+    machine on which nothing runs.
+    """
+
+    def __init__(self, host: str, port: int, handle: Callable[[Request], Awaitable[Reply]]) -> None:
+        self._handle = handle
+        self._host = host
+        self._held: socket.socket | None = _bound(host, port)
+        self._port: int = self._held.getsockname()[1]
+        self._server: asyncio.Server | None = None
+        self._talks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+
+    @property
+    def url(self) -> str:
+        """Where to send to; any path will do."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"http://{host}:{self._port}"
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it takes connections."""
+        return self._server is not None
+
+    async def up(self) -> None:
+        """Take connections from now on."""
+        if self._held is not None:
+            held, self._held = self._held, None
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # its connections inherit it
+            self._server = await asyncio.start_server(self._talk, sock=held, limit=MOST_HEAD)
+
+    async def down(self) -> None:
+        """Refuse connections from now on, and break off those there are."""
+        if self._server is not None:
+            await self.close()
+            self._held = _bound(self._host, self._port)
+
+    async def close(self) -> None:
+        """Let the port go."""
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        talks = list(self._talks.items())
+        for task, writer in talks:
+            writer.transport.abort()
+            task.cancel()
+        await asyncio.gather(*(task for task, _ in talks), return_exceptions=True)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task  # noqa: S101  a coroutine that runs is a task's
+        self._talks[task] = writer
+        try:
+            with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+                while await self._answer_once(reader, writer):
+                    pass
+        finally:
+            del self._talks[task]
+            writer.close()
+
+    async def _answer_once(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
+        """Answer the next request; whether another one may follow."""
+        try:
+            request, more = await _read(reader, writer)
+        except _Unreadable as error:
+            writer.write(_written(Reply(error.status), more=False))
+            await writer.drain()
+            return False
+        reply = await self._handle(request)
+        writer.write(_written(reply, more=more))
+        await writer.drain()
+        return more
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that holds a port and does not listen yet."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        # From here on nobody else may have the port. What is left of connections of the time
+        # before must not be in our own way, though.
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
+    except OSError as error:
+        bound.close()
+        why = error.strerror or str(error)
+        wanted = f"a port of {host} that is free ({why}); 0 takes any"
+        raise SettingsError("port", port, wanted) from error
+    return bound
+
+
+async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[Request, bool]:
+    """The next request, and whether its sender may send another one after it."""
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+    except asyncio.LimitOverrunError:
+        raise _Unreadable(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE) from None
+    first, *lines = head[:-4].decode("latin-1").split("\r\n")
+    try:
+        method, path, version = first.split(" ")
+    except ValueError:
+        raise _Unreadable(HTTPStatus.BAD_REQUEST) from None
+    headers = tuple(_header(line) for line in lines)
+    told = {name.lower(): value for name, value in headers}
+    if told.get("expect", "").lower() == "100-continue":
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    more = version == "HTTP/1.1" and told.get("connection", "").lower() != "close"
+    return Request(method, path, headers, await _body(reader, told)), more
+
+
+def _header(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    if not colon or not name or name != name.strip():
+        raise _Unreadable(HTTPStatus.BAD_REQUEST)
+    return name, value.strip(" \t")
+
+
+async def _body(reader: asyncio.StreamReader, told: dict[str, str]) -> bytes:
+    if told.get("transfer-encoding", "").lower() == "chunked":
+        return await _chunks(reader)
+    return await _exactly(reader, told.get("content-length", "0"), 10)
+
+
+async def _chunks(reader: asyncio.StreamReader) -> bytes:
+    body = bytearray()
+    while size := (await _line(reader)).partition(b";")[0].strip():
+        chunk = await _exactly(reader, size.decode("latin-1"), 16, already=len(body))
+        if not chunk:
+            while await _line(reader):  # trailers, which say nothing here
+                pass
+            return bytes(body)
+        body += chunk
+        if await _line(reader):
+            break
+    raise _Unreadable(HTTPStatus.BAD_REQUEST)
+
+
+async def _line(reader: asyncio.StreamReader) -> bytes:
+    try:
+        return (await reader.readuntil(b"\r\n"))[:-2]
+    except asyncio.LimitOverrunError:
+        raise _Unreadable(HTTPStatus.BAD_REQUEST) from None
+
+
+async def _exactly(
+    reader: asyncio.StreamReader, length: str, base: int, *, already: int = 0
+) -> bytes:
+    digits = "0123456789abcdefABCDEF" if base == 16 else "0123456789"  # noqa: PLR2004  HTTP's own
+    if not length or length.strip(digits):
+        raise _Unreadable(HTTPStatus.BAD_REQUEST)
+    if len(length) > len(str(MOST_BODY)) or already + int(length, base) > MOST_BODY:
+        raise _Unreadable(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    return await reader.readexactly(int(length, base))
+
+
+def _written(reply: Reply, *, more: bool) -> bytes:
+    try:
+        phrase = HTTPStatus(reply.status).phrase
+    except ValueError:
+        phrase = "Said"
+    headers = [*reply.headers, ("connection", "keep-alive" if more else "close")]
+    if reply.status != HTTPStatus.NO_CONTENT:
+        headers.append(("content-length", str(len(reply.body))))
+    lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{name}: {text}" for name, text in headers)]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + reply.body
