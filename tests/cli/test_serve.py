@@ -45,6 +45,16 @@ def serve(db: str) -> Serve:
     return start
 
 
+def read_ready(process: "subprocess.Popen[str]") -> dict[str, str]:
+    """What a server says of itself once it is ready, by name."""
+    assert process.stderr
+    said = {}
+    for _ in range(3):
+        name, _, value = process.stderr.readline().strip().partition(": ")
+        said[name] = value.partition(",")[0]
+    return said
+
+
 def failing(*typed: str) -> tuple[int, str]:
     """How a command ends that cannot start, and what it says."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("TARRY_")}
@@ -93,9 +103,9 @@ def test_a_second_one_on_the_same_file_is_refused(db: str, serve: Serve) -> None
     assert said.count("\n") == 1
 
 
-def test_a_key_is_needed(db: str) -> None:
-    code, said = failing("--db", db)
-    assert (code, "--api-key" in said) == (2, True)
+def test_a_key_that_is_empty_is_refused(db: str) -> None:
+    code, said = failing("--db", db, "--api-key", " ")
+    assert (code, "api-key" in said) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -121,3 +131,42 @@ def test_an_address_that_is_taken_is_said_to_be_so(db: str) -> None:
         listen = f"127.0.0.1:{taken.getsockname()[1]}"
         code, said = failing("--db", db, *OPTIONS, "--listen", listen)
     assert (code, listen in said, said.count("\n")) == (2, True, 1), said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["serve", "api"])
+def test_without_a_key_the_first_one_is_made_and_shown_once(command: str, db: str) -> None:
+    typed = [*COMMAND[:-1], command, "--db", db, "--listen", "127.0.0.1:0"]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("TARRY_")}
+    with subprocess.Popen(typed, env=plain, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            said = read_ready(process)
+            url, key = said["ready"], said["first key, shown only now"]
+            lets_in = {"authorization": f"Bearer {key}"}
+            assert httpx.get(f"{url}/api/v1/app", headers=lets_in).json()["data"] == []
+            assert httpx.get(said["docs"]).status_code == 200
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+    with subprocess.Popen(typed, env=plain, stderr=subprocess.PIPE, text=True) as again:
+        assert again.stderr
+        said_now = [again.stderr.readline(), again.stderr.readline()]
+        again.send_signal(signal.SIGTERM)
+        assert "first key" not in "".join([*said_now, again.stderr.read()])
+
+
+@pytest.mark.slow
+def test_a_key_makes_so_many_requests_a_second(db: str) -> None:
+    typed = [*COMMAND, "--db", db, *OPTIONS, "--key-rate", "2"]
+    with subprocess.Popen(typed, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr
+            url = process.stderr.readline().removeprefix("ready: ").partition(",")[0]
+            headers = {"authorization": "Bearer k"}
+            answers = [httpx.get(f"{url}/api/v1/app", headers=headers) for _ in range(5)]
+        finally:
+            process.kill()
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused
+    assert refused[0].json()["code"] == "rate_limit"
+    assert int(refused[0].headers["retry-after"]) >= 1

@@ -68,3 +68,11 @@ async def test_the_pepper_outlives_a_change_of_the_sealing_key(db: str) -> None:
     async with open_hooks(db, sealing_keys=generate_key("other")) as hooks:
         with pytest.raises(SealError, match="new"):
             await hooks.pepper()
+
+
+async def test_the_first_key_is_made_once(hooks: Hooks) -> None:
+    text = await hooks.first_key()
+    assert text is not None
+    assert (await hooks.store.key(hash_key(text, await hooks.pepper()))).scopes == (Scope.ADMIN,)
+    assert await hooks.first_key() is None
+    assert await hooks.within("org_other").first_key() is not None

@@ -9,7 +9,7 @@ from tarry.cli.listen import listen
 from tarry.cli.migrate import migrate
 from tarry.cli.recommend import recommend
 from tarry.cli.seal import seal
-from tarry.cli.serve import serve
+from tarry.cli.serve import api, serve
 from tarry.cli.storm import storm
 from tarry.cli.worker import worker
 from tarry.core.schema import schema_text
@@ -30,6 +30,7 @@ def schema() -> None:
     click.echo(schema_text(), nl=False)
 
 
+tarry.add_command(api)
 tarry.add_command(backup)
 tarry.add_command(bench)
 tarry.add_command(explain)

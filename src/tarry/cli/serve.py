@@ -1,11 +1,14 @@
-"""`tarry serve`: messages come in over HTTP and are delivered, all in one process."""
+"""`tarry serve` and `tarry api`: messages come in over HTTP; the first one delivers them too."""
 
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
 from tarry.cli.service_options import (
     EXIT_CODES,
+    Told,
     config_option,
     db_option,
     ended,
@@ -16,55 +19,125 @@ from tarry.cli.service_options import (
 )
 from tarry.errors import SettingsError
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FILE = "sqlite:///hooks.db"
+
+
+def front_options(command: Callable[P, T]) -> Callable[P, T]:
+    """What says where the API listens and whom it lets in."""
+    for option in (
+        click.option(
+            "--key-rate",
+            envvar="TARRY_KEY_RATE",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="N",
+            help="Requests a second that each key may make, in this process  [TARRY_KEY_RATE]",
+        ),
+        click.option(
+            "--api-key",
+            envvar="TARRY_API_KEY",
+            metavar="KEY",
+            help="A key that may do everything, beside those made by `tarry key create`"
+            "  [TARRY_API_KEY]",
+        ),
+        click.option(
+            "--listen",
+            envvar="TARRY_LISTEN",
+            default="127.0.0.1:8400",
+            show_default=True,
+            metavar="HOST:PORT",
+            help="Where to listen  [TARRY_LISTEN]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command(epilog=EXIT_CODES)
+@config_option
+@click.option(
+    "--db",
+    envvar="TARRY_DB",
+    default=FILE,
+    show_default=True,
+    metavar="URL",
+    help="sqlite:///FILE or postgresql://USER@HOST/NAME  [TARRY_DB]",
+)
+@wire_options
+@quota_options
+@front_options
+@serving
+async def serve(
+    *,
+    db: str,
+    listen: str,
+    **settings: Any,  # noqa: ANN401  those of the other options, handed on
+) -> None:
+    """Serve the API and deliver messages, all in one process.
+
+    On a database without keys it makes a first one, and shows it.
+    """
+    from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
+
+    told = told_to_stop()
+    async with _fronting(db, listen, told, settings) as (hooks, front):
+        async with hooks.dispatching() as dispatcher:
+            async with front as url:
+                click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
+                await _say_more(hooks, url, settings["api_key"])
+                told.then(dispatcher.hurry)
+                await hooks.until(told.stop)
+            click.echo("stopping: waiting for attempts on their way", err=True)
+        ended(drained=dispatcher.drained)
+
 
 @click.command(epilog=EXIT_CODES)
 @config_option
 @db_option
 @wire_options
 @quota_options
-@click.option(
-    "--listen",
-    envvar="TARRY_LISTEN",
-    default="127.0.0.1:8400",
-    show_default=True,
-    metavar="HOST:PORT",
-    help="Where to listen  [TARRY_LISTEN]",
-)
-@click.option(
-    "--api-key",
-    envvar="TARRY_API_KEY",
-    required=True,
-    metavar="KEY",
-    help="The key that senders have to give  [TARRY_API_KEY]",
-)
+@front_options
 @serving
-async def serve(
+async def api(
     *,
     db: str,
     listen: str,
-    api_key: str,
-    **settings: Any,  # noqa: ANN401  those of wire_options and quota_options, handed on
+    **settings: Any,  # noqa: ANN401  those of the other options, handed on
 ) -> None:
-    """Accept messages over HTTP, and deliver them.
+    """Serve the API only: workers deliver (`tarry worker`), any number of both on PostgreSQL."""
+    from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
 
-    In this version the API takes messages in (one, or a batch); applications and endpoints are
-    made from Python, with `tarry.service.open_hooks`.
-    """
+    told = told_to_stop()
+    async with _fronting(db, listen, told, settings) as (hooks, front), front as url:
+        click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
+        await _say_more(hooks, url, settings["api_key"])
+        await hooks.until(told.stop)
+
+
+@asynccontextmanager
+async def _fronting(
+    db: str, listen: str, told: Told, settings: dict[str, Any]
+) -> AsyncIterator[tuple[Any, Any]]:
+    """The database, opened, and the server to be entered for as long as it is to answer."""
     from tarry.service.api.open import make_api  # noqa: PLC0415  it needs the extra
     from tarry.service.api.server import read_address  # noqa: PLC0415  likewise
     from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
-    from tarry.service.build import without_password  # noqa: PLC0415  likewise
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
 
-    told = told_to_stop()
-    if not api_key.strip():
+    rest = dict(settings)
+    api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
+    if api_key is not None and not api_key.strip():
         raise SettingsError("api-key", api_key, "a secret that is not empty")
     _, port = read_address(listen)
-    opened = open_hooks(db, own=(listen,) if port else (), **settings)
-    async with opened as hooks, hooks.dispatching() as dispatcher:
-        async with serving_http(await make_api(hooks, api_key), listen, told.hurry) as url:
-            click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
-            told.then(dispatcher.hurry)
-            await hooks.until(told.stop)
-        click.echo("stopping: waiting for attempts on their way", err=True)
-    ended(drained=dispatcher.drained)
+    async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
+        answering = await make_api(hooks, api_key, key_rate=key_rate)
+        yield hooks, serving_http(answering, listen, told.hurry)
+
+
+async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  Hooks
+    """Where to read on, and the first key if there is none."""
+    click.echo(f"  docs: {url}/docs", err=True)
+    if api_key is None and (first := await hooks.first_key()):
+        click.echo(f"  first key, shown only now: {first}", err=True)

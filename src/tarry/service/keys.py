@@ -8,6 +8,7 @@ from tarry.errors import SettingsError
 from tarry.service.fields import check_seconds
 from tarry.service.model import ids
 from tarry.service.model.key import Key, Scope
+from tarry.service.model.listing import Cut
 from tarry.service.store.contract import Store
 from tarry.service.wire.seal import Place, Seals
 
@@ -69,6 +70,13 @@ class Keys:
         )
         await self.store.add_key(key)
         return text, key
+
+    async def first_key(self) -> str | None:
+        """A key that may do everything, if there never was one to this environment."""
+        if await self.store.list_keys(self.environment, Cut(1)):
+            return None
+        text, _ = await self.make_key(name="first")
+        return text
 
     async def revoke_key(self, key: str) -> Key:
         """Let a key open nothing any more; NotFound if the environment has none of this id."""
