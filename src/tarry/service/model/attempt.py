@@ -7,6 +7,10 @@ from msgspec import Struct
 from tarry.service.model.delivery import Reason, State
 
 
+EXPUNGED = b"EXPUNGED"
+"""What is kept of an answer that was to be forgotten."""
+
+
 class Trigger(StrEnum):
     """What an attempt was made for."""
 

@@ -48,7 +48,7 @@ class Listing(Protocol):
         """One attempt at a message; NotFound("attempt", id) if there is none."""
 
     async def expunge_attempt(self, message: str, attempt: str) -> None:
-        """Forget what an endpoint answered to an attempt; NotFound if there is none."""
+        """Keep EXPUNGED of what an endpoint answered to an attempt; NotFound if there is none."""
 
     async def list_tasks(
         self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None

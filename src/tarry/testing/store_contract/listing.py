@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
-from tarry.service.model.attempt import Attempt
+from tarry.service.model.attempt import EXPUNGED, Attempt
 from tarry.service.model.delivery import LIVE, Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import APPLICATION, ATTEMPT, ENDPOINT, MESSAGE, TASK, made_at
@@ -369,7 +369,7 @@ class ListingContract(Topic):
         await scene.settle(delivered(due[0], attempt=one), delivered(due[1], attempt=two))
         await store.expunge_attempt(message.id, one.id)
         await store.expunge_attempt(message.id, one.id)
-        forgotten = replace(one, body=b"")
+        forgotten = replace(one, body=EXPUNGED)
         assert await store.attempt(message.id, one.id) == (forgotten, scene.endpoint)
         assert await store.attempts(message.id) == [forgotten]
         assert await store.attempts(other.id) == [two]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
-from tarry.service.model.attempt import Attempt
+from tarry.service.model.attempt import EXPUNGED, Attempt
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import ATTEMPT, MESSAGE
@@ -101,7 +101,7 @@ class MemoryListing:
         """Forget what an endpoint answered to an attempt."""
         found, _ = await self.attempt(message, attempt)
         attempts = self._data.attempts[message]
-        attempts[attempts.index(found)] = replace(found, body=b"")
+        attempts[attempts.index(found)] = replace(found, body=EXPUNGED)
 
     async def list_tasks(
         self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None

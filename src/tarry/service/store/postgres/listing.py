@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
-from tarry.service.model.attempt import Attempt
+from tarry.service.model.attempt import EXPUNGED, Attempt
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import ATTEMPT, MESSAGE
@@ -110,7 +110,7 @@ class PostgresListing(Part):
 
     async def expunge_attempt(self, message: str, attempt: str) -> None:
         """Forget what an endpoint answered to an attempt."""
-        if not await self._database.execute(SQL["expunge_attempt"], message, attempt):
+        if not await self._database.execute(SQL["expunge_attempt"], message, attempt, EXPUNGED):
             raise NotFound("attempt", attempt)
 
     async def list_tasks(

@@ -8,7 +8,7 @@ import apsw
 
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
-from tarry.service.model.attempt import Attempt
+from tarry.service.model.attempt import EXPUNGED, Attempt
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.ids import ATTEMPT, MESSAGE
@@ -119,7 +119,8 @@ class SqliteListing:
         """Forget what an endpoint answered to an attempt."""
 
         def work(session: Session) -> None:
-            if not session.db.execute(SQL["expunge_attempt"], (message, attempt)).fetchall():
+            asked = {"kept": EXPUNGED, "message": message, "attempt": attempt}
+            if not session.db.execute(SQL["expunge_attempt"], asked).fetchall():
                 raise NotFound("attempt", attempt)
 
         await self._threads.write(work)

@@ -143,7 +143,7 @@ SELECT * FROM tarry.endpoint WHERE lane = ANY($1::bigint[]);
 
 -- name: expunge_attempt
 -- Forget what an endpoint answered.
-UPDATE tarry.attempt SET body = '' WHERE message = $1 AND id = $2 RETURNING id;
+UPDATE tarry.attempt SET body = $3 WHERE message = $1 AND id = $2 RETURNING id;
 
 -- name: list_tasks
 -- An environment's tasks: of some work, and finished or not.

@@ -162,7 +162,7 @@ SELECT endpoint.document,
 -- name: expunge_attempt
 -- Forget what an endpoint answered.
 UPDATE attempt
-   SET body = x''
+   SET body = :kept
  WHERE message = (SELECT number FROM message WHERE id = :message) AND id = :attempt
 RETURNING id;
 
