@@ -15,9 +15,9 @@ from tarry.service.store.postgres.store import PostgresStore
 pytestmark = pytest.mark.anyio
 
 TABLES = (
-    "api_key application attempt claim delivery endpoint environment event event_type key lane"
-    " lane_state message migration notice origin outbox outbox_refused policy resend shard task"
-    " wake worker"
+    "api_key application attempt claim delivery endpoint environment event event_type kept key"
+    " lane lane_state message migration notice origin outbox outbox_refused policy resend shard"
+    " task wake worker"
 )
 
 

@@ -9,7 +9,7 @@ from tarry.service.model.claim import Claim
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
 from tarry.service.model.lane import Notice
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import FIRST, LAST, Cut
 from tarry.service.store.memory.data import Data
 
 
@@ -161,9 +161,6 @@ class MemoryRegistry:
 
 def _cut(names: Iterable[str], cut: Cut) -> list[str]:
     """The names of a page, in the order of the list."""
-    down = cut.descending != cut.back
-    beyond = (
-        name for name in names if not cut.mark or (name < cut.mark if down else name > cut.mark)
-    )
-    page = sorted(beyond, reverse=down)[: cut.limit]
-    return page[::-1] if cut.back else page
+    low, high = cut.between(FIRST, LAST)
+    beyond = (name for name in names if low < name < high)
+    return cut.in_order(sorted(beyond, reverse=not cut.upwards))

@@ -10,15 +10,12 @@ from tarry.service.model.claim import Claim
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.lane import Notice
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import FIRST, LAST, Cut
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.part import Part
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.text import refuse_nul
-
-LAST = "\U0010ffff"
-"""Behind every name."""
 
 
 class PostgresRegistry(Part):
@@ -104,7 +101,7 @@ class PostgresRegistry(Part):
     async def keep(self, name: str, value: bytes) -> bytes:
         """Keep a value, unless there is one."""
         await self._database.execute(SQL["keep"], name, value)
-        (row,) = await self._database.fetch(SQL["kept"], name)
+        (row,) = await self._database.fetch(SQL["keep_known"], name)
         kept: bytes = row["value"]
         return kept
 
@@ -163,10 +160,10 @@ class PostgresRegistry(Part):
         await self._database.execute(SQL["told"], list(notices))
 
     async def _page(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:
-        down = cut.descending != cut.back
-        mark = cut.mark or (LAST if down else "")
-        page = await self._database.fetch(SQL[ways[down]], environment, mark, cut.limit)
-        return page[::-1] if cut.back else page
+        up, down = ways
+        low, high = cut.between(FIRST, LAST)
+        sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
+        return cut.in_order(await self._database.fetch(sql, environment, mark, cut.limit))
 
 
 def _event_type(row: rows.Row) -> EventType:

@@ -13,14 +13,11 @@ from tarry.service.model.claim import Claim
 from tarry.service.model.event_type import EventType
 from tarry.service.model.key import Key
 from tarry.service.model.lane import Notice
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import FIRST, LAST, Cut
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
-
-BEHIND_ALL = "\U0010ffff"
-"""Sorts behind every name."""
 
 Kept = TypeVar("Kept")
 
@@ -149,7 +146,7 @@ class SqliteRegistry:
 
         def work(session: Session) -> bytes:
             session.db.execute(SQL["keep"], (name, value))
-            kept: bytes = session.db.execute(SQL["kept"], (name,)).get
+            kept: bytes = session.db.execute(SQL["keep_known"], (name,)).get
             return kept
 
         return await self._threads.write(work)
@@ -215,14 +212,14 @@ class SqliteRegistry:
     async def _page(
         self, ways: tuple[str, str], environment: str, cut: Cut, decoder: json.Decoder[Kept]
     ) -> list[Kept]:
-        down = cut.descending != cut.back
-        mark = cut.mark or (BEHIND_ALL if down else "")
+        up, down = ways
+        low, high = cut.between(FIRST, LAST)
+        sql, mark = (SQL[up], low) if cut.upwards else (SQL[down], high)
         bounds = {"environment": environment, "mark": mark, "limit": cut.limit}
-        sql = SQL[ways[down]]
         page = await self._threads.browse(
             lambda db: [decoder.decode(text) for (text,) in db.execute(sql, bounds)]
         )
-        return page[::-1] if cut.back else page
+        return cut.in_order(page)
 
 
 def _event_type(db: apsw.Connection, environment: str, name: str) -> EventType:

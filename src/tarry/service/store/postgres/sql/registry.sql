@@ -1,8 +1,8 @@
 -- name: add_event_type
 -- Add an event type, unless it is there.
 INSERT INTO tarry.event_type (environment, name, description, archived, deprecated, schemas,
-                              feature_flags, "group", created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                              feature_flags, "group", validates, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
     ON CONFLICT (environment, name) DO NOTHING
 RETURNING name;
 
@@ -14,7 +14,7 @@ SELECT * FROM tarry.event_type WHERE environment = $1 AND name = $2 FOR UPDATE;
 -- Change an event type.
 UPDATE tarry.event_type
    SET description = $3, archived = $4, deprecated = $5, schemas = $6, feature_flags = $7,
-       "group" = $8, created_at = $9, updated_at = $10
+       "group" = $8, validates = $9, created_at = $10, updated_at = $11
  WHERE environment = $1 AND name = $2;
 
 -- name: delete_event_type
@@ -128,7 +128,7 @@ UPDATE tarry.notice SET told = true WHERE id = ANY($1::text[]) AND NOT told;
 -- Keep a value, unless there is one.
 INSERT INTO tarry.kept (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING;
 
--- name: kept
+-- name: keep_known
 -- What is kept under a name.
 SELECT value FROM tarry.kept WHERE name = $1;
 

@@ -131,7 +131,7 @@ UPDATE notice SET told = 1 WHERE id = :notice AND NOT told;
 -- Keep a value, unless there is one.
 INSERT INTO kept (name, value) VALUES (:name, :value) ON CONFLICT DO NOTHING;
 
--- name: kept
+-- name: keep_known
 -- What is kept under a name.
 SELECT value FROM kept WHERE name = :name;
 
