@@ -148,7 +148,8 @@ class Adding:
         self._number += 1
         goals = tenant.audience.goals(message)
         self._fresh.append(Fresh(message, self._number, goals))
-        self._waiting[message.application] += sum(not skipped for _, skipped in goals)
+        if tenant.most_waiting is not None:
+            self._waiting[message.application] += sum(not skipped for _, skipped in goals)
         if new.key is not None:
             self._keys[tenant.environment, new.key] = (new, self._number)
         if message.event_id is not None:
@@ -183,9 +184,9 @@ class Adding:
         for fresh in self._fresh:
             at, due_at = fresh.message.accepted_at, fresh.message.deliver_at
             if due_at is not None and due_at > at:
-                state, reason, since = State.WAITING.value, Reason.SCHEDULED.value, due_at
+                state, reason, since = _WAITING, _SCHEDULED, due_at
             else:
-                state, reason, due_at, since = State.READY.value, Reason.NEW.value, None, at
+                state, reason, due_at, since = _READY, _NEW, None, at
             for lane, skipped in fresh.goals:
                 last[lane] = seq = last[lane] + 1
                 if skipped:
@@ -194,4 +195,6 @@ class Adding:
                     yield lane, seq, fresh.number, state, reason, due_at, since, None
 
 
+_READY, _NEW = State.READY.value, Reason.NEW.value
+_WAITING, _SCHEDULED = State.WAITING.value, Reason.SCHEDULED.value
 _SKIPPED, _WHY_SKIPPED = State.SKIPPED.value, Reason.SKIPPED.value
