@@ -65,6 +65,8 @@ def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
 
 def words(field: str, value: Iterable[str]) -> tuple[str, ...]:
     """Several texts; one text alone would be taken for its letters."""
+    if value == ():  # as mostly
+        return ()
     found = (value,) if isinstance(value, str) else tuple(value)
     if isinstance(value, str) or not all(isinstance(word, str) for word in found):
         raise SettingsError(field, value, "a list of texts")
