@@ -4,6 +4,7 @@ from msgspec.structs import replace
 from tarry.service.api.known import Known
 from tarry.service.hooks import Hooks
 from tarry.testing.clock import PushedClock
+from tarry.testing.samples import an_event_type
 
 pytestmark = pytest.mark.anyio
 
@@ -37,3 +38,19 @@ async def test_it_does_not_remember_without_end(
     shop = await hooks.application("shop")
     await known.application(hooks.environment, shop.id)
     assert not (await known.application(hooks.environment, "shop"))[1]
+
+
+async def test_what_payloads_have_to_fit_counts_soon(hooks: Hooks) -> None:
+    clock = PushedClock()
+    known = Known(hooks.store, clock=lambda: clock.now)
+    where = hooks.environment
+    assert await known.schemas(where, "a") is None
+    await hooks.store.add_event_type(
+        an_event_type("a", environment=where, schemas="{}", validates=True)
+    )
+    assert await known.schemas(where, "a") is None
+    clock.push(1.1)
+    assert await known.schemas(where, "a") == "{}"
+    await hooks.store.change_event_type(where, "a", lambda kind: replace(kind, validates=False))
+    clock.push(1.1)
+    assert await known.schemas(where, "a") is None

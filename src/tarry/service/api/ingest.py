@@ -16,6 +16,7 @@ from tarry.service.api.call import Call
 from tarry.service.api.messages import MessageIn, MessageOut, read_messages, written
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import Invalid, said
+from tarry.service.api.schemas import check_payload
 from tarry.service.api.times import seconds
 from tarry.service.model.application import Application
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
@@ -89,12 +90,22 @@ async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
 async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
     """Have messages kept; once more if the application is another one by now."""
     found = read_messages(body, batch=batch)
+    await _check(call, found, batch=batch)
     application, remembered = await _application(call, found)
     results = await call.hooks.send_many(_new(call, application, found, body, batch=batch))
     if remembered and any(isinstance(result, NotFound) for result in results):
         call.forget_application()
         return await _kept(call, body, batch=batch)
     return results
+
+
+async def _check(call: Call, found: Sequence[MessageIn], *, batch: bool) -> None:
+    """Hold payloads against the schemas of their types, where these say so."""
+    for number, one in enumerate(found):
+        schemas = await call.known.schemas(call.who.environment, one.event_type)
+        if schemas is not None:
+            place = ["body", str(number), "payload"] if batch else ["body", "payload"]
+            check_payload(schemas, one.body(), place)
 
 
 async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Application, bool]:

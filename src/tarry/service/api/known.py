@@ -1,24 +1,24 @@
-"""Applications that got messages lately: the busiest way in does not ask for them again."""
+"""What the busiest way in needs for every message: it does not ask for it each time."""
 
 import time
 from collections.abc import Callable
 
+from tarry.errors import NotFound
 from tarry.service.model.application import Application
-from tarry.service.store.contract import Catalogue
+from tarry.service.store.contract import Store
 
 MOST = 1000
 KNOWN_FOR = 1.0
-"""Seconds that an application is remembered: so long a uid that went to another one counts."""
+"""Seconds that something is remembered: so long a uid that went to another application counts."""
 
 
 class Known:
-    """Remembers applications by what they are called."""
+    """Remembers applications by what they are called, and what payloads have to fit."""
 
-    def __init__(
-        self, catalogue: Catalogue, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._catalogue, self._clock = catalogue, clock
+    def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store, self._clock = store, clock
         self._known: dict[tuple[str, str], tuple[float, Application]] = {}
+        self._schemas: dict[tuple[str, str], tuple[float, str | None]] = {}
 
     async def application(self, environment: str, known_as: str) -> tuple[Application, bool]:
         """The application with this id or uid, and whether it was only remembered."""
@@ -26,7 +26,7 @@ class Known:
         since, known = self._known.get(name, (0.0, None))
         if known is not None and now < since + KNOWN_FOR:
             return known, True
-        known = await self._catalogue.application(environment, known_as)
+        known = await self._store.application(environment, known_as)
         if len(self._known) >= MOST:
             self._known.clear()
         self._known[name] = now, known
@@ -35,3 +35,20 @@ class Known:
     def forget(self, environment: str, known_as: str) -> None:
         """Ask for it again next time."""
         self._known.pop((environment, known_as), None)
+
+    async def schemas(self, environment: str, event_type: str) -> str | None:
+        """The schemas that payloads of this type have to fit, if they have to."""
+        now, name = self._clock(), (environment, event_type)
+        since, known = self._schemas.get(name, (-KNOWN_FOR, None))
+        if now < since + KNOWN_FOR:
+            return known
+        try:
+            found = await self._store.event_type(environment, event_type)
+        except NotFound:
+            known = None
+        else:
+            known = found.schemas if found.validates else None
+        if len(self._schemas) >= MOST:
+            self._schemas.clear()
+        self._schemas[name] = now, known
+        return known

@@ -6,8 +6,9 @@ from msgspec import Struct
 class EventType(Struct, frozen=True, kw_only=True):
     """A name that messages carry, with its description and the schemas of their payloads.
 
-    `schemas` is a JSON object, version to JSON Schema, as it came in. An archived one is left out
-    of lists unless asked for; messages may still carry it.
+    `schemas` is a JSON object, version to JSON Schema, as it came in; if the type `validates`,
+    messages must fit the newest of them. An archived one is left out of lists unless asked for;
+    messages may still carry it.
     """
 
     environment: str
@@ -18,5 +19,6 @@ class EventType(Struct, frozen=True, kw_only=True):
     schemas: str | None = None
     feature_flags: tuple[str, ...] = ()
     group: str | None = None
+    validates: bool = False
     created_at: float
     updated_at: float

@@ -33,6 +33,7 @@ class RegistryContract(Topic):
             schemas='{"1": {"type": "object", "z": 1.0, "a": null}}',
             feature_flags=("beta", "eu"),
             group="invoices",
+            validates=True,
             created_at=NOON - 0.25,
         )
         await store.add_event_type(full)

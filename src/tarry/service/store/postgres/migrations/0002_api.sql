@@ -12,6 +12,7 @@ CREATE TABLE tarry.event_type (
     schemas       text,
     feature_flags text[] NOT NULL,
     "group"       text,
+    validates     boolean NOT NULL,
     created_at    double precision NOT NULL,
     updated_at    double precision NOT NULL,
     PRIMARY KEY (environment, name)

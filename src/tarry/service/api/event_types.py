@@ -1,0 +1,266 @@
+"""Types of events over HTTP: what an environment's messages can be about."""
+
+from datetime import datetime
+from typing import Annotated
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.api.access import Need
+from tarry.service.api.applications import CREATED, UPDATED, Text
+from tarry.service.api.call import Call
+from tarry.service.api.messages import Name
+from tarry.service.api.operation import Group, Reply
+from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.problem import Invalid
+from tarry.service.api.schemas import read_schemas
+from tarry.service.api.times import instant
+from tarry.service.model.event_type import EventType
+from tarry.service.model.listing import Cut
+
+KIND = "event type"
+WAY = "/event-type"
+ONE = "/event-type/{event_type_name}"
+
+Version = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00]+\Z")]
+Schemas = Annotated[dict[Version, Raw], Meta(max_length=100)]
+Flags = Annotated[list[Name], Meta(max_length=50)]
+
+group = Group("Event Type", "v1.event-type")
+
+
+class EventTypeUpdate(Struct, rename="camel", kw_only=True):
+    """A type of events to be made anew."""
+
+    description: Text
+    archived: bool | None = None
+    deprecated: bool | None = None
+    schemas: Schemas | None = None
+    """JSON Schemas by their versions."""
+    validate_payload: bool | UnsetType | None = UNSET
+    """Whether messages must fit the newest schema; what is left out stays as it is."""
+    feature_flags: Flags | None = None
+    feature_flag: Name | None = None
+    """An older form of `featureFlags`, for one of them."""
+    group_name: Name | None = None
+
+    def fields(self) -> dict[str, object]:
+        """Everything it says."""
+        one = [] if self.feature_flag is None else [self.feature_flag]
+        told: dict[str, object] = {
+            "description": self.description,
+            "archived": self.archived or False,
+            "deprecated": self.deprecated or False,
+            "schemas": None if self.schemas is None else read_schemas(self.schemas),
+            "feature_flags": tuple(self.feature_flags or one),
+            "group": self.group_name,
+        }
+        if self.validate_payload is not UNSET:
+            told["validates"] = self.validate_payload or False
+        return told
+
+
+class EventTypeIn(EventTypeUpdate, rename="camel", kw_only=True):
+    """A type of events to be made."""
+
+    name: Name
+
+
+class EventTypePatch(Struct, rename="camel", kw_only=True):
+    """What is to be changed: what is left out stays, null takes it away."""
+
+    description: Text | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+    deprecated: bool | UnsetType = UNSET
+    schemas: Schemas | UnsetType | None = UNSET
+    validate_payload: bool | UnsetType | None = UNSET
+    feature_flags: Flags | UnsetType | None = UNSET
+    feature_flag: Name | UnsetType | None = UNSET
+    group_name: Name | UnsetType | None = UNSET
+
+    def fields(self) -> dict[str, object]:
+        """What it says."""
+        flags: object = UNSET if self.feature_flags is UNSET else tuple(self.feature_flags or ())
+        if flags is UNSET and self.feature_flag is not UNSET:
+            flags = () if self.feature_flag is None else (self.feature_flag,)
+        told = {
+            "description": self.description,
+            "archived": self.archived,
+            "deprecated": self.deprecated,
+            "schemas": read_schemas(self.schemas)
+            if isinstance(self.schemas, dict)
+            else self.schemas,
+            "validates": False if self.validate_payload is None else self.validate_payload,
+            "feature_flags": flags,
+            "group": self.group_name,
+        }
+        return {name: value for name, value in told.items() if value is not UNSET}
+
+
+class EventTypeOut(Struct, rename="camel", kw_only=True):
+    """A type of events."""
+
+    name: str
+    description: str
+    archived: bool
+    deprecated: bool
+    schemas: Annotated[Raw, Meta(extra_json_schema={"type": "object"})] | None
+    validate_payload: bool
+    feature_flags: tuple[str, ...] | None
+    feature_flag: str | None
+    group_name: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+class EventTypeQuery(OrderedQuery, kw_only=True):
+    """Which of them, and how much of each."""
+
+    include_archived: bool = False
+    with_content: bool = False
+
+
+class DeleteQuery(Struct):
+    """Whether it is forgotten, or only archived."""
+
+    expunge: bool = False
+
+
+@group.get(WAY, name="list", tenants=True)
+async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeOut]:
+    """List types of events by name; `with_content` with their schemas."""
+    found = await _visible(call, cut(query), archived=query.include_archived)
+
+    def shown(one: EventType) -> EventTypeOut:
+        return written(one if query.with_content else replace(one, schemas=None))
+
+    return page(found, query, shown, lambda one: one.name)
+
+
+@group.post(WAY, needs=Need.CHANGE, status=CREATED)
+async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
+    """Make a type of events; one that is archived is made anew."""
+    new = _made(call, body.name, body)
+    try:
+        await call.hooks.store.add_event_type(new)
+    except Conflict:
+        new = await call.hooks.store.change_event_type(
+            call.who.environment, body.name, lambda stored: _unarchived(stored, new)
+        )
+    return written(new)
+
+
+@group.get(ONE, tenants=True)
+async def get(call: Call) -> EventTypeOut:
+    """Get a type of events."""
+    name = call.name("event_type_name", KIND)
+    found = await call.hooks.store.event_type(call.who.environment, name)
+    if not _sees(call, found):
+        raise NotFound(KIND, name)
+    return written(found)
+
+
+@group.put(ONE, needs=Need.CHANGE, also=(CREATED,))
+async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
+    """Make a type of events anew, or make it if it is not there."""
+    name, said = _name(call), body.fields()
+    try:
+        changed = await call.hooks.store.change_event_type(
+            call.who.environment, name, lambda stored: _told(stored, said, call.now)
+        )
+    except NotFound:
+        new = _made(call, name, body)
+        await call.hooks.store.add_event_type(new)
+        return Reply(written(new), CREATED)
+    return Reply(written(changed), UPDATED)
+
+
+@group.patch(ONE, needs=Need.CHANGE)
+async def patch(call: Call, body: EventTypePatch) -> EventTypeOut:
+    """Change a part of a type of events."""
+    name, said = call.name("event_type_name", KIND), body.fields()
+    return written(
+        await call.hooks.store.change_event_type(
+            call.who.environment, name, lambda stored: _told(stored, said, call.now)
+        )
+    )
+
+
+@group.delete(ONE, needs=Need.CHANGE)
+async def delete(call: Call, query: DeleteQuery) -> None:
+    """Archive a type of events, or forget it: endpoints that ask for it still do."""
+    name = call.name("event_type_name", KIND)
+    if query.expunge:
+        await call.hooks.store.delete_event_type(call.who.environment, name)
+        return
+    await call.hooks.store.change_event_type(
+        call.who.environment, name, lambda stored: _told(stored, {"archived": True}, call.now)
+    )
+
+
+def written(event_type: EventType) -> EventTypeOut:
+    """What is answered about a type of events."""
+    flags = event_type.feature_flags
+    return EventTypeOut(
+        name=event_type.name,
+        description=event_type.description,
+        archived=event_type.archived,
+        deprecated=event_type.deprecated,
+        schemas=None if event_type.schemas is None else Raw(event_type.schemas.encode()),
+        validate_payload=event_type.validates,
+        feature_flags=flags or None,
+        feature_flag=flags[0] if flags else None,
+        group_name=event_type.group,
+        created_at=instant(event_type.created_at),
+        updated_at=instant(event_type.updated_at),
+    )
+
+
+async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
+    """A page without what whoever asks may not see."""
+    found: list[EventType] = []
+    while True:
+        asked = await call.hooks.store.list_event_types(
+            call.who.environment, cut, archived=archived
+        )
+        seen = [one for one in asked if _sees(call, one)]
+        found = [*seen, *found] if cut.back else [*found, *seen]
+        if len(asked) < cut.limit or len(found) >= cut.limit:
+            return found[-cut.limit :] if cut.back else found[: cut.limit]
+        cut = replace(cut, mark=asked[0 if cut.back else -1].name)
+
+
+def _sees(call: Call, event_type: EventType) -> bool:
+    """Whether a type is shown: those behind flags are not, to tenants' people."""
+    return call.who.application is None or not event_type.feature_flags
+
+
+def _name(call: Call) -> str:
+    """A name for what may be made."""
+    try:
+        return call.name("event_type_name", KIND)
+    except NotFound as error:
+        said = "letters, digits, -, _ and . will do, at most 256"
+        raise Invalid(["path", "event_type_name"], said) from error
+
+
+def _made(call: Call, name: str, body: EventTypeUpdate) -> EventType:
+    new = EventType(
+        environment=call.who.environment,
+        name=name,
+        description="",
+        created_at=call.now,
+        updated_at=call.now,
+    )
+    return _told(new, body.fields(), call.now)
+
+
+def _told(stored: EventType, said: dict[str, object], now: float) -> EventType:
+    return replace(stored, updated_at=now, **said)
+
+
+def _unarchived(stored: EventType, new: EventType) -> EventType:
+    if not stored.archived and stored != new:  # else it was made by this very request
+        raise Conflict(KIND, stored.name)
+    return replace(new, created_at=stored.created_at)
