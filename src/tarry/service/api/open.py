@@ -3,6 +3,7 @@
 from tarry.service.api import (
     applications,
     endpoints,
+    event_types,
     headers,
     history,
     ingest,
@@ -28,6 +29,7 @@ GROUPS = (
     endpoints.group,
     headers.group,
     secrets.group,
+    event_types.group,
 )
 
 
