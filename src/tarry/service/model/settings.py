@@ -39,7 +39,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     in_flight: int = 1000
     lane_in_flight: int = 256
-    buffered_bytes: int = 32 * 1024 * 1024
+    buffered_bytes: int = 4 * 1024 * 1024
     """Payloads in memory that wait to be sent."""
     unsettled: int = 4000
     """Attempts that were made and could not be written down yet: then no more are made."""
