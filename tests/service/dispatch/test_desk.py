@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from msgspec.structs import replace
 
-from tarry.service.dispatch.desk import Desk, Held, Timer
+from tarry.service.dispatch.alarms import Timer
+from tarry.service.dispatch.desk import Desk, Held
 from tarry.service.dispatch.flight import settlement
 from tarry.service.dispatch.settle import Ruling
 from tarry.service.model import ids

@@ -8,7 +8,8 @@ import pytest
 
 from tarry.core.pace import Pace
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.desk import Desk, Timer
+from tarry.service.dispatch.alarms import Timer
+from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.feed import AT_ONCE, MOST_BYTES, feed_once
 from tarry.service.dispatch.gate import Gate
 from tarry.service.dispatch.streams import Streams

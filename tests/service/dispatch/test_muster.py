@@ -4,9 +4,11 @@ import asyncio
 import gc
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.core.text import to_json
 from tarry.service.dispatch import muster
+from tarry.service.dispatch.desk import Held
 from tarry.service.dispatch.turns import Turns
 from tarry.service.model.settings import DELIVERY, Limits
 from tarry.service.store.contract import Store
@@ -14,7 +16,7 @@ from tarry.service.store.memory.store import MemoryStore
 from tarry.testing.samples import ENVIRONMENT, new_message
 from tarry.testing.shaky_store import Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import OK, virtual_service
+from tarry.testing.virtual_service import OK, VirtualService, virtual_service
 
 
 class Between:
@@ -27,6 +29,10 @@ class Between:
     def __call__(self, store: MemoryStore) -> Store:
         self.shaky = Shaky(store, latency=lambda: self._latency)
         return self.shaky.store
+
+
+def held_by(service: VirtualService) -> list[Held]:
+    return list(service.dispatcher.shards.held.values())
 
 
 @virtually
@@ -54,6 +60,40 @@ async def test_a_wake_up_outlives_a_database_that_fails_before_the_lane_is_read(
         await asyncio.sleep(3)
         between.shaky.away = False
         await service.until_delivered(endpoint, within=30)
+
+
+@virtually
+async def test_a_change_made_while_the_lane_is_being_read_is_seen() -> None:
+    between = Between(latency=0.2)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", rate=1.0)
+        await service.add(10)
+        await asyncio.sleep(1.1)
+        (lane,) = (lane for held in held_by(service) for lane in held.lanes.values())
+        await service.change(endpoint, rate=2.0)
+        taking_up = asyncio.create_task(service.dispatcher.muster.take_up([lane.number]))
+        await asyncio.sleep(0.3)  # it is read, and what belongs to it is not
+        await service.store.put_endpoint(replace(endpoint, rate=5.0, updated_at=service.now()))
+        await service.dispatcher.muster.take_up([lane.number])
+        await taking_up
+        assert lane.endpoint.rate == 5.0
+
+
+@virtually
+async def test_more_lanes_than_can_be_taken_up_within_a_lease_are_taken_up_and_sent_once() -> None:
+    service = VirtualService(through=Between(latency=0.5), limits=Limits(lease=3.0, margin=0.6))
+    await service.store.put_environment(ENVIRONMENT)
+    await service.store.put_application(service.application)
+    endpoints = [
+        await service.add_endpoint(f"{number}.example")
+        for number in range(5 * muster.TAKEN_UP_AT_ONCE)
+    ]
+    await service.add()
+    await service.start()
+    for endpoint in endpoints:
+        await service.until_delivered(endpoint, within=60)
+    assert len(service.sender.sent) == len(endpoints)
+    await service.stop()
 
 
 @virtually

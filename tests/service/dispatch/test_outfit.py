@@ -75,7 +75,6 @@ def test_a_port_that_goes_without_saying_is_part_of_the_origin_all_the_same() ->
 
 def test_messages_are_signed_with_the_endpoint_s_secret() -> None:
     found = fitted(with_secret())
-    assert found.signer is not None
     headers = dict(found.signer.headers("msg_1", 1, b"{}", now=NOON))
     assert Verifier.of(SECRET).verify(b"{}", headers, now=NOON).id == "msg_1"
 
@@ -119,7 +118,7 @@ def test_an_attempt_takes_as_long_as_the_policy_says_or_as_usual() -> None:
 
 def test_an_address_that_is_not_allowed_says_by_which_rule_and_not_which_address() -> None:
     found = fitted(with_secret(url="https://127.0.0.1/in"))
-    assert (found.target, found.signer) == (None, None)
+    assert (found.target, found.secrets) == (None, ())
     assert found.refused.failure is Kind.BLOCKED
     assert found.refused.detail
     assert "127.0.0.1" not in found.refused.detail
@@ -143,7 +142,7 @@ def test_a_policy_that_cannot_be_read_stops_the_endpoint_and_says_why() -> None:
 
 def test_secrets_that_do_not_open_stop_the_endpoint() -> None:
     found = fitted(with_secret(), seals=Seals.of(generate_key("other")))
-    assert (found.target, found.signer, found.refused.failure) == (None, None, Kind.REFUSED)
+    assert (found.target, found.secrets, found.refused.failure) == (None, (), Kind.REFUSED)
     assert "sealed with the key 'test'" in found.refused.detail
 
 
@@ -156,7 +155,7 @@ def test_secrets_are_opened_the_newest_first_each_with_its_end() -> None:
     endpoint = an_endpoint(APPLICATION)
     both = (secret(endpoint, SECRET), secret(endpoint, OLDER, NOON + 60))
     found = opened_secrets(replace(endpoint, secrets=both), SEALS)
-    assert found == [(SECRET, None), (OLDER, NOON + 60)]
+    assert found == ((SECRET, None), (OLDER, NOON + 60))
 
 
 def test_headers_that_were_not_set_are_none() -> None:

@@ -196,7 +196,7 @@ def test_a_change_by_others_forgets_also_what_waits_for_its_moment() -> None:
     streams.changed()
     source.feed(streams, NOON + 2, Phase.PACED)
     assert taken(streams, Phase.PACED, NOON + 2) == []
-    assert (streams.busy, buffered.bytes) == (set(), 0)
+    assert (streams.busy, buffered.bytes) == ({}, 0)
 
 
 def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_the_same() -> None:
@@ -215,7 +215,7 @@ def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_t
 def test_more_than_can_wait_for_a_moment_is_found_again_by_a_rewind() -> None:
     streams, _, _ = a_lane()
     for seq in range(1, LATER + 11):
-        streams.busy.add(seq)
+        streams.busy[seq] = None
         streams.later(a_row(seq), NOON + 1)
     assert len(streams.busy) == LATER
     assert not streams.drained()
@@ -297,7 +297,7 @@ def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
     assert sorted(delivered) == list(range(1, added + 1))
     if fifo:
         assert delivered == sorted(delivered)
-    assert (streams.busy, buffered.bytes) == (set(), 0)
+    assert (streams.busy, buffered.bytes) == ({}, 0)
     assert streams.drained()
 
 

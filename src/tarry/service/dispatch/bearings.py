@@ -4,14 +4,16 @@ import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from tarry.core.pace import Pace, Phase
+from msgspec.structs import replace
+
+from tarry.core.pace import Phase
 from tarry.service.dispatch import budget, pace_text
-from tarry.service.dispatch.desk import Desk, Held, Timer
+from tarry.service.dispatch.desk import Desk, Held
 from tarry.service.dispatch.doubts import Doubts
 from tarry.service.dispatch.gate import RULE, Gate
 from tarry.service.dispatch.outfit import Outfit
 from tarry.service.dispatch.record import Record, stands
-from tarry.service.dispatch.spacing import Spacing
+from tarry.service.dispatch.spacing import LONG_AGO, Spacing
 from tarry.service.dispatch.streams import Streams
 from tarry.service.dispatch.turns import Turns
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -26,7 +28,17 @@ each failure after another one halves it."""
 
 
 class Bearings(ABC):
-    """One endpoint's lane as it stands; what it sends and what comes back is told elsewhere."""
+    """One endpoint's lane as it stands; what it sends and what comes back is told elsewhere.
+
+    Ten thousand of them are to be awake at a time: hence the slots, here and in its parts.
+    """
+
+    __slots__ = (
+        *("_budget", "_failed_at", "_fifo_from", "_sent_at", "_took", "added"),
+        *("came_back", "desk", "doubts", "dozing", "ended", "endpoint", "failing", "gate", "held"),
+        *("hold_until", "hungry", "in_flight", "left", "most", "number", "origin", "outfit"),
+        *("rate", "record", "streams", "tenant", "tenant_rate", "trust", "unsettled", "wake_at"),
+    )
 
     def __init__(  # noqa: PLR0913  what a lane stands between
         self,
@@ -40,15 +52,15 @@ class Bearings(ABC):
     ) -> None:
         now = desk.now()
         self.desk, self.held, self.origin, self.tenant_rate = desk, held, origin, tenant_rate
-        self.number, self.tenant = row.lane, row.application.id
+        self.number, self.tenant = row.lane, row.endpoint.application
         self.added, self.ended = row.added, row.ended
         self.in_flight = self.unsettled = 0
         self.trust = TRUST
-        self.failing, self._failed_at = 0, -math.inf
+        self.failing, self._failed_at = 0, LONG_AGO
         self._took = 0.0
         self.record = Record(row, desk.parking, desk.notice, now)
         moved = self.record.moved(outfit.origin)
-        pace = Pace() if moved else pace_text.read(row.known.pace, now=now)
+        pace = pace_text.read(b"" if moved else row.known.pace, now=now)
         self.gate = Gate(pace, desk.draw)
         self.streams = Streams(row.lane, desk.buffered, fifo=row.endpoint.fifo)
         self.doubts = Doubts()
@@ -56,10 +68,10 @@ class Bearings(ABC):
         self.came_back = self.gate.phase is Phase.PACED
         self.hungry = self.left = self.dozing = False
         self._budget = budget.Budget()
-        self._sent_at = -math.inf
-        self._timer: Timer | None = None
+        self._sent_at = LONG_AGO
+        self.wake_at = math.inf
         # An owner that was lost may have left an attempt on its way.
-        self._fifo_from = -math.inf if held.lease.clean else now + outfit.timeout
+        self._fifo_from = LONG_AGO if held.lease.clean else now + outfit.timeout
         self.rate = Spacing()
         self.dress(row.endpoint, outfit)
         if self.gate.phase is Phase.CLOSED and row.known.failures >= RULE.failures and not moved:
@@ -69,7 +81,8 @@ class Bearings(ABC):
 
     def dress(self, endpoint: Endpoint, outfit: Outfit) -> None:
         """Take up an endpoint's settings, at first or after a change."""
-        self.endpoint, self.outfit = endpoint, outfit
+        # What is sealed in it has been opened: it need not be kept twice.
+        self.endpoint, self.outfit = replace(endpoint, secrets=(), headers=None), outfit
         self.rate.limit(endpoint.rate)
         ceiling = self.desk.limits.lane_in_flight
         self.most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)

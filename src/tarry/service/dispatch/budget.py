@@ -7,14 +7,17 @@ RULE = RatioRule(ratio=0.5, bootstrap=20)
 """Retries are at most half of what is sent, but for a few."""
 PAUSE = RULE.window / SLICES
 """How long a retry waits that the budget has no room for."""
+_NOTHING = Window()
 
 
 class Budget:
     """Counts sends, and says whether one more may be a retry."""
 
+    __slots__ = ("_counted", "_sends")
+
     def __init__(self) -> None:
         self._sends = 0
-        self._counted = Window()
+        self._counted = _NOTHING
 
     def sent(self) -> None:
         """Something was sent."""

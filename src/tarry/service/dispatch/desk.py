@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from tarry.service.dispatch.alarms import Alarms, Later
 from tarry.service.dispatch.record import joined
 from tarry.service.dispatch.slots import Slots
 from tarry.service.dispatch.streams import Buffered
@@ -22,13 +23,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("tarry.service")
 
 
-class Timer(Protocol):
-    """Something that happens later, unless it is cancelled."""
-
-    def cancel(self) -> None:
-        """It will not happen."""
-
-
 class Ticking(Protocol):
     """What looks at its answers every tick, as long as it says that it has to."""
 
@@ -44,7 +38,7 @@ class Held:
         self.until = until
         self.leaving = False
         self.known = False
-        """Whether all its lanes that are awake were taken up."""
+        """Whether all its lanes that are awake are on the list of those to take up."""
         self.overslept = False
         """Whether something had to wait because its lease was about to end."""
         self.lanes: dict[int, Lane] = {}
@@ -57,7 +51,7 @@ class Desk:
         self,
         *,
         now: Callable[[], float],
-        later: Callable[[float, Callable[[], None]], Timer],
+        later: Later,
         draw: Callable[[], float],
         sender: Sender,
         limits: Limits,
@@ -65,6 +59,7 @@ class Desk:
     ) -> None:
         self.now = now
         self.later = later
+        self.alarms = Alarms(now, later)
         self.draw = draw
         self.sender = sender
         self.limits = limits

@@ -33,7 +33,7 @@ from tarry.service.wire.seal import Seals
 
 log = logging.getLogger("tarry.service")
 
-SETTLED_AT_ONCE = 1000
+SETTLED_AT_ONCE = 500
 HANDED_OVER_WITHIN = 0.25
 """How soon shards are looked at again that change hands, in seconds."""
 _AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
@@ -68,7 +68,7 @@ class Dispatcher:
         self._settling = asyncio.Lock()
         self._troubles: Counter[str] = Counter()
         self.ready = asyncio.Event()
-        """Set once the first shards are owned and their lanes taken up."""
+        """Set once the first shards are owned."""
         self.drained = False
         """Whether it ended with nothing on its way."""
         self._hurried = False
@@ -216,7 +216,10 @@ class Dispatcher:
         new = [held for held in self.shards.held.values() if not held.known]
         if new:
             await self._store.woken([held.lease for held in new])
-            await self.muster.take_up(await self._store.awake([held.lease.shard for held in new]))
+            awake = await self._store.awake([held.lease.shard for held in new])
+            # Not here: many take longer than a lease lasts, which is to be renewed meanwhile.
+            self.muster.woken.update(dict.fromkeys(awake))
+            self._bells["wake"].set()
             for held in new:
                 held.known = True
         await self._leave(self.shards.left())

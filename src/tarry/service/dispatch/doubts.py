@@ -4,6 +4,7 @@ Bounded, and in memory only: what is forgotten costs a delivery one attempt more
 """
 
 import math
+from collections.abc import Container
 
 from msgspec.structs import replace
 
@@ -24,10 +25,12 @@ class Doubts:
     their attempts back.
     """
 
+    __slots__ = ("_kinds", "_moments", "_refunds", "_refused", "_suspects", "refusals")
+
     def __init__(self) -> None:
         self.refusals = 0
         """How many were refused since the last was taken."""
-        self._kinds: set[str] = set()
+        self._kinds: dict[str, None] = {}
         self._refused: dict[int, float] = {}
         self._moments: dict[int, tuple[int, float]] = {}
         self._suspects: dict[int, tuple[int, int]] = {}
@@ -77,7 +80,7 @@ class Doubts:
         """One was taken: what failed before was its own failure."""
         self.refusals = 0
         if due.event_type not in self._kinds and len(self._kinds) < KINDS:
-            self._kinds.add(due.event_type)
+            self._kinds[due.event_type] = None
         if self._suspects:
             self._suspects.clear()
 
@@ -95,9 +98,12 @@ class Doubts:
         attempts, _ = self._refunds.pop(due.seq, (due.attempts, 0))
         return due if attempts == due.attempts else replace(due, attempts=attempts)
 
-    def refundable(self, busy: set[int]) -> list[tuple[int, int, int]]:
+    def refundable(self, busy: Container[int]) -> list[tuple[int, int, int]]:
         """Take out those that nobody works on just now, as (sequence, attempts, tries)."""
         if not self._refunds:
             return []
         free = [seq for seq in self._refunds if seq not in busy]
-        return [(seq, *self._refunds.pop(seq)) for seq in free]
+        taken = [(seq, *self._refunds.pop(seq)) for seq in free]
+        if not self._refunds:
+            self._refunds.clear()  # else it would keep its size
+        return taken

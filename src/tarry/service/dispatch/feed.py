@@ -12,7 +12,7 @@ from tarry.service.store.contract import Queue
 
 AT_ONCE = 64
 """How many lanes are fed together."""
-MOST_BYTES = 4 * 1024 * 1024
+MOST_BYTES = 2 * 1024 * 1024
 LARGEST = 1024 * 1024
 """A payload's size at the most: with so little room left there may be more than was fetched."""
 

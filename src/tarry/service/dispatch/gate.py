@@ -9,17 +9,24 @@ from collections.abc import Callable
 from tarry.core.pace import Pace, PacerRule, Phase, Seen
 from tarry.core.pacer import opened, ramped, step
 from tarry.core.probe import probed
-from tarry.service.dispatch.spacing import Spacing
+from tarry.core.window import Window
+from tarry.service.dispatch.spacing import LONG_AGO, Spacing
 
 RULE = PacerRule(growth=1.2)
 """A fifth more at a step: where nothing is remembered the first overload is about 1.2 times what
 the endpoint can do, and a recovery takes a few seconds longer than with bigger steps."""
 WATCHED = 1.0
 """How long a closed gate is looked at after a failure: as long as it may still open over it."""
+_NOTHING = Window()
 
 
 class Gate:
     """One pacer, its sends in the air, and the answers since its last step."""
+
+    __slots__ = (
+        *("_asked", "_draw", "_failed", "_failed_at", "_late", "_missed", "_passed", "_passed_at"),
+        *("_spacing", "_told", "_took", "air", "pace", "phase"),
+    )
 
     def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
         self.pace = pace
@@ -31,8 +38,8 @@ class Gate:
         self._passed = self._failed = self._late = self._missed = 0
         self._took = 0.0
         self._asked: float | None = None
-        self._passed_at = -math.inf
-        self._failed_at = -math.inf
+        self._passed_at = LONG_AGO
+        self._failed_at = LONG_AGO
         self._told = pace.phase
 
     def free_at(self, now: float, most: int) -> float:
@@ -136,6 +143,9 @@ class Gate:
         self._told = self.phase
 
     def _become(self, pace: Pace) -> None:
+        if pace.phase is Phase.OPEN and pace.flow.slices:
+            # Of no use to probes, a kilobyte in all, and begun anew when one has passed.
+            pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
         self.pace = pace
         self.phase = pace.phase
         self._spacing.rate = pace.rate or math.inf

@@ -33,6 +33,8 @@ TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
 class Landing(Bearings):
     """The part of a lane that takes in what became of its attempts."""
 
+    __slots__ = ()
+
     # --- Answers --------------------------------------------------------------------------------
 
     def answered(self, flight: Flight, answer: Answer) -> None:
@@ -168,6 +170,8 @@ class Landing(Bearings):
         elif blame:
             self.doubts.blame_the_lane()
             self._refund(now)
+        if phase is Phase.OPEN:
+            self.streams.changed()  # read again when they can be sent: it may take days
         if phase is Phase.PACED:
             self.came_back = self.hungry = True
             self.desk.feed(self)
@@ -178,6 +182,7 @@ class Landing(Bearings):
         self.gate.close()
         self.doubts.blame_the_lane()
         self._refund(now)
+        self.streams.changed()
         self.pump()
 
     def replay(self, now: float) -> None:
@@ -200,7 +205,7 @@ class Landing(Bearings):
                 tries=tries,
             )
             ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
-            self.streams.busy.add(seq)
+            self.streams.busy[seq] = None
             self.streams.rewind()  # it may be at hand as it was
             self.desk.finish(self, due, settlement(due, ruling, None, now=now))
 

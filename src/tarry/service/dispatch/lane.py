@@ -37,10 +37,12 @@ PATIENCE = 0.1
 class Lane(Landing):
     """One endpoint's lane, owned by this process for as long as its shard is."""
 
+    __slots__ = ()
+
     def leave(self) -> None:
         """It is somebody else's now, or at rest; what is on its way still is of no consequence."""
         self.left = True
-        self._look_at(math.inf)
+        self.desk.alarms.set(self, math.inf)
         self.streams.changed()
         self.desk.forget(self)
         self.origin.leave(self)
@@ -51,7 +53,7 @@ class Lane(Landing):
         free_at = max(self.rate.free_at(now), self.hold_until)
         done = self.quiet and not self.hungry and self.streams.drained()
         if done and free_at > now:
-            self._look_at(free_at)
+            self.desk.alarms.set(self, free_at)
         return done and free_at <= now and self.gate.phase is not Phase.PACED
 
     # --- Sending --------------------------------------------------------------------------------
@@ -75,7 +77,7 @@ class Lane(Landing):
         """Send one; False if there is nothing to send or it may not be sent yet."""
         free_at = self.free_at(now)
         if free_at > now:
-            self._look_at(free_at)
+            self.desk.alarms.set(self, free_at)
             return False
         desk = self.desk
         if not self._has_rows(now) or self._stopped(now):
@@ -138,10 +140,14 @@ class Lane(Landing):
         """How many rows it makes sense to have at hand."""
         gate = self.gate_now
         if gate.phase is Phase.OPEN:
-            return 2
+            return 1  # a probe: there may be thousands of lanes that wait for the time of theirs
         if gate.phase is Phase.PACED:
             return max(8, min(self.most, int(gate.pace.rate / 4)))
-        return max(2, min(self.most - self.in_flight, self.desk.slots.room(self), AT_HAND))
+        slots = self.desk.slots.room(self)
+        if not slots:
+            return 1  # it may be long until its turn, and thousands wait with it
+        most = min(self.most, 2 * self.trust)
+        return max(2, min(most - self.in_flight, slots, AT_HAND))
 
     def _look_ahead(self, now: float) -> None:
         """Nothing is at hand: come back when something is due, or rest."""
@@ -156,17 +162,10 @@ class Lane(Landing):
             self.desk.let_rest(self)
         elif not self.dozing:
             look_at = min(look_at, patient_until)
-        self._look_at(look_at)
+        self.desk.alarms.set(self, look_at)
 
-    def _look_at(self, at: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if at < math.inf:
-            self._timer = self.desk.later(max(0.0, at - self.desk.now()), self._woken)
-
-    def _woken(self) -> None:
-        self._timer = None
+    def woken(self) -> None:
+        """It is time to look."""
         self.pump()
 
     def _send(self, due: Due, now: float) -> bool:
@@ -207,7 +206,7 @@ class Lane(Landing):
         self.rate.sent(now)
         self.tenant_rate.sent(now)
         flight = Flight(self, due, gate, epoch, now, outfit, self.endpoint.url)
-        if outfit.target is None or outfit.signer is None:
+        if outfit.target is None:
             desk.later(0.0, lambda: flight.done(outfit.refused))
             return
         try:

@@ -1,7 +1,7 @@
 """The lanes a dispatcher has taken up, and what they share: outfits, origins, tenants' rates."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from tarry.core.pace import Phase
@@ -19,7 +19,8 @@ from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.seal import Seals
 
-TAKEN_UP_AT_ONCE = 500
+TAKEN_UP_AT_ONCE = 100
+"""So few that nobody waits long for it: it takes some 20 ms."""
 VERSIONS_IN_MIND = 10_000
 """Policies known to be on record; when there are more, they are put there once again."""
 
@@ -52,33 +53,46 @@ class Muster:
         async with self._busy:
             while self.woken:
                 some = list(islice(self.woken, TAKEN_UP_AT_ONCE))
-                for row in await self._store.lanes(some):
-                    await self._take_up_one(row)
-                for number in some:
-                    self.woken.pop(number, None)
+                for number in some:  # before it is read: it may be told of once more meanwhile
+                    del self.woken[number]
+                try:
+                    await self._take_up_some(await self._store.lanes(some))
+                except BaseException:
+                    self.woken.update(dict.fromkeys(some))
+                    raise
 
-    async def _take_up_one(self, row: LaneRow) -> None:
+    async def _take_up_some(self, rows: Sequence[LaneRow]) -> None:
+        """Find all that is needed, then take them up at a stroke."""
+        owned = [row for row in rows if row.application.shard in self._shards.held]
+        environments = {row.application.environment for row in owned}
+        policies = {name: await self._store.environment_policy(name) for name in environments}
+        fitted = [
+            (row, await self._outfit(row, policies[row.application.environment])) for row in owned
+        ]
+        origins = await self._origins({found.origin for _, found in fitted})
+        for row, found in fitted:
+            self._take_up_one(row, found, origins[found.origin])
+
+    def _take_up_one(self, row: LaneRow, fitted: Outfit, origin: Origin) -> None:
         held = self._shards.held.get(row.application.shard)
         if held is None:
             return
-        fitted = await self._outfit(row)
         lane = held.lanes.get(row.lane)
+        if lane is None and held.leaving:
+            return
+        origin = self.origins.setdefault(origin.name, origin)  # it may have been forgotten again
         if lane is None:
-            origin = await self._origin(fitted.origin)
-            if held.leaving or self._shards.held.get(row.application.shard) is not held:
-                return
             rate = self._tenant_rate(row)
             lane = Lane(row, fitted, desk=self._desk, held=held, origin=origin, tenant_rate=rate)
             held.lanes[row.lane] = origin.lanes[row.lane] = lane
         else:
-            await self._change(lane, row, fitted)
+            self._change(lane, row, fitted, origin)
         lane.pump()
 
-    async def _change(self, lane: Lane, row: LaneRow, fitted: Outfit) -> None:
+    def _change(self, lane: Lane, row: LaneRow, fitted: Outfit, origin: Origin) -> None:
         """Take up what was changed in a lane that is at work."""
         enabled = lane.endpoint.standing is not Standing.ENABLED
         if lane.outfit.origin != fitted.origin:
-            origin = await self._origin(fitted.origin)
             lane.origin.leave(lane)
             lane.origin = origin
             lane.origin.lanes[lane.number] = lane
@@ -90,8 +104,7 @@ class Muster:
         if enabled and row.endpoint.standing is Standing.ENABLED:
             lane.replay(self._desk.now())
 
-    async def _outfit(self, row: LaneRow) -> Outfit:
-        environment = await self._store.environment_policy(row.application.environment)
+    async def _outfit(self, row: LaneRow, environment: str | None) -> Outfit:
         fitted = outfit(
             row,
             seals=self._seals,
@@ -106,13 +119,15 @@ class Muster:
             self._versions.add(fitted.version)
         return fitted
 
-    async def _origin(self, name: str) -> Origin:
-        known = self.origins.get(name)
-        if known is None:
-            learned = await self._store.origin(name)
-            pace = pace_text.read(learned, now=self._desk.now())
-            known = self.origins.setdefault(name, Origin(name, self._desk, pace))
-        return known
+    async def _origins(self, names: Iterable[str]) -> dict[str, Origin]:
+        """The origins of these names, all that are new looked up together."""
+        new = [name for name in names if name not in self.origins]
+        learned = await asyncio.gather(*map(self._store.origin, new))
+        for name, text in zip(new, learned, strict=True):
+            if name not in self.origins:
+                pace = pace_text.read(text, now=self._desk.now())
+                self.origins[name] = Origin(name, self._desk, pace)
+        return {name: self.origins[name] for name in names}
 
     def _tenant_rate(self, row: LaneRow) -> Turns:
         rate = self._tenant_rates.get(row.application.id)

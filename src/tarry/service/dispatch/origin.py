@@ -5,36 +5,45 @@ fail and none passes, they share one gate: a dead gateway with 2,000 endpoints i
 comes back as one.
 """
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from tarry.core.pace import Pace, Phase
-from tarry.service.dispatch.desk import Desk, Timer
+from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.gate import RULE, Gate
 
 if TYPE_CHECKING:
+    from tarry.service.dispatch.alarms import Timer
     from tarry.service.dispatch.landing import Landing
 
 SEVERAL = 3
 """So many lanes that fail speak for their origin; fewer may have troubles of their own."""
+_WELL = Gate(Pace(), float)
+"""The gate of all origins that were never in trouble: nothing goes by it."""
 
 
 class Origin:
-    """The lanes of one origin in this process, and the gate they share while it is not closed."""
+    """The lanes of one origin in this process, and the gate they share while it is not closed.
+
+    There are as many as lanes if each has a host of its own, so it is kept small.
+    """
+
+    __slots__ = (
+        *("_failing", "_failures", "_held", "_passed_at", "_queue", "_serving", "_timer"),
+        *("_unreachable", "desk", "dirty", "gate", "hold_until", "lanes", "name"),
+    )
 
     def __init__(self, name: str, desk: Desk, pace: Pace) -> None:
         self.name = name
         self.desk = desk
-        self.gate = Gate(pace, desk.draw)
+        self.gate = _WELL if pace == Pace() else Gate(pace, desk.draw)
         self.lanes: dict[int, Landing] = {}
         self.hold_until = 0.0
         self.dirty = False
-        self._queue: deque[Landing] = deque()
-        self._queued: set[Landing] = set()
+        self._queue: dict[Landing, None] = {}
         self._serving = False
         self._timer: Timer | None = None
         self._failures = self._unreachable = 0
-        self._failing: set[int] = set()
+        self._failing: dict[int, None] = {}
         self._held: dict[int, float] = {}
         self._passed_at = float("-inf")
         if self.shared:
@@ -53,9 +62,7 @@ class Origin:
 
     def queue(self, lane: "Landing") -> None:
         """Let a lane send when it is its turn."""
-        if lane not in self._queued:
-            self._queued.add(lane)
-            self._queue.append(lane)
+        self._queue.setdefault(lane)
         if not self._serving:
             self.serve()
 
@@ -70,8 +77,8 @@ class Origin:
         for _ in range(len(self._queue)):
             if free_at > now:
                 break
-            lane = self._queue.popleft()
-            self._queued.discard(lane)
+            lane = next(iter(self._queue))
+            del self._queue[lane]
             lane.pump(turn=True)
             free_at = self._free_at(now)
         self._serving = False
@@ -81,9 +88,7 @@ class Origin:
     def leave(self, lane: "Landing") -> None:
         """One of its lanes is another's now, or somebody else's."""
         self.lanes.pop(lane.number, None)
-        if lane in self._queued:
-            self._queued.discard(lane)
-            self._queue.remove(lane)
+        self._queue.pop(lane, None)
 
     def _free_at(self, now: float) -> float:
         return max(self.hold_until, self.gate.free_at(now, self.desk.limits.lane_in_flight))
@@ -98,16 +103,14 @@ class Origin:
                 self._failures = self._unreachable = 0
                 self._failing.clear()
             return
+        if len(self.lanes) == 1:
+            return  # there is nobody to speak for
         self._failures += 1
         self._unreachable += unreachable
-        self._failing.add(lane.number)
+        self._failing[lane.number] = None
         speaks = len(self._failing) >= SEVERAL or self._unreachable >= RULE.failures
-        if (
-            len(self.lanes) > 1
-            and self._failures >= RULE.failures
-            and speaks
-            and now - self._passed_at >= RULE.silence
-        ):
+        silent = now - self._passed_at >= RULE.silence
+        if self._failures >= RULE.failures and speaks and silent:
             self._open(now)
 
     def held(self, lane: "Landing", until: float, now: float) -> None:
@@ -118,6 +121,8 @@ class Origin:
             self.hold_until = max(self.hold_until, min(self._held.values()))
 
     def _open(self, now: float) -> None:
+        if self.gate is _WELL:
+            self.gate = Gate(Pace(), self.desk.draw)
         self.gate.open(now, max(1, self.waiting()))
         self.dirty = True
         self._failures = self._unreachable = 0

@@ -22,6 +22,11 @@ from tarry.service.wire.sign import Signer
 
 MOST_POLICIES = 1_000
 """Policies that are remembered as they are written and read."""
+MOST_SIGNERS = 2_000
+"""Endpoints whose secrets are kept prepared for signing, a kilobyte each: those in use."""
+
+Secrets = tuple[tuple[str, float | None], ...]
+"""The newest first, each with the end of its grace period."""
 
 
 class Outfit(Struct, frozen=True):
@@ -33,8 +38,13 @@ class Outfit(Struct, frozen=True):
     origin: str
     timeout: float
     target: Target | None = None
-    signer: Signer | None = None
+    secrets: Secrets = ()
     refused: Answer = Answer(0.0)
+
+    @property
+    def signer(self) -> Signer:
+        """What signs its messages."""
+        return _signer(self.secrets)
 
 
 def outfit(
@@ -48,10 +58,11 @@ def outfit(
     except PolicyError as error:
         policy, refused = fallback, Answer(0.0, failure=Kind.REFUSED, detail=str(error))
     target: Target | None = None
-    signer: Signer | None = None
+    secrets: Secrets = ()
     try:
         target = egress.target(endpoint.url, opened_headers(endpoint, seals))
-        signer = Signer.of(opened_secrets(endpoint, seals))
+        secrets = opened_secrets(endpoint, seals)
+        Signer.of(secrets)  # they must do: which of them is used will be seen
     except EgressRefused as error:
         refused = Answer(0.0, failure=Kind.BLOCKED, detail=error.rule)
     except (SettingsError, SealError) as error:
@@ -62,7 +73,7 @@ def outfit(
         said = refused or Answer(0.0, failure=Kind.REFUSED)
         return Outfit(policy, document, version, endpoint.url, timeout, refused=said)
     origin = f"{target.scheme}://{target.host}:{target.port}"
-    return Outfit(policy, document, version, origin, timeout, target, signer)
+    return Outfit(policy, document, version, origin, timeout, target, secrets)
 
 
 def version_of(document: str) -> str:
@@ -72,6 +83,11 @@ def version_of(document: str) -> str:
 
 def _policy(document: str | None, fallback: Policy) -> Policy:
     return fallback if document is None else _read(document)
+
+
+@lru_cache(MOST_SIGNERS)
+def _signer(secrets: Secrets) -> Signer:
+    return Signer.of(secrets)
 
 
 @lru_cache(MOST_POLICIES)
@@ -94,13 +110,13 @@ def opened_headers(endpoint: Endpoint, seals: Seals) -> Headers:
     return msgspec.json.decode(opened, type=Headers)
 
 
-def opened_secrets(endpoint: Endpoint, seals: Seals) -> list[tuple[str, float | None]]:
-    """An endpoint's signing secrets, the newest first, each with the end of its grace period."""
+def opened_secrets(endpoint: Endpoint, seals: Seals) -> Secrets:
+    """An endpoint's signing secrets."""
     where = place(endpoint, "secret")
-    return [
+    return tuple(
         (seals.open(secret.sealed, where).decode("ascii"), secret.expires_at)
         for secret in endpoint.secrets
-    ]
+    )
 
 
 def place(endpoint: Endpoint, column: str) -> Place:

@@ -12,29 +12,31 @@ _NUMBERS = (
     *("hold", "failed_at", "latency", "usual", "down_since", "probes", "probe_at"),
 )
 """What outlives a hand-over; all else is about attempts that nobody waits for any more."""
+_FRESH = Pace()
 
 
 def write(pace: Pace) -> bytes:
     """The state; what is as it always is at first is left out."""
-    fresh = Pace()
     found = {name: getattr(pace, name) for name in _NUMBERS}
     said = {
         name: value
         for name, value in found.items()
-        if value != getattr(fresh, name) and value is not None and math.isfinite(value)
+        if value != getattr(_FRESH, name) and value is not None and math.isfinite(value)
     }
     return msgspec.json.encode({"phase": pace.phase, **said})
 
 
 def read(text: bytes, *, now: float) -> Pace:
     """The state as a new owner takes it up. One that cannot be read is as good as none."""
+    if not text:
+        return _FRESH  # the same for all that have nothing to tell
     try:
-        said = msgspec.json.decode(text, type=dict[str, float | str]) if text else {}
+        said = msgspec.json.decode(text, type=dict[str, float | str])
         phase = Phase(str(said.pop("phase", Phase.CLOSED)))
         known = {name: value for name, value in said.items() if name in _NUMBERS}
         pace = Pace(phase=phase).replace(**_typed(known))
     except (msgspec.DecodeError, ValueError, TypeError):
-        return Pace()
+        return _FRESH
     return handed_over(pace, now=now)
 
 

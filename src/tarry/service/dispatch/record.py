@@ -21,6 +21,8 @@ Note = Callable[[str, str, str, float, dict[str, str | float | None]], Notice]
 class Record:
     """What is known of one endpoint. A method gives the change to write down, if there is one."""
 
+    __slots__ = ("_lane", "_note", "_parking", "_saved_at", "accepted_at", "known")
+
     def __init__(self, row: LaneRow, parking: Parking, note: Note, now: float) -> None:
         self.known = row.known
         self.accepted_at = -math.inf if row.known.accepted_at is None else row.known.accepted_at

@@ -4,6 +4,8 @@ import math
 
 GRAIN = 0.002
 """How late a timer may be without the pace suffering: so much is caught up with, and no more."""
+LONG_AGO = -math.inf
+"""Before all that is remembered: one value for the many that have nothing to remember yet."""
 
 
 class Spacing:
@@ -15,7 +17,7 @@ class Spacing:
 
     def __init__(self, rate: float | None = None) -> None:
         self.limit(rate)
-        self._free_at = -math.inf
+        self._free_at = LONG_AGO
 
     def limit(self, rate: float | None) -> None:
         """Change the rate; what went before still counts."""

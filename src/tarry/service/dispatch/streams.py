@@ -5,15 +5,17 @@ store, behind the place where reading goes on: a rewind brings them back.
 """
 
 import heapq
-import math
 from collections.abc import Iterable, Sequence
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.spacing import LONG_AGO
 from tarry.service.model.lane import Due, Stream, Want
 
 LATER = 256
 """How many deliveries may wait for their moment in memory; more are read again later."""
 EARLY = 16
+_NONE: frozenset[int] = frozenset()
+_NO_RESENDS: frozenset[str] = frozenset()
 
 
 class Buffered:
@@ -24,19 +26,29 @@ class Buffered:
 
 
 class Streams:
-    """The rows of one lane; `busy` are on their way, or being settled, or waiting a moment."""
+    """The rows of one lane; `busy` are on their way, or being settled, or waiting a moment.
+
+    There is one for each of many lanes, and most of them are empty. So it has slots, and lists
+    where a deque would do, and dicts for sets: empty, those are a tenth and a third as large.
+    """
+
+    __slots__ = (
+        *("_after", "_buffered", "_due", "_due_after", "_due_after_seq", "_due_from", "_due_read"),
+        *("_early", "_early_after", "_early_after_seq", "_early_read", "_fresh", "_fresh_after"),
+        *("_fresh_from", "_fresh_next", "_fresh_read", "_heard", "_later", "_left_behind"),
+        *("_moments", "_ready", "_ready_read", "_resending", "_resends", "_resends_read"),
+        *("_were_busy", "_were_resending", "busy", "fifo", "lane", "next_due_at", "turn"),
+    )
 
     def __init__(self, lane: int, buffered: Buffered, *, fifo: bool) -> None:
         self.lane = lane
         self.fifo = fifo
         self._buffered = buffered
-        self.busy: set[int] = set()
-        self._were_busy: frozenset[int] = frozenset()
+        self.busy: dict[int, None] = {}
+        self._were_busy = _NONE
         self.next_due_at: float | None = None
         self.turn = 0
         """Grows with every rewind: rows that were asked for before it are not taken after it."""
-        # Lists, though they are taken from the front: an empty deque is ten times as large, there
-        # are four of them in each of many lanes, and none gets long.
         self._resends: list[Due] = []
         self._due: list[Due] = []
         self._ready: list[Due] = []
@@ -44,12 +56,11 @@ class Streams:
         self._early: dict[int, Due] = {}
         self._later: list[tuple[float, int, Due]] = []
         self._moments: dict[int, float] = {}
-        self._resending: set[str] = set()
-        self._were_resending: set[str] = set()
+        self._resending = self._were_resending = _NO_RESENDS
         self._fresh_from: int | None = None
         self._fresh_next = False
         self._heard: float | None = None
-        self._due_from = -math.inf
+        self._due_from = LONG_AGO
         self.rewind()
 
     # --- Reading --------------------------------------------------------------------------------
@@ -60,8 +71,8 @@ class Streams:
         self._after = self._fresh_after = 0
         self._due_after, self._due_after_seq = 0.0, 0
         self._early_after, self._early_after_seq = 0.0, 0
-        self._read = dict.fromkeys(Stream, False)
-        self._fresh_read = False
+        self._resends_read = self._due_read = self._early_read = False
+        self._ready_read = self._fresh_read = False
         self._left_behind = False
         self._count(-1, self._early.values())
         self._early.clear()
@@ -74,10 +85,11 @@ class Streams:
         if len(self._moments) > LATER:  # of rows that are not there any more
             self._moments.clear()
         for at, seq, row in self._later:
-            self.busy.discard(seq)
+            self.busy.pop(seq, None)
             self._moments[seq] = at
             self._count(-1, (row,))
         self._later.clear()
+        self.busy = dict(self.busy)  # one that was large stays large
         self.next_due_at = None
         self.rewind()
 
@@ -89,32 +101,32 @@ class Streams:
 
     def read_on(self) -> None:
         """More may have been added than was read."""
-        self._read[Stream.READY] = self._fresh_read = False
+        self._ready_read = self._fresh_read = False
 
     def wants(self, room: int, now: float, phase: Phase) -> list[Want]:
         """What to ask the store for, to have `room` rows at hand."""
         wants = []
-        if not self._read[Stream.RESEND]:
+        if not self._resends_read:
             wants.append(Want(lane=self.lane, stream=Stream.RESEND, limit=EARLY))
-        if room > len(self._ready) and not self._read[Stream.READY]:
+        if room > len(self._ready) and not self._ready_read:
             wants.append(self._ready_want(room, self._after, self._fresh_from))
         if self._fresh_from is not None and not self._fresh_read and room > len(self._fresh):
             wants.append(self._ready_want(room, max(self._fresh_after, self._fresh_from - 1), None))
         if room > len(self._due) and self._is_due(now):
             wants.append(self._waiting_want(Stream.WAITING, room))
-        if not self._read[Stream.EARLY] and (self.fifo or self._probes(phase)):
-            wants.append(self._waiting_want(Stream.EARLY, EARLY))
+        if not self._early_read and (self.fifo or self._probes(phase)):
+            wants.append(self._waiting_want(Stream.EARLY, EARLY if self.fifo else room))
         return wants
 
     def _probes(self, phase: Phase) -> bool:
         """Whether a probe may have to take one that is not due yet."""
         nothing = not (self._ready or self._fresh or self._due or self._early)
-        return phase is Phase.OPEN and self._read[Stream.READY] and nothing
+        return phase is Phase.OPEN and self._ready_read and nothing
 
     def _is_due(self, now: float) -> bool:
         if now < self._due_from:
             return False
-        if not self._read[Stream.WAITING]:
+        if not self._due_read:
             return True
         return self.next_due_at is not None and self.next_due_at <= now
 
@@ -133,8 +145,8 @@ class Streams:
 
     def ask(self) -> None:
         """The store is being asked: when it has answered, what is busy now may be settled."""
-        self._were_busy = frozenset(self.busy)
-        self._were_resending = set(self._resending)
+        self._were_busy = frozenset(self.busy) if self.busy else _NONE
+        self._were_resending = self._resending
 
     def _is_free(self, seq: int) -> bool:
         return seq not in self.busy and seq not in self._were_busy
@@ -149,14 +161,14 @@ class Streams:
         all_read = not rows or (len(rows) < want.limit and not cut)
         match want.stream:
             case Stream.RESEND:
-                self._read[Stream.RESEND] = all_read
-                known = self._resending | self._were_resending
-                known.update(row.resend for row in self._resends)
+                self._resends_read = all_read
+                at_hand = {row.resend for row in self._resends}
+                known = self._resending | self._were_resending | at_hand
                 self._keep(self._resends, [row for row in rows if row.resend not in known])
             case Stream.READY:
                 self._take_ready(want, rows, all_read=all_read)
             case Stream.WAITING:
-                self._read[Stream.WAITING] = all_read
+                self._due_read = all_read
                 self.next_due_at = next_due_at if all_read else 0.0
                 self._take_due(rows, now)
             case Stream.EARLY:
@@ -168,7 +180,7 @@ class Streams:
             self._fresh_read = all_read
             self._fresh_after = rows[-1].seq if rows else self._fresh_after
         else:
-            self._read[Stream.READY] = all_read
+            self._ready_read = all_read
             self._after = rows[-1].seq if rows else self._after
         into = self._fresh if fresh else self._ready
         free = [row for row in rows if self._is_free(row.seq)]
@@ -188,7 +200,7 @@ class Streams:
             if self._fresh_after
             else ((self._fresh_from or 1) - 1)
         )
-        self._read[Stream.READY] = self._fresh_read
+        self._ready_read = self._fresh_read
         self._fresh_from = None
 
     def _take_due(self, rows: Sequence[Due], now: float) -> None:
@@ -202,13 +214,13 @@ class Streams:
 
     def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
         if self.fifo:  # what waits is the head, and holds up all others until it is due
-            self._read[Stream.EARLY] = True
+            self._early_read = True
             due = {row.seq for row in self._due}  # it may be due by now, and read as such
             for row in rows:
                 if self._is_free(row.seq) and row.seq not in due:
                     self.later(row, row.due_at or 0.0)
             return
-        self._read[Stream.EARLY] = all_read
+        self._early_read = all_read
         self._left_behind = self._left_behind or bool(rows)
         early = [row for row in rows if self._is_free(row.seq) and row.seq not in self._early]
         self._count(1, early)
@@ -222,12 +234,12 @@ class Streams:
         """The delivery whose turn it is, now on its way; None if none is at hand."""
         if self._resends:
             asked = self._resends.pop(0)
-            self._resending.add(asked.resend)
+            self._resending |= {asked.resend}
             return self._out(asked)
         row = self._head(now, phase) if self.fifo else self._any(now, phase)
         if row is None:
             return None
-        self.busy.add(row.seq)
+        self.busy[row.seq] = None
         twin = self._early.pop(row.seq, None)
         if twin is not None:
             self._count(-1, (twin,))
@@ -276,7 +288,7 @@ class Streams:
         if len(self._later) < LATER:
             self.later(row, until)
             return
-        self.busy.discard(row.seq)
+        self.busy.pop(row.seq, None)
         self._due.insert(0, row)
         self._count(1, (row,))
         self._due_from = until
@@ -284,7 +296,7 @@ class Streams:
     def later(self, row: Due, at: float) -> None:
         """A row that is sent again at an instant, from memory if there is room for it."""
         if len(self._later) < LATER or self.fifo:
-            self.busy.add(row.seq)
+            self.busy[row.seq] = None
             self._count(1, (row,))
             heapq.heappush(self._later, (at, row.seq, row))
         else:
@@ -292,15 +304,15 @@ class Streams:
 
     def behind(self, seq: int) -> None:
         """A row that is ready still, and will be found by a rewind."""
-        self.busy.discard(seq)
+        self.busy.pop(seq, None)
         self._left_behind = True
 
     def done(self, row: Due) -> None:
         """A row that was settled and needs no more thought."""
         if row.resend:
-            self._resending.discard(row.resend)
+            self._resending -= {row.resend}
         else:
-            self.busy.discard(row.seq)
+            self.busy.pop(row.seq, None)
 
     def due_at(self, at: float) -> None:
         """A row waits in the store for a time of its own."""
@@ -349,5 +361,5 @@ class Streams:
 
     def all_read(self) -> bool:
         """Whether all that may be sent now was read, as far as is known."""
-        read = self._read[Stream.RESEND] and self._read[Stream.READY] and self._read[Stream.WAITING]
+        read = self._resends_read and self._ready_read and self._due_read
         return read and (self._fresh_from is None or self._fresh_read)

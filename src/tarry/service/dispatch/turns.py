@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from tarry.service.dispatch.desk import Timer
+from tarry.service.dispatch.alarms import Later, Timer
 from tarry.service.dispatch.spacing import Spacing
 
 
@@ -19,9 +19,7 @@ class Taker(Protocol):
 class Turns:
     """An application's rate, and the lanes that wait for their turn."""
 
-    def __init__(
-        self, now: Callable[[], float], later: Callable[[float, Callable[[], None]], Timer]
-    ) -> None:
+    def __init__(self, now: Callable[[], float], later: Later) -> None:
         self._now, self._later = now, later
         self._spacing = Spacing()
         self._waiting: deque[Taker] = deque()

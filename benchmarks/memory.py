@@ -1,0 +1,149 @@
+"""What does a worker keep in memory while all its endpoints are down and much waits for them?
+
+    ./dev bench memory [--endpoints N] [--origins N] [--waiting N] [--bytes B] [--seconds S] [--json]
+
+A database with so many deliveries waiting for so many endpoints, at each of which nobody listens,
+is given to `tarry worker` in a process of its own. It takes up all of them, finds out that they are
+down and goes on probing. Measured is the most memory that it had in use in S seconds.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from ipaddress import IPv4Address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import uvloop
+
+from tarry.cli.bench.cost import megabytes
+from tarry.service import Hooks, open_hooks
+from tarry.service.model.application import Application
+from tarry.service.model.message import NewMessage
+
+LOOPBACK = "127.0.0.0/8"
+FIRST = IPv4Address("127.1.0.1")
+NOBODY = 1025
+"""A port at which nobody listens on any address of this machine."""
+TENANTS = 100
+TARGET, STRETCH = 150.0, 100.0
+"""Megabytes."""
+OPEN = re.compile(rb"the lane of (\S+) is open")
+
+
+@dataclass(frozen=True)
+class Found:
+    """Megabytes of the worker when it had just begun, at the most and at the end."""
+
+    endpoints: int
+    waiting: int
+    found_down: int
+    began_mb: float
+    most_mb: float
+    ended_mb: float
+
+    @property
+    def verdict(self) -> str:
+        """Whether the target is met."""
+        if self.most_mb > TARGET:
+            return "MISS"
+        return "pass, stretch too" if self.most_mb <= STRETCH else "pass"
+
+
+async def fill(db: str, given: argparse.Namespace) -> None:
+    """Endpoints and what waits for them; each message goes to all endpoints of its tenant."""
+    tenants = min(TENANTS, given.endpoints)
+    async with open_hooks(db, allow_network=(LOOPBACK,)) as hooks:
+        shops = [await hooks.application(f"shop-{number}") for number in range(tenants)]
+        numbers = iter(range(given.endpoints))
+
+        async def some() -> None:
+            for number in numbers:
+                host = FIRST + number % given.origins
+                url = f"http://{host}:{NOBODY}/in/{number}"
+                await hooks.add_endpoint(shops[number % tenants], url)
+
+        await asyncio.gather(*(some() for _ in range(64)))
+        each = given.waiting // given.endpoints
+        for shop in shops:
+            await hooks.send_many(messages(hooks, shop, each, b'"%s"' % (b"x" * given.bytes)))
+
+
+def messages(hooks: Hooks, shop: Application, many: int, payload: bytes) -> list[NewMessage]:
+    """So many for one tenant."""
+    return [NewMessage(hooks.message(shop, "a.b", payload)) for _ in range(many)]
+
+
+@contextmanager
+def working(db: str, log: Path) -> Iterator[int]:
+    """A worker; gives its process id."""
+    command = [sys.executable, "-m", "tarry.cli", "worker", "--db", db]
+    with (
+        log.open("wb") as told,
+        subprocess.Popen([*command, "--allow-network", LOOPBACK], stderr=told) as process,  # noqa: S603  this very interpreter
+    ):
+        try:
+            yield process.pid
+        finally:
+            process.terminate()
+
+
+def measure(db: str, folder: Path, given: argparse.Namespace) -> Found:
+    """Let a worker run, and look at it ten times a second."""
+    log = folder / "worker.log"
+    seen = []
+    with working(db, log) as worker:
+        until = time.monotonic() + given.seconds
+        while time.monotonic() < until:
+            time.sleep(0.1)
+            seen.append(megabytes(worker))
+            if given.verbose and len(seen) % 50 == 0:
+                print(f"{len(seen) / 10:6.1f} s {seen[-1]:.1f} MB", file=sys.stderr)
+    found_down = len(set(OPEN.findall(log.read_bytes())))
+    began = next(size for size in seen if size > seen[0] / 2)
+    return Found(
+        given.endpoints,
+        given.waiting,
+        found_down,
+        round(began, 1),
+        round(max(seen), 1),
+        round(seen[-1], 1),
+    )
+
+
+def main() -> None:
+    """Run it and print what it came to."""
+    parser = argparse.ArgumentParser(prog="./dev bench memory", description=__doc__)
+    parser.add_argument("--endpoints", type=int, default=10_000)
+    parser.add_argument("--origins", type=int, default=10_000, help="hosts they are spread over")
+    parser.add_argument("--waiting", type=int, default=1_000_000)
+    parser.add_argument("--bytes", type=int, default=1024, help="of each payload")
+    parser.add_argument("--seconds", type=float, default=90.0)
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    with TemporaryDirectory(prefix="tarry-memory-") as name:
+        folder = Path(name)
+        db = f"sqlite:////{str(folder / 'hooks.db').lstrip('/')}"
+        uvloop.run(fill(db, given))
+        found = measure(db, folder, given)
+    if given.json:
+        print(json.dumps({**asdict(found), "verdict": found.verdict}, indent=2))
+        return
+    print(
+        f"{found.verdict}  {found.waiting:,} wait for {found.endpoints:,} endpoints,"
+        f" {found.found_down:,} of them found to be down: {found.most_mb} MB at the most,"
+        f" {found.ended_mb} MB at the end; at most {TARGET:g} (stretch {STRETCH:g})"
+    )
+
+
+if __name__ == "__main__":
+    main()
