@@ -12,7 +12,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import HOUR
 from tarry.service.wire.exchange import Answer
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, Script, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
@@ -96,6 +96,46 @@ async def test_a_lane_that_left_sends_nothing_and_says_nothing() -> None:
         assert len(service.sender.sent) == sent
         assert not lane.at_work
         assert service.dispatcher.desk.buffered.bytes == 0
+
+
+@virtually
+async def test_a_lane_that_is_down_keeps_no_payloads_at_hand() -> None:
+    async with virtual_service() as service:
+        until = service.now() + HOUR
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _r, now: DOWN if now < until else OK
+        )
+        await service.add(1000)
+        await asyncio.sleep(HOUR / 2)
+        assert service.dispatcher.desk.buffered.bytes == 0
+        assert len(service.sender.sent) > 20  # it was probed all the same
+        await service.until_delivered(endpoint, within=HOUR)
+
+
+@virtually
+async def test_lanes_behind_a_gateway_that_is_down_keep_one_at_hand_at_the_most() -> None:
+    async with virtual_service() as service:
+        for number in range(20):
+            await service.add_endpoint("gw.example", always(DOWN), path=f"/{number}")
+        await service.add(50)
+        (size,) = {
+            len((await service.store.message(service.application.id, one)).payload)
+            for one in await service.add()
+        }
+        await asyncio.sleep(HOUR / 2)
+        assert service.dispatcher.desk.buffered.bytes <= 20 * size
+
+
+@virtually
+async def test_neither_a_lane_nor_its_parts_have_room_for_more_than_they_need() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", always(DOWN))
+        await service.add(10)
+        await asyncio.sleep(60)
+        lane = lane_of(service, endpoint)
+        parts = (lane, lane.streams, lane.doubts, lane.gate, lane.record, lane.origin, lane.rate)
+        assert not any(hasattr(part, "__dict__") for part in parts)
+        assert lane.endpoint.secrets == ()
 
 
 @virtually
