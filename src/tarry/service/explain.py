@@ -52,13 +52,18 @@ def explain(
             state=delivery.state, reason=delivery.reason, sentences=(text, *_told(attempts))
         )
     pace = _gating(row.known.pace, origin)
-    reason, next_at = _waits(delivery, row, pace)
+    reason, goes_at = _waits(delivery, row, pace)
     return Explanation(
         state=delivery.state,
         reason=reason,
-        next_at=next_at,
-        sentences=(_sentence(reason, next_at, row, pace), *_told(attempts)),
+        next_at=goes_at,
+        sentences=(_sentence(reason, goes_at, row, pace), *_told(attempts)),
     )
+
+
+def next_at(delivery: Delivery, row: LaneRow, *, origin: bytes = b"") -> float | None:
+    """When a delivery that waits goes next, or its lane is tried next, if that is known."""
+    return _waits(delivery, row, _gating(row.known.pace, origin))[1]
 
 
 def _gating(lane: bytes, origin: bytes) -> _Pace:
@@ -90,8 +95,8 @@ def _limit(row: LaneRow) -> Reason:
     return Reason.CONCURRENCY if row.endpoint.concurrency else Reason.NEW
 
 
-def _sentence(reason: Reason, next_at: float | None, row: LaneRow, pace: _Pace) -> str:
-    when = "" if next_at is None else f", next at {_instant(next_at)}"
+def _sentence(reason: Reason, goes_at: float | None, row: LaneRow, pace: _Pace) -> str:
+    when = "" if goes_at is None else f", next at {_instant(goes_at)}"
     match reason:
         case Reason.LANE_OPEN:
             return (

@@ -25,6 +25,8 @@ Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-
 """A type of event or the sender's own id: it may be part of a URL."""
 Channel = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[a-zA-Z0-9\-_.:+]+\Z")]
 Tag = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00]+\Z")]
+Payload = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
+"""An object in JSON, whose bytes stay as they are."""
 JSON = "application/json"
 
 
@@ -39,7 +41,7 @@ class MessageIn(Struct, rename="camel"):
     """A message as it comes in."""
 
     event_type: Name
-    payload: msgspec.Raw
+    payload: Payload
     event_id: Name | None = None
     channels: Annotated[list[Channel], Meta(min_length=1, max_length=10)] | None = None
     tags: Annotated[list[Tag], Meta(max_length=50)] | None = None
@@ -61,7 +63,7 @@ class MessageOut(Struct, rename="camel"):
 
     id: str
     event_type: str
-    payload: msgspec.Raw
+    payload: Payload
     timestamp: datetime
     event_id: str | None = None
     channels: tuple[str, ...] | None = None

@@ -2,6 +2,8 @@
 
 from tarry.service.api import (
     applications,
+    attempted,
+    attempts,
     endpoints,
     event_types,
     headers,
@@ -22,6 +24,8 @@ from tarry.service.hooks import Hooks
 GROUPS = (
     applications.group,
     ingest.group,
+    attempted.group,
+    attempts.group,
     history.group,
     tasks.group,
     keys.group,

@@ -3,8 +3,6 @@
 Unless it is told otherwise a list covers 90 days: before now, or on from where a page ended.
 """
 
-from typing import Literal
-
 from tarry.service.api.messages import Channel, Name, Tag
 from tarry.service.api.paging import ListQuery, cut
 from tarry.service.api.times import Instant, seconds
@@ -15,9 +13,6 @@ RECENT = 90 * 86_400.0
 """How long a time a list covers that is bounded on one side, or not at all."""
 FAR = 2e11
 """Ids cannot say later seconds."""
-
-Status = Literal[0, 1, 2, 3, 4]
-StatusClass = Literal[0, 100, 200, 300, 400, 500]
 
 
 class RecentQuery(ListQuery, kw_only=True):

@@ -1,0 +1,139 @@
+"""Where messages went and how far each has come, over HTTP: by endpoint and by message."""
+
+from datetime import datetime
+
+from msgspec.structs import asdict
+
+from tarry.service.api.call import Call
+from tarry.service.api.endpoint_bodies import EndpointOut
+from tarry.service.api.endpoint_bodies import written as written_endpoint
+from tarry.service.api.messages import MessageOut
+from tarry.service.api.messages import written as written_message
+from tarry.service.api.operation import Group
+from tarry.service.api.paging import ListQuery, Page, cut, page
+from tarry.service.api.recent import RecentQuery, filtered, recent_cut
+from tarry.service.api.statuses import (
+    SHOWN,
+    MessageStatus,
+    StatusText,
+    deliveries,
+    status_of,
+    text_of,
+)
+from tarry.service.api.times import written as written_at
+from tarry.service.explain import next_at
+from tarry.service.model import ids
+from tarry.service.model.delivery import LIVE, Delivery
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import LaneRow
+from tarry.service.model.listing import FIRST, LAST
+from tarry.service.model.message import Message
+
+group = Group("Message Attempt", "v1.message-attempt")
+
+
+class EndpointMessageOut(MessageOut, rename="camel", kw_only=True):
+    """A message, and how its sending to an endpoint stands."""
+
+    status: MessageStatus
+    status_text: StatusText
+    next_attempt: datetime | None
+
+
+class MessageEndpointOut(EndpointOut, rename="camel", kw_only=True):
+    """An endpoint, and how the sending of a message to it stands."""
+
+    status: MessageStatus
+    status_text: StatusText
+    next_attempt: datetime | None
+
+
+class AttemptedQuery(RecentQuery, kw_only=True):
+    """Which messages, and how much of them."""
+
+    status: MessageStatus | None = None
+    with_content: bool = True
+    expanded_statuses: bool = False
+
+
+class DestinationQuery(ListQuery, kw_only=True):
+    """How much of a list, and whether the status Canceled is known."""
+
+    expanded_statuses: bool = False
+
+
+@group.get("/app/{app_id}/endpoint/{endpoint_id}/msg")
+async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[EndpointMessageOut]:
+    """List the messages for an endpoint and how the sending of each stands, the newest first.
+
+    Those that were skipped while it was disabled are left out.
+    """
+    endpoint = await call.endpoint(await call.application())
+    expanded = query.expanded_statuses
+    wanted = deliveries(query.status, filtered(query, ids.MESSAGE, call.now), expanded=expanded)
+    found = await call.hooks.store.list_deliveries_to(endpoint, recent_cut(query), wanted)
+    waiting = any(delivery.state in LIVE for _, delivery in found)
+    lane = await _lane(call, endpoint) if waiting else None
+
+    def shown(pair: tuple[Message, Delivery]) -> EndpointMessageOut:
+        message, delivery = pair
+        status = status_of(delivery, expanded=expanded)
+        return EndpointMessageOut(
+            **asdict(written_message(message, with_content=query.with_content)),
+            status=status,
+            status_text=text_of(status),
+            next_attempt=_next(delivery, lane),
+        )
+
+    return page(found, query, shown, lambda pair: pair[0].id)
+
+
+@group.get("/app/{app_id}/msg/{msg_id}/endpoint")
+async def list_attempted_destinations(
+    call: Call, query: DestinationQuery
+) -> Page[MessageEndpointOut]:
+    """List the endpoints that a message goes to and how the sending to each stands, by id.
+
+    Endpoints that were deleted since are told too.
+    """
+    message = await call.message(await call.application())
+    asked = cut(query)
+    low, high = asked.between(FIRST, LAST)
+    there = [
+        (endpoint, delivery)
+        for endpoint, delivery in await call.hooks.deliveries(message)
+        if low < endpoint.id < high and delivery.state in SHOWN
+    ]
+    found = there[-asked.limit :] if query.back else there[: asked.limit]
+    lanes = {
+        endpoint.id: await _lane(call, endpoint)
+        for endpoint, delivery in found
+        if delivery.state in LIVE
+    }
+
+    def shown(pair: tuple[Endpoint, Delivery]) -> MessageEndpointOut:
+        endpoint, delivery = pair
+        status = status_of(delivery, expanded=query.expanded_statuses)
+        return MessageEndpointOut(
+            **asdict(written_endpoint(endpoint)),
+            status=status,
+            status_text=text_of(status),
+            next_attempt=_next(delivery, lanes.get(endpoint.id)),
+        )
+
+    return page(found, query, shown, lambda pair: pair[0].id)
+
+
+async def _lane(call: Call, endpoint: Endpoint) -> tuple[LaneRow, bytes]:
+    """An endpoint's lane, and what is known of its origin."""
+    row = await call.hooks.lane(endpoint)
+    origin = row.known.origin
+    return row, await call.hooks.store.origin(origin) if origin else b""
+
+
+def _next(delivery: Delivery, lane: tuple[LaneRow, bytes] | None) -> datetime | None:
+    """When a delivery that waits goes next, if that is known."""
+    if lane is None or delivery.state not in LIVE:
+        return None
+    row, origin = lane
+    return written_at(next_at(delivery, row, origin=origin))

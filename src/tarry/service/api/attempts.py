@@ -1,0 +1,236 @@
+"""Attempts over HTTP: what was sent, what was answered, and sending once more."""
+
+from datetime import datetime
+from enum import IntEnum
+
+from msgspec import Struct
+
+from tarry.service.api.access import Need
+from tarry.service.api.call import Call
+from tarry.service.api.messages import MessageOut, Name
+from tarry.service.api.messages import written as written_message
+from tarry.service.api.operation import Group
+from tarry.service.api.paging import Page, page
+from tarry.service.api.problem import BadRequest
+from tarry.service.api.recent import RecentQuery, filtered, recent_cut
+from tarry.service.api.statuses import MessageStatus, StatusText, text_of
+from tarry.service.api.times import instant
+from tarry.service.model import ids
+from tarry.service.model.attempt import Attempt, Trigger
+from tarry.service.model.listing import AttemptFilter
+from tarry.service.model.message import Message
+
+ACCEPTED = 202
+NO_ANSWER = 0
+"""The status of an attempt that was not answered."""
+
+group = Group("Message Attempt", "v1.message-attempt")
+
+
+class TriggerType(IntEnum):
+    """What an attempt was made for."""
+
+    SCHEDULED = 0
+    MANUAL = 1
+
+
+class StatusClass(IntEnum):
+    """What answers begin with; 0 for none."""
+
+    NONE = 0
+    INFORMED = 100
+    TAKEN = 200
+    ELSEWHERE = 300
+    REFUSED = 400
+    BROKEN = 500
+
+
+class AttemptOut(Struct, rename="camel", kw_only=True):
+    """An attempt: a request that was made, and its answer.
+
+    `timestamp` is when that came. `response` is what was kept of its body, or says why there is
+    none.
+    """
+
+    id: str
+    msg_id: str
+    endpoint_id: str
+    url: str
+    response: str
+    response_status_code: int
+    response_duration_ms: int
+    status: MessageStatus
+    status_text: StatusText
+    trigger_type: TriggerType
+    timestamp: datetime
+    msg: MessageOut | None = None
+
+
+class ToEndpointQuery(RecentQuery, kw_only=True):
+    """Which attempts at an endpoint, and how much of them."""
+
+    status: MessageStatus | None = None
+    status_code_class: StatusClass | None = None
+    with_content: bool = True
+    with_msg: bool = False
+    expanded_statuses: bool = False
+
+
+class OfMessageQuery(RecentQuery, kw_only=True):
+    """Which attempts at a message, and how much of them."""
+
+    status: MessageStatus | None = None
+    status_code_class: StatusClass | None = None
+    endpoint_id: Name | None = None
+    with_content: bool = True
+    expanded_statuses: bool = False
+
+
+class ExpandedQuery(Struct):
+    """Whether the status Canceled is known."""
+
+    expanded_statuses: bool = False
+
+
+class Empty(Struct):
+    """Nothing more to say."""
+
+
+@group.get("/app/{app_id}/attempt/endpoint/{endpoint_id}")
+async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOut]:
+    """List attempts that were made at an endpoint, the newest first."""
+    endpoint = await call.endpoint(await call.application())
+    wanted = _wanted(call, query)
+    cut = recent_cut(query)
+    found = [] if wanted is None else await call.hooks.store.list_attempts_to(endpoint, cut, wanted)
+
+    def shown(pair: tuple[Attempt, Message]) -> AttemptOut:
+        attempt, message = pair
+        said = written_message(message, with_content=False) if query.with_msg else None
+        return written(attempt, endpoint.id, with_content=query.with_content, message=said)
+
+    return page(found, query, shown, _mark)
+
+
+@group.get("/app/{app_id}/attempt/msg/{msg_id}")
+async def list_by_msg(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
+    """List attempts at a message, the newest first."""
+    return await _of_message(call, query, query.endpoint_id)
+
+
+@group.get("/app/{app_id}/msg/{msg_id}/attempt", name="list-of-msg")
+async def list_of_message(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
+    """List attempts at a message, the newest first: an older way."""
+    return await _of_message(call, query, query.endpoint_id)
+
+
+@group.get("/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/attempt", name="list-of-delivery")
+async def list_of_delivery(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
+    """List attempts at a message that were made at one endpoint, the newest first."""
+    return await _of_message(call, query, call.name("endpoint_id", "endpoint"))
+
+
+@group.get("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}")
+async def get(call: Call, query: ExpandedQuery) -> AttemptOut:  # noqa: ARG001  for every attempt the same
+    """Get an attempt."""
+    message = await call.message(await call.application())
+    known_as = call.name("attempt_id", "attempt")
+    attempt, endpoint = await call.hooks.store.attempt(message.id, known_as)
+    return written(attempt, endpoint.id)
+
+
+@group.delete("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}/content", needs=Need.CHANGE)
+async def expunge_content(call: Call) -> None:
+    """Forget what an endpoint answered to an attempt."""
+    message = await call.message(await call.application())
+    known_as = call.name("attempt_id", "attempt")
+    await call.hooks.store.expunge_attempt(message.id, known_as)
+
+
+@group.post(
+    "/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/resend",
+    needs=Need.ATTEMPTS,
+    status=ACCEPTED,
+)
+async def resend(call: Call) -> Empty:
+    """Make one more attempt at a message, first in line; what became of it so far stays as it is.
+
+    While the endpoint takes nothing it is made with the next probe.
+    """
+    application = await call.application()
+    message = await call.message(application)
+    endpoint = await call.endpoint(application)
+    if message.payload is None:
+        raise BadRequest("missing_payload", "its payload is gone: it cannot be sent again")
+    await call.hooks.resend(endpoint, message)
+    return Empty()
+
+
+async def _of_message(call: Call, query: OfMessageQuery, at: str | None) -> Page[AttemptOut]:
+    application = await call.application()
+    message = await call.message(application)
+    lane = None if at is None else (await call.hooks.store.endpoint(application.id, at)).lane
+    wanted = _wanted(call, query, lane)
+    found = (
+        []
+        if wanted is None
+        else await call.hooks.store.list_attempts_of(message.id, recent_cut(query), wanted)
+    )
+    return page(
+        found,
+        query,
+        lambda pair: written(pair[0], pair[1].id, with_content=query.with_content),
+        _mark,
+    )
+
+
+def _wanted(
+    call: Call, query: ToEndpointQuery | OfMessageQuery, lane: int | None = None
+) -> AttemptFilter | None:
+    """Which attempts; None for a status that no attempt has: each succeeded or failed."""
+    if query.status not in (None, MessageStatus.SUCCESS, MessageStatus.FAIL):
+        return None
+    hundred = query.status_code_class
+    return AttemptFilter(
+        message=filtered(query, ids.ATTEMPT, call.now),
+        succeeded=None if query.status is None else query.status is MessageStatus.SUCCESS,
+        status_class=None if hundred is None else int(hundred),
+        lane=lane,
+    )
+
+
+def _mark(pair: tuple[Attempt, object]) -> str:
+    return pair[0].id
+
+
+def written(
+    attempt: Attempt,
+    endpoint: str,
+    *,
+    with_content: bool = True,
+    message: MessageOut | None = None,
+) -> AttemptOut:
+    """What is answered about an attempt at an endpoint."""
+    status = MessageStatus.SUCCESS if attempt.kind is None else MessageStatus.FAIL
+    manual = attempt.trigger is Trigger.MANUAL
+    return AttemptOut(
+        id=attempt.id,
+        msg_id=attempt.message,
+        endpoint_id=endpoint,
+        url=attempt.url,
+        response=_answer(attempt) if with_content else "{}",
+        response_status_code=attempt.status or NO_ANSWER,
+        response_duration_ms=round(attempt.took * 1000),
+        status=status,
+        status_text=text_of(status),
+        trigger_type=TriggerType.MANUAL if manual else TriggerType.SCHEDULED,
+        timestamp=instant(attempt.now or attempt.at),
+        msg=message,
+    )
+
+
+def _answer(attempt: Attempt) -> str:
+    """What was answered, or why nothing was."""
+    if attempt.body or attempt.status is not None:
+        return attempt.body.decode(errors="replace")
+    return attempt.detail or attempt.kind or ""
