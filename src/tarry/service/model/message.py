@@ -27,12 +27,14 @@ class NewMessage(Struct, frozen=True):
     """A message to be accepted, once for each idempotency key.
 
     `key` is scoped by the environment. `fingerprint` sums up the request: the same key with
-    another request is a conflict, with the same one the answer is the first message again.
+    another request is a conflict, with the same one the answer is the first message again. With
+    `only`, an endpoint's id, it goes there and nowhere else, whatever the endpoints want.
     """
 
     message: Message
     key: str | None = None
     fingerprint: bytes = b""
+    only: str | None = None
 
 
 class Accepted(Struct, frozen=True):

@@ -37,13 +37,13 @@ class Outbox(Protocol):
     ) -> list[Accepted | Conflict | NotFound | BacklogFull]:
         """Accept messages with their deliveries and keys, all in one commit; one result each.
 
-        A message goes to every endpoint of its application that wants it, in the order given:
-        each delivery gets the lane's next sequence number, given under a lock that is held until
-        the commit, so that a lane's numbers become visible in order and without gaps. It is READY
-        (reason NEW); WAITING until `deliver_at` (reason SCHEDULED) if that is later than
-        `accepted_at`, and accepted as late, since its age counts from there; SKIPPED (reason
-        SKIPPED, ended at once) if the endpoint is DISABLED. Deleted endpoints get none; paused and
-        parked ones do.
+        A message goes to every endpoint of its application that wants it (or, see `NewMessage`, to
+        one only), in the order given: each delivery gets the lane's next sequence number, given
+        under a lock that is held until the commit, so that a lane's numbers become visible in order
+        and without gaps. It is READY (reason NEW); WAITING until `deliver_at` (reason SCHEDULED) if
+        that is later than `accepted_at`, and accepted as late, since its age counts from there;
+        SKIPPED (reason SKIPPED, ended at once) if the endpoint is DISABLED. Deleted endpoints get
+        none; paused and parked ones do.
 
         A message whose key is known with the same fingerprint answers with the first message,
         `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that

@@ -36,6 +36,18 @@ class FanoutContract(Topic):
         assert await _takers(scene, channels=("us",)) == [scene.endpoint.id]
         assert await _takers(scene, channels=()) == [scene.endpoint.id]
 
+    async def test_a_message_may_be_for_one_endpoint_only(self, scene: Scene) -> None:
+        picky = await scene.add_endpoint(event_types=("invoice.void",), channels=("eu",))
+        new = new_message(scene.application, event_type="invoice.paid")
+        await scene.store.add([replace(new, only=picky.id)])
+        found = await scene.store.deliveries(new.message.id)
+        assert [to.id for to, _ in found] == [picky.id]
+        assert [one.message for one in await scene.due(lane=picky.lane)] == [new.message.id]
+        await scene.store.delete_endpoint(scene.application.id, picky.id, now=NOON)
+        late = new_message(scene.application)
+        await scene.store.add([replace(late, only=picky.id)])
+        assert await scene.store.deliveries(late.message.id) == []
+
     async def test_other_applications_get_nothing(self, scene: Scene) -> None:
         other = an_application()
         await scene.store.put_application(other)

@@ -70,7 +70,10 @@ class MemoryOutbox:
         if message.event_id is not None:
             self._data.event_ids[message.application, message.event_id] = message.id
         for lane in self._data.lanes_of[message.application]:
-            wanted = lane.endpoint.wants(message.event_type, message.channels)
+            if new.only is None:
+                wanted = lane.endpoint.wants(message.event_type, message.channels)
+            else:
+                wanted = lane.endpoint.id == new.only
             if wanted and not lane.deleted:
                 delivery = _delivery(message, lane)
                 self._data.deliver(lane, delivery)

@@ -42,7 +42,7 @@ async def accept(
     tenants = await routes.tenants(connection, {new.message.application for new in messages})
     results = await decide(connection, tenants, messages, limited=limited)
     accepted = [
-        (new, tenants[new.message.application].to(new.message))
+        (new, tenants[new.message.application].to(new.message, new.only))
         for new, result in zip(messages, results, strict=True)
         if isinstance(result, Accepted) and not result.repeated
     ]

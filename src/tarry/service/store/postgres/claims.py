@@ -157,10 +157,8 @@ class _Claims:
         if allowed is not None:
             if self._limited and tenant.waiting >= allowed:
                 return BacklogFull(message.application, allowed)
-            live = (
-                route.endpoint.standing is not Standing.DISABLED for route in tenant.to(message)
-            )
-            tenant.waiting += sum(live)
+            to = tenant.to(message, new.only)
+            tenant.waiting += sum(one.endpoint.standing is not Standing.DISABLED for one in to)
         return Accepted(message)
 
     async def _give_back(self) -> None:

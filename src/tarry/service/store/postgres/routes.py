@@ -30,8 +30,10 @@ class Tenant(Struct):
     waiting: int
     routes: Sequence[Route] = ()
 
-    def to(self, message: Message) -> list[Route]:
-        """Where a message goes."""
+    def to(self, message: Message, only: str | None = None) -> list[Route]:
+        """Where a message goes; see `NewMessage` for `only`."""
+        if only is not None:
+            return [route for route in self.routes if route.endpoint.id == only]
         return [
             route
             for route in self.routes

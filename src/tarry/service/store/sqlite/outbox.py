@@ -146,7 +146,7 @@ class Adding:
     def _accept(self, new: NewMessage, tenant: Tenant) -> None:
         message = new.message
         self._number += 1
-        goals = tenant.audience.goals(message)
+        goals = tenant.audience.goals(message, new.only)
         self._fresh.append(Fresh(message, self._number, goals))
         if tenant.most_waiting is not None:
             self._waiting[message.application] += sum(not skipped for _, skipped in goals)

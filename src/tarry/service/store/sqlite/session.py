@@ -36,20 +36,22 @@ class Audience:
         self._endpoints = endpoints
         self._known: dict[tuple[str, tuple[str, ...]], tuple[Goal, ...]] = {}
 
-    def goals(self, message: Message) -> tuple[Goal, ...]:
-        """Where a message goes."""
+    def goals(self, message: Message, only: str | None = None) -> tuple[Goal, ...]:
+        """Where a message goes; see `NewMessage` for `only`."""
+        if only is not None:
+            return tuple(map(_goal, (one for one in self._endpoints if one.id == only)))
         kind = (message.event_type, message.channels)
         goals = self._known.get(kind)
         if goals is None:
-            goals = tuple(
-                (endpoint.lane, endpoint.standing is Standing.DISABLED)
-                for endpoint in self._endpoints
-                if endpoint.wants(*kind)
-            )
+            goals = tuple(map(_goal, (one for one in self._endpoints if one.wants(*kind))))
             if len(self._known) >= MOST_KINDS:
                 self._known.clear()
             self._known[kind] = goals
         return goals
+
+
+def _goal(endpoint: Endpoint) -> Goal:
+    return endpoint.lane, endpoint.standing is Standing.DISABLED
 
 
 class Tenant(Struct, frozen=True):
