@@ -25,16 +25,16 @@ class Table:
     """A memory of somebody's own."""
 
     def __init__(self) -> None:
-        self.known: set[str] = set()
+        self.ids: set[str] = set()
+
+    def known(self, message: str) -> bool:
+        return message in self.ids
 
     def add(self, message: str, until: float) -> bool:
         assert until > time.time()
-        new = message not in self.known
-        self.known.add(message)
+        new = message not in self.ids
+        self.ids.add(message)
         return new
-
-    def discard(self, message: str) -> None:
-        self.known.discard(message)
 
 
 @pytest.fixture(params=[Memory, Table], ids=["memory", "table"])

@@ -49,13 +49,14 @@ def test_one_that_comes_again_is_kept_for_as_long_as_the_later_says() -> None:
     assert memory.add("a", 1_600.0)
 
 
-def test_one_that_is_discarded_is_new() -> None:
-    memory = Memory(clock=Time())
+def test_an_id_is_known_while_its_time_lasts() -> None:
+    time = Time()
+    memory: Seen = Memory(clock=time)
+    assert not memory.known("a")
     memory.add("a", 1_300.0)
-    memory.discard("a")
-    memory.discard("nobody knows it")
-    assert memory.add("a", 1_200.0)
-    assert not memory.add("a", 1_200.0)
+    assert memory.known("a")
+    time.now = 1_300.1
+    assert not memory.known("a")
 
 
 def test_a_full_memory_forgets_the_one_that_ends_first() -> None:
@@ -77,7 +78,6 @@ def test_a_memory_stays_small_whatever_comes() -> None:
     memory = Memory(10, clock=Time())
     for step in range(10_000):
         memory.add(f"m{step % 7}", 1_000.0 + step)
-        memory.discard(f"m{step % 3}")
     assert len(memory) <= 10
     assert sys.getsizeof(memory._ends) < 1_000  # noqa: SLF001  nobody else can see it grow
 
@@ -96,7 +96,7 @@ def test_of_many_threads_only_one_is_told_that_an_id_is_new() -> None:
 
 
 STEP = st.tuples(
-    st.sampled_from(["add", "discard", "later"]), st.sampled_from("abcde"), st.integers(0, 20)
+    st.sampled_from(["add", "known", "later"]), st.sampled_from("abcde"), st.integers(0, 20)
 )
 
 
@@ -107,11 +107,10 @@ def test_it_remembers_as_a_plain_table_would(steps: list[tuple[str, str, int]]) 
     for kind, name, amount in steps:
         if kind == "later":
             time.now += amount
-        elif kind == "discard":
-            memory.discard(name)
-            table.pop(name, None)
-        else:
             table = {known: until for known, until in table.items() if until >= time.now}
+        elif kind == "known":
+            assert memory.known(name) is (name in table)
+        else:
             until = time.now + amount
             assert memory.add(name, until) is (name not in table)
             table[name] = max(until, table.get(name, until))

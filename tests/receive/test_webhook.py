@@ -56,9 +56,9 @@ class Table:
         self.until[message] = max(until, self.until.get(message, until))
         return new
 
-    def discard(self, message: str) -> None:
-        self.asked.append(("discard", message))
-        self.until.pop(message, None)
+    def known(self, message: str) -> bool:
+        self.asked.append(("known", message))
+        return message in self.until
 
 
 def at(now: float) -> Callable[[], float]:
@@ -168,7 +168,7 @@ def test_one_that_is_being_handled_is_told_from_one_that_was() -> None:
     webhook = Webhook(SECRET, seen=Memory(clock=at(NOW)), clock=at(NOW))
     with webhook.handling(BODY, signed()):
         with pytest.raises(MessageReplayed, match="is being handled already") as refused:
-            webhook.verify(BODY, signed())
+            webhook.start(BODY, signed())
         assert not refused.value.handled
     with pytest.raises(MessageReplayed, match="was handled before"):
         webhook.verify(BODY, signed())
@@ -178,7 +178,7 @@ def test_one_that_came_again_meanwhile_is_remembered_for_longer() -> None:
     table = Table()
     webhook = Webhook(SECRET, seen=table, clock=at(NOW))
     with webhook.handling(BODY, signed()), pytest.raises(MessageReplayed):
-        webhook.verify(BODY, signed(now=NOW + 40))
+        webhook.start(BODY, signed(now=NOW + 40))
     assert table.until == {ID: NOW + 40 + WINDOW}
 
 
@@ -206,25 +206,57 @@ def test_a_memory_of_ones_own_is_asked_and_told() -> None:
     assert webhook.waits
     assert not Webhook(SECRET).waits
     assert not Webhook(SECRET, seen=Memory()).waits
-    with pytest.raises(OSError, match="broken"), webhook.handling(BODY, signed()):
-        raise OSError("broken")
-    webhook.verify(BODY, signed())
-    assert table.asked == [("add", ID), ("discard", ID), ("add", ID)]
+    with webhook.handling(BODY, signed()):
+        assert table.asked == [("known", ID)], "nothing is kept before it is handled"
+    assert table.asked == [("known", ID), ("add", ID)]
     assert table.until == {ID: NOW + WINDOW}
+    with pytest.raises(MessageReplayed), webhook.handling(BODY, signed(now=NOW + 9)):
+        pytest.fail("it was handled")
+    assert table.until == {ID: NOW + 9 + WINDOW}
+
+
+def test_what_a_process_had_in_hand_when_it_died_is_new_for_the_next_one() -> None:
+    table = Table()
+    Webhook(SECRET, seen=table, clock=at(NOW)).start(BODY, signed())
+    with Webhook(SECRET, seen=table, clock=at(NOW)).handling(BODY, signed()) as verified:
+        assert verified.id == ID
+
+
+def test_one_that_is_only_verified_is_remembered_at_once() -> None:
+    table = Table()
+    one, other = (Webhook(SECRET, seen=table, clock=at(NOW)) for _ in range(2))
+    one.verify(BODY, signed())
+    for webhook in (one, other):
+        with pytest.raises(MessageReplayed):
+            webhook.verify(BODY, signed())
+        with pytest.raises(MessageReplayed):
+            webhook.start(BODY, signed())
+
+
+class Broken(Table):
+    """Away for the first time that it is asked."""
+
+    def known(self, message: str) -> bool:
+        if not self.asked:
+            self.asked.append(("known", message))
+            raise ConnectionError("the table is away")
+        return super().known(message)
+
+    def add(self, message: str, until: float) -> bool:
+        if self.asked.count(("known", message)) == 2:
+            self.known(message)
+            raise ConnectionError("the table is away again")
+        return super().add(message, until)
 
 
 def test_a_memory_that_fails_leaves_nothing_in_hand() -> None:
-    class Broken(Table):
-        def add(self, message: str, until: float) -> bool:
-            if not self.asked:
-                self.asked.append(("add", message))
-                raise ConnectionError("the table is away")
-            return super().add(message, until)
-
     webhook = Webhook(SECRET, seen=Broken(), clock=at(NOW))
-    with pytest.raises(ConnectionError):
-        webhook.verify(BODY, signed())
-    assert webhook.verify(BODY, signed()).id == ID
+    with pytest.raises(ConnectionError, match="away"):
+        webhook.start(BODY, signed())
+    with pytest.raises(ConnectionError, match="away again"), webhook.handling(BODY, signed()):
+        pass
+    with webhook.handling(BODY, signed()) as verified:
+        assert verified.id == ID
 
 
 def test_a_missing_header_is_no_wrong_signature() -> None:

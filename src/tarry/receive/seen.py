@@ -18,15 +18,15 @@ class Seen(Protocol):
     Several processes that share an endpoint need one they share: a table with the id as its key.
     """
 
+    def known(self, message: str) -> bool:
+        """Whether an id was added, and its time is not over."""
+
     def add(self, message: str, until: float) -> bool:
         """Remember an id until then (seconds since 1970), and tell whether it is new.
 
         Of two that ask at once only one is told so. One that is known already is kept for as long
         as the later of the two times says.
         """
-
-    def discard(self, message: str) -> None:
-        """Forget an id: handling it has failed, and it has to be new when it comes again."""
 
 
 class Memory:
@@ -47,6 +47,12 @@ class Memory:
     def __len__(self) -> int:
         return len(self._until)
 
+    def known(self, message: str) -> bool:
+        """Whether an id was added, and its time is not over."""
+        with self._lock:
+            self._forget_until(self._clock())
+            return message in self._until
+
     def add(self, message: str, until: float) -> bool:
         """Remember an id until then, and tell whether it is new."""
         with self._lock:
@@ -60,11 +66,6 @@ class Memory:
             self._tidy()
             return known is None
 
-    def discard(self, message: str) -> None:
-        """Forget an id."""
-        with self._lock:
-            self._until.pop(message, None)
-
     def _forget_until(self, now: float) -> None:
         while self._ends and self._ends[0][0] < now:
             self._forget_first()
@@ -75,6 +76,6 @@ class Memory:
             del self._until[message]
 
     def _tidy(self) -> None:
-        # Ids that came again or were discarded leave entries behind, which may not add up.
+        # Ids that came again leave entries behind, which may not add up.
         if len(self._ends) > 2 * self._most:
             self._ends = sorted((end, message) for message, end in self._until.items())

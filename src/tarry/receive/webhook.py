@@ -46,8 +46,10 @@ class Webhook:
         `body` is what came over the wire, byte for byte; `headers` are pairs or a mapping. With a
         memory it counts as handled from now on; `handling` waits for what becomes of it.
         """
-        with self.handling(body, headers) as verified:
-            return verified
+        verified = self._proven(body, headers)
+        if self._seen is not None and not self._seen.add(verified.id, self._ends_at(verified)):
+            raise MessageReplayed(verified.id)
+        return verified
 
     @contextmanager
     def handling(self, body: bytes, headers: Headers) -> Iterator[Verified]:
@@ -62,20 +64,20 @@ class Webhook:
 
     def start(self, body: bytes, headers: Headers) -> Verified:
         """Verify a message that will be handled; whoever starts has to `end`."""
-        verified = self._verifier.verify(body, headers, now=self._clock())
+        verified = self._proven(body, headers)
         if self._seen is None:
             return verified
-        # Later its timestamp is too old; but the same message may be sent anew, with another one.
-        until = verified.sent_at + self._verifier.window
-        if not self._take_up(verified.id, until):
+        if not self._take_up(verified):
             raise MessageReplayed(verified.id, handled=False)
-        new = False
+        known = True
         try:
-            new = self._seen.add(verified.id, until)
+            known = self._seen.known(verified.id)
+            if known:
+                self._seen.add(verified.id, self._ends_at(verified))
         finally:
-            if not new:
-                self._put_down(verified.id)
-        if not new:
+            if known:
+                self._put_down(verified)
+        if known:
             raise MessageReplayed(verified.id)
         return verified
 
@@ -83,21 +85,34 @@ class Webhook:
         """Say what became of a message; one that is not handled is new when it comes again."""
         if self._seen is None:
             return
+        until = self._ends_at(verified)
         try:
-            if not handled:
-                self._seen.discard(verified.id)
+            # Only now: what a process had in hand when it died has to be new for the next one.
+            if handled:
+                self._seen.add(verified.id, until)
         finally:
-            until = self._put_down(verified.id)
-        if handled and until > verified.sent_at + self._verifier.window:
-            self._seen.add(verified.id, until)
+            later = self._put_down(verified)
+        if handled and later > until:
+            self._seen.add(verified.id, later)
 
-    def _take_up(self, message: str, until: float) -> bool:
-        """Whether nobody has it in hand; if somebody does, they will remember it for longer."""
+    def _proven(self, body: bytes, headers: Headers) -> Verified:
+        return self._verifier.verify(body, headers, now=self._clock())
+
+    def _ends_at(self, verified: Verified) -> float:
+        """From when on its timestamp is too old."""
+        return verified.sent_at + self._verifier.window
+
+    def _take_up(self, verified: Verified) -> bool:
+        """Whether nobody has it in hand; if somebody does, they will remember it for longer.
+
+        For the same message may be sent anew, with a later timestamp.
+        """
+        until = self._ends_at(verified)
         with self._lock:
-            free = message not in self._in_hand
-            self._in_hand[message] = max(until, self._in_hand.get(message, until))
+            free = verified.id not in self._in_hand
+            self._in_hand[verified.id] = max(until, self._in_hand.get(verified.id, until))
             return free
 
-    def _put_down(self, message: str) -> float:
+    def _put_down(self, verified: Verified) -> float:
         with self._lock:
-            return self._in_hand.pop(message, 0.0)
+            return self._in_hand.pop(verified.id)
