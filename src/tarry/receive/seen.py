@@ -9,7 +9,7 @@ from typing import Protocol
 from tarry.errors import SettingsError
 
 MOST = 100_000
-"""Ids that a memory holds, unless told otherwise: some 25 MB."""
+"""Ids that a memory holds, unless told otherwise: some 20 MB."""
 
 
 class Seen(Protocol):
