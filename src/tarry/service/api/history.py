@@ -1,24 +1,23 @@
 """Messages that were sent: list them, look at one, forget what they said, send them no more."""
 
-from collections.abc import AsyncIterator
 from enum import StrEnum
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from tarry.errors import NotFound
+from tarry.service.api import walk
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.ingest import ContentQuery
 from tarry.service.api.messages import Channel, MessageOut, Name, written
 from tarry.service.api.operation import Group
-from tarry.service.api.paging import MOST, Page, page
+from tarry.service.api.paging import Page, page
 from tarry.service.api.recent import RecentQuery, filtered, recent_cut
 from tarry.service.api.tasks import TaskStarted, started
 from tarry.service.model import ids
 from tarry.service.model.application import Application
-from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.listing import Cut
+from tarry.service.model.endpoint import Standing
 
 ACCEPTED = 202
 MOST_IDS = 100
@@ -140,21 +139,11 @@ async def precheck(call: Call, body: PrecheckIn) -> PrecheckOut:
     """
     application = await call.application()
     channels = tuple(body.channels or ())
-    async for endpoint in _endpoints(call, application):
+    async for endpoint in walk.endpoints(call, application):
         disabled = endpoint.standing is Standing.DISABLED
         if not disabled and endpoint.wants(body.event_type, channels):
             return PrecheckOut(active=True)
     return PrecheckOut(active=False)
-
-
-async def _endpoints(call: Call, application: Application) -> AsyncIterator[Endpoint]:
-    mark, more = "", True
-    while more:
-        found = await call.hooks.store.list_endpoints(application.id, Cut(MOST, mark))
-        for endpoint in found:
-            yield endpoint
-        more = len(found) == MOST
-        mark = found[-1].id if found else ""
 
 
 @group.post("/app/{app_id}/msg/{msg_id}/cancel", needs=Need.CHANGE)

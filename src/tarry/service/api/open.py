@@ -12,6 +12,7 @@ from tarry.service.api import (
     keys,
     portal,
     secrets,
+    statistics,
     tasks,
 )
 from tarry.service.api.access import Access
@@ -24,6 +25,7 @@ from tarry.service.hooks import Hooks
 GROUPS = (
     applications.group,
     ingest.group,
+    statistics.group,
     attempted.group,
     attempts.group,
     history.group,
