@@ -1,0 +1,65 @@
+"""Try an endpoint out: send it an example of what it would get."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from tarry.errors import NotFound
+from tarry.service.api.access import Need
+from tarry.service.api.call import Call
+from tarry.service.api.event_types import KIND
+from tarry.service.api.messages import MessageOut, Name, written
+from tarry.service.api.operation import Group
+from tarry.service.api.problem import BadRequest, Invalid
+from tarry.service.api.schemas import example
+from tarry.service.model.message import Accepted, NewMessage
+
+PINGS = frozenset({"svix.ping", "tarry.ping"})
+"""Types of events that need not be there to be tried."""
+PING = b'{"success": true}'
+
+group = Group("Endpoint", "v1.endpoint")
+
+
+class ExampleIn(Struct, rename="camel", kw_only=True):
+    """Which example: a payload, or one of those in the newest schema of a type of events."""
+
+    event_type: Name
+    example_index: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
+    payload: dict[str, msgspec.Raw] | None = None
+
+
+@group.post("/app/{app_id}/endpoint/{endpoint_id}/send-example", needs=Need.ATTEMPTS)
+async def send_example(call: Call, body: ExampleIn) -> MessageOut:
+    """Send an example to this endpoint only, whatever it asks for.
+
+    `svix.ping` and `tarry.ping` are always there.
+    """
+    application = await call.application()
+    endpoint = await call.endpoint(application)
+    message = call.hooks.message(application, body.event_type, await _payload(call, body))
+    (result,) = await call.hooks.send_many([NewMessage(message, only=endpoint.id)])
+    if not isinstance(result, Accepted):
+        raise result
+    return written(result.message, with_content=True)
+
+
+async def _payload(call: Call, body: ExampleIn) -> bytes:
+    if body.payload is not None:
+        if not call.may(Need.SEND):
+            said = "this key may send the examples that are there, but none of its own"
+            raise Invalid(["body", "payload"], said)
+        return msgspec.json.encode(body.payload)
+    if body.event_type in PINGS:
+        return PING
+    found = await call.hooks.store.event_type(call.who.environment, body.event_type)
+    if call.who.application is not None and found.feature_flags:
+        raise NotFound(KIND, body.event_type)
+    chosen = None
+    if found.schemas is not None:
+        chosen = example(found.schemas, body.example_index or 0)
+    if chosen is None:
+        said = "the newest schema of this type of events has no example that is an object"
+        raise BadRequest("invalid_scheme", said)
+    return chosen
