@@ -6,13 +6,16 @@ from tarry.service.api import (
     attempts,
     endpoints,
     event_types,
+    examples,
     headers,
     history,
     ingest,
     keys,
     portal,
+    recovery,
     secrets,
     statistics,
+    stats,
     tasks,
 )
 from tarry.service.api.access import Access
@@ -36,6 +39,9 @@ GROUPS = (
     headers.group,
     secrets.group,
     event_types.group,
+    examples.group,
+    stats.group,
+    recovery.group,
 )
 
 
