@@ -319,6 +319,14 @@ def test_a_secret_is_needed_and_a_bad_one_refused() -> None:
             Verifier.of(bad)
 
 
+def test_a_receiver_is_told_what_kinds_of_keys_it_may_have() -> None:
+    with pytest.raises(SettingsError) as refused:
+        Verifier.of(SHARED.removeprefix("whsec_"))
+    assert str(refused.value) == (
+        "'secret' is '... (32 characters)'; it must be 'whsec_' or 'whpk_' and base64"
+    )
+
+
 def mutated(chance: Random, body: bytes, headers: dict[str, str]) -> tuple[bytes, dict[str, str]]:
     """Change one thing about a message, anywhere that matters."""
     part = chance.choice(["body", *headers])

@@ -31,7 +31,7 @@ def shared_key(text: str) -> bytes:
     key = _decoded(text, SHARED)
     if not SHORTEST <= len(key) <= LONGEST:
         wanted = f"{SHARED!r} and base64 of {SHORTEST} to {LONGEST} bytes"
-        raise SettingsError("secret", _veiled(text, len(key)), wanted)
+        raise SettingsError("secret", veiled(text, len(key)), wanted)
     return key
 
 
@@ -41,11 +41,11 @@ def private_key(text: str) -> "Ed25519PrivateKey":
     seed, public = raw[:_HALF], raw[_HALF:]
     if len(raw) not in {_HALF, 2 * _HALF}:
         wanted = f"{PRIVATE!r} and base64 of 32 bytes (a seed) or 64 (with the public key)"
-        raise SettingsError("secret", _veiled(text, len(raw)), wanted)
+        raise SettingsError("secret", veiled(text, len(raw)), wanted)
     key: Ed25519PrivateKey = _ed25519(PRIVATE).Ed25519PrivateKey.from_private_bytes(seed)
     if public and public != key.public_key().public_bytes_raw():
         wanted = "a seed with the public key that belongs to it"
-        raise SettingsError("secret", _veiled(text, len(raw)), wanted)
+        raise SettingsError("secret", veiled(text, len(raw)), wanted)
     return key
 
 
@@ -54,7 +54,7 @@ def public_key(text: str) -> "Ed25519PublicKey":
     raw = _decoded(text, PUBLIC)
     if len(raw) != _HALF:
         wanted = f"{PUBLIC!r} and base64 of 32 bytes"
-        raise SettingsError("secret", _veiled(text, len(raw)), wanted)
+        raise SettingsError("secret", veiled(text, len(raw)), wanted)
     key: Ed25519PublicKey = _ed25519(PUBLIC).Ed25519PublicKey.from_public_bytes(raw)
     return key
 
@@ -73,17 +73,17 @@ def _ed25519(kind: str) -> "ModuleType":
 def _decoded(text: str, prefix: str) -> bytes:
     if not text.startswith(prefix):
         wanted = f"{SHARED!r} or {PRIVATE!r} and base64" if prefix == SHARED else f"{prefix!r}..."
-        raise SettingsError("secret", _veiled(text), wanted)
+        raise SettingsError("secret", veiled(text), wanted)
     bare = text.removeprefix(prefix).rstrip("=")
     bare += "=" * (-len(bare) % 4)  # many write it without its padding
     try:
         return a2b_base64(bare.encode("ascii"), strict_mode=True)
     except (NotBase64, UnicodeEncodeError):
         wanted = f"{prefix!r} and base64 (letters, digits, + and /)"
-        raise SettingsError("secret", _veiled(text), wanted) from None
+        raise SettingsError("secret", veiled(text), wanted) from None
 
 
-def _veiled(text: str, size: int | None = None) -> str:
+def veiled(text: str, size: int | None = None) -> str:
     """What an error may show of a secret: which kind it claims to be, and how long it is."""
     kind = next((known for known in (SHARED, PRIVATE, PUBLIC) if text.startswith(known)), "")
     return f"{kind}... ({len(text)} characters" + (")" if size is None else f", {size} bytes)")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tarry.core.value import Value
 from tarry.errors import MalformedHeaders, SettingsError, VerificationError
-from tarry.receive.keys import PRIVATE, PUBLIC, private_key, public_key, shared_key
+from tarry.receive.keys import PRIVATE, PUBLIC, SHARED, private_key, public_key, shared_key, veiled
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -125,6 +125,8 @@ def _fits_with(secret: str) -> _Fits:
         return _fits_public(public_key(secret))
     if secret.startswith(PRIVATE):
         return _fits_public(private_key(secret).public_key())
+    if not secret.startswith(SHARED):
+        raise SettingsError("secret", veiled(secret), f"{SHARED!r} or {PUBLIC!r} and base64")
     key = shared_key(secret)
 
     def fits(content: bytes, signatures: _Signatures) -> bool:
