@@ -5,7 +5,6 @@ the same methods.
 """
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
@@ -33,6 +32,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.entropy import entropy
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
 from tarry.service.model.task import Task
@@ -53,7 +53,7 @@ class Hooks(Endpoints, Keys, Replays):
         *,
         environment: str = DEFAULT,
         now: Callable[[], float] = time.time,
-        chance: Callable[[int], bytes] = os.urandom,
+        chance: Callable[[int], bytes] = entropy,
     ) -> None:
         self.settings, self.store, self.environment = settings, store, environment
         self.seals = build.seals_for(settings)

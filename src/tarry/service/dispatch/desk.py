@@ -1,7 +1,6 @@
 """What the lanes of a dispatcher share: a clock, the sender, the slots, and lists of what to do."""
 
 import logging
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +10,7 @@ from tarry.service.dispatch.slots import Slots
 from tarry.service.dispatch.streams import Buffered
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.entropy import entropy
 from tarry.service.model.lane import Change, Due, Lease, Notice
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Sender
@@ -116,7 +116,7 @@ class Desk:
 
     def id(self, prefix: str, now: float) -> str:
         """A new id."""
-        return ids.make(prefix, now=now, entropy=os.urandom(ids.CHANCE))
+        return ids.make(prefix, now=now, entropy=entropy(ids.CHANCE))
 
     def change(self, change: Change) -> None:
         """Have a change of a lane written down with the next settlements."""
