@@ -1,30 +1,44 @@
 """What the tests of receivers share: a site of every framework."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 
 import httpx
 import pytest
 
 from tarry.receive import Webhook
-from tests.receive.sites import SITES, Desk, Serve, Site
+from tests.receive.sites import SITES, Build, Desk, Gateway, Site, asgi_gateway, wsgi_gateway
+
+
+@pytest.fixture(scope="package")
+def gateways() -> Iterator[dict[str, Gateway]]:
+    with asgi_gateway() as asgi, wsgi_gateway() as wsgi:
+        yield {"asgi": asgi, "wsgi": wsgi}
+
+
+@pytest.fixture(scope="package")
+def client() -> Iterator[httpx.Client]:
+    no_tls = SSLContext(PROTOCOL_TLS_CLIENT)  # the usual one takes long to make
+    once = httpx.Limits(max_keepalive_connections=0)  # some servers close them after a failure
+    with httpx.Client(verify=no_tls, timeout=30, limits=once) as client:
+        yield client
 
 
 @pytest.fixture(params=SITES)
-def serve(request: pytest.FixtureRequest) -> Serve:
+def build(request: pytest.FixtureRequest) -> Build:
     return SITES[request.param]
 
 
 @pytest.fixture
-def site_of(serve: Serve) -> Iterator[Callable[[Webhook], Site]]:
+def site_of(
+    build: Build, gateways: dict[str, Gateway], client: httpx.Client
+) -> Callable[[Webhook], Site]:
     """Start a site that receives by this webhook."""
-    no_tls = SSLContext(PROTOCOL_TLS_CLIENT)  # the usual one takes long to make
-    once = httpx.Limits(max_keepalive_connections=0)  # some servers close them after a failure
-    with ExitStack() as running, httpx.Client(verify=no_tls, timeout=30, limits=once) as client:
 
-        def start(webhook: Webhook) -> Site:
-            desk = Desk()
-            return Site(desk, running.enter_context(serve(webhook, desk)), client)
+    def start(webhook: Webhook) -> Site:
+        desk = Desk()
+        kind, app = build(webhook, desk)
+        gateways[kind].app = app
+        return Site(desk, gateways[kind].port, client)
 
-        yield start
+    return start

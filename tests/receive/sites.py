@@ -3,9 +3,9 @@
 import asyncio
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from threading import Event, Thread
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
 import django
 import fastapi
@@ -86,33 +86,57 @@ class Site:
         return self._client.post(self.url, headers=headers, content=body)
 
 
-Serve = Callable[[Webhook, Desk], AbstractContextManager[int]]
+class Gateway:
+    """A server for all sites of a kind, one after another: to start one takes long."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.app: Any = None
+
+
+class Built(NamedTuple):
+    """A site's application, and the kind of server it runs on."""
+
+    kind: Literal["asgi", "wsgi"]
+    app: Any
+
+
+Build = Callable[[Webhook, Desk], Built]
 
 
 @contextmanager
-def on_asgi(app: Any) -> Iterator[int]:  # noqa: ANN401  any ASGI callable
-    config = uvicorn.Config(app, lifespan="off", log_config=None, access_log=False)
-    server = uvicorn.Server(config)
+def asgi_gateway() -> Iterator[Gateway]:
+    async def app(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401  ASGI's own
+        await gateway.app(scope, receive, send)
+
+    server = uvicorn.Server(
+        uvicorn.Config(app, lifespan="off", log_config=None, access_log=False, interface="asgi3")
+    )
     with socket.create_server(("127.0.0.1", 0)) as listening:
+        gateway = Gateway(listening.getsockname()[1])
         thread = Thread(target=server.run, args=([listening],))
         thread.start()
-        yield listening.getsockname()[1]  # connections wait in its queue until it is up
+        yield gateway  # connections wait in its queue until it is up
         server.should_exit = True
         thread.join()
 
 
 @contextmanager
-def on_wsgi(app: Any) -> Iterator[int]:  # noqa: ANN401  any WSGI callable
+def wsgi_gateway() -> Iterator[Gateway]:
+    def app(environ: Any, start: Any) -> Any:  # noqa: ANN401  WSGI's own
+        return gateway.app(environ, start)
+
     server = make_server("127.0.0.1", 0, app, threaded=True)
+    gateway = Gateway(server.server_port)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    yield server.server_port
+    yield gateway
     server.shutdown()
     thread.join()
     server.server_close()
 
 
-def with_fastapi(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
+def with_fastapi(webhook: Webhook, desk: Desk) -> Built:
     app = fastapi.FastAPI()
     proven = tarry.receive.starlette.verified(webhook, largest=LARGEST)
 
@@ -126,10 +150,10 @@ def with_fastapi(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
             raise fastapi.HTTPException(status)
         return Response(status_code=status)
 
-    return on_asgi(app)
+    return Built("asgi", app)
 
 
-def with_starlette(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
+def with_starlette(webhook: Webhook, desk: Desk) -> Built:
     async def hook(request: Request) -> Response:
         receiving = tarry.receive.starlette.receiving(webhook, request, largest=LARGEST)
         async with receiving as message:
@@ -138,7 +162,7 @@ def with_starlette(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
                 raise fastapi.HTTPException(status)
         return Response(status_code=status)
 
-    return on_asgi(Starlette(routes=[Route("/hook", hook, methods=["POST"])]))
+    return Built("asgi", Starlette(routes=[Route("/hook", hook, methods=["POST"])]))
 
 
 class Wsgi(WSGIHandler):  # type: ignore[misc]  # Django ships no types
@@ -165,25 +189,25 @@ class Asgi(ASGIHandler):  # type: ignore[misc]  # Django ships no types
         return await super().get_response_async(request)
 
 
-def with_django(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
+def with_django(webhook: Webhook, desk: Desk) -> Built:
     @tarry.receive.django.verified(webhook, largest=LARGEST)
     def hook(request: Any, message: Verified) -> Any:  # noqa: ANN401  Django ships no types
         assert request.body == message.body
         return HttpResponse(status=desk.handle(message))
 
-    return on_wsgi(Wsgi(hook))
+    return Built("wsgi", Wsgi(hook))
 
 
-def with_async_django(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
+def with_async_django(webhook: Webhook, desk: Desk) -> Built:
     @tarry.receive.django.verified(webhook, largest=LARGEST)
     async def hook(request: Any, message: Verified) -> Any:  # noqa: ANN401  Django ships no types
         assert request.body == message.body
         return HttpResponse(status=await asyncio.to_thread(desk.handle, message))
 
-    return on_asgi(Asgi(hook))
+    return Built("asgi", Asgi(hook))
 
 
-def with_flask(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
+def with_flask(webhook: Webhook, desk: Desk) -> Built:
     app = flask.Flask("site")
 
     @app.post("/hook")
@@ -192,10 +216,10 @@ def with_flask(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
         assert flask.request.get_data() == message.body
         return "", desk.handle(message)
 
-    return on_wsgi(app)
+    return Built("wsgi", app)
 
 
-def with_async_flask(webhook: Webhook, desk: Desk) -> AbstractContextManager[int]:
+def with_async_flask(webhook: Webhook, desk: Desk) -> Built:
     app = flask.Flask("site")
 
     @app.post("/hook")
@@ -203,10 +227,10 @@ def with_async_flask(webhook: Webhook, desk: Desk) -> AbstractContextManager[int
     async def hook(message: Verified) -> tuple[str, int]:
         return "", await asyncio.to_thread(desk.handle, message)
 
-    return on_wsgi(app)
+    return Built("wsgi", app)
 
 
-SITES: dict[str, Serve] = {
+SITES: dict[str, Build] = {
     "fastapi": with_fastapi,
     "starlette": with_starlette,
     "django": with_django,

@@ -138,7 +138,7 @@ def in_pieces(body: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(
-    "serve", [pytest.param(SITES[name], id=name) for name in SITES if name != "django"]
+    "build", [pytest.param(SITES[name], id=name) for name in SITES if name != "django"]
 )
 def test_a_body_in_chunks_is_read_or_refused(site: Site) -> None:
     # Django on WSGI has no way to read one: for it the body is empty.
