@@ -7,11 +7,28 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch import pace_text
-from tarry.service.dispatch.record import SAVED_EVERY, Record, joined, stands
+from tarry.service.dispatch.record import (
+    SAVED_EVERY,
+    TROUBLED,
+    Record,
+    joined,
+    news_of,
+    stands,
+)
+from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Known, LaneRow, Notice
 from tarry.service.model.settings import DAY, Parking
-from tarry.testing.samples import NOON, a_notice, an_application, an_endpoint
+from tarry.testing.samples import (
+    NOON,
+    a_due,
+    a_notice,
+    an_application,
+    an_attempt,
+    an_endpoint,
+    delivered,
+    failed,
+)
 
 PACE = Pace(phase=Phase.OPEN, rate=0.0, probe_at=NOON + 5)
 APPLICATION = an_application()
@@ -168,9 +185,49 @@ def test_another_standing_is_told_with_its_reason(standing: Standing, kind: str)
 
 
 def test_the_end_of_a_delivery_is_told_and_changes_nothing_else() -> None:
-    change = a_record().ended(ENDPOINT, "msg_1", "too old", NOON + 1)
+    made = failed(a_due(), reason=Reason.AGED, attempt=None)
+    change = a_record().of_delivery(ENDPOINT, "msg_1", made, NOON + 1)
+    assert change is not None
     assert told(change) == ("message.attempt.exhausted", {"message": "msg_1", "reason": "too old"})
     assert (change.lane, change.known, change.standing) == (7, None, None)
+
+
+def test_news_of_a_delivery_tell_its_last_attempt() -> None:
+    due = a_due()
+    last = an_attempt(due, id="atmpt_9", status=503, kind="transient", at=NOON)
+    made = failed(due, reason=Reason.EXHAUSTED, attempt=last)
+    change = a_record().of_delivery(ENDPOINT, "msg_1", made, NOON + 1)
+    assert change is not None
+    facts = {"attempt": "atmpt_9", "status": 503, "attempted_at": NOON}
+    assert told(change)[1] == {"message": "msg_1", "reason": Reason.EXHAUSTED, **facts}
+
+
+@pytest.mark.parametrize(
+    ("state", "attempts", "kind"),
+    [
+        (State.WAITING, TROUBLED - 1, None),
+        (State.WAITING, TROUBLED, "message.attempt.failing"),
+        (State.WAITING, TROUBLED + 1, None),
+        (State.READY, TROUBLED, None),
+        (State.DELIVERED, TROUBLED, None),
+        (State.DELIVERED, TROUBLED + 1, "message.attempt.recovered"),
+        (State.CANCELLED, TROUBLED + 1, None),
+    ],
+)
+def test_trouble_with_a_delivery_is_told_once_and_that_it_is_over(
+    state: State, attempts: int, kind: str | None
+) -> None:
+    due = a_due()
+    made = replace(delivered(due), state=state, attempts=attempts)
+    assert news_of(made) == kind
+    assert made.attempt is not None
+    free = replace(made, attempt=replace(made.attempt, counted=False))
+    assert news_of(free) is None
+    assert news_of(replace(made, attempt=None)) is None
+
+
+def test_a_message_that_was_refused_is_no_news() -> None:
+    assert news_of(failed(a_due(), reason=Reason.REFUSED)) is None
 
 
 def test_another_origin_is_taken_up_once() -> None:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tarry.service")
 
+QUIET = frozenset({"message.attempt.failing", "message.attempt.recovered"})
+"""News that the log need not warn of: they come one by one, and nothing is lost."""
+
 
 class Ticking(Protocol):
     """What looks at its answers every tick, as long as it says that it has to."""
@@ -121,7 +124,8 @@ class Desk:
     def change(self, change: Change) -> None:
         """Have a change of a lane written down with the next settlements."""
         for notice in change.notices:
-            log.warning("%s: %s %s", notice.kind, notice.endpoint, notice.facts)
+            level = logging.INFO if notice.kind in QUIET else logging.WARNING
+            log.log(level, "%s: %s %s", notice.kind, notice.endpoint, notice.facts)
         if not self.changes:
             self.wake()
         self.changes[change.lane] = joined(self.changes.get(change.lane), change)

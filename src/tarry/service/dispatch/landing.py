@@ -26,8 +26,6 @@ log = logging.getLogger("tarry.service")
 
 LATELY = 0.1
 """How much of what is known of an endpoint's latency is the last answer's."""
-TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
-"""The endings that an endpoint's owner is told of one by one."""
 
 
 class Landing(Bearings):
@@ -228,7 +226,10 @@ class Landing(Bearings):
             self._goes_on(due, made)
         if self.in_flight and not self.dozing:
             self.streams.read_on()
-        self._refund(self.desk.now())
+        now = self.desk.now()
+        if done and not isinstance(made, Resent):
+            self._change(self.record.of_delivery(self.endpoint, due.message, made, now))
+        self._refund(now)
 
     def _over(self, due: Due, made: Settlement) -> None:
         self.ended += 1
@@ -236,11 +237,9 @@ class Landing(Bearings):
         self.streams.done(due)
         if made.state is State.FAILED:
             self.desk.failed += 1
-            now = self.desk.now()
-            if made.reason in TOLD:
-                self._change(self.record.ended(self.endpoint, due.message, made.reason, now))
             if self.endpoint.fifo and self.endpoint.blocking:
-                self._stand(Standing.PAUSED, f"its first delivery failed: {made.reason}", now)
+                why = f"its first delivery failed: {made.reason}"
+                self._stand(Standing.PAUSED, why, self.desk.now())
 
     def _goes_on(self, due: Due, made: Settlement) -> None:
         streams, at = self.streams, made.due_at

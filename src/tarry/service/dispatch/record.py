@@ -7,12 +7,18 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Pace
 from tarry.service.dispatch import health, pace_text
+from tarry.service.model.attempt import Settlement
+from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, LaneRow, Notice
 from tarry.service.model.settings import Parking
 
 SAVED_EVERY = 30.0
 """How often what is known of a healthy endpoint is written down, in seconds."""
+TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
+"""The endings that an endpoint's owner is told of one by one."""
+TROUBLED = 4
+"""Attempts after which the owner hears that a delivery fails, and that it succeeded after all."""
 
 Note = Callable[[str, str, str, float, dict[str, str | float | None]], Notice]
 """Makes a notice of an application's endpoint: kind, time and facts."""
@@ -74,10 +80,16 @@ class Record:
         notice = self._note(endpoint.application, endpoint.id, kind, now, facts)
         return replace(self.saved(pace, now), standing=standing, notices=(notice,))
 
-    def ended(self, endpoint: Endpoint, message: str, reason: str, now: float) -> Change:
-        """A delivery came to nothing, and the owner is told."""
-        facts: dict[str, str | float | None] = {"message": message, "reason": reason}
-        kind = "message.attempt.exhausted"
+    def of_delivery(
+        self, endpoint: Endpoint, message: str, made: Settlement, now: float
+    ) -> Change | None:
+        """What the owner hears of a delivery: it came to nothing, or is about to, or did not."""
+        kind = news_of(made)
+        if kind is None:
+            return None
+        facts: dict[str, str | float | None] = {"message": message, "reason": made.reason}
+        if (last := made.attempt) is not None:
+            facts |= {"attempt": last.id, "status": last.status, "attempted_at": last.at}
         notice = self._note(endpoint.application, endpoint.id, kind, now, facts)
         return Change(lane=self._lane, at=now, notices=(notice,))
 
@@ -94,6 +106,19 @@ class Record:
             return False
         self.known = replace(self.known, origin=origin)
         return True
+
+
+def news_of(made: Settlement) -> str | None:
+    """The kind of news that a settlement is, if it is any."""
+    if made.state is State.FAILED:
+        return "message.attempt.exhausted" if made.reason in TOLD else None
+    if made.attempt is None or not made.attempt.counted:
+        return None
+    if made.state is State.WAITING and made.attempts == TROUBLED:
+        return "message.attempt.failing"
+    if made.state is State.DELIVERED and made.attempts > TROUBLED:
+        return "message.attempt.recovered"
+    return None
 
 
 def stands(endpoint: Endpoint, change: Change) -> Endpoint:
