@@ -102,7 +102,7 @@ class Receiver:
         self.connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
         self._ready = Event()
-        self._thread = Thread(target=self._run, name="receiver")
+        self._thread = Thread(target=self._run, name="receiver", daemon=True)
 
     @property
     def url(self) -> str:

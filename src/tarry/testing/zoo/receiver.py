@@ -36,7 +36,7 @@ class Receiver:
         self.connections = 0
         self.url = self.calm_url = ""
         self._beat = beat
-        self._thread = Thread(target=self._run, name=f"zoo {behaviour.name}")
+        self._thread = Thread(target=self._run, name=f"zoo {behaviour.name}", daemon=True)
         self._ready = Event()
         self._sockets = ExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
