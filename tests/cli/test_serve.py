@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tarry.cli.bench.sink import Sink
 from tarry.service.hooks import open_hooks
+from tarry.testing.receiver import Receiver
 
 COMMAND = (sys.executable, "-m", "tarry.cli", "serve")
 OPTIONS = ("--listen", "127.0.0.1:0", "--api-key", "k", "--allow-network", "127.0.0.0/8")
@@ -93,6 +95,24 @@ def test_what_comes_in_over_http_is_delivered_and_sigterm_lets_it_finish(
             while sink.arrivals() < 20:
                 pass
         assert sink.report().distinct == 20
+
+
+@pytest.mark.slow
+def test_told_twice_it_waits_for_nothing(db: str, serve: Serve) -> None:
+    with Receiver() as receiver:
+        receiver.go_down("hang")
+        asyncio.run(set_up(db, receiver.url))
+        with serve() as (url, process):
+            assert post(url).status_code == 202
+            while not receiver.arrivals:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            assert process.stderr
+            while not process.stderr.readline().startswith("stopping"):
+                assert process.poll() is None
+            process.send_signal(signal.SIGTERM)
+            assert process.stderr.readline().startswith("told again")
+            assert process.wait(10) == 1
 
 
 @pytest.mark.slow
