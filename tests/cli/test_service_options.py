@@ -14,6 +14,7 @@ from tarry.cli.service_options import (
     db_option,
     ended,
     ports_option,
+    quota_options,
     serving,
 )
 from tarry.errors import NotFound, SettingsError, StoreError, StoreUnavailable
@@ -32,8 +33,8 @@ async def show(*, db: str, allow_network: tuple[str, ...], ports: str) -> None:
 @pytest.fixture
 def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     monkeypatch.chdir(tmp_path)
-    for name in ("TARRY_DB", "TARRY_ALLOW_NETWORK", "TARRY_PORTS"):
-        monkeypatch.delenv(name, raising=False)
+    for name in ("DB", "ALLOW_NETWORK", "PORTS", "MOST_WAITING", "DISK_RESERVE"):
+        monkeypatch.delenv(f"TARRY_{name}", raising=False)
     return CliRunner()
 
 
@@ -65,6 +66,25 @@ def test_several_networks_come_from_one_variable_or_several_flags(runner: CliRun
     assert "10.0.0.0/8 ::1/128" in runner.invoke(show, [], env=environment).stdout
     flags = ["--allow-network", "10.1.0.0/16", "--allow-network", "10.2.0.0/16"]
     assert "10.1.0.0/16 10.2.0.0/16" in runner.invoke(show, flags, env=environment).stdout
+
+
+@click.command
+@config_option
+@quota_options
+def quotas(*, most_waiting: int | None, disk_reserve: int | None) -> None:
+    click.echo(f"{most_waiting} {disk_reserve}")
+
+
+def test_quotas_come_from_flags_the_environment_and_the_file(runner: CliRunner) -> None:
+    assert runner.invoke(quotas, []).stdout == "None None\n"
+    Path("tarry.toml").write_text('most_waiting = 10\ndisk_reserve = "1.5GB"\n')
+    assert runner.invoke(quotas, []).stdout == "10 1500000000\n"
+    environment = {"TARRY_MOST_WAITING": "20", "TARRY_DISK_RESERVE": "2MB"}
+    assert runner.invoke(quotas, [], env=environment).stdout == "20 2000000\n"
+    flags = ["--most-waiting", "0", "--disk-reserve", "0"]
+    assert runner.invoke(quotas, flags, env=environment).stdout == "0 0\n"
+    refused = runner.invoke(quotas, ["--disk-reserve", "much"])
+    assert (refused.exit_code, "256MB" in refused.stderr) == (2, True)
 
 
 def test_without_a_database_the_command_line_is_wrong(runner: CliRunner) -> None:

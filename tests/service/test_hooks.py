@@ -13,6 +13,7 @@ from standardwebhooks import Webhook
 from tarry.errors import (
     BacklogFull,
     Conflict,
+    DiskNearlyFull,
     NotFound,
     PolicyError,
     SettingsError,
@@ -220,6 +221,15 @@ async def test_too_much_that_waits_is_refused(hooks: Hooks) -> None:
     await hooks.send(small, "order.paid", {})
     with pytest.raises(BacklogFull):
         await hooks.send(small, "order.paid", {})
+
+
+async def test_what_a_disk_that_is_nearly_full_cannot_take_is_refused(tmp_path: Path) -> None:
+    url = f"sqlite:////{str(tmp_path / 'hooks.db').lstrip('/')}"
+    async with open_hooks(url, disk_reserve=10**18) as hooks:
+        shop = await hooks.application("shop")
+        with pytest.raises(DiskNearlyFull, match="nothing was accepted") as refused:
+            await hooks.send(shop, "order.paid", {})
+        assert refused.value.reserve == 10**18
 
 
 async def test_of_many_each_has_an_answer_of_its_own(hooks: Hooks, shop: Application) -> None:
