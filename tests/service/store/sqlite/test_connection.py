@@ -5,7 +5,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tarry.service.store.sqlite.connection import connect, connect_to_read
+from tarry.service.store.sqlite.connection import STATEMENTS, connect, connect_to_read
+from tarry.service.store.sqlite.listing import DOWN
+from tarry.service.store.sqlite.queries import SQL
 
 FULL = 2
 
@@ -38,6 +40,17 @@ def test_a_reader_changes_nothing(path: Path) -> None:
         reader.execute("INSERT INTO word VALUES ('a')")
     reader.close()
     writer.close()
+
+
+def test_a_query_is_planned_once_whatever_it_is_asked_with(path: Path) -> None:
+    connect(path, create=True).close()
+    for db in (connect(path), connect_to_read(path)):
+        assert db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1) == 1
+        db.close()
+
+
+def test_every_query_stays_prepared() -> None:
+    assert len(SQL) + len(DOWN) < STATEMENTS
 
 
 def test_the_engine_has_no_known_way_to_corrupt_a_log() -> None:
