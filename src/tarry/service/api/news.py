@@ -17,7 +17,7 @@ async def note(call: Call, kind: str, application: Application, endpoint: Endpoi
         application=application.id,
         endpoint=endpoint.id,
         kind=kind,
-        facts={},
+        facts={"endpoint_uid": endpoint.uid},
         at=call.now,
     )
     await call.hooks.store.add_notices([notice])

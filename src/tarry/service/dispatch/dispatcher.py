@@ -22,6 +22,7 @@ from tarry.service.dispatch.feed import feed_once
 from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.muster import Muster
 from tarry.service.dispatch.shards import Shards
+from tarry.service.dispatch.telling import tell_once
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.settings import DELIVERY, Limits, Parking
@@ -109,6 +110,7 @@ class Dispatcher:
             self._repeat(self._settle_all, None, bell="settle"),
             self._repeat(self._tick_all, None, bell="tick"),
             self._repeat(self._upkeep_once, self._limits.look, bell="upkeep"),
+            self._repeat(self._tell_all, self._limits.look),
             self._repeat(self._keep_up, self._limits.keep_up),
         )
         try:
@@ -376,6 +378,11 @@ class Dispatcher:
         lane = self.shards.lane(task.application, task.lane)
         if lane is not None and task.work is not Work.DISCARD:
             lane.replay(self.desk.now())
+
+    async def _tell_all(self) -> None:
+        """Have operational webhooks hear of what is new."""
+        while await tell_once(self._store, self.shards.numbers, self.desk.now()):
+            pass
 
     async def _keep_up(self) -> None:
         # Whoever is awake was told of. If one was not after all, it must not sleep for ever.
