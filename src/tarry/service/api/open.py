@@ -11,6 +11,7 @@ from tarry.service.api import (
     history,
     ingest,
     keys,
+    operational,
     portal,
     recovery,
     secrets,
@@ -42,6 +43,7 @@ GROUPS = (
     examples.group,
     stats.group,
     recovery.group,
+    operational.group,
 )
 
 
