@@ -1,6 +1,7 @@
-"""What does a worker keep in memory while all its endpoints are down and much waits for them?
+"""What a worker keeps in memory while all its endpoints are down and much waits for them.
 
-    ./dev bench memory [--endpoints N] [--origins N] [--waiting N] [--bytes B] [--seconds S] [--json]
+    ./dev bench memory [--endpoints N] [--origins N] [--waiting N] [--bytes B] [--seconds S]
+                       [--verbose] [--json]
 
 A database with so many deliveries waiting for so many endpoints, at each of which nobody listens,
 is given to `tarry worker` in a process of its own. It takes up all of them, finds out that they are
@@ -10,7 +11,6 @@ down and goes on probing. Measured is the most memory that it had in use in S se
 import argparse
 import asyncio
 import json
-import os
 import re
 import subprocess
 import sys
@@ -41,12 +41,11 @@ OPEN = re.compile(rb"the lane of (\S+) is open")
 
 @dataclass(frozen=True)
 class Found:
-    """Megabytes of the worker when it had just begun, at the most and at the end."""
+    """Megabytes of the worker, at the most and at the end."""
 
     endpoints: int
     waiting: int
     found_down: int
-    began_mb: float
     most_mb: float
     ended_mb: float
 
@@ -108,12 +107,10 @@ def measure(db: str, folder: Path, given: argparse.Namespace) -> Found:
             if given.verbose and len(seen) % 50 == 0:
                 print(f"{len(seen) / 10:6.1f} s {seen[-1]:.1f} MB", file=sys.stderr)
     found_down = len(set(OPEN.findall(log.read_bytes())))
-    began = next(size for size in seen if size > seen[0] / 2)
     return Found(
         given.endpoints,
         given.waiting,
         found_down,
-        round(began, 1),
         round(max(seen), 1),
         round(seen[-1], 1),
     )

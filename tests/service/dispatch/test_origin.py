@@ -134,3 +134,70 @@ async def test_a_restart_finds_it_as_it_was() -> None:
         await asyncio.sleep(10)
         assert the_origin(service).gate.phase is Phase.OPEN
         assert len(service.sender.sent) - sent <= 1
+
+
+@virtually
+async def test_one_that_is_gone_for_good_does_not_end_the_probes_of_the_others() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 10)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        await service.add()
+        await asyncio.sleep(60)
+        assert the_origin(service).shared
+        gone: list[str] = []
+
+        def script(request: Request, _now: float) -> Answer:
+            gone.append(request.target.path)
+            return status(410) if request.target.path == gone[0] else OK
+
+        service.sender.scripts["gw.example"] = script
+        await asyncio.sleep(300)
+        left = [endpoint for endpoint in endpoints if not endpoint.url.endswith(gone[0])]
+        assert len(left) == 9
+        for endpoint in left:
+            assert await service.counts(endpoint) == {State.DELIVERED: 1}
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@virtually
+async def test_lanes_that_take_one_at_a_time_come_back_side_by_side(fifo: bool) -> None:  # noqa: FBT001  a parameter
+    async with virtual_service() as service:
+        until = service.now() + 300
+
+        def script(_request: Request, now: float) -> Answer:
+            return DOWN if now < until else Answer(0.5, status=200)
+
+        endpoints = [
+            await service.add_endpoint(
+                "gw.example", script, path=f"/{number}", concurrency=1, fifo=fifo
+            )
+            for number in range(30)
+        ]
+        await service.add(5)
+        await asyncio.sleep(300)
+        assert the_origin(service).shared
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=120)
+
+
+@virtually
+async def test_one_that_moves_while_it_is_asked_does_not_end_the_probes_of_the_others() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 6)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        await service.add()
+        await asyncio.sleep(60)
+        asked: list[str] = []
+        probed = asyncio.Event()
+
+        def script(request: Request, _now: float) -> Answer:
+            asked.append(request.target.path)
+            probed.set()
+            return Answer(10.0, failure=Kind.TIMEOUT) if len(asked) == 1 else OK
+
+        service.sender.scripts["gw.example"] = script
+        await probed.wait()
+        (moving,) = [one for one in endpoints if one.url.endswith(asked[0])]
+        await service.move(moving, "https://other.example/in")
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=300)

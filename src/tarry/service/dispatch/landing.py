@@ -87,6 +87,8 @@ class Landing(Bearings):
         elif verdict is Verdict.GONE:
             gate.lost()
             self._stand(Standing.DISABLED, "the receiver said so", now)
+            if gate is not self.gate:
+                self.origin.serve()  # the others wait for this answer
             return
         else:
             self.failing, self._failed_at = self.failing + 1, now

@@ -107,8 +107,9 @@ class Lane(Landing):
         most = min(self.most, self.trust) if gate.phase is Phase.CLOSED else self.most
         if self.in_flight >= most or (self.endpoint.fifo and self.unsettled):
             return math.inf
+        together = most if gate is self.gate else self.desk.limits.lane_in_flight
         free_at = max(
-            gate.free_at(now, most),
+            gate.free_at(now, together),
             self.rate.free_at(now),
             self.hold_until,
         )
@@ -197,10 +198,12 @@ class Lane(Landing):
 
     def _depart(self, due: Due, payload: bytes, now: float) -> None:
         gate, outfit, desk = self.gate_now, self.outfit, self.desk
-        waiting = self.waiting() if gate is self.gate else self.origin.waiting()
         desk.sent += 1
-        desk.probes += gate.phase is Phase.OPEN
-        epoch = gate.sent(now, max(1, waiting))
+        probe = gate.phase is Phase.OPEN
+        desk.probes += probe
+        # How much waits matters to probes alone, and takes time to count in a large origin.
+        whole = self if gate is self.gate else self.origin
+        epoch = gate.sent(now, max(1, whole.waiting()) if probe else 1)
         self.in_flight += 1
         self._sent_at = now
         self.rate.sent(now)

@@ -89,6 +89,9 @@ class Origin:
         """One of its lanes is another's now, or somebody else's."""
         self.lanes.pop(lane.number, None)
         self._queue.pop(lane, None)
+        if lane.in_flight and self.shared:
+            # The others may wait for an answer that will not be told to this origin any more.
+            self.desk.later(lane.outfit.timeout, self.serve)
 
     def _free_at(self, now: float) -> float:
         return max(self.hold_until, self.gate.free_at(now, self.desk.limits.lane_in_flight))
@@ -138,7 +141,8 @@ class Origin:
 
     def tick(self, now: float) -> bool:
         """Look at the answers; whether it wants to be asked again."""
-        if self.gate.step(now, self.waiting()):
+        # While it is open, it does not matter how many wait.
+        if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting()):
             self.dirty = True
             for lane in list(self.lanes.values()):
                 lane.turned(self.gate.phase, now)
