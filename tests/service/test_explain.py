@@ -1,6 +1,7 @@
 import pytest
 
-from tarry.service.explain import explain
+from tarry.core.pace import Phase
+from tarry.service.explain import explain, outlook, waits
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Stream
@@ -97,3 +98,32 @@ def test_what_ended_says_how_and_tells_every_attempt() -> None:
     assert found.sentences[0] == "It ended as failed: all attempts used up."
     assert "500, counted; again in 9.500 s." in found.sentences[1]
     assert "timeout (15 s), not counted" in found.sentences[2]
+
+
+def test_a_lane_at_a_pace_will_be_done_at_some_time() -> None:
+    ahead = outlook(a_row(b'{"phase":"paced","rate":2.0,"capacity":5.0}'), now=NOON)
+    assert (ahead.phase, ahead.rate, ahead.capacity) == (Phase.PACED, 2.0, 5.0)
+    assert ahead.done_at == NOON + 2
+    paused = a_row(PACED, standing=Standing.PAUSED)
+    assert outlook(paused, now=NOON).done_at is None
+
+
+def test_a_lane_that_is_open_says_since_when_and_when_it_is_tried() -> None:
+    pace = b'{"phase":"open","probe_at":1800000060.0,"down_since":1799999000.0,"capacity":9.0}'
+    ahead = outlook(a_row(pace), now=NOON)
+    assert (ahead.down_since, ahead.probe_at) == (1_799_999_000.0, 1_800_000_060.0)
+    assert (ahead.rate, ahead.done_at, ahead.capacity) == (None, None, 9.0)
+    assert outlook(a_row(pace, standing=Standing.PAUSED), now=NOON).probe_at is None
+
+
+def test_a_lane_goes_by_the_pace_of_its_origin_while_that_is_in_trouble() -> None:
+    own = b'{"phase":"closed","capacity":9.0}'
+    assert not outlook(a_row(own), now=NOON, origin=CLOSED).shared
+    ahead = outlook(a_row(own), now=NOON, origin=PACED)
+    assert (ahead.shared, ahead.rate, ahead.capacity) == (True, 120.0, 9.0)
+    assert ahead.done_at is None  # others wait for it too
+
+
+def test_what_a_delivery_waits_for_can_be_told_without_a_word() -> None:
+    assert waits(a_delivery(), a_row(OPEN)) == (Reason.LANE_OPEN, 1_800_000_060.0)
+    assert waits(a_delivery(), a_row(), origin=OPEN) == (Reason.LANE_OPEN, 1_800_000_060.0)

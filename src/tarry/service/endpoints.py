@@ -93,6 +93,13 @@ class Endpoints:
             lambda stored: replace(stored, updated_at=now, **told),
         )
 
+    async def probe(self, endpoint: Endpoint) -> Endpoint:
+        """Try at once whether an endpoint that takes nothing is back, with what waits first."""
+        now = self._now()
+        return await self.store.change_endpoint(
+            endpoint.application, endpoint.id, lambda stored: replace(stored, probed_at=now)
+        )
+
     async def delete_endpoint(self, endpoint: Endpoint) -> Task:
         """Send nothing more to an endpoint; what waits for it is discarded, piece by piece.
 

@@ -40,6 +40,7 @@ class _Pace(Struct, frozen=True):
     rate: float | None = None
     probe_at: float | None = None
     capacity: float | None = None
+    down_since: float | None = None
 
 
 def explain(
@@ -61,17 +62,56 @@ def explain(
     )
 
 
-def next_at(delivery: Delivery, row: LaneRow, *, origin: bytes = b"") -> float | None:
-    """When a delivery that waits goes next, or its lane is tried next, if that is known."""
-    return _waits(delivery, row, _gating(row.known.pace, origin))[1]
+def waits(delivery: Delivery, row: LaneRow, *, origin: bytes = b"") -> tuple[Reason, float | None]:
+    """What a live delivery waits for, and when it or its lane is tried next, if that is known."""
+    return _waits(delivery, row, _gating(row.known.pace, origin))
+
+
+class Outlook(Struct, frozen=True, kw_only=True):
+    """How a lane goes and how it will go on, as far as that is known.
+
+    With `shared` it goes by the pace of its whole origin. `rate` is how many a second go at a pace,
+    `capacity` how many were learned to be taken. While it is open, `down_since` is since when and
+    `probe_at` when the endpoint is tried next. `done_at` is when nothing waits any more.
+    """
+
+    phase: Phase
+    shared: bool
+    rate: float | None = None
+    capacity: float | None = None
+    down_since: float | None = None
+    probe_at: float | None = None
+    done_at: float | None = None
+
+
+def outlook(row: LaneRow, *, now: float, origin: bytes = b"") -> Outlook:
+    """How a lane goes; `origin` is what was learned of its origin."""
+    own, all_of_it = _read(row.known.pace), _read(origin)
+    shared = all_of_it.phase is not Phase.CLOSED
+    pace = all_of_it if shared else own
+    down = pace.phase is Phase.OPEN
+    speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
+    enabled = row.endpoint.standing is Standing.ENABLED
+    foreseen = enabled and speed > 0 and row.waiting > 0 and not shared
+    return Outlook(
+        phase=pace.phase,
+        shared=shared,
+        rate=pace.rate if pace.phase is Phase.PACED else None,
+        capacity=pace.capacity or own.capacity,
+        down_since=pace.down_since if down else None,
+        probe_at=pace.probe_at if down and enabled else None,
+        done_at=now + row.waiting / speed if foreseen else None,
+    )
 
 
 def _gating(lane: bytes, origin: bytes) -> _Pace:
     """The pace a lane goes by: its origin's while that is in trouble, else its own."""
-    shared = msgspec.json.decode(origin, type=_Pace) if origin else _Pace()
-    if shared.phase is not Phase.CLOSED:
-        return shared
-    return msgspec.json.decode(lane, type=_Pace) if lane else _Pace()
+    shared = _read(origin)
+    return shared if shared.phase is not Phase.CLOSED else _read(lane)
+
+
+def _read(pace: bytes) -> _Pace:
+    return msgspec.json.decode(pace, type=_Pace) if pace else _Pace()
 
 
 def _waits(delivery: Delivery, row: LaneRow, pace: _Pace) -> tuple[Reason, float | None]:

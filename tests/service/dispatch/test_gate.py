@@ -125,6 +125,23 @@ def test_an_open_gate_lets_one_probe_go_when_it_is_time() -> None:
     assert gate.free_at(probe_at + 500, MOST) == math.inf
 
 
+def test_a_probe_that_is_asked_for_goes_at_once_and_only_that_one() -> None:
+    gate = opened()
+    assert gate.free_at(NOON, MOST) > NOON
+    gate.hurry(NOON + 0.1)
+    assert gate.free_at(NOON + 0.1, MOST) == NOON + 0.1
+    answer(gate, NOON + 0.1)
+    gate.step(NOON + 0.1, 1)
+    assert gate.free_at(NOON + 0.1, MOST) > NOON + 0.1
+
+
+def test_a_gate_that_is_not_open_cannot_be_hurried() -> None:
+    for gate in (a_gate(), ramped()):
+        before = gate.pace
+        gate.hurry(NOON)
+        assert gate.pace == before
+
+
 def test_after_a_probe_that_failed_the_next_comes_later() -> None:
     gate = opened()
     probe_at = gate.free_at(NOON, MOST)

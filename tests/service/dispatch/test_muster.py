@@ -10,13 +10,14 @@ from tarry.core.text import to_json
 from tarry.service.dispatch import muster
 from tarry.service.dispatch.desk import Held
 from tarry.service.dispatch.turns import Turns
-from tarry.service.model.settings import DELIVERY, Limits
+from tarry.service.model.settings import DELIVERY, HOUR, Limits
 from tarry.service.store.contract import Store
 from tarry.service.store.memory.store import MemoryStore
+from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import ENVIRONMENT, new_message
 from tarry.testing.shaky_store import Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import OK, VirtualService, virtual_service
+from tarry.testing.virtual_service import DOWN, OK, VirtualService, virtual_service
 
 
 class Between:
@@ -186,3 +187,40 @@ async def test_what_it_keeps_in_mind_of_tenants_and_policies_is_bounded(
         assert seen[0].puts > 3
         await asyncio.sleep(25)
         assert in_mind(Turns) == before
+
+
+@virtually
+async def test_an_endpoint_that_is_down_is_tried_at_once_when_somebody_asks() -> None:
+    down = True
+
+    def answers(_request: Request, _now: float) -> Answer:
+        return DOWN if down else OK
+
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", answers)
+        await service.add(10)
+        await asyncio.sleep(HOUR)
+        sent = len(service.sender.sent)
+        asked = await service.change(endpoint, probed_at=service.now())
+        await asyncio.sleep(0.5)
+        assert len(service.sender.sent) == sent + 1
+        await service.change(asked, description="another")
+        await asyncio.sleep(0.5)
+        assert len(service.sender.sent) == sent + 1
+        down = False
+        await service.change(asked, probed_at=service.now())
+        assert await service.until_delivered(endpoint, within=10) < 5
+
+
+@virtually
+async def test_a_gateway_that_is_down_is_tried_at_once_for_one_of_its_endpoints() -> None:
+    async with virtual_service() as service:
+        endpoints = [
+            await service.add_endpoint("a.example", lambda _request, _now: DOWN) for _ in range(4)
+        ]
+        await service.add(10)
+        await asyncio.sleep(HOUR)
+        sent = len(service.sender.sent)
+        await service.change(endpoints[2], probed_at=service.now())
+        await asyncio.sleep(0.5)
+        assert len(service.sender.sent) == sent + 1

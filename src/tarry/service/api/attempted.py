@@ -7,6 +7,7 @@ from msgspec.structs import asdict
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import EndpointOut
 from tarry.service.api.endpoint_bodies import written as written_endpoint
+from tarry.service.api.lanes import lane_of
 from tarry.service.api.messages import MessageOut
 from tarry.service.api.messages import written as written_message
 from tarry.service.api.operation import Group
@@ -21,7 +22,7 @@ from tarry.service.api.statuses import (
     text_of,
 )
 from tarry.service.api.times import written as written_at
-from tarry.service.explain import next_at
+from tarry.service.explain import waits
 from tarry.service.model import ids
 from tarry.service.model.delivery import LIVE, Delivery
 from tarry.service.model.endpoint import Endpoint
@@ -73,7 +74,7 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
     wanted = deliveries(query.status, filtered(query, ids.MESSAGE, call.now), expanded=expanded)
     found = await call.hooks.store.list_deliveries_to(endpoint, recent_cut(query), wanted)
     waiting = any(delivery.state in LIVE for _, delivery in found)
-    lane = await _lane(call, endpoint) if waiting else None
+    lane = await lane_of(call, endpoint) if waiting else None
 
     def shown(pair: tuple[Message, Delivery]) -> EndpointMessageOut:
         message, delivery = pair
@@ -106,7 +107,7 @@ async def list_attempted_destinations(
     ]
     found = there[-asked.limit :] if query.back else there[: asked.limit]
     lanes = {
-        endpoint.id: await _lane(call, endpoint)
+        endpoint.id: await lane_of(call, endpoint)
         for endpoint, delivery in found
         if delivery.state in LIVE
     }
@@ -124,16 +125,10 @@ async def list_attempted_destinations(
     return page(found, query, shown, lambda pair: pair[0].id)
 
 
-async def _lane(call: Call, endpoint: Endpoint) -> tuple[LaneRow, bytes]:
-    """An endpoint's lane, and what is known of its origin."""
-    row = await call.hooks.lane(endpoint)
-    origin = row.known.origin
-    return row, await call.hooks.store.origin(origin) if origin else b""
-
-
 def _next(delivery: Delivery, lane: tuple[LaneRow, bytes] | None) -> datetime | None:
     """When a delivery that waits goes next, if that is known."""
     if lane is None or delivery.state not in LIVE:
         return None
     row, origin = lane
-    return written_at(next_at(delivery, row, origin=origin))
+    _, goes_at = waits(delivery, row, origin=origin)
+    return written_at(goes_at)

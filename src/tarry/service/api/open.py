@@ -8,16 +8,20 @@ from tarry.service.api import (
     event_types,
     examples,
     headers,
+    health,
     history,
     ingest,
     keys,
+    lanes,
     operational,
+    policies,
     portal,
     recovery,
     secrets,
     statistics,
     stats,
     tasks,
+    undelivered,
 )
 from tarry.service.api.access import Access
 from tarry.service.api.app import Api
@@ -29,6 +33,10 @@ from tarry.service.hooks import Hooks
 GROUPS = (
     applications.group,
     ingest.group,
+    undelivered.group,
+    policies.group,
+    lanes.group,
+    health.group,
     statistics.group,
     attempted.group,
     attempts.group,

@@ -125,6 +125,11 @@ class Gate:
         self._took, self._asked = 0.0, None
         self._become(step(RULE, self.pace, seen, now=now, waiting=waiting, draw=self._draw))
 
+    def hurry(self, now: float) -> None:
+        """Let the next probe go at once: somebody asks for it."""
+        if self.phase is Phase.OPEN and self.pace.probe_at > now:
+            self._become(self.pace.replace(probe_at=now))
+
     def open(self, now: float, waiting: int) -> None:
         """Open it, for what is known from elsewhere."""
         self._become(opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw()))

@@ -92,6 +92,7 @@ class Muster:
     def _change(self, lane: Lane, row: LaneRow, fitted: Outfit, origin: Origin) -> None:
         """Take up what was changed in a lane that is at work."""
         enabled = lane.endpoint.standing is not Standing.ENABLED
+        probed = row.endpoint.probed_at not in (None, lane.endpoint.probed_at)
         if lane.outfit.origin != fitted.origin:
             lane.origin.leave(lane)
             lane.origin = origin
@@ -103,6 +104,8 @@ class Muster:
         lane.streams.changed()
         if enabled and row.endpoint.standing is Standing.ENABLED:
             lane.replay(self._desk.now())
+        if probed:
+            lane.gate_now.hurry(self._desk.now())
 
     async def _outfit(self, row: LaneRow, environment: str | None) -> Outfit:
         fitted = outfit(

@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from tarry.service.model.delivery import Reason, State
 
-
 EXPUNGED = b"EXPUNGED"
 """What is kept of an answer that was to be forgotten."""
 

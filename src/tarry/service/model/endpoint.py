@@ -32,7 +32,8 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     `event_types` and `channels` choose the messages; None takes all. `rate` is how many attempts a
     second it gets at the most, `concurrency` how many at a time. A `fifo` endpoint gets one at a
     time in order; with `blocking` a delivery that finally failed holds up the others. `headers`
-    are its owner's own, sealed. `policy` is a policy document in JSON.
+    are its owner's own, sealed. `policy` is a policy document in JSON. `probed_at` is when somebody
+    last asked to have it tried at once.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     metadata: dict[str, str] = {}
     standing: Standing = Standing.ENABLED
     parked: tuple[Parking, ...] = ()
+    probed_at: float | None = None
     created_at: float
     updated_at: float
 

@@ -109,6 +109,7 @@ class CatalogueContract(Topic):
             metadata={"a": TEXT},
             standing=Standing.PARKED,
             parked=((NOON - 9.5, NOON - 5.25), (NOON, None)),
+            probed_at=NOON + 0.0625,
             created_at=NOON + 0.125,
             updated_at=NOON + 0.25,
         )

@@ -38,6 +38,7 @@ def test_an_endpoint_comes_back_as_it_went_in() -> None:
         "metadata",
         "standing",
         "parked",
+        "probed_at",
         "created_at",
         "updated_at",
     ]

@@ -88,6 +88,7 @@ def endpoint(row: Row) -> Endpoint:
         metadata=_metadata.decode(row["metadata"]),
         standing=Standing(row["standing"]),
         parked=_parked.decode(row["parked"]),
+        probed_at=row["probed_at"],
         created_at=row["created_at"],
         updated_at=row["updated_at"],
     )
@@ -114,6 +115,7 @@ def from_endpoint(value: Endpoint) -> tuple[object, ...]:
         json(value.metadata),
         value.standing,
         json(value.parked),
+        value.probed_at,
         value.created_at,
         value.updated_at,
     )

@@ -1,5 +1,6 @@
--- What the HTTP API keeps: event types, keys to the API, claims of requests; who was told what; and
--- of tasks whose they are, what they are about and how they ended.
+-- What the HTTP API keeps: event types, keys to the API, claims of requests; who was told what;
+-- of tasks whose they are, what they are about and how they ended; and when endpoints were to be
+-- tried at once.
 
 INSERT INTO tarry.migration (number, name) VALUES (2, 'api');
 
@@ -56,6 +57,8 @@ CREATE TABLE tarry.claim (
     PRIMARY KEY (environment, key)
 ) WITH (fillfactor = 70);
 CREATE INDEX claim_kept ON tarry.claim (at);
+
+ALTER TABLE tarry.endpoint ADD COLUMN probed_at double precision;
 
 ALTER TABLE tarry.notice ADD COLUMN told boolean NOT NULL DEFAULT false;
 CREATE INDEX notice_untold ON tarry.notice (id) WHERE NOT told;

@@ -60,14 +60,16 @@ UPDATE tarry.lane SET version = version + 1 WHERE number = $1;
 -- Add or change an endpoint.
 INSERT INTO tarry.endpoint (id, application, lane, url, uid, description, event_types, channels,
                             rate, concurrency, fifo, blocking, policy, headers, secrets, metadata,
-                            standing, parked, created_at, updated_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+                            standing, parked, probed_at, created_at, updated_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+        $21)
     ON CONFLICT (id) DO UPDATE
    SET url = excluded.url, uid = excluded.uid, description = excluded.description,
        event_types = excluded.event_types, channels = excluded.channels, rate = excluded.rate,
        concurrency = excluded.concurrency, fifo = excluded.fifo, blocking = excluded.blocking,
        policy = excluded.policy, headers = excluded.headers, secrets = excluded.secrets,
        metadata = excluded.metadata, standing = excluded.standing, parked = excluded.parked,
+       probed_at = excluded.probed_at,
        created_at = excluded.created_at, updated_at = excluded.updated_at;
 
 -- name: endpoint

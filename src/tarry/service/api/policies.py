@@ -1,0 +1,115 @@
+"""Retry policies over HTTP: which one an endpoint's deliveries follow, and where it comes from."""
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tarry.core.codec import from_dict, to_dict
+from tarry.core.policy import Policy
+from tarry.core.text import from_json
+from tarry.errors import PolicyError
+from tarry.service.api.access import Need
+from tarry.service.api.call import Call
+from tarry.service.api.operation import Group
+from tarry.service.api.problem import Invalid
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint
+
+APPLICATION = "/app/{app_id}/policy"
+ENDPOINT = "/app/{app_id}/endpoint/{endpoint_id}/policy"
+
+group = Group("Policy", "v1.policy")
+
+Document = dict[str, Any]
+
+
+class Source(StrEnum):
+    """Who says what an endpoint's deliveries follow; the first one counts that says something."""
+
+    ENDPOINT = "endpoint"
+    APPLICATION = "application"
+    ENVIRONMENT = "environment"
+    DEFAULT = "default"
+
+
+class PolicyOut(Struct):
+    """A policy document with all its fields, and where it comes from."""
+
+    source: Source
+    policy: Document
+
+
+@group.get(ENDPOINT, name="get-of-endpoint")
+async def get_of_endpoint(call: Call) -> PolicyOut:
+    """Get the policy that an endpoint's deliveries follow."""
+    application = await call.application()
+    return await _effective(call, application, await call.endpoint(application))
+
+
+@group.put(ENDPOINT, needs=Need.CHANGE, name="put-of-endpoint")
+async def put_of_endpoint(call: Call, body: Document) -> PolicyOut:
+    """Give an endpoint a policy of its own; what waits follows it too."""
+    application = await call.application()
+    endpoint = await call.endpoint(application)
+    changed = await call.hooks.change_endpoint(endpoint, policy=_checked(body))
+    return await _effective(call, application, changed)
+
+
+@group.delete(ENDPOINT, needs=Need.CHANGE, name="delete-of-endpoint")
+async def delete_of_endpoint(call: Call) -> None:
+    """Take an endpoint's own policy away."""
+    endpoint = await call.endpoint(await call.application())
+    await call.hooks.change_endpoint(endpoint, policy=None)
+
+
+@group.get(APPLICATION, name="get-of-application")
+async def get_of_application(call: Call) -> PolicyOut:
+    """Get the policy of an application's endpoints that have none of their own."""
+    return await _effective(call, await call.application())
+
+
+@group.put(APPLICATION, needs=Need.CHANGE, name="put-of-application")
+async def put_of_application(call: Call, body: Document) -> PolicyOut:
+    """Give an application a policy, for its endpoints that have none of their own."""
+    application = await call.application()
+    changed = replace(application, policy=_checked(body), updated_at=call.now)
+    await call.hooks.store.put_application(changed)
+    return await _effective(call, changed)
+
+
+@group.delete(APPLICATION, needs=Need.CHANGE, name="delete-of-application")
+async def delete_of_application(call: Call) -> None:
+    """Take an application's own policy away."""
+    application = await call.application()
+    changed = replace(application, policy=None, updated_at=call.now)
+    await call.hooks.store.put_application(changed)
+
+
+def _checked(body: Document) -> str:
+    """A policy document as it is kept; Invalid says where it is wrong."""
+    try:
+        from_dict(body)
+    except PolicyError as error:
+        raise Invalid(["body", *error.field.split(".")], str(error)) from error
+    return msgspec.json.encode(body).decode()
+
+
+async def _effective(
+    call: Call, application: Application, endpoint: Endpoint | None = None
+) -> PolicyOut:
+    said = {
+        Source.ENDPOINT: None if endpoint is None else endpoint.policy,
+        Source.APPLICATION: application.policy,
+        Source.ENVIRONMENT: await call.hooks.store.environment_policy(application.environment),
+    }
+    for source, document in said.items():
+        if document is not None:
+            return _shown(source, from_json(document))
+    return _shown(Source.DEFAULT, call.hooks.settings.policy)
+
+
+def _shown(source: Source, policy: Policy) -> PolicyOut:
+    return PolicyOut(source, to_dict(policy))

@@ -1,0 +1,132 @@
+"""What is not delivered, over HTTP: it waits, or it failed; and why."""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from tarry.service.api.call import Call
+from tarry.service.api.lanes import lane_of
+from tarry.service.api.messages import Name
+from tarry.service.api.operation import Group
+from tarry.service.api.paging import MOST, Page
+from tarry.service.api.times import instant
+from tarry.service.api.times import written as written_at
+from tarry.service.explain import waits
+from tarry.service.model.delivery import LIVE, Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import LaneRow
+
+LOOKS = 20
+"""How many times the store is asked for one page: then it is shown, however little is on it."""
+
+group = Group("Undelivered", "v1.undelivered")
+
+Place = tuple[int, int]
+Pair = tuple[Endpoint, Delivery]
+Ask = Callable[[Place], Awaitable[list[Pair]]]
+
+
+class UndeliveredQuery(Struct, kw_only=True):
+    """Which of them; a page may hold fewer than `limit` though more follow."""
+
+    limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
+    iterator: Annotated[str, Meta(pattern=r"^[0-9]{1,15}\.[0-9]{1,15}\Z")] | None = None
+    state: Literal["ready", "waiting", "failed"] | None = None
+    reason: Reason | None = None
+
+    @property
+    def after(self) -> Place:
+        """Behind which lane and number."""
+        lane, _, seq = (self.iterator or "0.0").partition(".")
+        return int(lane), int(seq)
+
+
+class OfApplicationQuery(UndeliveredQuery, kw_only=True):
+    """The same, at one endpoint maybe."""
+
+    endpoint_id: Name | None = None
+
+
+class UndeliveredOut(Struct, rename="camel", kw_only=True):
+    """A message that an endpoint has not got. `attempts` count, of all `tries` that were made."""
+
+    app_id: str
+    endpoint_id: str
+    msg_id: str
+    state: State
+    reason: Reason
+    next_at: datetime | None
+    attempts: int
+    tries: int
+    accepted_at: datetime
+    ended_at: datetime | None
+
+
+@group.get("/undelivered", name="list")
+async def list_undelivered(call: Call, query: UndeliveredQuery) -> Page[UndeliveredOut]:
+    """List what is not delivered in the whole environment: it waits, or it failed."""
+    environment, store = call.who.environment, call.hooks.store
+    return await _page(
+        call, query, lambda after: store.undelivered_in(environment, after=after, limit=MOST)
+    )
+
+
+@group.get("/app/{app_id}/undelivered", name="list-of-application")
+async def list_of_application(call: Call, query: OfApplicationQuery) -> Page[UndeliveredOut]:
+    """List what is not delivered of an application: it waits, or it failed."""
+    application, store = await call.application(), call.hooks.store
+    lane: int | None = None
+    if query.endpoint_id is not None:
+        lane = (await store.endpoint(application.id, query.endpoint_id)).lane
+    return await _page(
+        call,
+        query,
+        lambda after: store.undelivered(application.id, lane=lane, after=after, limit=MOST),
+    )
+
+
+async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[UndeliveredOut]:
+    """What fits of the next pieces, until there is enough of it."""
+    shown, after, more = list[UndeliveredOut](), query.after, True
+    lanes: dict[str, tuple[LaneRow, bytes]] = {}
+    for _ in range(LOOKS):
+        piece = await ask(after)
+        more = len(piece) == MOST
+        for number, (endpoint, delivery) in enumerate(piece):
+            after = delivery.lane, delivery.seq
+            if endpoint.id not in lanes:
+                lanes[endpoint.id] = await lane_of(call, endpoint)
+            one = _written(endpoint, delivery, *lanes[endpoint.id])
+            if _fits(query, one):
+                shown.append(one)
+            if len(shown) == query.limit:
+                more = more or number + 1 < len(piece)
+                break
+        if not more or len(shown) == query.limit:
+            break
+    mark = f"{after[0]}.{after[1]}" if shown or more else None
+    return Page(data=shown, iterator=mark, prev_iterator=None, done=not more)
+
+
+def _fits(query: UndeliveredQuery, one: UndeliveredOut) -> bool:
+    return query.state in (None, one.state) and query.reason in (None, one.reason)
+
+
+def _written(endpoint: Endpoint, delivery: Delivery, row: LaneRow, origin: bytes) -> UndeliveredOut:
+    reason, goes_at = delivery.reason, None
+    if delivery.state in LIVE:
+        reason, goes_at = waits(delivery, row, origin=origin)
+    return UndeliveredOut(
+        app_id=endpoint.application,
+        endpoint_id=endpoint.id,
+        msg_id=delivery.message,
+        state=delivery.state,
+        reason=reason,
+        next_at=written_at(goes_at),
+        attempts=delivery.attempts,
+        tries=delivery.tries,
+        accepted_at=instant(delivery.accepted_at),
+        ended_at=written_at(delivery.ended_at),
+    )

@@ -1,0 +1,25 @@
+import os
+from pathlib import Path
+
+import httpx
+import pytest
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("way", ["/api/v1/health", "/api/v1/health/", "/api/v1/health/ping"])
+async def test_anybody_may_ask_whether_it_is_there(url: str, way: str) -> None:
+    async with httpx.AsyncClient(base_url=url) as client:
+        answer = await client.get(way)
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
+async def test_it_is_not_well_while_the_database_is_away(
+    client: httpx.AsyncClient, path: Path
+) -> None:
+    elsewhere = path.with_name("elsewhere")
+    os.rename(path, elsewhere)  # noqa: PTH104  nothing else runs meanwhile
+    assert (await client.get("/api/v1/health")).status_code == 503
+    assert (await client.get("/api/v1/health/ping")).status_code == 204
+    os.rename(elsewhere, path)  # noqa: PTH104  likewise
+    assert (await client.get("/api/v1/health")).status_code == 204

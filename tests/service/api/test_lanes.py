@@ -1,0 +1,156 @@
+"""Lanes over HTTP: how the sending to an endpoint goes, and a hand on it."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tarry.service.hooks import Hooks
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.testing.receiver import Receiver
+from tests.service.api.delivering import APP, SLOW, delivering, sent, until
+
+pytestmark = pytest.mark.anyio
+
+MAIN = f"{APP}/endpoint/main"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+async def hooks(path: Path) -> AsyncIterator[Hooks]:
+    async with delivering(path) as hooks:
+        yield hooks
+
+
+@pytest.fixture
+async def endpoint(hooks: Hooks, receiver: Receiver) -> Endpoint:
+    shop = await hooks.application("shop")
+    return await hooks.add_endpoint(shop, receiver.url, uid="main")
+
+
+async def lane(client: httpx.AsyncClient) -> dict[str, Any]:
+    answer = await client.get(f"{MAIN}/lane")
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+@pytest.mark.usefixtures("endpoint")
+async def test_a_lane_without_anything_to_do_is_closed(client: httpx.AsyncClient) -> None:
+    assert await lane(client) == {
+        "phase": "closed",
+        "shared": False,
+        "standing": "enabled",
+        "backlog": 0,
+        "pace": None,
+        "capacity": None,
+        "acceptedAt": None,
+        "failingSince": None,
+        "failures": 0,
+        "downSince": None,
+        "probeAt": None,
+        "doneAt": None,
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("endpoint")
+async def test_an_endpoint_that_is_down_is_probed_when_somebody_asks(
+    client: httpx.AsyncClient, receiver: Receiver
+) -> None:
+    receiver.go_down(503)
+    for _ in range(20):
+        await sent(client)
+    way = "/endpoint/main/msg"
+    await until(client, way, lambda found: len(found) >= 5, status=3)
+    while (told := await lane(client))["phase"] != "open":
+        await until(client, way, len)
+    assert told["backlog"] == 20
+    assert told["failures"] >= 5
+    for field in ("failingSince", "downSince", "probeAt"):
+        assert datetime.fromisoformat(told[field]).year > 2000
+    before = len(receiver.arrivals)
+    while len(receiver.arrivals) < before + 4:  # probes alone come ever later
+        answer = await client.post(f"{MAIN}/probe")
+        assert answer.status_code == 202
+        assert answer.json()["phase"] == "open"
+        await until(client, way, len)
+    receiver.come_back()
+    await client.post(f"{MAIN}/probe")
+    await until(client, way, lambda found: {one["status"] for one in found} == {0})
+    told = await lane(client)
+    assert (told["backlog"], told["failingSince"], told["probeAt"]) == (0, None, None)
+    assert told["acceptedAt"] is not None
+
+
+@pytest.mark.usefixtures("endpoint")
+async def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
+    client: httpx.AsyncClient, receiver: Receiver
+) -> None:
+    for _ in range(2):
+        answer = await client.post(f"{MAIN}/pause")
+        assert (answer.status_code, answer.json()["standing"]) == (200, "paused")
+    known = await sent(client)
+    told = await lane(client)
+    assert (told["standing"], told["backlog"]) == ("paused", 1)
+    answer = await client.post(f"{MAIN}/probe")
+    assert (answer.status_code, answer.json()["code"]) == (400, "not_enabled")
+    why = (await client.get(f"{APP}/msg/{known}/endpoint/main/explain")).json()
+    assert (why["state"], why["reason"], why["nextAt"]) == ("ready", "paused", None)
+    assert not receiver.arrivals
+    answer = await client.post(f"{MAIN}/resume")
+    assert (answer.status_code, answer.json()["standing"]) == (200, "enabled")
+    await until(client, f"/attempt/msg/{known}", len)
+
+
+async def test_a_disabled_endpoint_is_resumed_too(
+    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
+) -> None:
+    await hooks.change_endpoint(endpoint, standing=Standing.DISABLED)
+    told = (await client.post(f"{MAIN}/resume")).json()
+    assert (told["standing"], told["disabled"]) == ("enabled", False)
+
+
+async def test_a_delivery_is_explained_while_it_waits_and_when_it_ended(
+    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint, receiver: Receiver
+) -> None:
+    await hooks.change_endpoint(endpoint, policy=SLOW)
+    receiver.script([500])
+    known = await sent(client, eventId="e-1")
+    await until(client, f"/attempt/msg/{known}", len)
+    way = f"{APP}/msg/e-1/endpoint/main/explain"
+    why = (await client.get(way)).json()
+    assert (why["state"], why["reason"]) == ("waiting", "backoff")
+    assert datetime.fromisoformat(why["nextAt"]).year > 2000
+    first, attempt = why["sentences"]
+    assert first.startswith("It waits: backoff, next at ")
+    assert ": 500" in attempt
+    await client.post(f"{APP}/msg/{known}/cancel")
+    why = (await client.get(way)).json()
+    assert (why["state"], why["reason"], why["nextAt"]) == ("cancelled", "cancelled", None)
+
+
+async def test_what_is_not_there_cannot_be_looked_at(
+    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
+) -> None:
+    await hooks.application("other")
+    known = await sent(client)
+    later = await hooks.add_endpoint(await hooks.application("shop"), endpoint.url)
+    for method, way in (
+        ("GET", f"/app/other/endpoint/{endpoint.id}/lane"),
+        ("POST", f"/app/other/endpoint/{endpoint.id}/pause"),
+        ("POST", f"/app/other/endpoint/{endpoint.id}/resume"),
+        ("POST", f"/app/other/endpoint/{endpoint.id}/probe"),
+        ("GET", f"/app/other/msg/{known}/endpoint/{endpoint.id}/explain"),
+        ("GET", f"/app/shop/msg/{known}/endpoint/{later.id}/explain"),
+    ):
+        answer = await client.request(method, f"/api/v1{way}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")

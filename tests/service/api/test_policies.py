@@ -1,0 +1,84 @@
+"""Retry policies over HTTP."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tarry.core.text import from_json
+from tarry.service.hooks import Hooks
+from tarry.service.model.listing import Cut
+
+pytestmark = pytest.mark.anyio
+
+APP = "/api/v1/app/shop/policy"
+
+
+@pytest.fixture
+async def way(hooks: Hooks) -> str:
+    """The policy of the only endpoint."""
+    shop = await hooks.application("shop")
+    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    return f"/api/v1/app/shop/endpoint/{endpoint.id}/policy"
+
+
+async def source(client: httpx.AsyncClient, way: str) -> tuple[str, int]:
+    told = (await client.get(way)).json()
+    return told["source"], told["policy"]["attempts"]
+
+
+async def test_the_nearest_policy_counts(client: httpx.AsyncClient, hooks: Hooks, way: str) -> None:
+    assert await source(client, way) == ("default", 9)
+    await hooks.set_policy('{"attempts": 2}')
+    assert await source(client, way) == ("environment", 2)
+    assert await source(client, APP) == ("environment", 2)
+    answer = await client.put(APP, json={"attempts": 3})
+    assert (answer.status_code, answer.json()["source"]) == (200, "application")
+    assert await source(client, way) == ("application", 3)
+    answer = await client.put(way, json={"attempts": 4})
+    assert (answer.status_code, answer.json()["source"]) == (200, "endpoint")
+    assert await source(client, way) == ("endpoint", 4)
+    assert await source(client, APP) == ("application", 3)
+    for one in (way, APP):
+        answer = await client.delete(one)
+        assert (answer.status_code, answer.content) == (204, b"")
+    assert await source(client, way) == ("environment", 2)
+
+
+async def test_a_policy_is_shown_with_all_its_fields_and_can_be_put_as_it_is_shown(
+    client: httpx.AsyncClient, hooks: Hooks, way: str
+) -> None:
+    shown = (await client.get(way)).json()["policy"]
+    assert shown["backoff"]["kind"] == "schedule"
+    answer = await client.put(way, json=shown)
+    assert answer.json() == {"source": "endpoint", "policy": shown}
+    shop = await hooks.application("shop")
+    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    assert endpoint.policy is not None
+    assert from_json(endpoint.policy) == hooks.settings.policy
+
+
+@pytest.mark.parametrize(
+    ("document", "place"),
+    [
+        ({"attempts": -3}, ["attempts"]),
+        ({"attempt": 3}, ["attempt"]),
+        ({"backoff": {"kind": "fixd"}}, ["backoff", "kind"]),
+        ({"retry_after": {"at_most": -1}}, ["retry_after", "at_most"]),
+    ],
+)
+async def test_a_policy_that_cannot_work_is_refused_with_its_place(
+    client: httpx.AsyncClient, way: str, document: dict[str, Any], place: list[str]
+) -> None:
+    for one in (way, APP):
+        answer = await client.put(one, json=document)
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["detail"][0]["loc"] == ["body", *place]
+        assert await source(client, one) == ("default", 9)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"3", b"{", b"[" * 50_000])
+async def test_what_is_no_document_is_refused(
+    client: httpx.AsyncClient, way: str, body: bytes
+) -> None:
+    assert (await client.put(way, content=body)).status_code == 422
