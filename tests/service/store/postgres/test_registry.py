@@ -4,8 +4,10 @@ import asyncio
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import pytest
+from msgspec.structs import replace
 
 from tarry.errors import StoreError
+from tarry.service.store.postgres import registry
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import ENVIRONMENT, NOON, a_claim, a_key, an_event_type
@@ -29,13 +31,27 @@ async def test_who_comes_second_waits_for_the_first_ones_commit(
     await connection.close()
 
 
-async def test_who_finds_a_claim_taken_writes_nothing(store: PostgresStore, tarry_url: str) -> None:
-    await store.claim(a_claim("first"), now=NOON)
+@pytest.mark.parametrize("answered", [False, True])
+async def test_who_finds_a_claim_taken_writes_and_locks_nothing(
+    store: PostgresStore, tarry_url: str, *, answered: bool
+) -> None:
+    claim = await store.claim(a_claim("first"), now=NOON)
+    if answered:
+        await store.answer(replace(claim, status=201))
     connection = await asyncpg.connect(tarry_url)
-    before = await connection.fetchval("SELECT ctid FROM tarry.claim")
+    before = await connection.fetchrow("SELECT ctid, xmin, xmax FROM tarry.claim")
     await store.claim(a_claim("second"), now=NOON)
-    assert await connection.fetchval("SELECT ctid FROM tarry.claim") == before
+    assert await connection.fetchrow("SELECT ctid, xmin, xmax FROM tarry.claim") == before
     await connection.close()
+
+
+async def test_a_claim_that_is_let_go_while_another_looks_is_the_others(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.claim(a_claim("first"), now=NOON)
+    gone = "DELETE FROM tarry.claim WHERE environment = $1 AND key = $2"
+    monkeypatch.setattr(registry, "SQL", {**SQL, "claim_known": gone})
+    assert (await store.claim(a_claim("second"), now=NOON)).holder == "second"
 
 
 async def test_text_with_nul_is_refused_before_the_database_is_asked(store: PostgresStore) -> None:

@@ -116,9 +116,10 @@ class PostgresRegistry(Part):
 
         async def put(connection: Connection) -> Claim:
             place = (claim.environment, claim.key)
-            found = await connection.fetch(SQL["claim"], *place, *told)
-            if not found:
-                found = await connection.fetch(SQL["claim_known"], *place)
+            found: list[rows.Row] = []
+            while not found:  # again if its holder has let it go in between
+                found = await connection.fetch(SQL["claim"], *place, *told)
+                found = found or await connection.fetch(SQL["claim_known"], *place)
             hit("claim.before")
             return Claim(**found[0])
 

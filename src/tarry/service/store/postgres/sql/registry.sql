@@ -93,10 +93,13 @@ SELECT * FROM tarry.api_key
 
 -- name: claim
 -- Claim a key that is free, or one whose holder's time is up, for the same request. Of those who
--- come at once one inserts it and the others wait for its commit: then they find it taken, and held
--- until their own commit.
+-- come at once one inserts it and the others wait for its commit: then they find it taken. Whoever
+-- sees that at first sight locks nothing, and has no commit to wait for.
 INSERT INTO tarry.claim AS c (environment, key, fingerprint, at, holder, until, body)
-VALUES ($1, $2, $3, $4, $5, $6, '')
+SELECT $1, $2, $3, $4, $5, $6, ''
+ WHERE NOT EXISTS (SELECT FROM tarry.claim AS k
+                    WHERE k.environment = $1 AND k.key = $2
+                      AND (k.status IS NOT NULL OR k.until > $7 OR k.fingerprint <> $3))
     ON CONFLICT (environment, key) DO UPDATE
    SET holder = excluded.holder, until = excluded.until
  WHERE c.status IS NULL AND c.until <= $7 AND c.fingerprint = excluded.fingerprint
