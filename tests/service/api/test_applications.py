@@ -40,6 +40,7 @@ async def test_a_uid_that_is_taken_is_a_conflict_or_answers_what_is_there(
         ({}, ["body", "name"]),
         ({"name": ""}, ["body", "name"]),
         ({"name": "x", "uid": "a b"}, ["body", "uid"]),
+        ({"name": "x", "uid": "app_2srLA0nTDcLVjNTc8YYKnpKbgcX"}, ["body", "uid"]),
         ({"name": "x", "throttleRate": 0}, ["body", "throttleRate"]),
         ({"name": "x", "throttleRate": 70_000}, ["body", "throttleRate"]),
         ({"name": "x", "metadata": {"a": 1}}, ["body", "metadata", "..."]),

@@ -89,6 +89,7 @@ async def test_older_names_of_fields_are_read(
         ({"url": "http://[:::1]"}, ["body", "url"]),
         ({"url": "http://127.0.0.1/in"}, ["body", "url"]),
         ({"url": THERE, "uid": "a b"}, ["body", "uid"]),
+        ({"url": THERE, "uid": "ep_2srLA0nTDcLVjNTc8YYKnpKbgcX"}, ["body", "uid"]),
         ({"url": THERE, "eventTypes": []}, ["body", "eventTypes"]),
         ({"url": THERE, "eventTypes": ["&&"]}, ["body", "eventTypes", "0"]),
         ({"url": THERE, "eventTypes": ["order.paid", "nope"]}, ["body", "eventTypes"]),

@@ -17,7 +17,8 @@ from tarry.service.model.application import Application
 
 CREATED, UPDATED = 201, 200
 
-Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.]+\Z")]
+Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!app_)[a-zA-Z0-9\-_.]+\Z")]
+"""The owner's own name for one: it cannot be taken for another's id."""
 Title = Annotated[str, Meta(min_length=1, max_length=512, pattern=r"^[^\x00]*[^\x00\s][^\x00]*\Z")]
 Throttle = Annotated[int, Meta(ge=1, le=65_535)]
 Text = Annotated[str, Meta(max_length=4096, pattern=r"^[^\x00]*\Z")]

@@ -6,12 +6,14 @@ from typing import Annotated, Any, cast
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from tarry.service.api.applications import Metadata, Text, Throttle, Uid
+from tarry.service.api.applications import Metadata, Text, Throttle
 from tarry.service.api.messages import Channel, Name
 from tarry.service.api.times import instant
 from tarry.service.fields import EndpointFields
 from tarry.service.model.endpoint import Endpoint, Standing
 
+Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!ep_)[a-zA-Z0-9\-_.]+\Z")]
+"""The owner's own name for one: it cannot be taken for another's id."""
 Url = Annotated[str, Meta(min_length=1, max_length=65_536)]
 Types = Annotated[list[Name], Meta(min_length=1, max_length=1000)]
 Channels = Annotated[list[Channel], Meta(min_length=1, max_length=10)]

@@ -1,5 +1,7 @@
 """Endpoints over HTTP: where an application's messages go."""
 
+import asyncio
+
 from msgspec import UNSET
 
 from tarry.errors import NotFound, SettingsError
@@ -125,14 +127,18 @@ def check_url(call: Call, url: str) -> str:
 
 async def check_types(call: Call, names: list[str] | None) -> None:
     """Refuse types of events that are not there: nothing of them would ever come."""
-    missing = []
-    for name in names or ():
-        try:
-            found = await call.hooks.store.event_type(call.who.environment, name)
-        except NotFound:
-            missing.append(name)
-        else:
-            missing += [name] if found.archived else []
+    told = names or []
+    there = await asyncio.gather(*(_is_there(call, name) for name in told))
+    missing = [name for name, found in zip(told, there, strict=True) if not found]
     if missing:
         said = f"these types of events are not there: {', '.join(missing)}"
         raise Invalid(["body", "eventTypes"], said)
+
+
+async def _is_there(call: Call, event_type: str) -> bool:
+    """Whether somebody may ask for a type of events."""
+    try:
+        found = await call.hooks.store.event_type(call.who.environment, event_type)
+    except NotFound:
+        return False
+    return not found.archived
