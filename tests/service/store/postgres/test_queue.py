@@ -40,12 +40,20 @@ def backlog(tarry_database: str) -> Iterator[str]:
             " AS state) s",
             [LANES, BACKLOG],
         )
+        connection.execute(
+            "INSERT INTO tarry.attempt (lane, id, message, number, at, took, url, detail, body,"
+            " trigger, counted, policy, now, draw, decision)"
+            " SELECT lane, 'atmpt_' || seq, message, 1, seq, 0, '', '', '', '', true, '', 0, 0, ''"
+            " FROM tarry.delivery"
+        )
         connection.commit()
         connection.autocommit = True
         connection.execute("VACUUM ANALYZE")
     yield tarry_database
     with psycopg.connect(tarry_database) as connection:
-        connection.execute("TRUNCATE tarry.delivery, tarry.message, tarry.lane, tarry.lane_state")
+        connection.execute(
+            "TRUNCATE tarry.delivery, tarry.message, tarry.lane, tarry.lane_state, tarry.attempt"
+        )
 
 
 def plan(url: str, query: str, *arguments: object) -> str:

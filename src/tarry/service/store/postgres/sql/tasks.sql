@@ -92,7 +92,8 @@ SELECT m.id, d.seq,
 -- name: advance_wanted
 -- Messages behind one, each with its delivery in a lane if it has any, and with the status class of
 -- the last attempt there if that is asked for; those may be concerned that are of a span of time,
--- have their payload, need not wait for their own time, and went to the endpoint or would.
+-- have their payload, need not wait for their own time, and went to the endpoint or would. (OFFSET 0
+-- has a message's attempts found by the message: from the end of the lane they are far away.)
 SELECT m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
        m.payload IS NOT NULL
        AND m.accepted_at >= $4 AND ($5::float8 IS NULL OR m.accepted_at < $5)
@@ -101,8 +102,9 @@ SELECT m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
             OR (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
                AND (e.channels IS NULL OR e.channels && m.channels)) AS concerned,
        CASE WHEN $8::boolean THEN
-           (SELECT coalesce(a.status, 0) / 100 * 100 FROM tarry.attempt AS a
-             WHERE a.message = m.id AND a.lane = $1
+           (SELECT coalesce(a.status, 0) / 100 * 100
+              FROM (SELECT * FROM tarry.attempt WHERE message = m.id OFFSET 0) AS a
+             WHERE a.lane = $1
              ORDER BY a.id DESC LIMIT 1) END AS status_class
   FROM (SELECT * FROM tarry.message
          WHERE application = $2 AND id > $3 ORDER BY id LIMIT $6) AS m
