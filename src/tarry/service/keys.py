@@ -42,13 +42,14 @@ class Keys:
             again = self.seals.seal(self.seals.open(sealed, _PLACE), _PLACE)
             await self.store.keep_instead(PEPPER, again, of=sealed)
 
-    async def make_key(
+    async def make_key(  # noqa: PLR0913  what a key may be told
         self,
         scopes: Iterable[Scope] = (Scope.ADMIN,),
         *,
         name: str = "",
         application: str | None = None,
         session: str | None = None,
+        feature_flags: Iterable[str] = (),
         expires_at: float | None = None,
     ) -> tuple[str, Key]:
         """A new key to this environment, or to one application; the text is shown only now."""
@@ -65,6 +66,7 @@ class Keys:
             scopes=told,
             application=application,
             session=session,
+            feature_flags=tuple(feature_flags),
             created_at=self._now(),
             expires_at=expires_at,
         )

@@ -176,6 +176,18 @@ async def test_tenants_do_not_see_what_is_behind_a_flag(
     assert (await client.delete(f"{WAY}/kind.0", headers=theirs)).status_code == 403
 
 
+async def test_tenants_see_what_is_behind_their_own_flags(client: httpx.AsyncClient) -> None:
+    for name, flags in (("a", ["beta", "eu"]), ("b", ["alpha"]), ("c", None)):
+        await made(client, name, featureFlags=flags)
+    way = "/api/v1/auth/app-portal-access/shop"
+    token = (await client.post(way, json={"featureFlags": ["eu"]})).json()["token"]
+    theirs = {"authorization": f"Bearer {token}"}
+    found = (await client.get(WAY, headers=theirs)).json()["data"]
+    assert [one["name"] for one in found] == ["a", "c"]
+    assert (await client.get(f"{WAY}/a", headers=theirs)).status_code == 200
+    assert (await client.get(f"{WAY}/b", headers=theirs)).status_code == 404
+
+
 async def test_messages_fit_the_schema_of_a_type_that_says_so(client: httpx.AsyncClient) -> None:
     await made(client, "order.paid", schemas=SCHEMAS, validatePayload=True)
     way = "/api/v1/app/shop/msg"

@@ -53,6 +53,8 @@ class Who(Struct, frozen=True, kw_only=True):
     environment: str
     application: str | None = None
     needs: frozenset[Need] = frozenset(Need)
+    flags: frozenset[str] = frozenset()
+    """Those of a tenant's people: they see what is behind them."""
 
 
 class Access:
@@ -107,5 +109,9 @@ class Access:
             return None
         needs = frozenset[Need]().union(*(ALLOWS[scope] for scope in key.scopes))
         return Who(
-            key=key.id, environment=key.environment, application=key.application, needs=needs
+            key=key.id,
+            environment=key.environment,
+            application=key.application,
+            needs=needs,
+            flags=frozenset(key.feature_flags),
         )

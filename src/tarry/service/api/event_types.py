@@ -156,7 +156,7 @@ async def get(call: Call) -> EventTypeOut:
     """Get a type of events."""
     name = call.name("event_type_name", KIND)
     found = await call.hooks.store.event_type(call.who.environment, name)
-    if not _sees(call, found):
+    if not sees(call, found):
         raise NotFound(KIND, name)
     return written(found)
 
@@ -224,16 +224,18 @@ async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
         asked = await call.hooks.store.list_event_types(
             call.who.environment, cut, archived=archived
         )
-        seen = [one for one in asked if _sees(call, one)]
+        seen = [one for one in asked if sees(call, one)]
         found = [*seen, *found] if cut.back else [*found, *seen]
         if len(asked) < cut.limit or len(found) >= cut.limit:
             return found[-cut.limit :] if cut.back else found[: cut.limit]
         cut = replace(cut, mark=asked[0 if cut.back else -1].name)
 
 
-def _sees(call: Call, event_type: EventType) -> bool:
-    """Whether a type is shown: those behind flags are not, to tenants' people."""
-    return call.who.application is None or not event_type.feature_flags
+def sees(call: Call, event_type: EventType) -> bool:
+    """Whether a type is shown: to tenants' people those behind flags only if they have one."""
+    if call.who.application is None or not event_type.feature_flags:
+        return True
+    return not call.who.flags.isdisjoint(event_type.feature_flags)
 
 
 def _name(call: Call) -> str:

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 from tarry.errors import NotFound
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
-from tarry.service.api.event_types import KIND
+from tarry.service.api.event_types import KIND, sees
 from tarry.service.api.messages import MessageOut, Name, written
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest, Invalid
@@ -54,7 +54,7 @@ async def _payload(call: Call, body: ExampleIn) -> bytes:
     if body.event_type in PINGS:
         return PING
     found = await call.hooks.store.event_type(call.who.environment, body.event_type)
-    if call.who.application is not None and found.feature_flags:
+    if not sees(call, found):
         raise NotFound(KIND, body.event_type)
     chosen = None
     if found.schemas is not None:

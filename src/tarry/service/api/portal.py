@@ -9,6 +9,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.api.access import Need
 from tarry.service.api.applications import ApplicationIn, made
 from tarry.service.api.call import Call
+from tarry.service.api.messages import Name
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import Invalid
 from tarry.service.model.application import Application
@@ -35,6 +36,8 @@ class PortalAccessIn(Struct, rename="camel", kw_only=True):
     capabilities: Annotated[list[Scope], Meta(min_length=1, max_length=10)] | None = None
     expiry: Annotated[int, Meta(ge=HOUR, le=WEEK)] | None = None
     session_id: Session | None = None
+    feature_flags: Annotated[list[Name], Meta(max_length=50)] | None = None
+    """They see types of events behind these, beside those behind none."""
 
 
 class PortalAccessOut(Struct):
@@ -60,6 +63,7 @@ async def app_portal_access(call: Call, body: PortalAccessIn) -> PortalAccessOut
         scopes,
         application=application.id,
         session=body.session_id,
+        feature_flags=body.feature_flags or (),
         expires_at=call.now + (body.expiry or WEEK),
     )
     url = f"{call.request.base}/portal#{quote(application.id)}:{token}"

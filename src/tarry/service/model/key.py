@@ -24,7 +24,8 @@ class Scope(StrEnum):
 class Key(Struct, frozen=True, kw_only=True):
     """What is kept of a key: a keyed hash, from which nobody can make the key.
 
-    With an `application` it opens that one only. `session` groups keys that are to end together.
+    With an `application` it opens that one only, and of the types of events behind flags those with
+    one of its own. `session` groups keys that are to end together.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Key(Struct, frozen=True, kw_only=True):
     scopes: tuple[Scope, ...] = ()
     application: str | None = None
     session: str | None = None
+    feature_flags: tuple[str, ...] = ()
     created_at: float
     expires_at: float | None = None
     revoked_at: float | None = None

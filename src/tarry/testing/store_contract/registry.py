@@ -160,6 +160,7 @@ class RegistryContract(Topic):
             scopes=(Scope.ADMIN, Scope.VIEW_BASE),
             application="app_1",
             session="s1",
+            feature_flags=("beta", "eu"),
             expires_at=NOON + 0.5,
             revoked_at=NOON + 0.25,
         )

@@ -69,6 +69,7 @@ class PostgresRegistry(Part):
     async def add_key(self, key: Key) -> None:
         """Keep a new key."""
         refuse_nul(key.id, key.environment, key.name, key.application, key.session)
+        refuse_nul(*key.feature_flags)
         if not await self._database.execute(SQL["add_key_new"], *astuple(key)):
             raise Conflict("key", key.id)
 
@@ -180,4 +181,5 @@ def _from_event_type(event_type: EventType) -> tuple[object, ...]:
 
 def _key(row: rows.Row) -> Key:
     kept = {name: row[name] for name in Key.__struct_fields__}
-    return Key(**{**kept, "scopes": tuple(Scope(scope) for scope in row["scopes"])})
+    kept["scopes"] = tuple(Scope(scope) for scope in row["scopes"])
+    return Key(**{**kept, "feature_flags": tuple(row["feature_flags"])})

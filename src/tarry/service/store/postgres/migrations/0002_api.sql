@@ -22,17 +22,18 @@ CREATE INDEX event_type_listed ON tarry.event_type (environment, name) WHERE NOT
 
 -- `ends_at` is when it expires or was revoked, whichever came first.
 CREATE TABLE tarry.api_key (
-    id          text COLLATE "C" PRIMARY KEY,
-    environment text COLLATE "C" NOT NULL,
-    hash        bytea NOT NULL UNIQUE,
-    name        text NOT NULL,
-    scopes      text[] NOT NULL,
-    application text COLLATE "C",
-    session     text,
-    created_at  double precision NOT NULL,
-    expires_at  double precision,
-    revoked_at  double precision,
-    ends_at     double precision GENERATED ALWAYS AS (least(expires_at, revoked_at)) STORED
+    id            text COLLATE "C" PRIMARY KEY,
+    environment   text COLLATE "C" NOT NULL,
+    hash          bytea NOT NULL UNIQUE,
+    name          text NOT NULL,
+    scopes        text[] NOT NULL,
+    application   text COLLATE "C",
+    session       text,
+    feature_flags text[] NOT NULL,
+    created_at    double precision NOT NULL,
+    expires_at    double precision,
+    revoked_at    double precision,
+    ends_at       double precision GENERATED ALWAYS AS (least(expires_at, revoked_at)) STORED
 );
 CREATE INDEX api_key_listed ON tarry.api_key (environment, id) WHERE application IS NULL;
 CREATE INDEX api_key_of_application ON tarry.api_key (application)

@@ -55,9 +55,9 @@ SELECT * FROM tarry.event_type
 
 -- name: add_key_new
 -- Keep a new key, unless it is there.
-INSERT INTO tarry.api_key (id, environment, hash, name, scopes, application, session, created_at,
-                           expires_at, revoked_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+INSERT INTO tarry.api_key (id, environment, hash, name, scopes, application, session, feature_flags,
+                           created_at, expires_at, revoked_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
     ON CONFLICT DO NOTHING
 RETURNING id;
 
