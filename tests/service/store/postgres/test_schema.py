@@ -6,11 +6,15 @@ from msgspec.structs import replace
 from psycopg.sql import SQL, Identifier
 
 from tarry.errors import SchemaMismatch
+from tarry.service.model.listing import Cut
+from tarry.service.model.task import Work
 from tarry.service.store.migrate import script
 from tarry.service.store.postgres import address, database, schema
 from tarry.service.store.postgres.database import Database
+from tarry.service.store.postgres.rows import from_notice
 from tarry.service.store.postgres.schema import STEPS, WANTED, PostgresMigrator, open_migrator
 from tarry.service.store.postgres.store import PostgresStore
+from tarry.testing.samples import a_notice, a_task, an_endpoint
 
 pytestmark = pytest.mark.anyio
 
@@ -63,6 +67,34 @@ async def test_a_schema_that_is_missing_or_from_the_future_is_refused(database_u
     await store.close()
     with pytest.raises(SchemaMismatch):
         await PostgresStore.open(database_url, migrate=True)
+
+
+async def test_tasks_and_news_from_before_the_api_are_still_there(database_url: str) -> None:
+    endpoint = an_endpoint("app_1", lane=1)
+    task, notice = a_task(endpoint, Work.DISCARD, environment="org_1"), a_notice(endpoint)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(STEPS[0].sql.encode())
+        connection.execute(
+            "INSERT INTO tarry.application"
+            " (id, environment, name, metadata, created_at, updated_at)"
+            " VALUES ('app_1', 'org_1', '', '{}', 0, 0)"
+        )
+        connection.execute(
+            "INSERT INTO tarry.task (id, work, application, endpoint, lane, shard, since, cursor,"
+            " done, created_at) VALUES (%s, %s, 'app_1', %s, 1, 1, 0, '', 0, %s)",
+            [task.id, task.work.value, task.endpoint, task.created_at],
+        )
+        connection.execute(
+            "INSERT INTO tarry.notice VALUES (%s, %s, %s, %s, %s, %s)", list(from_notice(notice))
+        )
+    store = await PostgresStore.open(database_url, migrate=True)
+    assert await store.get_task(task.id) == task
+    assert await store.list_tasks("org_1", Cut(), work=Work.DISCARD) == [task]
+    assert await store.notices() == [notice]
+    assert await store.untold() == []
+    await store.add_notices([another := a_notice(endpoint)])
+    assert await store.untold() == [another]
+    await store.close()
 
 
 def test_whoever_runs_the_steps_by_hand_gets_the_same(database_url: str) -> None:

@@ -5,12 +5,18 @@ from pathlib import Path
 
 import apsw
 import pytest
+from msgspec import json, to_builtins
 
 from tarry.errors import SchemaMismatch, StoreError
 from tarry.service.model.application import SHARDS
+from tarry.service.model.listing import Cut
+from tarry.service.model.task import Work
 from tarry.service.store.migrate import script
+from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.connection import connect
 from tarry.service.store.sqlite.schema import STEPS, WANTED, SqliteMigrator
 from tarry.service.store.sqlite.store import open_sqlite
+from tarry.testing.samples import a_notice, a_task, an_endpoint
 
 pytestmark = pytest.mark.anyio
 
@@ -65,6 +71,32 @@ async def test_there_is_a_row_for_every_shard(path: Path) -> None:
     db = apsw.Connection(str(path))
     assert [row[0] for row in db.execute("SELECT number FROM shard")] == list(range(SHARDS))
     db.close()
+
+
+async def test_tasks_and_news_from_before_the_api_are_still_there(path: Path) -> None:
+    db = connect(path, create=True)
+    db.execute(STEPS[0].sql)
+    endpoint = an_endpoint("app_1", lane=1)
+    task, notice = a_task(endpoint, Work.DISCARD, environment="org_1"), a_notice(endpoint)
+    told = {name: value for name, value in to_builtins(task).items() if name != "environment"}
+    old = json.encode(told).decode()
+    db.execute(
+        "INSERT INTO application (id, environment, version, document)"
+        " VALUES ('app_1', 'org_1', 1, '')"
+    )
+    db.execute(
+        "INSERT INTO task (id, application, shard, created_at, document)"
+        " VALUES (?, 'app_1', 1, 0, ?)",
+        (task.id, old),
+    )
+    db.execute("INSERT INTO notice VALUES (?, 0, ?)", (notice.id, rows.document(notice)))
+    db.close()
+    store = await open_sqlite(path)
+    assert await store.get_task(task.id) == task
+    assert await store.list_tasks("org_1", Cut(), work=Work.DISCARD) == [task]
+    assert await store.notices() == [notice]
+    assert await store.untold() == []
+    await store.close()
 
 
 async def test_a_schema_from_the_future_is_refused(path: Path) -> None:
