@@ -23,8 +23,8 @@ MOST_COUNTED = 20_000
 WIDER = 4
 """How much more is looked at in a piece than in the one before, in which not enough fitted."""
 
-OPEN = frozenset({State.READY, State.WAITING, State.FAILED})
-"""The states of deliveries with indexes of their own: what else is in a lane is not looked at."""
+UNDELIVERED = frozenset(State) - {State.DELIVERED}
+"""The states with indexes of their own: what else is in a lane, which is most, is not looked at."""
 NUMBERS = (0, 2**63 - 1)
 """Sort before and behind every number of a delivery."""
 LATE = 600.0

@@ -73,7 +73,7 @@ async def test_what_is_live_or_failed_is_found_among_what_was_delivered(
     wanted = DeliveryFilter(states=frozenset({State.READY, State.FAILED}))
     found = await store.list_deliveries_to(scene.endpoint, Cut(limit=3), wanted)
     assert [delivery.seq for _, delivery in found] == [1, 39, 40]
-    assert asked[0][0] == "list_deliveries_to_open"
+    assert asked[0][0] == "list_deliveries_to_undelivered"
     assert len(asked) == 3
 
 
@@ -99,7 +99,11 @@ MADE = (True, 500, None)
 LISTS: list[tuple[str, str, tuple[object, ...]]] = [
     ("list_messages", "(application, id)", ("app_1", "", "~", 10, *WORDS)),
     ("list_deliveries_to", "(lane = ", (1, 0, 9**9, 10, *WORDS, "", "~", ["skipped"], None)),
-    ("list_deliveries_to_open", "(lane = ", (1, 0, 9**9, 10, *WORDS, "", "~", ["ready"], True)),
+    (
+        "list_deliveries_to_undelivered",
+        "(lane = ",
+        (1, 0, 9**9, 10, *WORDS, "", "~", ["ready"], True),
+    ),
     ("list_attempts_to", "(lane = ", (1, "", "~", 10, *WORDS, *MADE)),
     ("list_attempts_of", "(message = ", (f"msg_{7:027}", "", "~", 10, *WORDS, *MADE)),
     ("count_deliveries", "(lane = ", (1, 0, 10, 0.0, 9e9)),

@@ -23,7 +23,7 @@ from tarry.service.model.task import Task, Work
 from tarry.service.store.pieces import (
     LATE,
     NUMBERS,
-    OPEN,
+    UNDELIVERED,
     Halving,
     count_through,
     look_through,
@@ -62,10 +62,10 @@ class PostgresListing(Part):
     ) -> list[tuple[Message, Delivery]]:
         """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
         lane, states = endpoint.lane, wanted.states
-        opened = states is not None and states <= OPEN
+        rare = states is not None and states <= UNDELIVERED
         low, high = await self._span(lane, cut, wanted.message)
         seqs = await self._look(
-            "list_deliveries_to_open" if opened else "list_deliveries_to",
+            "list_deliveries_to_undelivered" if rare else "list_deliveries_to",
             lane,
             low,
             high,
@@ -253,7 +253,7 @@ DOWN = {
         "list_endpoints",
         "list_messages",
         "list_deliveries_to",
-        "list_deliveries_to_open",
+        "list_deliveries_to_undelivered",
         "list_attempts_to",
         "list_attempts_of",
         "list_tasks",

@@ -25,7 +25,7 @@ from tarry.service.model.task import Task, Work
 from tarry.service.store.pieces import (
     LATE,
     NUMBERS,
-    OPEN,
+    UNDELIVERED,
     Halving,
     count_through,
     look_through,
@@ -81,8 +81,8 @@ class SqliteListing:
             "tried": wanted.tried,
             **_chosen(wanted.message),
         }
-        opened = states is not None and states <= OPEN
-        query = "list_deliveries_to_open" if opened else "list_deliveries_to"
+        rare = states is not None and states <= UNDELIVERED
+        query = "list_deliveries_to_undelivered" if rare else "list_deliveries_to"
         low, high = await self._threads.browse(lambda db: _span(db, lane, cut, wanted.message))
         found = await self._look(query, low, high, cut, bounds)
         places = [(lane, row[0]) for row in found]
@@ -274,7 +274,7 @@ DOWN = {
         "list_endpoints",
         "list_messages",
         "list_deliveries_to",
-        "list_deliveries_to_open",
+        "list_deliveries_to_undelivered",
         "list_attempts_to",
         "list_attempts_of",
         "list_tasks",

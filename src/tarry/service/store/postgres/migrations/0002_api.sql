@@ -71,3 +71,7 @@ ALTER TABLE tarry.task ADD COLUMN failed text;
 UPDATE tarry.task AS t SET environment = a.environment
   FROM tarry.application AS a WHERE a.id = t.application;
 CREATE INDEX task_of_environment ON tarry.task (environment, id);
+
+-- Beside `delivery_ready` and `delivery_stuck`: now all but what was delivered has an index.
+CREATE INDEX delivery_dropped ON tarry.delivery (lane, seq)
+    WHERE state IN ('skipped', 'cancelled', 'discarded');

@@ -46,34 +46,37 @@ SELECT d.seq AS key,
  ORDER BY d.seq
  LIMIT $4;
 
--- name: list_deliveries_to_open
--- The same of those that are live or failed: two indexes are gone along, which nothing else is in.
-(SELECT d.seq AS key,
-        ($5::text IS NULL OR $5 = ANY(m.channels))
-        AND ($6::text IS NULL OR $6 = ANY(m.tags))
-        AND ($7::text[] IS NULL OR m.event_type = ANY($7))
-        AND d.message > $8 AND d.message < $9
-        AND d.state = ANY($10::text[])
-        AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
-   FROM tarry.delivery AS d
-   JOIN tarry.message AS m ON m.id = d.message
-  WHERE d.lane = $1 AND d.state = 'ready' AND d.seq > $2 AND d.seq < $3
-  ORDER BY d.seq
-  LIMIT $4)
- UNION ALL
-(SELECT d.seq,
-        ($5::text IS NULL OR $5 = ANY(m.channels))
-        AND ($6::text IS NULL OR $6 = ANY(m.tags))
-        AND ($7::text[] IS NULL OR m.event_type = ANY($7))
-        AND d.message > $8 AND d.message < $9
-        AND d.state = ANY($10::text[])
-        AND ($11::boolean IS NULL OR (d.tries > 0) = $11)
-   FROM tarry.delivery AS d
-   JOIN tarry.message AS m ON m.id = d.message
-  WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2 AND d.seq < $3
-  ORDER BY d.seq
-  LIMIT $4)
- ORDER BY key
+-- name: list_deliveries_to_undelivered
+-- The same of all but what was delivered: three indexes are gone along, which nothing else is in.
+SELECT d.seq AS key,
+       m.id IS NOT NULL
+       AND ($5::text IS NULL OR $5 = ANY(m.channels))
+       AND ($6::text IS NULL OR $6 = ANY(m.tags))
+       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+       AND d.message > $8 AND d.message < $9
+       AND d.state = ANY($10::text[])
+       AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
+  FROM (
+      (SELECT * FROM tarry.delivery
+        WHERE lane = $1 AND state = 'ready' AND seq > $2 AND seq < $3
+        ORDER BY seq
+        LIMIT $4)
+      UNION ALL
+      (SELECT * FROM tarry.delivery
+        WHERE lane = $1 AND state IN ('waiting', 'failed') AND seq > $2 AND seq < $3
+        ORDER BY seq
+        LIMIT $4)
+      UNION ALL
+      (SELECT * FROM tarry.delivery
+        WHERE lane = $1 AND state IN ('skipped', 'cancelled', 'discarded')
+          AND seq > $2 AND seq < $3
+        ORDER BY seq
+        LIMIT $4)
+      ORDER BY seq
+      LIMIT $4
+  ) AS d
+  LEFT JOIN tarry.message AS m ON m.id = d.message
+ ORDER BY d.seq
  LIMIT $4;
 
 -- name: list_deliveries_to_found

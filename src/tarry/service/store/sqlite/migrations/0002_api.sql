@@ -59,4 +59,8 @@ UPDATE task
 UPDATE task SET document = json_set(document, '$.environment', environment);
 CREATE INDEX task_environment ON task (environment, id);
 
+-- Beside `delivery_ready` and `delivery_stuck`: now all but what was delivered has an index.
+CREATE INDEX delivery_dropped ON delivery (lane, seq)
+ WHERE state IN ('skipped', 'cancelled', 'discarded');
+
 PRAGMA user_version = 2;

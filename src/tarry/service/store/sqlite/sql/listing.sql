@@ -45,34 +45,32 @@ SELECT delivery.seq,
  ORDER BY delivery.seq
  LIMIT :limit;
 
--- name: list_deliveries_to_open
--- The same of those that are live or failed: two streams in the order of the lane are merged.
-SELECT delivery.seq AS seq,
+-- name: list_deliveries_to_undelivered
+-- The same of all but what was delivered: three streams in the order of the lane are merged.
+SELECT piece.seq,
        message.id > :first AND message.id < :last
-       AND delivery.state IN (SELECT value FROM json_each(:states))
-       AND (:tried IS NULL OR (delivery.tries > 0) = :tried)
+       AND piece.state IN (SELECT value FROM json_each(:states))
+       AND (:tried IS NULL OR (piece.tries > 0) = :tried)
        AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
        AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
        AND (:event_types IS NULL
             OR message.event_type IN (SELECT value FROM json_each(:event_types)))
-  FROM delivery INDEXED BY delivery_ready
- CROSS JOIN message ON message.number = delivery.message
- WHERE delivery.lane = :lane AND delivery.state = 'ready'
-   AND delivery.seq > :low AND delivery.seq < :high
- UNION ALL
-SELECT delivery.seq AS seq,
-       message.id > :first AND message.id < :last
-       AND delivery.state IN (SELECT value FROM json_each(:states))
-       AND (:tried IS NULL OR (delivery.tries > 0) = :tried)
-       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
-       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
-       AND (:event_types IS NULL
-            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
-  FROM delivery INDEXED BY delivery_stuck
- CROSS JOIN message ON message.number = delivery.message
- WHERE delivery.lane = :lane AND delivery.state IN ('waiting', 'failed')
-   AND delivery.seq > :low AND delivery.seq < :high
- ORDER BY seq
+  FROM (SELECT seq, message, state, tries
+          FROM delivery INDEXED BY delivery_ready
+         WHERE lane = :lane AND state = 'ready' AND seq > :low AND seq < :high
+         UNION ALL
+        SELECT seq, message, state, tries
+          FROM delivery INDEXED BY delivery_stuck
+         WHERE lane = :lane AND state IN ('waiting', 'failed') AND seq > :low AND seq < :high
+         UNION ALL
+        SELECT seq, message, state, tries
+          FROM delivery INDEXED BY delivery_dropped
+         WHERE lane = :lane AND state IN ('skipped', 'cancelled', 'discarded')
+           AND seq > :low AND seq < :high
+         ORDER BY seq
+         LIMIT :limit) AS piece
+ CROSS JOIN message ON message.number = piece.message
+ ORDER BY piece.seq
  LIMIT :limit;
 
 -- name: list_deliveries_to_found
