@@ -5,9 +5,12 @@ import asyncio
 import pytest
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.landing import Landing
 from tarry.service.dispatch.lane import Lane
-from tarry.service.model.delivery import State
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.delivery import ENDED, State
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Due
 from tarry.service.model.settings import Limits
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
@@ -88,3 +91,29 @@ async def test_only_what_came_to_nothing_is_told_one_by_one() -> None:
         notices = await service.store.notices()
         assert {notice.facts["message"] for notice in notices} == set(poison)
         assert (await service.delivery(poison[0])).state is State.FAILED
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@virtually
+async def test_a_payload_is_kept_only_if_it_is_sent_again_from_memory(
+    fifo: bool,  # noqa: FBT001  a parameter
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with virtual_service() as service:
+        desk = service.dispatcher.desk
+        kept: list[tuple[bool, bool]] = []
+
+        def finish(lane: Landing, due: Due, made: Settlement | Resent) -> None:
+            over = isinstance(made, Settlement) and made.state in ENDED
+            kept.append((over, due.payload is not None))
+            type(desk).finish(desk, lane, due, made)
+
+        monkeypatch.setattr(desk, "finish", finish)
+        until = service.now() + 1
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _r, now: DOWN if now < until else OK, fifo=fifo
+        )
+        await service.add(4)
+        await service.until_delivered(endpoint, within=120)
+        assert {payload for over, payload in kept if over} == {False}
+        assert {payload for over, payload in kept if not over} == {fifo}

@@ -52,9 +52,14 @@ class Landing(Bearings):
             draw = desk.draw()
             ruling = self._ruled(flight, judgement, now, draw)
             made = flight.attempt(answer, judgement, ruling, id=attempt, now=now, draw=draw)
-            desk.finish(self, due, settlement(due, ruling, made, now=now))
+            desk.finish(self, self._kept(due, ruling), settlement(due, ruling, made, now=now))
         desk.slots.serve()
         self.pump()
+
+    def _kept(self, due: Due, ruling: Ruling) -> Due:
+        """What is kept of it until that is written down: its payload only if it goes from here."""
+        again = ruling.moment is not None or (self.streams.fifo and ruling.state not in ENDED)
+        return due if again else replace(due, payload=None)
 
     def _ruled(self, flight: Flight, judgement: Judgement, now: float, draw: float) -> Ruling:
         doubts, phase = self.doubts, self.gate_now.phase

@@ -41,7 +41,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     lane_in_flight: int = 256
     buffered_bytes: int = 4 * 1024 * 1024
     """Payloads in memory that wait to be sent."""
-    unsettled: int = 4000
+    unsettled: int = 2000
     """Attempts that were made and could not be written down yet: then no more are made."""
     lease: float = 10.0
     margin: float = 2.0
