@@ -92,8 +92,8 @@ SELECT m.id, d.seq,
 -- name: advance_wanted
 -- Messages behind one, each with its delivery in a lane if it has any, and with the status class of
 -- the last attempt there if that is asked for; those may be concerned that are of a span of time,
--- have their payload, need not wait for their own time, and went to the endpoint or would. (OFFSET 0
--- has a message's attempts found by the message: from the end of the lane they are far away.)
+-- have their payload, need not wait for their own time, and went to the endpoint or would. OFFSET 0
+-- has a message's attempts found by the message: from the end of the lane they are far away.
 SELECT m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
        m.payload IS NOT NULL
        AND m.accepted_at >= $4 AND ($5::float8 IS NULL OR m.accepted_at < $5)
