@@ -28,6 +28,9 @@ TOPICS = (
     "bulk",
     "catalogue",
     "listing",
+    "deliveries",
+    "attempts",
+    "counting",
     "paging",
     "resend",
     "sweep",
@@ -35,14 +38,17 @@ TOPICS = (
     "claims",
     "concurrent",
 )
-pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "scene")))
+pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "scene", "pages")))
 
 # ruff: noqa: E402  pytest must know of the modules before they are imported
 from tarry.testing.store_contract.add import AddContract
+from tarry.testing.store_contract.attempts import AttemptsContract
 from tarry.testing.store_contract.bulk import BulkContract
 from tarry.testing.store_contract.catalogue import CatalogueContract
 from tarry.testing.store_contract.claims import ClaimsContract
 from tarry.testing.store_contract.concurrent import ConcurrentContract
+from tarry.testing.store_contract.counting import CountingContract
+from tarry.testing.store_contract.deliveries import DeliveriesContract
 from tarry.testing.store_contract.expire import ExpireContract
 from tarry.testing.store_contract.fanout import FanoutContract
 from tarry.testing.store_contract.fetch import FetchContract
@@ -74,6 +80,9 @@ class StoreContract(
     BulkContract,
     CatalogueContract,
     ListingContract,
+    DeliveriesContract,
+    AttemptsContract,
+    CountingContract,
     PagingContract,
     ResendContract,
     SweepContract,

@@ -1,0 +1,147 @@
+# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
+"""What became of messages at an endpoint, page by page: in the order of its lane."""
+
+from msgspec.structs import replace
+
+from tarry.service.model.delivery import LIVE, Delivery, State
+from tarry.service.model.ids import MESSAGE, made_at
+from tarry.service.model.listing import Cut, DeliveryFilter, MessageFilter
+from tarry.service.model.message import Message
+from tarry.service.model.task import Work
+from tarry.service.store.contract import Retention
+from tarry.testing.samples import (
+    NOON,
+    a_task,
+    delivered,
+    failed,
+    new_id,
+    postponed,
+    put_back,
+)
+from tarry.testing.store_contract.pages import ALL, check_gone, check_pages
+from tarry.testing.store_contract.scene import Scene
+from tarry.testing.store_contract.topic import Topic
+
+
+class DeliveriesContract(Topic):
+    """An endpoint's deliveries."""
+
+    async def test_deliveries_are_listed_with_their_messages(self, scene: Scene) -> None:
+        store = scene.store
+        elsewhere = await scene.add_endpoint(channels=("eu",))
+        here = [await scene.add() for _ in range(3)]
+        foreign = await scene.add(channels=("eu",))
+        here += [foreign, *[await scene.add() for _ in range(2)]]
+        wanted = [(one, await scene.delivery(one)) for one in here]
+
+        async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
+            return await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())
+
+        async def ask_elsewhere(cut: Cut) -> list[tuple[Message, Delivery]]:
+            return await store.list_deliveries_to(elsewhere, cut, DeliveryFilter())
+
+        await check_pages(ask, wanted, lambda pair: pair[0].id)
+        only = [(foreign, await scene.delivery(foreign, elsewhere))]
+        await check_pages(ask_elsewhere, only, lambda pair: pair[0].id)
+        await check_gone(ask_elsewhere, only, 0, here[2].id)
+        await check_gone(ask_elsewhere, only, 1, here[4].id)
+
+    async def test_a_mark_whose_delivery_was_swept_is_taken_by_its_time(self, scene: Scene) -> None:
+        store = scene.store
+        first = await scene.add(accepted_at=NOON - 100)
+        kept = [await scene.add() for _ in range(3)]
+        gone = await scene.add(accepted_at=NOON - 100)
+        kept += [await scene.add() for _ in range(3)]
+        await scene.settle(*map(delivered, await scene.due()))
+        assert await store.sweep(Retention(messages_before=NOON - 50), limit=100)
+        wanted = [(one, await scene.delivery(one)) for one in kept]
+
+        async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
+            return await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())
+
+        await check_pages(ask, wanted, lambda pair: pair[0].id)
+        await check_gone(ask, wanted, 0, first.id)
+        await check_gone(ask, wanted, 3, gone.id)
+        await check_gone(ask, wanted, len(wanted), new_id(MESSAGE))
+
+    async def test_deliveries_come_in_the_order_of_their_lane(self, scene: Scene) -> None:
+        store = scene.store
+        late = await scene.add_endpoint(channels=("eu",))
+        before = await scene.add()
+        after = await scene.add(channels=("eu",))
+        await store.change_endpoint(
+            late.application, late.id, lambda one: replace(one, channels=None)
+        )
+        task = a_task(late, Work.REPLAY_MISSING)
+        await store.add_task(task)
+        await store.advance(task, now=NOON, limit=10, lease=scene.lease)
+
+        async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
+            return await store.list_deliveries_to(late, cut, DeliveryFilter())
+
+        found = await ask(ALL)
+        assert [message for message, _ in found] == [after, before]
+        await check_pages(ask, found, lambda pair: pair[0].id)
+        wanted = DeliveryFilter(message=MessageFilter(after=made_at(after.id)))
+        assert await store.list_deliveries_to(late, ALL, wanted) == found[:1]
+        wanted = DeliveryFilter(message=MessageFilter(before=made_at(after.id)))
+        assert await store.list_deliveries_to(late, ALL, wanted) == found[1:]
+
+    async def test_deliveries_are_chosen_by_state_and_whether_they_were_tried(
+        self, scene: Scene
+    ) -> None:
+        made = [await scene.add(tags=(str(place % 2),)) for place in range(6)]
+        due = await scene.due()
+        await scene.settle(
+            delivered(due[0]),
+            failed(due[1]),
+            postponed(due[2], NOON + 60),
+            put_back(due[3]),
+        )
+        await scene.store.cancel(scene.application.id, made[4].id, now=NOON)
+        for states, tried, places in [
+            ({State.DELIVERED}, None, [0]),
+            ({State.FAILED}, None, [1]),
+            ({State.WAITING}, None, [2]),
+            ({State.READY}, None, [3, 5]),
+            ({State.CANCELLED}, None, [4]),
+            (LIVE, None, [2, 3, 5]),
+            (LIVE, True, [2, 3]),
+            (LIVE, False, [5]),
+            ({State.READY, State.FAILED}, None, [1, 3, 5]),
+            ({State.FAILED, State.CANCELLED}, None, [1, 4]),
+            ({State.DELIVERED, State.READY}, True, [0, 3]),
+            (set(), None, []),
+            (None, True, [0, 1, 2, 3]),
+            (None, False, [4, 5]),
+        ]:
+            chosen = None if states is None else frozenset(states)
+            wanted = DeliveryFilter(states=chosen, tried=tried)
+            await self._check_deliveries(scene, wanted, [made[place] for place in places])
+            tagged = replace(wanted, message=MessageFilter(tag="1"))
+            odd = [made[place] for place in places if place % 2]
+            await self._check_deliveries(scene, tagged, odd)
+
+    async def test_deliveries_are_chosen_by_their_messages(self, scene: Scene) -> None:
+        one = await scene.add(channels=("eu",), tags=("big",), event_type="a")
+        two = await scene.add(channels=("us",), tags=("big",), event_type="b")
+        three = await scene.add(channels=("eu",), tags=("small",), event_type="b")
+        for wanted, found in [
+            (MessageFilter(channel="eu"), [one, three]),
+            (MessageFilter(tag="big"), [one, two]),
+            (MessageFilter(event_types=("b", "c")), [two, three]),
+            (MessageFilter(after=made_at(two.id)), [two, three]),
+            (MessageFilter(before=made_at(three.id)), [one, two]),
+            (MessageFilter(channel="eu", event_types=("b",), after=made_at(two.id)), [three]),
+            (MessageFilter(channel="eu", tag="big", before=made_at(one.id)), []),
+        ]:
+            await self._check_deliveries(scene, DeliveryFilter(message=wanted), found)
+
+    async def _check_deliveries(
+        self, scene: Scene, wanted: DeliveryFilter, found: list[Message]
+    ) -> None:
+        async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
+            return await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)
+
+        pairs = [(message, await scene.delivery(message)) for message in found]
+        await check_pages(ask, pairs, lambda pair: pair[0].id)

@@ -1,0 +1,55 @@
+"""The topic `attempts` notices stores that break its rules."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.listing import AttemptFilter, Cut
+from tarry.service.store.memory import MemoryStore
+from tarry.testing.store_contract.attempts import AttemptsContract
+
+Try = Callable[..., None]
+
+
+def test_a_page_that_is_too_long_is_noticed(try_on: Try, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = "test_attempts_are_listed_by_endpoint_and_by_message"
+    try_on(AttemptsContract, test)
+    monkeypatch.setattr(Cut, "in_order", lambda cut, found: found[:: -1 if cut.back else 1])
+    with pytest.raises(AssertionError):
+        try_on(AttemptsContract, test)
+
+
+def test_a_filter_that_takes_all_is_noticed(try_on: Try, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = "test_attempts_are_chosen_by_what_came_of_them_and_their_messages"
+    try_on(AttemptsContract, test)
+    monkeypatch.setattr(AttemptFilter, "fits", lambda *_: True)
+    with pytest.raises(AssertionError):
+        try_on(AttemptsContract, test)
+
+
+def test_an_attempt_that_is_found_by_any_message_is_noticed(try_on: Try) -> None:
+    class Any(MemoryStore):
+        async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
+            for known in (message, *self._data.attempts):
+                for one in self._data.attempts.get(known, ()):
+                    if one.id == attempt:
+                        return one, self._data.lanes[one.lane].endpoint
+            return await super().attempt(message, attempt)
+
+    test = "test_one_attempt_is_found_by_its_message"
+    try_on(AttemptsContract, test)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        try_on(AttemptsContract, test, Any)
+
+
+def test_a_store_that_keeps_what_it_should_forget_is_noticed(try_on: Try) -> None:
+    class Keeps(MemoryStore):
+        async def expunge_attempt(self, message: str, attempt: str) -> None:
+            await self.attempt(message, attempt)
+
+    test = "test_what_an_endpoint_answered_can_be_forgotten"
+    try_on(AttemptsContract, test)
+    with pytest.raises(AssertionError):
+        try_on(AttemptsContract, test, Keeps)
