@@ -138,15 +138,16 @@ class Hooks(Endpoints, Keys, Replays):
         """A message to be sent. Bytes are kept as they are; anything else becomes JSON."""
         check_seconds("deliver_at", deliver_at)
         body = payload if isinstance(payload, bytes) else msgspec.json.encode(payload)
+        now = self._now()  # read once: lists go by the time in the id
         return Message(
-            id=self.new_id(ids.MESSAGE),
+            id=ids.make(ids.MESSAGE, now=now, entropy=self._chance(ids.CHANCE)),
             application=application.id,
             event_type=event_type,
             payload=body,
             event_id=event_id,
             channels=words("channels", channels),
             tags=words("tags", tags),
-            accepted_at=self._now(),
+            accepted_at=now,
             deliver_at=deliver_at,
         )
 

@@ -12,18 +12,23 @@ from tarry.core.backoff import Fixed
 from tarry.core.jitter import NoJitter
 from tarry.core.policy import Policy
 from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.wire.seal import generate_key
 
 APP = "/api/v1/app/shop"
 QUICK = Policy(backoff=Fixed(0.02), jitter=NoJitter(), attempts=3, within=3600.0)
 SLOW = '{"backoff": {"kind": "fixed", "delay": 3600}, "attempts": 5, "within": 86400}'
 """A policy that waits an hour between attempts."""
+PATIENT = '{"backoff": {"kind": "fixed", "delay": 0.05}, "attempts": 1000, "within": 3600}'
+"""One that does not give up."""
 
 
 @asynccontextmanager
-async def delivering(path: Path) -> AsyncIterator[Hooks]:
-    """A database with an application, and a dispatcher at work."""
-    url = f"sqlite:////{str(path).lstrip('/')}"
-    async with open_hooks(url, allow_network=("127.0.0.0/8",), policy=QUICK) as hooks:
+async def delivering(db: Path | str) -> AsyncIterator[Hooks]:
+    """A database, by its file or URL, with an application and a dispatcher at work."""
+    url = db if isinstance(db, str) else f"sqlite:////{str(db).lstrip('/')}"
+    async with open_hooks(
+        url, allow_network=("127.0.0.0/8",), policy=QUICK, sealing_keys=generate_key("test")
+    ) as hooks:
         await hooks.application("shop")
         async with hooks.dispatching():
             yield hooks

@@ -24,9 +24,10 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-@pytest.fixture
-async def hooks(path: Path) -> AsyncIterator[Hooks]:
-    async with delivering(path) as hooks:
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def hooks(request: pytest.FixtureRequest, path: Path) -> AsyncIterator[Hooks]:
+    db = path if request.param == "sqlite" else request.getfixturevalue("database_url")
+    async with delivering(db) as hooks:
         yield hooks
 
 

@@ -56,6 +56,20 @@ def test_what_cannot_be_read_is_told_by_its_place(
     assert kind in (None, error.value.kind)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        b"event_types=a,b",
+        b"event_types=a&event_types=b",
+        b"event_types[]=a&event_types[]=b",
+        b"event_types[0]=a&event_types[1]=b",
+        b"event_types%5B%5D=a,,b",
+    ],
+)
+def test_a_list_can_be_written_in_several_ways(query: bytes) -> None:
+    assert read_query(query, Query).event_types == ["a", "b"]
+
+
 def test_a_query_becomes_a_value() -> None:
     found = read_query(
         b"limit=5&flag=false&order=up&event_types=a,b&event_types=c&before=2026-01-02T03:04:05%2B00:00"

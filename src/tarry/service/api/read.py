@@ -14,6 +14,7 @@ MOST_FIELDS = 100
 
 _PLACE = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
+_NUMBERED = re.compile(r"\[\d*\]\Z")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -36,7 +37,7 @@ def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type tha
 def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type that is wanted
     """The query string of a request as a value of its type; what it does not know is left alone.
 
-    A list is written as one text apart by commas, or as several fields.
+    A list is written as one text apart by commas, or as several fields: `a`, `a[]` or `a[0]`.
     """
     try:
         text = query.decode("ascii")
@@ -45,8 +46,9 @@ def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type t
         raise Invalid(["query"], str(error)) from error
     lists, found = _list_fields(wanted), dict[str, Any]()
     for name, value in pairs:
-        if name in lists:
-            found.setdefault(name, []).extend(part for part in value.split(",") if part)
+        plain = _NUMBERED.sub("", name)
+        if plain in lists:
+            found.setdefault(plain, []).extend(part for part in value.split(",") if part)
         else:
             found[name] = value
     try:
