@@ -61,7 +61,9 @@ CREATE INDEX claim_kept ON tarry.claim (at);
 
 ALTER TABLE tarry.endpoint ADD COLUMN probed_at double precision;
 
-ALTER TABLE tarry.notice ADD COLUMN told boolean NOT NULL DEFAULT false;
+-- Old news are no news.
+ALTER TABLE tarry.notice ADD COLUMN told boolean NOT NULL DEFAULT true;
+ALTER TABLE tarry.notice ALTER COLUMN told SET DEFAULT false;
 CREATE INDEX notice_untold ON tarry.notice (id) WHERE NOT told;
 
 ALTER TABLE tarry.task ADD COLUMN environment text COLLATE "C" NOT NULL DEFAULT '';

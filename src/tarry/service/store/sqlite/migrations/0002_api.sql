@@ -48,6 +48,7 @@ CREATE TABLE claim (
 CREATE INDEX claim_at ON claim (at);
 
 ALTER TABLE notice ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
+UPDATE notice SET told = 1;  -- old news are no news
 CREATE INDEX notice_untold ON notice (id) WHERE NOT told;
 
 ALTER TABLE task ADD COLUMN environment TEXT NOT NULL DEFAULT '';
