@@ -1,0 +1,112 @@
+"""A real `tarry serve`, a real receiver, and the official SDK in both its forms."""
+
+import asyncio
+import inspect
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from svix.api import Svix, SvixAsync, SvixOptions
+
+from tarry.testing.receiver import Receiver
+
+KEY = "sdk-tests"
+PATIENCE = 20.0
+
+
+class Sdk:
+    """The SDK as a program has it: the asynchronous one is waited for."""
+
+    def __init__(self, kind: str, key: str, url: str) -> None:
+        self.kind, self.url = kind, url
+        self._runner = asyncio.Runner()
+        made = Svix if kind == "sync" else SvixAsync
+        self._client: Any = made(key, SvixOptions(server_url=url, retry_schedule=[]))
+
+    def __getattr__(self, group: str) -> "Calls":
+        return Calls(self._runner, getattr(self._client, group))
+
+    def close(self) -> None:
+        http = self._client._httpx_client  # noqa: SLF001  the SDK itself does not close it
+        if self.kind == "async":
+            self._runner.run(http.aclose())
+        else:
+            http.close()
+        self._runner.close()
+
+
+class Calls:
+    """A group of the SDK's methods, each of which gives its result."""
+
+    def __init__(self, runner: asyncio.Runner, group: Any) -> None:  # noqa: ANN401  the SDK's
+        self._runner, self._group = runner, group
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the SDK has
+        found = getattr(self._group, name)
+        if not inspect.ismethod(found):
+            return Calls(self._runner, found)
+
+        def call(*args: object, **named: object) -> Any:  # noqa: ANN401  its result
+            result = found(*args, **named)
+            return self._runner.run(_awaited(result)) if inspect.isawaitable(result) else result
+
+        return call
+
+
+async def _awaited(result: Any) -> Any:  # noqa: ANN401  a result to come
+    return await result
+
+
+@contextmanager
+def serving(db: str) -> Iterator[str]:
+    """`tarry serve` on a database, ready; told to stop at the end."""
+    options = ("--listen", "127.0.0.1:0", "--api-key", KEY, "--allow-network", "127.0.0.0/8")
+    command = [sys.executable, "-m", "tarry.cli", "serve", "--db", db, *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        try:
+            said = process.stderr.readline()
+            assert said.startswith("ready: "), said + process.stderr.read()
+            yield said.removeprefix("ready: ").partition(",")[0]
+        finally:
+            process.terminate()
+            process.communicate(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("sdk")
+    with serving(f"sqlite:////{str(folder / 'hooks.db').lstrip('/')}") as url:
+        yield url
+
+
+@pytest.fixture(scope="session", params=["sync", "async"])
+def sdk(server: str, request: pytest.FixtureRequest) -> Iterator[Sdk]:
+    made = Sdk(request.param, KEY, server)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver(bodies=True) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def uid() -> str:
+    """A name that nobody else has."""
+    return f"uid-{uuid4().hex[:12]}"
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait for something to hold that another process brings about."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.02)
