@@ -27,7 +27,7 @@ EXIT_CODES = (
 )
 KNOWN = (
     *("allow_network", "api_key", "authorities", "certificate", "db", "disk_reserve", "grace"),
-    *("in_flight", "key_rate", "lease", "listen", "most_waiting", "ports", "proxy"),
+    *("in_flight", "key_rate", "lease", "listen", "most_waiting", "ports", "proxy", "server"),
 )
 
 P = ParamSpec("P")

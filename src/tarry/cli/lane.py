@@ -1,0 +1,118 @@
+"""`tarry endpoint lane`, `pause`, `resume`, `probe`, `policy` and `stats`: how the sending goes."""
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tarry.cli import show
+from tarry.cli.app import app_argument
+from tarry.cli.client import Answer
+from tarry.cli.endpoint import endpoint_argument
+from tarry.cli.moments import ago, wire
+from tarry.cli.policy_file import read_policy
+from tarry.cli.remote import EXIT_CODES, Remote, remote
+from tarry.core.codec import to_dict
+from tarry.core.explain import sentences
+from tarry.core.text import from_json
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def lane(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Show how the sending to an endpoint goes: whether it is down, its pace, what waits."""
+    remote.show(remote.get("app", app, "endpoint", endpoint, "lane"))
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def pause(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Send nothing to an endpoint for now; its messages wait."""
+    _stand(remote, app, endpoint, "pause")
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def resume(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Send to an endpoint again; what waits goes at a pace."""
+    _stand(remote, app, endpoint, "resume")
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def probe(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Try at once whether an endpoint that is down is back."""
+    remote.show(remote.server.ask("POST", "app", app, "endpoint", endpoint, "probe"))
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@click.option(
+    "--set", "file", type=click.Path(path_type=Path), metavar="FILE", help="Give it this policy."
+)
+@click.option("--clear", is_flag=True, help="Take its own policy away.")
+@remote
+def policy(remote: Remote, *, app: str, endpoint: str, file: Path | None, clear: bool) -> None:
+    """Show the policy that an endpoint's deliveries follow, after changing it if asked to."""
+    way = ("app", app, "endpoint", endpoint, "policy")
+    if file is not None and clear:
+        raise click.UsageError("--set and --clear do not go together")
+    if file is not None:
+        remote.server.ask("PUT", *way, body=to_dict(read_policy(file)))
+    if clear:
+        remote.server.ask("DELETE", *way)
+    _show_policy(remote, remote.get(*way))
+
+
+def _show_policy(remote: Remote, answer: Answer) -> None:
+    if remote.as_json:
+        remote.print(answer)
+        return
+    found = answer.read()
+    click.echo(f"from: {found['source']}")
+    for sentence in sentences(from_json(json.dumps(found["policy"]))):
+        click.echo(sentence)
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@click.option(
+    "--since", type=ago, metavar="WHEN", help="From then on; four weeks ago if not given."
+)
+@click.option("--until", type=ago, metavar="WHEN", help="Until then; now if not given.")
+@remote
+def stats(
+    remote: Remote, *, app: str, endpoint: str, since: datetime | None, until: datetime | None
+) -> None:
+    """Count messages by how they stand with an endpoint, and the attempts at it."""
+    way, span = ("app", app, "endpoint", endpoint), {"since": wire(since), "until": wire(until)}
+    counts: dict[str, Any] = {
+        "messages": remote.get(*way, "stats", **span).read(),
+        "attempts": remote.get(*way, "attempt-stats", **span).read(),
+    }
+    if remote.as_json:
+        click.echo(json.dumps(counts))
+        return
+    states = list(counts["messages"])
+    rows = [{"of": of, **found} for of, found in counts.items()]
+    show.table(rows, {"": "of", **{state.capitalize(): state for state in states}})
+
+
+def _stand(remote: Remote, app: str, endpoint: str, verb: str) -> None:
+    answer = remote.server.ask("POST", "app", app, "endpoint", endpoint, verb)
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(f"{endpoint} is {answer.read()['standing']}")

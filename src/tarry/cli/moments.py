@@ -1,0 +1,53 @@
+"""Instants as people type and read them: `2h` ago, `30d` from now, or a date; told both ways."""
+
+import time
+from datetime import UTC, datetime
+
+import click
+
+from tarry.cli.amounts import seconds
+from tarry.core.duration import spoken
+
+WANTED = "a duration like 2h, or an instant like 2026-01-31T14:00:00Z"
+
+
+def ago(typed: str) -> datetime:
+    """Read an instant; a duration counts back from now."""
+    return _read(typed, -1)
+
+
+def ahead(typed: str) -> datetime:
+    """Read an instant; a duration counts from now on."""
+    return _read(typed, 1)
+
+
+def _read(typed: str, direction: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(time.time() + direction * seconds(typed), UTC)
+    except (OverflowError, ValueError):
+        pass
+    except click.BadParameter:  # then it is no duration
+        pass
+    try:
+        return datetime.fromisoformat(typed.strip()).astimezone(UTC)  # local, if no zone is told
+    except (OverflowError, ValueError):
+        raise click.BadParameter(f"{typed!r} is neither {WANTED.replace(', or', ' nor')}") from None
+
+
+def wire(at: datetime | None) -> str | None:
+    """An instant as the API reads it."""
+    return None if at is None else at.isoformat()
+
+
+def told(written: str | None) -> str:
+    """An instant of the API for people: how far away it is, and by the clock on the wall."""
+    if written is None:
+        return ""
+    at = datetime.fromisoformat(written).astimezone()
+    now = datetime.now(UTC).astimezone()
+    away = (at - now).total_seconds()
+    near = spoken(round(abs(away)) or 0)
+    clock = f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
+    if abs(away) < 1:
+        return f"now, {clock}"
+    return f"in {near}, {clock}" if away > 0 else f"{near} ago, {clock}"

@@ -1,0 +1,143 @@
+"""What commands share that ask a server: where it is, the key, and how answers are shown."""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import update_wrapper
+from itertools import islice
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+from tarry.cli import show
+from tarry.cli.client import Answer, Server
+from tarry.cli.service_options import WrongSettings, config_option
+from tarry.cli.show import Columns
+
+EXIT_CODES = (
+    "Exit codes: 0, it is done; 1, the server refused; 2, the command line or a setting is wrong;"
+    " 3, the server cannot be reached, or something is wrong with it."
+)
+URL = "http://127.0.0.1:8400"
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON for programs: lists an object a line."
+)
+server_option = click.option(
+    "--server",
+    envvar="TARRY_SERVER",
+    default=URL,
+    show_default=True,
+    metavar="URL",
+    help="The server to ask  [TARRY_SERVER]",
+)
+api_key_option = click.option(
+    "--api-key",
+    envvar="TARRY_API_KEY",
+    metavar="KEY",
+    help="A key to it, as `tarry key create` makes them  [TARRY_API_KEY]",
+)
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Show up to N.",
+)
+all_option = click.option("--all", "everything", is_flag=True, help="Show all there are.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask whether you are sure.")
+
+
+class Remote:
+    """A server, and somebody who wants to see what it answers."""
+
+    def __init__(self, server: Server, *, as_json: bool) -> None:
+        self.server, self.as_json = server, as_json
+
+    def get(self, *path: str, **query: object) -> Answer:
+        """Ask for a thing."""
+        return self.server.ask("GET", *path, query=query)
+
+    def show(self, answer: Answer) -> None:
+        """Show a thing; for programs with the very bytes that came."""
+        if self.as_json:
+            self.print(answer)
+        else:
+            show.one(answer.read())
+
+    def print(self, answer: Answer) -> None:
+        """Print an answer as it came."""
+        if answer.body:
+            click.echo(answer.body)
+
+    def say(self, words: str) -> None:
+        """Tell people that it is done; programs know by the exit code."""
+        if not self.as_json:
+            click.echo(words)
+
+    def list(
+        self,
+        columns: Columns,
+        *path: str,
+        limit: int,
+        everything: bool = False,
+        **query: object,
+    ) -> None:
+        """Show a list: up to `limit`, or everything."""
+        most = None if everything else limit + 1
+        found = iter(self.server.items(*path, most=most, **query))
+        self.rows(found if everything else islice(found, limit), columns)
+        if not everything and next(found, None) is not None:
+            click.echo("there is more: --limit N shows up to N, --all everything", err=True)
+
+    def rows(self, found: Iterable[Mapping[str, Any]], columns: Columns) -> None:
+        """Show what was found."""
+        count = show.lines(found) if self.as_json else show.table(found, columns)
+        if not count and not self.as_json:
+            click.echo("there is none", err=True)
+
+
+def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
+    """Give a command the options that say which server to ask; it gets a `Remote` first."""
+
+    def run(*args: P.args, **options: P.kwargs) -> T:
+        url, key = options.pop("server"), options.pop("api_key")
+        as_json = bool(options.pop("as_json"))
+        if key is None:
+            raise WrongSettings("there is no key: give --api-key, or set TARRY_API_KEY")
+        asked = Remote(Server(str(url), str(key)), as_json=as_json)
+        return work(asked, *args, **options)
+
+    command: Callable[P, T] = update_wrapper(run, work)
+    for option in (json_option, api_key_option, server_option, config_option):
+        command = option(command)
+    return command
+
+
+def listed(command: Callable[P, T]) -> Callable[P, T]:
+    """Give a command the options of lists."""
+    return limit_option(all_option(command))
+
+
+def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
+    """Read NAME=VALUE, as often as it is given."""
+    found = {}
+    for one in typed:
+        name, is_pair, value = one.partition("=")
+        if not is_pair or not name:
+            raise click.BadParameter(f"{one!r} is not NAME=VALUE", param_hint=option)
+        found[name] = value
+    return found
+
+
+def said(**fields: object) -> dict[str, object]:
+    """The fields that were given: options that were left out are None, or empty."""
+    return {name: value for name, value in fields.items() if value not in (None, (), {})}
+
+
+def sure(question: str, *, yes: bool) -> None:
+    """Ask whether somebody is sure; without a terminal only --yes will do."""
+    if not yes:
+        click.confirm(question, abort=True, err=True)

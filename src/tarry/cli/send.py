@@ -1,0 +1,100 @@
+"""`tarry send`: a message to an application's endpoints, and how it fares."""
+
+import json
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from tarry.cli.amounts import seconds
+from tarry.cli.app import app_argument
+from tarry.cli.follow import follow
+from tarry.cli.moments import ahead, wire
+from tarry.cli.remote import EXIT_CODES, Remote, remote, said
+
+
+def read_payload(typed: str) -> bytes:
+    """Read what was typed, stdin for `-`, or a file for `@FILE`: an object in JSON."""
+    try:
+        if typed == "-":
+            raw = sys.stdin.buffer.read()
+        elif typed.startswith("@"):
+            raw = Path(typed[1:]).read_bytes()
+        else:
+            raw = typed.encode()
+        text = raw.decode("utf-8-sig")
+        found = json.loads(text, parse_constant=_refuse)
+    except (OSError, ValueError, RecursionError) as error:
+        raise click.BadParameter(f"it is no JSON: {error}", param_hint="PAYLOAD") from error
+    if not isinstance(found, dict):
+        raise click.BadParameter("it must be a JSON object: {...}", param_hint="PAYLOAD")
+    return text.strip().encode()
+
+
+def _refuse(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a number in JSON")
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@click.argument("event_type", metavar="TYPE")
+@click.argument("payload", metavar="[PAYLOAD|-|@FILE]", default="{}")
+@click.option("--event-id", metavar="TEXT", help="Your own id of the event.")
+@click.option("--channel", "channels", multiple=True, help="Only for this one; repeatable.")
+@click.option("--tag", "tags", multiple=True, help="A word to find it by; repeatable.")
+@click.option(
+    "--idempotency-key",
+    metavar="TEXT",
+    help="Accept it once, however often it is sent; one is made if none is given.",
+)
+@click.option(
+    "--deliver-at", type=ahead, metavar="WHEN", help="Not before: 30min from now, or an instant."
+)
+@click.option("--wait", is_flag=True, help="Wait until it is delivered, and say why it waits.")
+@click.option(
+    "--timeout",
+    type=seconds,
+    default="1min",
+    show_default=True,
+    metavar="DURATION",
+    help="How long to wait.",
+)
+@remote
+def send(  # noqa: PLR0913  each option is one
+    remote: Remote,
+    *,
+    app: str,
+    event_type: str,
+    payload: str,
+    event_id: str | None,
+    channels: tuple[str, ...],
+    tags: tuple[str, ...],
+    idempotency_key: str | None,
+    deliver_at: datetime | None,
+    wait: bool,
+    timeout: float,
+) -> None:
+    """Send a message of TYPE to the endpoints of APP that want it.
+
+    PAYLOAD is an object in JSON, {} if none is given; - reads it from stdin, @FILE from a file. It
+    is sent byte for byte. With --wait the exit code is 1 if an endpoint has not got it.
+    """
+    rest = said(
+        eventType=event_type,
+        eventId=event_id,
+        channels=channels,
+        tags=tags,
+        deliverAt=wire(deliver_at),
+    )
+    # The payload is put in as it is: reading and writing it would change numbers and spaces.
+    body = json.dumps(rest).encode()[:-1] + b', "payload": ' + read_payload(payload) + b"}"
+    answer = remote.server.ask("POST", "app", app, "msg", body=body, key=idempotency_key)
+    message = answer.read()["id"]
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(f"{message} is accepted")
+    if wait and not follow(remote, app, message, timeout):
+        raise click.exceptions.Exit(1)

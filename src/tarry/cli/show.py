@@ -1,0 +1,87 @@
+"""What a server answered: tables for people, JSON for programs."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tarry.cli.moments import told
+
+WIDTH = 100
+"""Of tables that go into a file or another program."""
+Cell = Callable[[Mapping[str, Any]], str]
+Columns = Mapping[str, str | Cell]
+"""What stands above each column, and the field it is from or how it is made."""
+
+
+def console() -> Console:
+    """Where tables are printed: as wide as the window."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
+
+
+def at(field: str) -> Cell:
+    """A cell with an instant."""
+    return lambda row: told(row.get(field))
+
+
+def one(row: Mapping[str, Any]) -> None:
+    """Print a thing for people: a line for each of its fields that says something."""
+    grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in row.items():
+        if value not in (None, "", [], {}):
+            grid.add_row(name, Text(cell(name, value)))
+    console().print(grid)
+
+
+def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
+    """Print a list for people; how many there were."""
+    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    for name in columns:
+        shown.add_column(name, overflow="fold", no_wrap=name in _WHOLE)
+    count = 0
+    for row in rows:
+        count += 1
+        shown.add_row(*(Text(_filled(row, source)) for source in columns.values()))
+    if count:
+        console().print(shown)
+    return count
+
+
+_WHOLE = frozenset({"Id", "Message", "Endpoint"})
+"""Columns whose words are copied, and so not broken."""
+
+
+def lines(rows: Iterable[object]) -> int:
+    """Print a list for programs, an object a line as it comes; how many there were."""
+    count = 0
+    for count, row in enumerate(rows, 1):  # noqa: B007  counted
+        click.echo(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+    return count
+
+
+def cell(name: str, value: object) -> str:
+    """A value for people; what a name says to be an instant is told as one."""
+    if isinstance(value, str):
+        return told(value) if name.endswith(("At", "timestamp", "Since", "Attempt")) else value
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
+        return ", ".join(f"{key}={part}" for key, part in value.items())
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _filled(row: Mapping[str, Any], source: str | Cell) -> str:
+    if callable(source):
+        return source(row)
+    value = row.get(source)
+    return "" if value is None else cell(source, value)

@@ -1,0 +1,71 @@
+"""`tarry endpoint secret`, `rotate` and `headers`: what goes along with an endpoint's messages."""
+
+import click
+
+from tarry.cli import show
+from tarry.cli.amounts import seconds
+from tarry.cli.app import app_argument
+from tarry.cli.endpoint import endpoint_argument
+from tarry.cli.remote import EXIT_CODES, Remote, pairs, remote, said
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@remote
+def secret(remote: Remote, *, app: str, endpoint: str) -> None:
+    """Print what the receiver verifies with."""
+    answer = remote.get("app", app, "endpoint", endpoint, "secret")
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(answer.read()["key"])
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@click.option("--secret", metavar="WHSEC", help="The new one; one is made if it is not given.")
+@click.option(
+    "--grace",
+    type=seconds,
+    metavar="DURATION",
+    help="For how long the old one is signed with as well; a day if not given.",
+)
+@remote
+def rotate(
+    remote: Remote, *, app: str, endpoint: str, secret: str | None, grace: float | None
+) -> None:
+    """Sign with a new secret, and print what the receiver verifies with now."""
+    body = said(key=secret, gracePeriodSeconds=None if grace is None else round(grace))
+    way = ("app", app, "endpoint", endpoint, "secret", "rotate")
+    answer = remote.server.ask("POST", *way, body=body, once=True)
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(answer.read()["key"])
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@click.option(
+    "--set", "given", multiple=True, metavar="NAME=VALUE", help="Send this along; repeatable."
+)
+@click.option("--unset", multiple=True, metavar="NAME", help="No longer send this; repeatable.")
+@remote
+def headers(
+    remote: Remote, *, app: str, endpoint: str, given: tuple[str, ...], unset: tuple[str, ...]
+) -> None:
+    """Show the headers that are sent along, after changing those that are given."""
+    way = ("app", app, "endpoint", endpoint, "headers")
+    if given or unset:
+        body = {"headers": pairs(given, "--set"), "deleteHeaders": list(unset)}
+        remote.server.ask("PATCH", *way, body=body)
+    answer = remote.get(*way)
+    if remote.as_json:
+        remote.print(answer)
+        return
+    found = answer.read()
+    hidden = dict.fromkeys(found["sensitive"], "(not shown)")
+    show.one({**found["headers"], **hidden})

@@ -1,0 +1,177 @@
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import click
+import pytest
+
+from tarry.cli.client import POLICY, NoServer, Server, ServerRefused
+from tarry.cli.service_options import WrongSettings
+from tarry.core.backoff import Fixed
+from tests.cli.shell import KEY, Shell
+
+QUICK = POLICY.replace(backoff=Fixed(0.01))
+ODD = b"<html>hello</html>"
+
+
+class Script(BaseHTTPRequestHandler):
+    """Answers as it is told, one answer after the other, and keeps what it was asked."""
+
+    answers: list[tuple[int, bytes]]
+    asked: list[tuple[str, str, dict[str, str], bytes]]
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.asked.append((self.command, self.path, headers, body))
+        status, answer = self.answers.pop(0)
+        self.send_response(status)
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    do_POST = do_GET  # noqa: N815  its own name
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its own name
+        """Say nothing."""
+
+
+@contextmanager
+def scripted(*answers: tuple[int, bytes]) -> Iterator[tuple[Server, type[Script]]]:
+    script = type("Told", (Script,), {"answers": list(answers), "asked": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), script) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield Server(f"http://127.0.0.1:{server.server_port}/", "k", QUICK), script
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_what_is_safe_is_asked_again_while_the_server_is_busy() -> None:
+    with scripted((503, b""), (429, b""), (200, b'{"a": 1}')) as (server, script):
+        assert server.ask("GET", "app", query={"all": True, "left": None}).read() == {"a": 1}
+    assert [path for _, path, _, _ in script.asked] == ["/api/v1/app?all=true"] * 3
+    assert script.asked[0][2]["authorization"] == "Bearer k"
+
+
+def test_a_post_is_repeated_under_the_same_idempotency_key() -> None:
+    with scripted((503, b""), (202, b"{}")) as (server, script):
+        server.ask("POST", "app", "a/b", "msg", body={"x": 1})
+    (_, path, first, body), (_, _, second, again) = script.asked
+    assert path == "/api/v1/app/a%2Fb/msg"
+    assert first["idempotency-key"] == second["idempotency-key"] != ""
+    assert json.loads(body) == json.loads(again) == {"x": 1}
+
+
+def test_what_must_be_done_once_is_not_repeated() -> None:
+    busy = (503, b'{"code":"unavailable","detail":"later"}')
+    refused = pytest.raises(NoServer, match="503 unavailable: later")
+    with scripted(busy, (201, b"{}")) as (server, script), refused:
+        server.ask("POST", "key", body={}, once=True)
+    assert len(script.asked) == 1
+    assert "idempotency-key" not in script.asked[0][2]
+
+
+def test_a_broken_server_is_not_asked_again() -> None:
+    broken = (500, b'{"code":"server_error","detail":"oh"}')
+    refused = pytest.raises(NoServer, match="500 server_error: oh")
+    with scripted(broken) as (server, _), refused:
+        server.ask("GET", "app")
+
+
+@pytest.mark.parametrize("answer", [(200, ODD), (302, b""), (502, ODD)])
+def test_what_is_no_tarry_is_said_to_be_none(answer: tuple[int, bytes]) -> None:
+    with scripted(*[answer] * 4) as (server, _), pytest.raises(NoServer) as told:
+        server.ask("GET", "app")
+    assert str(answer[0]) in told.value.message
+    assert told.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            {"detail": [{"loc": ["body", "url"], "msg": "no URL", "type": "x"}, "odd"]},
+            "422 invalid: body.url: no URL; odd",
+        ),
+        ({"code": "c", "detail": "two\nlines"}, "422 c: two lines"),
+        ({}, "422 invalid: it says nothing more"),
+        ("text", "422 invalid: text"),
+    ],
+)
+def test_a_refusal_is_one_line(body: object, said: str) -> None:
+    answer = (422, json.dumps(body).encode())
+    with scripted(answer) as (server, _), pytest.raises(ServerRefused) as told:
+        server.ask("GET", "app")
+    assert (told.value.message, told.value.exit_code) == (said, 1)
+
+
+def test_what_is_not_there_is_called_by_its_name(shell: Shell) -> None:
+    server = Server(shell.url, KEY)
+    with pytest.raises(ServerRefused, match="there is no application 'nobody'"):
+        server.ask("GET", "app", "nobody", "endpoint", "e")
+    with pytest.raises(ServerRefused, match="there is no endpoint 'e'"):
+        server.ask("GET", "app", "shop", "endpoint", "e")
+
+
+def test_nobody_at_home_ends_with_three() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(NoServer, match=f"127.0.0.1:{port} cannot be reached: ") as told:
+        Server(f"http://127.0.0.1:{port}", "k", QUICK).ask("GET", "app")
+    assert told.value.exit_code == 3
+
+
+def test_a_connection_that_is_cut_off_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def hang_up() -> None:
+            listening.accept()[0].close()
+
+        thread = Thread(target=hang_up)
+        thread.start()
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with pytest.raises(NoServer, match="cannot be reached"):
+            Server(url, "k", QUICK).ask("POST", "key", once=True)
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "url", ["", "127.0.0.1:8400", "ftp://x", "http://", "http://x:y", "http://x?y"]
+)
+def test_a_url_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(WrongSettings, match=r"http://127\.0\.0\.1:8400"):
+        Server(url)
+
+
+@pytest.mark.parametrize("key", ["", " ", "a\nb", "schlüssel"])
+def test_a_key_that_is_none_is_refused_and_not_shown(key: str) -> None:
+    with pytest.raises(WrongSettings) as told:
+        Server("http://x", key)
+    assert told.value.message == "'api-key' is no key: it may hold printable ASCII characters only"
+
+
+def test_an_empty_name_is_refused() -> None:
+    with pytest.raises(click.UsageError):
+        Server("http://x").ask("GET", "app", "")
+
+
+def test_a_list_is_followed_to_its_end_or_so_far() -> None:
+    pages = [
+        {"data": [1, 2], "iterator": "b", "done": False},
+        {"data": [3], "iterator": "c", "done": True},
+    ]
+    bodies = [(200, json.dumps(page).encode()) for page in pages]
+    with scripted(*bodies, *bodies) as (server, script):
+        assert list(server.items("app", most=None, order="ascending")) == [1, 2, 3]
+        assert list(server.items("app", most=2)) == [1, 2]
+    assert [path.partition("?")[2] for _, path, _, _ in script.asked] == [
+        "order=ascending&limit=250",
+        "order=ascending&limit=250&iterator=b",
+        "limit=2",
+    ]

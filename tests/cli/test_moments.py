@@ -1,0 +1,58 @@
+from datetime import UTC, datetime, timedelta
+
+import click
+import pytest
+
+from tarry.cli.moments import ago, ahead, told, wire
+
+
+def from_now(**span: float) -> datetime:
+    return datetime.now(UTC) + timedelta(**span)
+
+
+def test_a_duration_counts_back_or_on_from_now() -> None:
+    assert abs(ago("2h") - from_now(hours=-2)) < timedelta(seconds=5)
+    assert abs(ahead("30d") - from_now(days=30)) < timedelta(seconds=5)
+
+
+def test_an_instant_is_what_it_says() -> None:
+    at = datetime(2026, 1, 31, 14, tzinfo=UTC)
+    assert ago("2026-01-31T14:00:00Z") == ahead("2026-01-31T15:00:00+01:00") == at
+    assert ago("2026-01-31").astimezone().hour == 0
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "soon", "2026-13-01", "99999999999d", "0001-01-01T00:00:00+14:00"]
+)
+def test_what_is_neither_is_refused(typed: str) -> None:
+    with pytest.raises(click.BadParameter, match="neither a duration like 2h nor an instant"):
+        ago(typed)
+
+
+def test_it_is_written_with_its_zone() -> None:
+    assert wire(datetime(2026, 1, 31, 14, tzinfo=UTC)) == "2026-01-31T14:00:00+00:00"
+    assert wire(None) is None
+
+
+@pytest.mark.parametrize(
+    ("away", "begins"),
+    [
+        (0.0, "now, "),
+        (-150.0, "2.5 min ago, "),
+        (-36_000.0, "10 h ago, "),
+        (90.4, "in 90 s, "),
+        (-864_000.0, "10 d ago, "),
+    ],
+)
+def test_people_read_how_far_away_it_is_and_by_the_clock(away: float, begins: str) -> None:
+    at = from_now(seconds=away)
+    words = told(at.isoformat())
+    assert words.startswith(begins)
+    assert f"{at.astimezone():%H:%M}" in words
+    assert (f"{at.astimezone():%Y-%m-%d}" in words) is (
+        at.astimezone().date() != datetime.now().astimezone().date()
+    )
+
+
+def test_no_instant_is_no_words() -> None:
+    assert told(None) == ""

@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from tarry.cli.commands import tarry
+from tarry.cli.remote import pairs, said, sure
+from tests.cli.shell import KEY, Shell
+
+
+@pytest.fixture
+def runner(shell: Shell) -> CliRunner:
+    """One whose environment says nothing."""
+    return CliRunner(env=dict.fromkeys(shell.variables))
+
+
+def test_flags_say_where_the_server_is(shell: Shell, runner: CliRunner) -> None:
+    told = runner.invoke(tarry, ["app", "get", "shop", "--server", shell.url, "--api-key", KEY])
+    assert told.exit_code == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_so_does_the_settings_file(shell: Shell, runner: CliRunner) -> None:
+    Path("tarry.toml").write_text(f'server = "{shell.url}"\napi_key = "{KEY}"\n')
+    assert runner.invoke(tarry, ["app", "get", "shop"]).exit_code == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_a_key_one_line_says_so(runner: CliRunner) -> None:
+    told = runner.invoke(tarry, ["app", "list"])
+    assert told.exit_code == 2
+    assert told.stderr == "Error: there is no key: give --api-key, or set TARRY_API_KEY\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_key_that_opens_nothing_is_refused(shell: Shell, runner: CliRunner) -> None:
+    told = runner.invoke(tarry, ["app", "list", "--server", shell.url, "--api-key", "wrong"])
+    assert (told.exit_code, "401 authentication_failed" in told.stderr) == (1, True)
+
+
+def test_an_empty_list_is_said_to_be_empty_to_people_alone(shell: Shell) -> None:
+    shell.out("app", "create", "lonely", "--uid", "lonely")
+    told = shell.run("endpoint", "list", "lonely")
+    assert (told.stdout, told.stderr) == ("", "there is none\n")
+    told = shell.run("endpoint", "list", "lonely", "--json")
+    assert (told.stdout, told.stderr) == ("", "")
+
+
+def test_pairs_are_read() -> None:
+    assert pairs(["a=1", "b=", "c=x=y"], "--header") == {"a": "1", "b": "", "c": "x=y"}
+    for wrong in ("a", "=a"):
+        with pytest.raises(click.BadParameter, match="NAME=VALUE"):
+            pairs([wrong], "--header")
+
+
+def test_only_what_was_given_is_said() -> None:
+    assert said(a=None, b=(), c={}, d=False, e=0, f="") == {"d": False, "e": 0, "f": ""}
+
+
+def test_who_is_sure_is_not_asked() -> None:
+    sure("Really?", yes=True)

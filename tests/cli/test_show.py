@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from tarry.cli import show
+
+
+def test_a_thing_is_a_line_for_each_field_that_says_something(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show.one(
+        {
+            "id": "app_1",
+            "uid": None,
+            "rate": 5,
+            "disabled": False,
+            "channels": ["a", "b"],
+            "metadata": {"plan": "pro"},
+            "payload": {"n": [1]},
+            "createdAt": "2020-01-01T00:00:00Z",
+        }
+    )
+    said = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    fields = {name: rest.strip() for name, rest in said}
+    assert fields.pop("createdAt").endswith((" 2020-01-01 00:00", ":00"))
+    assert fields == {
+        "id": "app_1",
+        "rate": "5",
+        "disabled": "no",
+        "channels": "a, b",
+        "metadata": "plan=pro",
+        "payload": '{"n": [1]}',
+    }
+
+
+def test_a_table_has_what_its_columns_ask_for(capsys: pytest.CaptureFixture[str]) -> None:
+    rows: list[dict[str, object]] = [
+        {"id": "x" * 31, "n": 1, "made": None},
+        {"id": "y", "more": "[bold]not[/bold]"},
+    ]
+    columns: show.Columns = {
+        "Id": "id",
+        "N": "n",
+        "Made": show.at("made"),
+        "More": lambda row: row.get("more", "") * 20,
+    }
+    assert show.table(rows, columns) == 2
+    said = capsys.readouterr().out
+    assert "x" * 31 in said
+    assert "[bold]not" in said
+    assert max(map(len, said.splitlines())) <= show.WIDTH
+
+
+def test_an_empty_table_is_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show.table([], {"Id": "id"}) == show.lines([]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_programs_read_an_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"a": "ü", "n": 2**70}, {"a": "two\nlines"}]
+    assert show.lines(rows) == 2
+    said = capsys.readouterr().out.splitlines()
+    assert said[0] == '{"a":"ü","n":1180591620717411303424}'
+    assert [json.loads(line) for line in said] == rows
