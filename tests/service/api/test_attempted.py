@@ -41,6 +41,12 @@ async def endpoint(hooks: Hooks, receiver: Receiver) -> Endpoint:
     )
 
 
+@pytest.fixture
+async def paused(hooks: Hooks, receiver: Receiver) -> Endpoint:
+    shop = await hooks.application("shop")
+    return await hooks.add_endpoint(shop, receiver.url, uid="main", standing=Standing.PAUSED)
+
+
 def stand(found: list[dict[str, Any]]) -> dict[str, tuple[int, str]]:
     return {one["id"]: (one["status"], one["statusText"]) for one in found}
 
@@ -74,9 +80,10 @@ async def test_a_delivered_message_is_a_success(
 
 
 async def test_one_that_is_tried_again_later_is_being_sent_and_says_when(
-    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint, receiver: Receiver
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
 ) -> None:
-    await hooks.change_endpoint(endpoint, policy=SLOW)
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main", policy=SLOW)
     known = await waiting(client, receiver)
     for way in (MESSAGES, f"/msg/{known}/endpoint"):
         (one,) = await until(client, way, len)
@@ -96,13 +103,12 @@ async def test_one_that_failed_for_good_is_a_failure(
 
 
 async def test_one_that_was_never_tried_is_pending(
-    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
+    client: httpx.AsyncClient, hooks: Hooks, paused: Endpoint
 ) -> None:
-    await hooks.change_endpoint(endpoint, standing=Standing.PAUSED)
     known = await sent(client)
     assert stand(await got(client, MESSAGES)) == {known: (1, "pending")}
     at = datetime(2099, 1, 1, tzinfo=UTC)
-    await hooks.change_endpoint(endpoint, standing=Standing.ENABLED)
+    await hooks.change_endpoint(paused, standing=Standing.ENABLED)
     later = await sent(client, deliverAt=at.isoformat())
     found = await until(client, MESSAGES, lambda found: stand(found)[known][0] == 0)
     assert stand(found)[later] == (1, "pending")
@@ -118,10 +124,10 @@ async def test_one_that_was_skipped_was_never_on_its_way(
     assert await got(client, f"/msg/{known}/endpoint") == []
 
 
+@pytest.mark.usefixtures("paused")
 async def test_one_that_was_cancelled_is_a_success_for_who_does_not_know_of_that(
-    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
+    client: httpx.AsyncClient,
 ) -> None:
-    await hooks.change_endpoint(endpoint, standing=Standing.PAUSED)
     known = await sent(client)
     await client.post(f"{APP}/msg/{known}/cancel")
     for way in (MESSAGES, f"/msg/{known}/endpoint"):
@@ -136,9 +142,10 @@ async def test_one_that_was_cancelled_is_a_success_for_who_does_not_know_of_that
 
 @pytest.mark.slow
 async def test_an_outage_is_waited_out_and_each_status_can_be_asked_for(
-    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint, receiver: Receiver
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
 ) -> None:
-    await hooks.change_endpoint(endpoint, policy=PATIENT)
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main", policy=PATIENT)
     receiver.go_down(503)
     known = [await sent(client) for _ in range(12)]
     await until(client, MESSAGES, len, status=3)

@@ -235,9 +235,10 @@ async def test_an_attempt_is_that_of_one_message_of_one_application(
 
 
 async def test_one_that_waits_long_has_had_one_attempt(
-    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint, receiver: Receiver
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
 ) -> None:
-    await hooks.change_endpoint(endpoint, policy=SLOW)
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main", policy=SLOW)
     receiver.script([500])
     known = await sent(client)
     (one,) = await until(client, f"/attempt/msg/{known}", len)

@@ -1,5 +1,6 @@
 """Lanes over HTTP: how the sending to an endpoint goes, and a hand on it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -63,9 +64,10 @@ async def test_a_lane_without_anything_to_do_is_closed(client: httpx.AsyncClient
 
 @pytest.mark.slow
 async def test_an_endpoint_that_is_down_is_probed_when_somebody_asks(
-    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint, receiver: Receiver
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
 ) -> None:
-    await hooks.change_endpoint(endpoint, policy=PATIENT)
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main", policy=PATIENT)
     receiver.go_down(503)
     for _ in range(20):
         await sent(client)
@@ -90,13 +92,15 @@ async def test_an_endpoint_that_is_down_is_probed_when_somebody_asks(
     assert told["acceptedAt"] is not None
 
 
-@pytest.mark.usefixtures("endpoint")
 async def test_a_paused_endpoint_gets_nothing_until_it_is_resumed(
-    client: httpx.AsyncClient, receiver: Receiver
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
 ) -> None:
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main")
     for _ in range(2):
         answer = await client.post(f"{MAIN}/pause")
         assert (answer.status_code, answer.json()["standing"]) == (200, "paused")
+    await asyncio.sleep(0.3)  # whatever was at hand of it is forgotten
     known = await sent(client)
     told = await lane(client)
     assert (told["standing"], told["backlog"]) == ("paused", 1)
@@ -119,9 +123,10 @@ async def test_a_disabled_endpoint_is_resumed_too(
 
 
 async def test_a_delivery_is_explained_while_it_waits_and_when_it_ended(
-    client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint, receiver: Receiver
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
 ) -> None:
-    await hooks.change_endpoint(endpoint, policy=SLOW)
+    shop = await hooks.application("shop")
+    await hooks.add_endpoint(shop, receiver.url, uid="main", policy=SLOW)
     receiver.script([500])
     known = await sent(client, eventId="e-1")
     await until(client, f"/attempt/msg/{known}", len)
