@@ -117,6 +117,7 @@ def test_a_list_goes_along_its_index_and_only_as_far_as_needed(tarry_url: str, m
     with psycopg.connect(tarry_url) as connection:
         connection.execute(FILLED)
         connection.execute(sql.SQL("SET plan_cache_mode = {}").format(sql.Identifier(mode)))
+        connection.execute("SET enable_seqscan = off")  # as the store does
         for queries in (SQL, DOWN):
             for name, condition, arguments in LISTS:
                 if name in queries:

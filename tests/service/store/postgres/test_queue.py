@@ -61,6 +61,7 @@ def plan(url: str, query: str, *arguments: object) -> str:
     values = ", ".join(_literal(argument) for argument in arguments)
     with psycopg.connect(url) as connection:
         connection.execute("SET plan_cache_mode = force_generic_plan")
+        connection.execute("SET enable_seqscan = off")  # as the store does
         connection.execute(f"PREPARE asked AS {SQL[query]}".encode())
         rows = connection.execute(
             f"EXPLAIN (ANALYZE, BUFFERS) EXECUTE asked ({values})".encode()
@@ -118,8 +119,8 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
         ("advance_wanted", (1, "app", "msg_5", 0.0, None, 20, 1e9, True)),
         ("advance_payloads", ("app", "msg_5", 0.0, None, 20)),
         ("advance_live", (1, 50_000, 0.0, None, 20)),
-        ("sweep_messages", (500.0, 100.0, "", 10)),
-        ("sweep_full", (500.0, 100.0, "", 10)),
+        ("sweep_messages", (500.0, 100.0, "", 10, "", "")),
+        ("sweep_full", (500.0, 100.0, "", 10, "", "")),
         ("sweep_payloads", (["msg_1", "msg_2"],)),
         ("sweep_keys", (500.0, 10)),
         ("collect", (10,)),

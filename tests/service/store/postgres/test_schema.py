@@ -1,4 +1,6 @@
 import asyncio
+import re
+import time
 
 import psycopg
 import pytest
@@ -6,7 +8,9 @@ from msgspec.structs import replace
 from psycopg.sql import SQL, Identifier
 
 from tarry.errors import SchemaMismatch
+from tarry.service.model import ids
 from tarry.service.model.listing import Cut
+from tarry.service.model.settings import DAY
 from tarry.service.model.task import Work
 from tarry.service.store.migrate import script
 from tarry.service.store.postgres import address, database, schema
@@ -20,8 +24,8 @@ pytestmark = pytest.mark.anyio
 
 TABLES = (
     "api_key application attempt claim delivery endpoint environment event event_type kept key"
-    " lane lane_state message migration notice origin outbox outbox_refused policy resend shard"
-    " task wake worker"
+    " lane lane_state leaving message migration notice origin outbox outbox_refused policy resend"
+    " shard task wake worker"
 )
 
 
@@ -107,11 +111,27 @@ def test_whoever_runs_the_steps_by_hand_gets_the_same(database_url: str) -> None
 def test_everything_is_in_one_schema_and_nothing_is_missing(tarry_url: str) -> None:
     with psycopg.connect(tarry_url) as connection:
         found = connection.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'tarry' ORDER BY 1"
+            "SELECT relname FROM pg_class WHERE relnamespace = 'tarry'::regnamespace"
+            " AND relkind IN ('r', 'p') AND NOT relispartition ORDER BY 1"
         ).fetchall()
         elsewhere = connection.execute("SELECT FROM pg_tables WHERE schemaname = 'public'")
         assert elsewhere.fetchall() == []
     assert [table for (table,) in found] == TABLES.split()
+
+
+@pytest.mark.parametrize("table", ["message", "attempt"])
+def test_there_is_a_partition_for_now_and_one_for_all_else(tarry_url: str, table: str) -> None:
+    with psycopg.connect(tarry_url) as connection:
+        found = connection.execute(
+            "SELECT pg_get_expr(relpartbound, oid) FROM pg_class"
+            " WHERE relnamespace = 'tarry'::regnamespace AND relispartition AND relkind = 'r'"
+            " AND relname LIKE %s ORDER BY 1",
+            [f"{table}%"],
+        ).fetchall()
+    default, first = (bounds for (bounds,) in found)
+    assert default == "DEFAULT"
+    since, until = re.findall(r"'\w+_(\w{8})'", first)
+    assert since < ids.moment(time.time()) < ids.moment(time.time() + 6 * DAY) < until
 
 
 def test_ids_sort_byte_by_byte_in_every_database(tarry_url: str) -> None:

@@ -1,6 +1,6 @@
 """A piece of a task: what is looked at, which of it is changed, and how."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -12,6 +12,7 @@ from tarry.service.model.task import Piece, Task, Work
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.accept import DELIVERY
 from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.leaving import staying
 from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.queries import SQL
 
@@ -109,7 +110,8 @@ async def _replay(
     now: float,
 ) -> int:
     """Make deliveries ready that are in one of these states, and new ones where there are none."""
-    there = await connection.fetch(SQL["advance_there"], [row["id"] for row in concerned])
+    stays = await staying(connection, [row["id"] for row in concerned])
+    there = await connection.fetch(SQL["advance_there"], sorted(stays))
     kept = {row["id"] for row in there}
     found = [row for row in concerned if row["id"] in kept]
     known = [row["seq"] for row in found if row["seq"] is not None]
@@ -159,13 +161,16 @@ async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
 
 
 async def _behind(
-    connection: Connection, query: str, task: Task, limit: int, states: Iterable[State]
+    connection: Connection, query: str, task: Task, limit: int, states: Collection[State]
 ) -> tuple[list[int], Piece]:
     """The deliveries that are to be changed in this piece, held until the commit."""
     looked = await connection.fetch(
         SQL[query], task.lane, int(task.cursor or 0), task.since, task.until, limit * LOOKED_AT
     )
     concerned, piece = _concerned(looked, "seq", task, limit)
+    if State.FAILED in states:  # they are to be brought back
+        stays = await staying(connection, [row["message"] for row in concerned])
+        concerned = [row for row in concerned if row["message"] in stays]
     seqs = [row["seq"] for row in concerned]
     kept = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
     return [row["seq"] for row in kept], replace(piece, done=len(kept))

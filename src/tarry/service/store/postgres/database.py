@@ -39,9 +39,17 @@ ABANDONED = "idle_in_transaction_session_timeout"
 ABANDONED_AFTER = "5000"
 """Milliseconds after which the server ends a transaction whose process was stopped, or whose host
 is gone: its locks would keep others from taking its shards over."""
-SETTINGS = {"jit": "off", "synchronous_commit": "on", ABANDONED: ABANDONED_AFTER}
-"""Queries here are short: compiling them would take longer. And what is committed is on disk, here
-and on the standby that the server waits for, whatever the default of the database or the role."""
+SETTINGS = {
+    "jit": "off",
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "synchronous_commit": "on",
+    ABANDONED: ABANDONED_AFTER,
+}
+"""Queries here are short: compiling them would take longer, and so would planning each anew. All
+go along indexes: a plan made while a partition was empty must do when it is full. And what is
+committed is on disk, here and on the standby that the server waits for, whatever the default of
+the database or the role."""
 AT_CONNECT = {**SETTINGS, "default_transaction_isolation": "read committed"}
 """Each query sees what was committed before it. Poolers do not take these: see the next."""
 LOCALLY = "; ".join(f"SET LOCAL {name} = {value}" for name, value in SETTINGS.items())

@@ -9,6 +9,7 @@ from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.leaving import staying
 from tarry.service.store.postgres.part import Part, wake
 from tarry.service.store.postgres.queries import SQL
 
@@ -95,8 +96,9 @@ class PostgresHistory(Part):
         async def ask(connection: Connection) -> None:
             if not await connection.fetch(SQL["resend_endpoint"], endpoint.id):
                 raise NotFound("endpoint", endpoint.id)
+            stays = await staying(connection, [message])
             known = await connection.fetch(SQL["resend_message"], endpoint.application, message)
-            if not known:
+            if not known or not stays:
                 raise NotFound("message", message)
             await wake(connection, [endpoint.lane])
             await connection.execute(SQL["resend"], endpoint.lane, resend, message)

@@ -26,6 +26,7 @@ from tarry.service.store.postgres.settle import PostgresSettle
 from tarry.service.store.postgres.tasks import PostgresTasks
 from tarry.service.store.postgres.text import refuse_nul
 from tarry.service.store.postgres.upkeep import PostgresUpkeep
+from tarry.service.store.postgres.whole import Whole
 from tarry.service.store.rounds import Rounds
 
 CONNECTIONS = 6
@@ -51,6 +52,7 @@ class PostgresStore(
         self._listening = Listening(database)
         self._routes = Routes(most_waiting)
         self._old_messages, self._old_payloads = Rounds(""), Rounds("")
+        self._whole = Whole(database)
         self._adding: Gather[NewMessage, Result] = Gather(self._accept)
 
     @classmethod

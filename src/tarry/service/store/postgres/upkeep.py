@@ -1,7 +1,6 @@
 """Forget in time what need not be kept, and look whether all is well."""
 
 from pathlib import Path
-from typing import Any
 
 from tarry.errors import StoreError
 from tarry.service.failpoints import hit
@@ -9,9 +8,11 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.leaving import forget
 from tarry.service.store.postgres.part import Part
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.schema import require
+from tarry.service.store.postgres.whole import Spared, Whole
 from tarry.service.store.rounds import Rounds
 
 
@@ -20,20 +21,22 @@ class PostgresUpkeep(Part):
 
     _old_messages: Rounds[str]
     _old_payloads: Rounds[str]
+    _whole: Whole
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
         """Remove what need not be kept; how many: 0 is all done."""
+        before = retention.messages_before
+        swept, spared = await self._whole.sweep(before, limit)
         old, full = self._old_messages, self._old_payloads
-        messages = await self._over(old, "sweep_messages", retention.messages_before, limit)
-        swept = 0
+        messages = await self._over(old, "sweep_messages", before, spared, limit)
         hit("sweep.before")
         if messages:
 
-            async def forget(connection: Connection) -> int:
+            async def remove(connection: Connection) -> int:
                 return await _sweep_messages(connection, messages)
 
-            swept += await self._database.run(forget)
-        payloads = await self._over(full, "sweep_full", retention.payloads_before, limit)
+            swept += await self._database.run(remove)
+        payloads = await self._over(full, "sweep_full", retention.payloads_before, spared, limit)
         if payloads:
             swept += len(await self._database.execute(SQL["sweep_payloads"], payloads))
         for query, until in (
@@ -66,13 +69,15 @@ class PostgresUpkeep(Part):
         await self._database.run(_check)
 
     async def _over(
-        self, rounds: Rounds[str], query: str, before: float | None, limit: int
+        self, rounds: Rounds[str], query: str, before: float | None, spared: Spared, limit: int
     ) -> list[str]:
         if before is None:
             return []
 
         async def ask(at: float, behind: str, most: int) -> list[tuple[float, str, bool]]:
-            found = await self._database.fetch(SQL[query], before, at, behind, most)
+            found = await self._database.fetch(
+                SQL[query], before, at, behind, most, spared.since, spared.until
+            )
             return [(row["accepted_at"], row["id"], row["over"]) for row in found]
 
         return await rounds.look(ask, limit=limit)
@@ -92,18 +97,7 @@ async def _sweep_messages(connection: Connection, over: list[str]) -> int:
     if not found:
         return 0
     messages = [row["id"] for row in found]
-    lanes = [lane for row in found for lane in row["lanes"]]
-    seqs = [seq for row in found for seq in row["seqs"]]
-    deliveries = await connection.fetch(SQL["sweep_deliveries"], lanes, seqs)
+    deliveries = await forget(connection, found)
     attempts = await connection.fetch(SQL["sweep_attempts"], messages)
-    await connection.execute(SQL["sweep_message_keys"], *_named(found, "key"), messages)
-    await connection.execute(SQL["sweep_events"], *_named(found, "event_id"))
     await connection.execute(SQL["sweep_gone"], messages)
     return len(messages) + len(deliveries) + len(attempts)
-
-
-def _named(found: list[Any], column: str) -> list[list[str]]:
-    """The applications and names of those that have one."""
-    return rows.columns(
-        [(row["application"], row[column]) for row in found if row[column] is not None], 2
-    )

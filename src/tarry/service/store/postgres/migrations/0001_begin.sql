@@ -11,6 +11,15 @@ CREATE TABLE tarry.migration (
 );
 INSERT INTO tarry.migration (number, name) VALUES (1, 'begin');
 
+-- The part of an id that says when: eight letters of milliseconds since 1970.
+CREATE FUNCTION tarry.moment(at timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT string_agg(substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz',
+                             (floor(extract(epoch FROM at) * 1000)::bigint
+                              / (62::numeric ^ place)::bigint % 62)::int + 1, 1), ''
+                      ORDER BY place DESC)
+      FROM generate_series(0, 7) AS place
+$$;
+
 CREATE TABLE tarry.environment (
     id     text COLLATE "C" PRIMARY KEY,
     policy text
@@ -87,8 +96,10 @@ CREATE INDEX endpoint_listed ON tarry.endpoint (application, id);
 CREATE UNIQUE INDEX endpoint_uid ON tarry.endpoint (application, uid) WHERE standing <> 'deleted';
 
 -- `lanes` and `seqs` name its deliveries, one beside the other: an index less on the busiest table.
+-- Ids begin with the time. Upkeep makes partitions ahead of it, and drops them whole when they are
+-- old; what belongs to none of them is in the default one.
 CREATE TABLE tarry.message (
-    id          text COLLATE "C" PRIMARY KEY,
+    id          text COLLATE "C" NOT NULL,
     application text COLLATE "C" NOT NULL,
     event_type  text NOT NULL,
     payload     bytea,
@@ -100,9 +111,11 @@ CREATE TABLE tarry.message (
     deliver_at  double precision,
     lanes       bigint[] NOT NULL,
     seqs        bigint[] NOT NULL
-);
+) PARTITION BY RANGE (id);
 CREATE INDEX message_listed ON tarry.message (application, id);
 CREATE INDEX message_kept ON tarry.message (accepted_at, (payload IS NULL));
+-- Made last: of two indexes that seem as good while a partition is empty the last one is taken.
+ALTER TABLE tarry.message ADD PRIMARY KEY (id);
 
 -- A sender's own id, given once for each application.
 CREATE TABLE tarry.event (
@@ -166,8 +179,41 @@ CREATE TABLE tarry.attempt (
     draw     double precision NOT NULL,
     decision text NOT NULL,
     PRIMARY KEY (lane, id)
-);
+) PARTITION BY RANGE (id);
 CREATE INDEX attempt_of_message ON tarry.attempt (message);
+
+-- The first partitions, for what comes before upkeep has made others; they are named by seconds.
+DO $$
+DECLARE
+    since timestamptz := date_trunc('second', clock_timestamp()) - interval '1 day';
+    until timestamptz := since + interval '8 days';
+BEGIN
+    CREATE TABLE tarry.message_default PARTITION OF tarry.message DEFAULT;
+    CREATE TABLE tarry.attempt_default PARTITION OF tarry.attempt DEFAULT;
+    EXECUTE format('CREATE TABLE tarry.message_%s PARTITION OF tarry.message'
+                   ' FOR VALUES FROM (%L) TO (%L)', extract(epoch FROM since)::bigint,
+                   'msg_' || tarry.moment(since), 'msg_' || tarry.moment(until));
+    EXECUTE format('CREATE TABLE tarry.attempt_%s PARTITION OF tarry.attempt'
+                   ' FOR VALUES FROM (%L) TO (%L)', extract(epoch FROM since)::bigint,
+                   'atmpt_' || tarry.moment(since), 'atmpt_' || tarry.moment(until));
+END $$;
+
+-- The partition of messages that is about to go, one at a time. What has ended in it is not brought
+-- back any more; `cursor` is how far its messages were gone through, `kept` are those that wait.
+CREATE TABLE tarry.leaving (
+    since  text COLLATE "C" PRIMARY KEY,
+    until  text COLLATE "C" NOT NULL,
+    before double precision NOT NULL,
+    cursor text COLLATE "C" NOT NULL,
+    kept   text[] NOT NULL DEFAULT '{}'
+);
+
+-- Whatever still comes into such a partition (an id of somebody's own) is kept as well.
+CREATE FUNCTION tarry.keep_late() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE tarry.leaving SET kept = kept || NEW.id WHERE since <= NEW.id AND until > NEW.id;
+    RETURN NULL;
+END $$;
 
 CREATE TABLE tarry.resend (
     lane    bigint NOT NULL,
@@ -240,19 +286,12 @@ CREATE INDEX notice_kept ON tarry.notice (at);
 -- An id as tarry makes them, for rows that other programs put into the outbox without one: eight
 -- letters of milliseconds since 1970, then nineteen of chance.
 CREATE FUNCTION tarry.new_message_id() RETURNS text LANGUAGE sql VOLATILE AS $$
-    WITH letters (alphabet, now) AS (
-        SELECT '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz',
-               floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint
-    )
-    SELECT 'msg_'
-        || (SELECT string_agg(substr(alphabet, (now / (62::numeric ^ place)::bigint % 62)::int + 1,
-                                     1), '' ORDER BY place DESC)
-              FROM generate_series(0, 7) AS place)
-        || (SELECT string_agg(substr(alphabet, get_byte(chance, place) % 62 + 1, 1), '')
+    SELECT 'msg_' || tarry.moment(clock_timestamp())
+        || (SELECT string_agg(substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz',
+                                     get_byte(chance, place) % 62 + 1, 1), '')
               FROM generate_series(0, 18) AS place,
                    (SELECT decode(replace(gen_random_uuid()::text || gen_random_uuid()::text,
                                           '-', ''), 'hex') AS chance) AS entropy)
-      FROM letters
 $$;
 
 -- Messages that other programs put on record inside their own transactions: see the outbox page.

@@ -15,7 +15,7 @@ SELECT e.*, l.added, s.ended, s.pace, s.origin, s.accepted_at, s.failing_since, 
 -- What lanes could send next. One part for each stream, read from its own index and no further than
 -- asked for; `$7` is now, `$8` how many bytes of payloads to give, but for the first of each want.
 WITH want AS (
-    SELECT w.*, l.added,
+    SELECT w.*, l.added, l.application,
            (SELECT d.due_at FROM tarry.delivery AS d
              WHERE w.stream = 'waiting' AND d.lane = w.lane AND d.state = 'waiting'
                AND d.due_at > $7::float8
@@ -58,7 +58,8 @@ WITH want AS (
             ORDER BY r.id LIMIT w.most)
       ) AS d ON true
       LEFT JOIN LATERAL (
-          SELECT * FROM tarry.message AS m WHERE m.id = d.message LIMIT 1
+          SELECT * FROM tarry.message AS m
+           WHERE m.id = d.message AND m.application = w.application LIMIT 1
       ) AS m ON true
 )
 SELECT * FROM found

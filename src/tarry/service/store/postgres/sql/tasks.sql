@@ -39,7 +39,7 @@ UPDATE tarry.task SET cursor = $2, done = $3, data = $4, finished_at = $5, faile
 
 -- name: advance_failed
 -- Deliveries that wait or failed, behind one; those are concerned that failed, of a span of time.
-SELECT d.seq, d.state = 'failed' AND m.accepted_at >= $3
+SELECT d.seq, d.message, d.state = 'failed' AND m.accepted_at >= $3
        AND ($4::float8 IS NULL OR m.accepted_at < $4) AS concerned
   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
  WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2

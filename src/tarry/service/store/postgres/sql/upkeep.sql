@@ -1,5 +1,6 @@
 -- name: sweep_messages
--- Messages that are old, behind one, and whether nothing of each is on its way or to be resent.
+-- Messages that are old, behind one, and whether nothing of each is on its way or to be resent; but
+-- for those that will go with their partition.
 SELECT m.accepted_at, m.id,
        NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
                      JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
@@ -7,6 +8,7 @@ SELECT m.accepted_at, m.id,
        AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS over
   FROM (SELECT * FROM tarry.message
          WHERE accepted_at < $1 AND accepted_at >= $2 AND (accepted_at, id) > ($2, $3)
+           AND (id < $5 OR id >= $6)
          ORDER BY accepted_at, id
          LIMIT $4) AS m
  ORDER BY m.accepted_at, m.id;
@@ -20,6 +22,7 @@ SELECT m.accepted_at, m.id,
        AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS over
   FROM (SELECT * FROM tarry.message
          WHERE accepted_at < $1 AND accepted_at >= $2 AND (accepted_at, id) > ($2, $3)
+           AND (id < $5 OR id >= $6)
            AND (payload IS NULL) = false
          ORDER BY accepted_at, id
          LIMIT $4) AS m
@@ -47,7 +50,7 @@ SELECT m.id
 DELETE FROM tarry.delivery AS d
  USING unnest($1::bigint[], $2::bigint[]) AS old (lane, seq)
  WHERE d.lane = old.lane AND d.seq = old.seq
-RETURNING d.seq;
+RETURNING d.message, d.ended_at;
 
 -- name: sweep_attempts
 -- Forget the attempts of messages.

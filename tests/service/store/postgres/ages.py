@@ -1,0 +1,84 @@
+"""Messages of long ago in partitions of long ago, for tests of what becomes of them."""
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+
+from tarry.service.model import ids
+from tarry.service.model.message import Message
+from tarry.service.model.settings import DAY
+from tarry.service.store.contract import Retention
+from tarry.service.store.postgres.partitions import make, partition
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.testing.samples import an_attempt, delivered
+from tarry.testing.store_contract.scene import Scene
+
+
+class Ages(Scene):
+    """A scene whose time is the database's, with a partition of a week for a hundred days ago."""
+
+    url: str
+    now: float
+    old_at: float
+
+    @property
+    def quarter(self) -> Retention:
+        """What is kept for ninety days."""
+        return Retention(messages_before=self.now - 90 * DAY)
+
+    async def age(self, since_at: float, until_at: float) -> None:
+        """Make partitions for a time."""
+        for of in ("message", "attempt"):
+            assert await make(self.store._database, partition(of, since_at, until_at))  # type: ignore[attr-defined]  # noqa: SLF001  what the store stands on
+
+    async def put(self, at: float, **values: object) -> Message:
+        """A message of a time, which waits."""
+        named = ids.make(ids.MESSAGE, now=at, entropy=os.urandom(ids.CHANCE))
+        return await self.add(**{"id": named, "accepted_at": at, **values})
+
+    async def deliver(self, at: float) -> None:
+        """All that is ready is delivered at a time."""
+        for due in await self.due(limit=10_000):
+            named = ids.make(ids.ATTEMPT, now=at, entropy=os.urandom(ids.CHANCE))
+            attempt = an_attempt(due, id=named, at=at, status=204, kind=None)
+            await self.settle(delivered(due, ended_at=at, attempt=attempt))
+
+    async def sweep(self, retention: Retention | None = None, limit: int = 100) -> int:
+        """All that can go; how much."""
+        swept = 0
+        while piece := await self.store.sweep(retention or self.quarter, limit=limit):
+            swept += piece
+            assert swept < 10_000, "it never ends"
+        return swept
+
+    def tables(self, of: str) -> list[str]:
+        """The partitions of a table, with the default one."""
+        with psycopg.connect(self.url) as connection:
+            found = connection.execute(
+                "SELECT relname FROM pg_class WHERE relname ~ %s AND relkind = 'r' ORDER BY 1",
+                [f"^{of}_"],
+            )
+            return [name for (name,) in found.fetchall()]
+
+    def rows(self, table: str) -> int:
+        """How many a table has."""
+        with psycopg.connect(self.url) as connection:
+            query = f"SELECT count(*) FROM tarry.{table}".encode()  # noqa: S608  our tables
+            ((many,),) = connection.execute(query).fetchall()
+            return int(many)
+
+
+@asynccontextmanager
+async def ages(url: str) -> AsyncIterator[Ages]:
+    """A new store in an empty database, and what it is tried on."""
+    store = await PostgresStore.open(url, migrate=True)
+    scene = await Ages.set_up(store)
+    assert isinstance(scene, Ages)
+    scene.url = url
+    scene.now = await store.clock()
+    scene.old_at = float(round(scene.now)) - 100 * DAY
+    await scene.age(scene.old_at, scene.old_at + 7 * DAY)
+    yield scene
+    await store.close()
