@@ -90,7 +90,7 @@ async def test_payloads_are_forgotten_of_all_that_came_before(
     assert (task.work, task.lane, task.endpoint) == (Work.PURGE_CONTENT, 0, "")
     new = (await hooks.send(shop, "paid", {})).message
     async with hooks.dispatching():
-        assert (await finished(hooks, task)).data == {"payloadsExpunged": 1}
+        assert (await finished(hooks, task)).data == {"messagesPurged": 1}
         await hooks.change_endpoint(endpoint, standing=Standing.ENABLED)
         assert await ended(hooks, old) == (State.FAILED, Reason.EXPUNGED)
         assert await ended(hooks, new) == (State.DELIVERED, Reason.DELIVERED)

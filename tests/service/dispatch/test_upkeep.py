@@ -154,7 +154,7 @@ async def test_a_purge_is_done_though_it_is_about_no_lane() -> None:
             )
         )
         await asyncio.sleep(5)
-        assert (await service.store.get_task("qtask_purge")).data == {"payloadsExpunged": 1}
+        assert (await service.store.get_task("qtask_purge")).data == {"messagesPurged": 1}
         assert (await service.store.message(service.application.id, message)).payload is None
 
 
