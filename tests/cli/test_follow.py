@@ -26,7 +26,7 @@ def test_one_that_waits_says_why_and_ends_in_time(shell: Shell, app: str) -> Non
     told = shell.run("send", app, "order.paid", "--wait", "--timeout", "0.3s")
     assert told.exit_code == 1
     first, last = told.stderr.splitlines()
-    assert "): paused: " in first
+    assert "): It waits: paused." in first
     assert last == "not delivered within 300 ms; it is kept, and still waits"
 
 

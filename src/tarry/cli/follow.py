@@ -37,7 +37,10 @@ def follow(remote: Remote, app: str, message: str, timeout: float) -> bool:
         way = ("app", app, "msg", message, "endpoint")
         found = list(remote.server.items(*way, most=None, expanded_statuses=True))
         for one in found:
-            _tell(one, _words(remote, app, message, one), heard)
+            reason, words = _standing(remote, app, message, one)
+            if heard.get(one["id"]) != reason:
+                heard[one["id"]] = reason
+                click.echo(f"{one['uid'] or one['id']} ({one['url']}): {words}", err=True)
         return found
 
     found = poll(
@@ -51,17 +54,9 @@ def follow(remote: Remote, app: str, message: str, timeout: float) -> bool:
     return all(one["statusText"] == "success" for one in found)
 
 
-def _words(remote: Remote, app: str, message: str, one: Any) -> str:  # noqa: ANN401  JSON
-    """How a message stands with an endpoint."""
+def _standing(remote: Remote, app: str, message: str, one: Any) -> tuple[str, str]:  # noqa: ANN401  JSON
+    """How a message stands with an endpoint: a word for it, and sentences."""
     if one["statusText"] == "success":
-        return "delivered"
+        return "delivered", "delivered"
     said = remote.get("app", app, "msg", message, "endpoint", one["id"], "explain").read()
-    return " ".join([f"{said['reason']}:", *said["sentences"]])
-
-
-def _tell(one: Any, words: str, heard: dict[str, str]) -> None:  # noqa: ANN401  JSON
-    """Say it, if it is another reason than the last time."""
-    reason = words.partition(":")[0]
-    if heard.get(one["id"]) != reason:
-        heard[one["id"]] = reason
-        click.echo(f"{one['uid'] or one['id']} ({one['url']}): {words}", err=True)
+    return said["reason"], " ".join(said["sentences"])

@@ -1,0 +1,92 @@
+"""`tarry attempt`: the requests that were made, and what was answered; over HTTP."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import click
+
+from tarry.cli.app import app_argument
+from tarry.cli.moments import ago, wire
+from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
+from tarry.cli.show import Columns, at
+from tarry.core.duration import spoken
+
+LONGEST = 24
+"""Characters of an answer that a table shows."""
+STATUSES = {"success": 0, "fail": 2}
+
+
+def _answer(attempt: Mapping[str, Any]) -> str:
+    status, text = attempt["responseStatusCode"], " ".join(attempt["response"].split())
+    short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return " ".join(part for part in (str(status or "none"), short) if part)
+
+
+COLUMNS: Columns = {
+    "When": at("timestamp"),
+    "Outcome": "statusText",
+    "Took": lambda row: spoken(row["responseDurationMs"] / 1000),
+    "Answer": _answer,
+}
+
+
+@click.group
+def attempt() -> None:
+    """Look at attempts."""
+
+
+@attempt.command("list", epilog=EXIT_CODES)
+@app_argument
+@click.option("--endpoint", metavar="ENDPOINT", help="Those that were made at this one.")
+@click.option("--message", metavar="MESSAGE", help="Those at this one.")
+@click.option("--status", type=click.Choice(list(STATUSES)), help="Only those that ended so.")
+@click.option("--since", type=ago, metavar="WHEN", help="From then on: 2h ago, or an instant.")
+@listed
+@remote
+def list_attempts(  # noqa: PLR0913  each option is one
+    remote: Remote,
+    *,
+    app: str,
+    endpoint: str | None,
+    message: str | None,
+    status: str | None,
+    since: datetime | None,
+    limit: int,
+    everything: bool,
+) -> None:
+    """List attempts at an endpoint, at a message, or at both together; the newest first."""
+    attempts_of(
+        remote,
+        app,
+        endpoint=endpoint,
+        message=message,
+        status=None if status is None else STATUSES[status],
+        after=wire(since),
+        before=None if since is None else wire(datetime.now(UTC) + timedelta(days=1)),
+        limit=limit,
+        everything=everything,
+    )
+
+
+def attempts_of(  # noqa: PLR0913  what a list may be told
+    remote: Remote,
+    app: str,
+    *,
+    limit: int,
+    everything: bool,
+    endpoint: str | None = None,
+    message: str | None = None,
+    **query: object,
+) -> None:
+    """Show a list of attempts."""
+    columns = dict(COLUMNS)
+    if message is not None:
+        way, query["endpoint_id"] = ("app", app, "attempt", "msg", message), endpoint
+        columns["Endpoint"] = "endpointId"
+    elif endpoint is not None:
+        way = ("app", app, "attempt", "endpoint", endpoint)
+        columns["Message"] = "msgId"
+    else:
+        raise click.UsageError("say which: give --endpoint, --message, or both")
+    remote.list(columns, *way, limit=limit, everything=everything, **query)

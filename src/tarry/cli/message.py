@@ -1,0 +1,201 @@
+"""`tarry message`: what was sent, where it went, and why it is not there yet; over HTTP."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, ParamSpec, TypeVar
+
+import click
+
+from tarry.cli import show
+from tarry.cli.app import app_argument
+from tarry.cli.attempt import attempts_of
+from tarry.cli.endpoint import endpoint_argument
+from tarry.cli.moments import ago, told, wire
+from tarry.cli.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
+from tarry.cli.show import Columns, at
+
+COLUMNS: Columns = {
+    "Id": "id",
+    "Type": "eventType",
+    "Event id": "eventId",
+    "Accepted": at("timestamp"),
+}
+STATUSES = ("success", "pending", "fail", "sending", "canceled")
+"""How a message stands with an endpoint, in the order of the API's numbers."""
+_DESTINATIONS: Columns = {
+    "Endpoint": "id",
+    "URL": "url",
+    "Stands": "statusText",
+    "Next attempt": at("nextAttempt"),
+}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+message_argument = click.argument("message", metavar="MESSAGE")
+
+
+def recent_options(command: Callable[P, T]) -> Callable[P, T]:
+    """Which of what came lately."""
+    for option in (
+        click.option("--until", type=ago, metavar="WHEN", help="Until then; now if not given."),
+        click.option(
+            "--since", type=ago, metavar="WHEN", help="From then on: 2h ago, or an instant."
+        ),
+        click.option("--tag", metavar="TEXT", help="Only with this tag."),
+        click.option("--channel", metavar="TEXT", help="Only of this channel."),
+        click.option(
+            "--event-type",
+            "event_types",
+            multiple=True,
+            metavar="TYPE",
+            help="Only of this type; repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def recent(
+    *,
+    since: datetime | None,
+    until: datetime | None,
+    tag: str | None,
+    channel: str | None,
+    event_types: tuple[str, ...],
+) -> dict[str, object]:
+    """The same as a query. The newest come first only in a list that has an end."""
+    if since is not None and until is None:
+        until = datetime.now(UTC) + timedelta(days=1)  # clocks differ
+    return {
+        "after": wire(since),
+        "before": wire(until),
+        "tag": tag,
+        "channel": channel,
+        "event_types": event_types or None,
+    }
+
+
+@click.group
+def message() -> None:
+    """Look at messages, say why they wait, and stop or forget them."""
+
+
+@message.command("list", epilog=EXIT_CODES)
+@app_argument
+@recent_options
+@click.option("--endpoint", metavar="ENDPOINT", help="Only those for this one, and how they stand.")
+@click.option(
+    "--status", type=click.Choice(STATUSES), help="With --endpoint: only those that stand so."
+)
+@click.option("--content", is_flag=True, help="With payloads, for --json.")
+@listed
+@remote
+def list_messages(  # noqa: PLR0913  each option is one
+    remote: Remote,
+    /,
+    *,
+    app: str,
+    endpoint: str | None,
+    status: str | None,
+    content: bool,
+    limit: int,
+    everything: bool,
+    **which: Any,  # noqa: ANN401  those of the other options
+) -> None:
+    """List an application's messages, the newest first."""
+    query = {**recent(**which), "with_content": content}
+    way: tuple[str, ...] = ("app", app, "msg")
+    columns = COLUMNS
+    if endpoint is not None:
+        way, columns = (
+            ("app", app, "endpoint", endpoint, "msg"),
+            {**COLUMNS, "Stands": "statusText"},
+        )
+        query["status"] = None if status is None else STATUSES.index(status)
+        query["expanded_statuses"] = True
+    elif status is not None:
+        raise click.UsageError("--status goes with --endpoint: each may stand otherwise")
+    remote.list(columns, *way, limit=limit, everything=everything, **query)
+
+
+@message.command(epilog=EXIT_CODES)
+@app_argument
+@message_argument
+@remote
+def get(remote: Remote, *, app: str, message: str) -> None:
+    """Show a message, and how it stands with its endpoints."""
+    way = ("app", app, "msg", message)
+    remote.show(remote.get(*way))
+    if not remote.as_json:
+        show.table(
+            remote.server.items(*way, "endpoint", most=None, expanded_statuses=True), _DESTINATIONS
+        )
+
+
+@message.command(epilog=EXIT_CODES)
+@app_argument
+@message_argument
+@remote
+def cancel(remote: Remote, *, app: str, message: str) -> None:
+    """Make no more attempts at a message."""
+    answer = remote.server.ask("POST", "app", app, "msg", message, "cancel")
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(f"deliveries of it that will not be made: {answer.read()['cancelled']}")
+
+
+@message.command(epilog=EXIT_CODES)
+@app_argument
+@message_argument
+@yes_option
+@remote
+def expunge(remote: Remote, *, app: str, message: str, yes: bool) -> None:
+    """Forget a message's payload; it cannot be sent any more."""
+    sure(f"Forget the payload of {message}?", yes=yes)
+    remote.server.ask("DELETE", "app", app, "msg", message, "content")
+    remote.say(f"the payload of {message} is forgotten")
+
+
+@message.command(epilog=EXIT_CODES)
+@app_argument
+@message_argument
+@endpoint_argument
+@remote
+def resend(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
+    """Make one more attempt at a message, first in line."""
+    answer = remote.server.ask("POST", "app", app, "msg", message, "endpoint", endpoint, "resend")
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(f"{message} goes to {endpoint} once more")
+
+
+@message.command(epilog=EXIT_CODES)
+@app_argument
+@message_argument
+@endpoint_argument
+@remote
+def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
+    """Say why a message is not delivered to an endpoint yet, or how that ended."""
+    answer = remote.get("app", app, "msg", message, "endpoint", endpoint, "explain")
+    if remote.as_json:
+        remote.print(answer)
+        return
+    found = answer.read()
+    click.echo(f"{found['state']}: {found['reason']}")
+    if found["nextAt"] is not None:
+        click.echo(f"next attempt: {told(found['nextAt'])}")
+    for sentence in found["sentences"]:
+        click.echo(sentence)
+
+
+@message.command(epilog=EXIT_CODES)
+@app_argument
+@message_argument
+@listed
+@remote
+def attempts(remote: Remote, *, app: str, message: str, limit: int, everything: bool) -> None:
+    """List the attempts at a message, the newest first."""
+    attempts_of(remote, app, message=message, limit=limit, everything=everything)

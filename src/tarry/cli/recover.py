@@ -1,0 +1,82 @@
+"""`tarry recover`: have an endpoint's messages delivered after all."""
+
+from datetime import datetime
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tarry.cli.app import app_argument
+from tarry.cli.endpoint import endpoint_argument
+from tarry.cli.follow import poll
+from tarry.cli.moments import ago, wire
+from tarry.cli.remote import EXIT_CODES, Remote, remote, said
+
+
+@click.command(epilog=EXIT_CODES)
+@app_argument
+@endpoint_argument
+@click.option(
+    "--since",
+    type=ago,
+    required=True,
+    metavar="WHEN",
+    help="Of messages accepted from then on: 2h ago, or an instant.",
+)
+@click.option("--until", type=ago, metavar="WHEN", help="Until then; now if not given.")
+@click.option("--missing", is_flag=True, help="What was never sent to it, instead of what failed.")
+@click.option("--wait", is_flag=True, help="Wait until all of it is in line.")
+@remote
+def recover(  # noqa: PLR0913  each option is one
+    remote: Remote,
+    *,
+    app: str,
+    endpoint: str,
+    since: datetime,
+    until: datetime | None,
+    missing: bool,
+    wait: bool,
+) -> None:
+    """Deliver again what failed at ENDPOINT, at the pace it can take.
+
+    The server does that in the background; `tarry task get` shows how far it is. With --wait the
+    exit code is 1 if it could not be done.
+    """
+    way = ("app", app, "endpoint", endpoint, "replay-missing" if missing else "recover")
+    body = said(since=wire(since), until=wire(until))
+    answer = remote.server.ask("POST", *way, body=body)
+    if wait:
+        started = answer.read()["id"]
+        with _bar():
+            answer = poll(lambda: remote.get("background-task", started), _ended, None)
+    found = answer.read()
+    if remote.as_json:
+        remote.print(answer)
+    else:
+        click.echo(_words(found))
+    if found["status"] == "failed":
+        raise click.exceptions.Exit(1)
+
+
+def _ended(answer: Any) -> bool:  # noqa: ANN401  an Answer
+    return bool(answer.read()["status"] != "running")
+
+
+def _words(task: dict[str, Any]) -> str:
+    match task["status"]:
+        case "running":
+            return f"{task['id']} is running; `tarry task get {task['id']}` shows how far it is"
+        case "finished":
+            return f"{task['id']} is finished; messages in line: {task['data']['messagesSent']}"
+        case _:
+            return f"{task['id']} failed: {task['data'].get('error', 'nobody knows why')}"
+
+
+def _bar() -> Progress:
+    """A bar that shows that something goes on, where somebody watches."""
+    console = Console(stderr=True)
+    columns = (TextColumn("recovering"), BarColumn(), TimeElapsedColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    bar.add_task("recovering", total=None)
+    return bar

@@ -1,0 +1,57 @@
+"""`tarry undelivered`: what waits or failed, and why; over HTTP."""
+
+from itertools import groupby
+
+import click
+
+from tarry.cli import show
+from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
+from tarry.cli.show import Columns, at
+
+COLUMNS: Columns = {
+    "Message": "msgId",
+    "State": "state",
+    "Reason": "reason",
+    "Tries": "tries",
+    "Next": at("nextAt"),
+    "Accepted": at("acceptedAt"),
+}
+
+
+@click.command(epilog=EXIT_CODES)
+@click.argument("app", metavar="[APP]", required=False)
+@click.option("--endpoint", metavar="ENDPOINT", help="With APP: only those for this one.")
+@click.option(
+    "--state", type=click.Choice(["ready", "waiting", "failed"]), help="Only those that stand so."
+)
+@click.option("--reason", metavar="WORD", help="Only those that wait or failed for this reason.")
+@listed
+@remote
+def undelivered(  # noqa: PLR0913  each option is one
+    remote: Remote,
+    *,
+    app: str | None,
+    endpoint: str | None,
+    state: str | None,
+    reason: str | None,
+    limit: int,
+    everything: bool,
+) -> None:
+    """List what is not delivered of APP, or of all: it waits, or it failed."""
+    if app is None and endpoint is not None:
+        raise click.UsageError("--endpoint goes with APP: whose is it?")
+    way = ("undelivered",) if app is None else ("app", app, "undelivered")
+    query = {"state": state, "reason": reason, "endpoint_id": endpoint}
+    most = None if everything else limit + 1
+    if remote.as_json:
+        remote.list(COLUMNS, *way, limit=limit, everything=everything, **query)
+        return
+    found = list(remote.server.items(*way, most=most, **query))
+    shown = found if everything else found[:limit]
+    for (whose, where), rows in groupby(shown, lambda row: (row["appId"], row["endpointId"])):
+        click.echo(f"{whose} {where}")
+        show.table(rows, COLUMNS)
+    if not found:
+        click.echo("everything is delivered", err=True)
+    elif len(found) > len(shown):
+        click.echo("there is more: --limit N shows up to N, --all everything", err=True)

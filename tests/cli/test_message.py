@@ -1,0 +1,58 @@
+from tests.cli.shell import Shell
+
+
+def test_messages_are_listed_and_found(shell: Shell) -> None:
+    first = shell.json("send", "shop", "order.paid", '{"n": 1}', "--tag", "t", "--channel", "eu")
+    second = shell.json("send", "shop", "order.sent")
+
+    def listed(*options: str) -> list[str]:
+        return [one["id"] for one in shell.lines("message", "list", "shop", *options)]
+
+    assert listed() == [second["id"], first["id"]]
+    assert listed("--event-type", "order.paid") == listed("--tag", "t") == [first["id"]]
+    assert listed("--channel", "eu", "--since", "1h") == [first["id"]]
+    assert listed("--since", "1h", "--limit", "1") == [second["id"]]
+    assert listed("--until", "1h") == []
+    assert shell.lines("message", "list", "shop", "--tag", "t", "--content")[0] == first
+    said = shell.out("message", "list", "shop")
+    assert first["id"] in said
+    assert max(map(len, said.splitlines())) <= 100
+
+
+def test_how_they_stand_with_an_endpoint_is_told(shell: Shell) -> None:
+    shell.out("endpoint", "create", "shop", "https://example.com/", "--uid", "paused")
+    shell.out("endpoint", "pause", "shop", "paused")
+    sent = shell.json("send", "shop", "order.paid", '{"n": 1}')
+    way = ("message", "list", "shop", "--endpoint", "paused")
+    assert [one["id"] for one in shell.lines(*way, "--status", "pending")] == [sent["id"]]
+    assert shell.lines(*way, "--status", "fail") == []
+    assert "pending" in shell.out(*way)
+    assert shell.wrong("message", "list", "shop", "--status", "fail")[0] == 2
+    said = shell.out("message", "get", "shop", sent["id"])
+    assert '{"n": 1}' in said
+    assert "https://example.com/" in said
+    assert shell.json("message", "get", "shop", sent["id"])["payload"] == {"n": 1}
+    explained = shell.json("message", "explain", "shop", sent["id"], "paused")
+    assert (explained["state"], explained["reason"]) == ("ready", "paused")
+    assert shell.out("message", "explain", "shop", sent["id"], "paused").startswith("ready: paused")
+    assert shell.lines("message", "attempts", "shop", sent["id"]) == []
+    cancelled = shell.out("message", "cancel", "shop", sent["id"])
+    assert cancelled == "deliveries of it that will not be made: 1\n"
+    assert shell.json("message", "cancel", "shop", sent["id"]) == {"cancelled": 0}
+    assert len(shell.lines(*way, "--status", "canceled")) == 1
+
+
+def test_a_payload_is_forgotten_and_not_sent_again(shell: Shell) -> None:
+    shell.out("app", "create", "The bar", "--uid", "bar")
+    shell.out("endpoint", "create", "bar", shell.receiver.url, "--uid", "till")
+    sent = shell.json("send", "bar", "order.paid", "--wait")["id"]
+    assert shell.out("message", "resend", "bar", sent, "till").endswith("to till once more\n")
+    assert "is forgotten" in shell.out("message", "expunge", "bar", sent, "--yes")
+    assert shell.json("message", "get", "bar", sent)["payload"] == {"expired": True}
+    code, said = shell.wrong("message", "resend", "bar", sent, "till")
+    assert (code, "400 missing_payload" in said) == (1, True)
+
+
+def test_an_unknown_one_is_named(shell: Shell) -> None:
+    code, said = shell.wrong("message", "get", "shop", "msg_x")
+    assert (code, said) == (1, "Error: 404 not_found: there is no message 'msg_x'")

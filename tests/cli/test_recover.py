@@ -1,0 +1,43 @@
+from collections.abc import Iterator
+
+import pytest
+
+from tarry.cli.follow import poll
+from tests.cli.shell import Shell
+
+
+@pytest.fixture
+def till(shell: Shell, request: pytest.FixtureRequest) -> Iterator[str]:
+    """An endpoint in an application of its own; its first message failed."""
+    app = shell.json("app", "create", request.node.name)["id"]
+    shell.out("endpoint", "create", app, shell.receiver.url, "--uid", "till")
+    shell.receiver.script([400])
+    assert shell.run("send", app, "order.paid", "--wait").exit_code == 1
+    yield app
+    shell.out("app", "delete", app, "--yes")
+
+
+def test_what_failed_is_delivered_after_all(shell: Shell, till: str) -> None:
+    said = shell.out("recover", till, "till", "--since", "1h", "--wait")
+    assert said.endswith(" is finished; messages in line: 1\n")
+    left = poll(lambda: shell.lines("undelivered", till), lambda found: not found, timeout=20)
+    assert left == []
+
+
+def test_what_was_never_sent_is_delivered_too(shell: Shell, till: str) -> None:
+    shell.out("endpoint", "create", till, shell.receiver.url, "--uid", "new")
+    task = shell.json("recover", till, "new", "--since", "1h", "--missing", "--wait")
+    assert (task["task"], task["data"]) == ("endpoint.replay", {"messagesSent": 1})
+
+
+def test_without_waiting_it_is_told_how_to_look(shell: Shell, till: str) -> None:
+    said = shell.out("recover", till, "till", "--since", "1h", "--until", "30min")
+    task = said.split()[0]
+    assert f"tarry task get {task}" in said
+    assert shell.json("task", "get", task)["id"] == task
+
+
+def test_too_long_a_time_is_refused(shell: Shell, till: str) -> None:
+    code, said = shell.wrong("recover", till, "till", "--since", "30d")
+    assert (code, "14 days" in said) == (1, True)
+    assert shell.wrong("recover", till, "till")[0] == 2

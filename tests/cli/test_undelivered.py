@@ -1,0 +1,30 @@
+from tests.cli.shell import Shell
+
+
+def test_what_waits_is_told_with_its_reason(shell: Shell) -> None:
+    told = shell.run("undelivered")
+    assert (told.exit_code, told.stderr) == (0, "everything is delivered\n")
+    shell.out("endpoint", "create", "shop", "https://example.com/", "--uid", "till")
+    shell.out("endpoint", "pause", "shop", "till")
+    sent = [shell.json("send", "shop", "order.paid")["id"] for _ in range(3)]
+    found = shell.lines("undelivered")
+    assert [(one["msgId"], one["reason"]) for one in found] == [(one, "paused") for one in sent]
+    way = ("undelivered", "shop", "--endpoint", "till", "--state", "ready", "--reason", "paused")
+    assert shell.lines(*way) == found
+    assert shell.lines("undelivered", "shop", "--state", "failed") == []
+    said = shell.out("undelivered", "shop", "--all")
+    assert all(one in said for one in sent)
+    assert f"{found[0]['appId']} {found[0]['endpointId']}\n" in said
+    assert max(map(len, said.splitlines())) <= 100
+    part = shell.run("undelivered", "shop", "--limit", "2")
+    assert "there is more" in part.stderr
+    assert sent[2] not in part.stdout
+
+
+def test_an_endpoint_is_somebody_s(shell: Shell) -> None:
+    assert shell.wrong("undelivered", "--endpoint", "till")[0] == 2
+
+
+def test_a_reason_that_is_none_is_refused(shell: Shell) -> None:
+    code, said = shell.wrong("undelivered", "--reason", "weather")
+    assert (code, "query.reason" in said) == (1, True), said
