@@ -32,6 +32,18 @@ def test_a_fixed_word_comes_before_a_name(routes: Routes) -> None:
     assert found.names == {"app_id": "batch"}
 
 
+def test_a_path_that_was_found_is_found_again_and_not_remembered_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tarry.service.api.routes.MOST_KNOWN", 2)
+    routes = Routes(operations())
+    for _ in range(2):
+        for name in ("one", "two", "three"):
+            found = routes.find("GET", f"app/{name}")
+            assert isinstance(found, Found)
+            assert found.names == {"app_id": name}
+
+
 def test_another_method_is_told_those_that_are_there(routes: Routes) -> None:
     assert routes.find("BREW", "app/shop") == frozenset({"GET", "PUT", "PATCH", "DELETE"})
 

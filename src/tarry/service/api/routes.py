@@ -23,11 +23,16 @@ class _Node:
         self.operations: dict[str, tuple[Operation, tuple[str, ...]]] = {}
 
 
+MOST_KNOWN = 4096
+"""Paths that are remembered: senders ask for the same few over and over."""
+
+
 class Routes:
     """Finds operations; a fixed word in a path comes before a name."""
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._root = _Node()
+        self._known: dict[tuple[str, str], Found] = {}
         for operation in operations:
             self._add(operation)
 
@@ -46,10 +51,17 @@ class Routes:
 
     def find(self, method: str, path: str) -> Found | frozenset[str]:
         """The operation, or the methods that its path has: none if the path is unknown."""
+        known = self._known.get((method, path))
+        if known is not None:
+            return known
         for node, values in _nodes(self._root, _parts(path)):
             if method in node.operations:
                 operation, names = node.operations[method]
-                return Found(operation, dict(zip(names, values, strict=True)))
+                found = Found(operation, dict(zip(names, values, strict=True)))
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
+                self._known[method, path] = found
+                return found
         return frozenset(
             known for node, _ in _nodes(self._root, _parts(path)) for known in node.operations
         )
