@@ -27,6 +27,9 @@ TRUST = 8
 each failure after another one halves it."""
 
 
+_NONE: dict[str, str] = {}
+
+
 class Bearings(ABC):
     """One endpoint's lane as it stands; what it sends and what comes back is told elsewhere.
 
@@ -58,7 +61,7 @@ class Bearings(ABC):
         self.trust = TRUST
         self.failing, self._failed_at = 0, LONG_AGO
         self._took = 0.0
-        self.record = Record(row, desk.parking, desk.notice, now)
+        self.record = Record(row, desk.parking, desk.note, now)
         moved = self.record.moved(outfit.origin)
         pace = pace_text.read(b"" if moved else row.known.pace, now=now)
         self.gate = Gate(pace, desk.draw)
@@ -81,8 +84,9 @@ class Bearings(ABC):
 
     def dress(self, endpoint: Endpoint, outfit: Outfit) -> None:
         """Take up an endpoint's settings, at first or after a change."""
-        # What is sealed in it has been opened: it need not be kept twice.
-        self.endpoint, self.outfit = replace(endpoint, secrets=(), headers=None), outfit
+        # What is sealed in it has been opened, and the rest is its owner's: it need not be kept.
+        self.endpoint = replace(endpoint, secrets=(), headers=None, metadata=_NONE)
+        self.outfit = outfit
         self.rate.limit(endpoint.rate)
         ceiling = self.desk.limits.lane_in_flight
         self.most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)

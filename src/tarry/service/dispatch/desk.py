@@ -67,6 +67,7 @@ class Desk:
         self.sender = sender
         self.limits = limits
         self.parking = parking
+        self.note = self.notice  # one for all records: each would have its own otherwise
         self.slots = Slots(limits.in_flight)
         self.buffered = Buffered()
         self.finished: list[tuple[Landing, Due, Settlement | Resent]] = []
