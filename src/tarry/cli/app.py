@@ -20,7 +20,7 @@ metadata_option = click.option(
 
 @click.group
 def app() -> None:
-    """Make, look at and change applications: those whose messages are delivered."""
+    """Make, look at and change applications."""
 
 
 @app.command("list", epilog=EXIT_CODES)

@@ -1,4 +1,6 @@
-"""The commands under `tarry`, one function each; the longer ones have their own file."""
+"""The commands under `tarry`, in groups; each has its own file."""
+
+from collections.abc import Mapping
 
 import click
 
@@ -6,13 +8,16 @@ from tarry.cli.app import app
 from tarry.cli.attempt import attempt
 from tarry.cli.backup import backup
 from tarry.cli.bench.command import bench
+from tarry.cli.completion import completion
 from tarry.cli.endpoint import endpoint
 from tarry.cli.event_type import event_type
 from tarry.cli.explain import explain
+from tarry.cli.key import key
 from tarry.cli.lane import lane, pause, policy, probe, resume, stats
 from tarry.cli.listen import listen
 from tarry.cli.message import message
 from tarry.cli.migrate import migrate
+from tarry.cli.openapi import openapi
 from tarry.cli.recommend import recommend
 from tarry.cli.recover import recover
 from tarry.cli.seal import seal
@@ -26,8 +31,45 @@ from tarry.cli.worker import worker
 from tarry.core.schema import schema_text
 
 
+@click.command
+def schema() -> None:
+    """Print the JSON Schema of policy files."""
+    click.echo(schema_text(), nl=False)
+
+
+GROUPS: Mapping[str, tuple[click.Command, ...]] = {
+    "Policies and storms": (explain, schema, storm, recommend),
+    "Run the webhook service": (serve, api, worker, migrate, backup, seal, key, bench),
+    "Use it": (
+        *(send, app, endpoint, event_type, message, attempt),
+        *(undelivered, recover, task),
+    ),
+    "Try it out and build on it": (listen, openapi, completion),
+}
+
+
+class Grouped(click.Group):
+    """A group whose help tells what belongs together."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands down under their headings."""
+        _ = ctx
+        longest = max(len(name) for name in self.commands)
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                limit = formatter.width - longest - 6
+                formatter.write_dl(
+                    [
+                        (str(one.name).ljust(longest), one.get_short_help_str(limit))
+                        for one in commands
+                    ]
+                )
+
+
 @click.group(
-    epilog="Exit codes: 0, it is done; 2, the command line or a file it names is wrong.",
+    cls=Grouped,
+    epilog="Exit codes: 0, it is done; 1, it could not be done; 2, the command line, a setting or a"
+    " file it names is wrong; 3, the database or the server cannot be used.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="tarry", message="tarry %(version)s")
@@ -35,32 +77,8 @@ def tarry() -> None:
     """Retries that never stampede."""
 
 
-@tarry.command
-def schema() -> None:
-    """Print the JSON Schema of policy files."""
-    click.echo(schema_text(), nl=False)
-
-
-tarry.add_command(api)
-tarry.add_command(app)
-tarry.add_command(attempt)
-tarry.add_command(backup)
-tarry.add_command(bench)
-tarry.add_command(endpoint)
-tarry.add_command(event_type)
-tarry.add_command(explain)
-tarry.add_command(listen)
-tarry.add_command(message)
-tarry.add_command(migrate)
-tarry.add_command(recommend)
-tarry.add_command(recover)
-tarry.add_command(seal)
-tarry.add_command(send)
-tarry.add_command(serve)
-tarry.add_command(storm)
-tarry.add_command(task)
-tarry.add_command(undelivered)
-tarry.add_command(worker)
-
+for commands in GROUPS.values():
+    for command in commands:
+        tarry.add_command(command)
 for part in (secret, rotate, headers, pause, resume, probe, lane, policy, stats):
     endpoint.add_command(part)

@@ -69,7 +69,7 @@ def field_options(command: Callable[P, T]) -> Callable[P, T]:
 
 @click.group
 def endpoint() -> None:
-    """Make, look at and change endpoints, and have a hand on their lanes."""
+    """Make, look at and change endpoints and their lanes."""
 
 
 @endpoint.command("list", epilog=EXIT_CODES)

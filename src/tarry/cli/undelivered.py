@@ -37,7 +37,7 @@ def undelivered(  # noqa: PLR0913  each option is one
     limit: int,
     everything: bool,
 ) -> None:
-    """List what is not delivered of APP, or of all: it waits, or it failed."""
+    """List what waits or failed, of APP or of all."""
     if app is None and endpoint is not None:
         raise click.UsageError("--endpoint goes with APP: whose is it?")
     way = ("undelivered",) if app is None else ("app", app, "undelivered")

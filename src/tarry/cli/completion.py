@@ -1,0 +1,24 @@
+"""`tarry completion`: what makes a shell complete tarry's commands and options."""
+
+import click
+from click.shell_completion import get_completion_class
+
+HOW = {
+    "bash": 'eval "$(tarry completion bash)"   # in ~/.bashrc; bash 4.4 or newer',
+    "zsh": 'eval "$(tarry completion zsh)"    # in ~/.zshrc',
+    "fish": "tarry completion fish > ~/.config/fish/completions/tarry.fish",
+}
+
+
+@click.command(epilog="Exit codes: 0, it is done; 2, the command line is wrong.")
+@click.argument("shell", type=click.Choice(list(HOW)))
+def completion(shell: str) -> None:
+    """Print a script by which SHELL completes commands.
+
+    Options too. How to use it is said in its first line.
+    """
+    found = get_completion_class(shell)
+    if found is None:
+        raise click.UsageError(f"there is no completion for {shell}")
+    script = found(click.Group(), {}, "tarry", "_TARRY_COMPLETE").source()
+    click.echo(f"# To use it: {HOW[shell]}\n{script}")

@@ -1,0 +1,188 @@
+"""`tarry key`: keys to the API, made in the database itself or by a server that runs."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from functools import update_wrapper
+from itertools import islice
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from tarry.cli import show
+from tarry.cli.client import Server
+from tarry.cli.moments import ahead, wire
+from tarry.cli.remote import all_option, api_key_option, json_option, limit_option
+from tarry.cli.service_options import WrongSettings, config_option
+from tarry.cli.show import Columns, at
+
+EXIT_CODES = (
+    "Exit codes: 0, it is done; 1, it was refused; 2, the command line or a setting is wrong;"
+    " 3, the database or the server cannot be used."
+)
+SCOPES = ("admin", "write", "read", "send")
+
+
+def _ends(row: Mapping[str, Any]) -> str:
+    if row["revokedAt"] is not None:
+        return "revoked"
+    return show.cell("expiresAt", row["expiresAt"]) if row["expiresAt"] else "never"
+
+
+COLUMNS: Columns = {
+    "Id": "id",
+    "Name": "name",
+    "Scopes": "scopes",
+    "Made": at("createdAt"),
+    "Ends": _ends,
+}
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Thing = Mapping[str, Any]
+
+
+class Ring(Protocol):
+    """Where keys are kept; what is known of one is told as the API does."""
+
+    def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> Thing:
+        """Make one; its text is among what is told."""
+
+    def list(self) -> Iterator[Thing]:
+        """All of them."""
+
+    def revoke(self, key: str) -> None:
+        """Let one open nothing any more."""
+
+
+class ServedRing:
+    """Keys by way of a server."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> Thing:
+        """Make one; not repeated if the answer is lost: nobody would have seen the first."""
+        body = {"name": name, "scopes": scopes, "expiresAt": expires_at}
+        made: Thing = self._server.ask("POST", "key", body=body, once=True).read()
+        return made
+
+    def list(self) -> Iterator[Thing]:
+        """All of them."""
+        return self._server.items("key", most=None)
+
+    def revoke(self, key: str) -> None:
+        """Let one open nothing any more."""
+        self._server.ask("DELETE", "key", key)
+
+
+def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
+    """Give a command the options that say where keys are kept; it gets a `Ring` first."""
+
+    def run(*args: P.args, **options: P.kwargs) -> T:
+        where = {name: options.pop(name) for name in ("db", "server", "api_key", "environment")}
+        return work(_ring(**where), *args, **options)  # type: ignore[arg-type]  # click's, by name
+
+    command: Callable[P, T] = update_wrapper(run, work)
+    for option in (
+        json_option,
+        click.option(
+            "--environment",
+            default="org_default",
+            show_default=True,
+            metavar="NAME",
+            help="With --db: keys to this one.",
+        ),
+        api_key_option,
+        click.option(
+            "--server",
+            envvar="TARRY_SERVER",
+            metavar="URL",
+            help="A server that is asked instead of a database  [TARRY_SERVER]",
+        ),
+        click.option(
+            "--db",
+            envvar="TARRY_DB",
+            metavar="URL",
+            help="sqlite:///FILE or postgresql://USER@HOST/NAME  [TARRY_DB]",
+        ),
+        config_option,
+    ):
+        command = option(command)
+    return command
+
+
+def _ring(db: str | None, server: str | None, api_key: str | None, environment: str) -> Ring:
+    """The database or the server: a flag counts more than a variable, else the database does."""
+    source = click.get_current_context().get_parameter_source
+    typed = {name for name in ("db", "server") if source(name) is ParameterSource.COMMANDLINE}
+    if len(typed) > 1:
+        raise click.UsageError("--db and --server do not go together")
+    if db is not None and "server" not in typed:
+        from tarry.cli.keyring import DatabaseRing  # noqa: PLC0415  only what is used
+
+        return DatabaseRing(db, environment)
+    if server is None:
+        raise click.UsageError("where are the keys? Give --db or --server")
+    if api_key is None:
+        raise WrongSettings("there is no key: give --api-key, or set TARRY_API_KEY")
+    return ServedRing(Server(server, api_key))
+
+
+@click.group
+def key() -> None:
+    """Make, list and revoke keys to the API."""
+
+
+@key.command(epilog=EXIT_CODES)
+@click.option("--name", default="", metavar="TEXT", help="What it is for.")
+@click.option(
+    "--scope",
+    "scopes",
+    type=click.Choice(SCOPES),
+    multiple=True,
+    default=("write",),
+    show_default=True,
+    help="What it may do; repeatable. admin: everything, keys included; write: everything else.",
+)
+@click.option(
+    "--expires",
+    type=ahead,
+    metavar="WHEN",
+    help="It opens nothing after that: 30d from now, or an instant. Never, if not given.",
+)
+@ringed
+def create(
+    ring: Ring, *, name: str, scopes: tuple[str, ...], expires: datetime | None, as_json: bool
+) -> None:
+    """Make a key, and print it: nobody will see it again."""
+    made = ring.create(name, tuple(dict.fromkeys(scopes)), wire(expires))
+    if as_json:
+        click.echo(json.dumps(made))
+        return
+    click.echo(f"{made['id']} may: {', '.join(made['scopes'])}. Shown only now:", err=True)
+    click.echo(made["key"])
+
+
+@key.command("list", epilog=EXIT_CODES)
+@limit_option
+@all_option
+@ringed
+def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> None:
+    """List keys, without their texts."""
+    found = ring.list()
+    shown = found if everything else islice(found, limit)
+    _ = show.lines(shown) if as_json else show.table(shown, COLUMNS)
+    if not everything and next(found, None) is not None:
+        click.echo("there is more: --limit N shows up to N, --all everything", err=True)
+
+
+@key.command(epilog=EXIT_CODES)
+@click.argument("key", metavar="KEY-ID")
+@ringed
+def revoke(ring: Ring, *, key: str, as_json: bool) -> None:
+    """Revoke a key: within a second it opens nothing any more."""
+    ring.revoke(key)
+    if not as_json:
+        click.echo(f"{key} is revoked")
