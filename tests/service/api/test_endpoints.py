@@ -147,6 +147,12 @@ async def test_putting_makes_it_anew_or_makes_it(client: httpx.AsyncClient) -> N
     assert (third.json()["uid"], third.json()["metadata"]) == (None, {})
 
 
+async def test_what_cannot_be_a_name_is_not_made(client: httpx.AsyncClient) -> None:
+    for name in ("a b", "x" * 257):
+        answer = await client.put(f"{WAY}/{name}", json={"url": THERE})
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
 async def test_putting_leaves_alone_what_only_tarry_knows(client: httpx.AsyncClient) -> None:
     new = await made(client, fifo=True, blocking=True, concurrency=4)
     again = (await client.put(f"{WAY}/{new['id']}", json={"url": THERE})).json()

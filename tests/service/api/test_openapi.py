@@ -66,3 +66,9 @@ def test_a_list_in_a_query_is_apart_by_commas_and_nothing_there_is_null(
                 assert "null" not in json.dumps(part["schema"]), part
                 if part["schema"].get("type") == "array":
                     assert part["explode"] is False
+
+
+def test_a_failure_that_only_some_operations_have_is_told_of_there(told: dict[str, Any]) -> None:
+    way = "/api/v1/app/{app_id}/endpoint/{endpoint_id}"
+    assert "400" in told["paths"][f"{way}/stats"]["get"]["responses"]
+    assert "400" not in told["paths"][way]["get"]["responses"]

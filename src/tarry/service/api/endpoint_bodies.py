@@ -14,7 +14,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 
 Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!ep_)[a-zA-Z0-9\-_.]+\Z")]
 """The owner's own name for one: it cannot be taken for another's id."""
-Url = Annotated[str, Meta(min_length=1, max_length=65_536)]
+Url = Annotated[str, Meta(min_length=1, max_length=65_536, extra_json_schema={"format": "uri"})]
 Types = Annotated[list[Name], Meta(min_length=1, max_length=1000)]
 Channels = Annotated[list[Channel], Meta(min_length=1, max_length=10)]
 Version = Annotated[int, Meta(ge=1, le=65_535)]

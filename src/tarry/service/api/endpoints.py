@@ -98,8 +98,9 @@ async def added(call: Call, application: Application, body: EndpointUpdate) -> E
 
 async def put(call: Call, application: Application, body: EndpointUpdate) -> Reply[EndpointOut]:
     """The endpoint that the path names, made anew or made."""
+    known_as = call.name("endpoint_id", "endpoint")
     try:
-        stored = await call.endpoint(application)
+        stored = await call.hooks.store.endpoint(application.id, known_as)
     except NotFound:
         return Reply(written(await added(call, application, body)), CREATED)
     check_url(call, body.url)

@@ -24,7 +24,8 @@ WAY = "/event-type"
 ONE = "/event-type/{event_type_name}"
 
 Version = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00]+\Z")]
-Schemas = Annotated[dict[Version, Raw], Meta(max_length=100)]
+Schema = Annotated[Raw, Meta(extra_json_schema={"type": ["object", "boolean"]})]
+Schemas = Annotated[dict[Version, Schema], Meta(max_length=100)]
 Flags = Annotated[list[Name], Meta(max_length=50)]
 
 group = Group("Event Type", "v1.event-type")

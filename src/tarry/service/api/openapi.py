@@ -25,6 +25,7 @@ _KINDS = {
     "key_id": "a key",
 }
 _ERRORS = {
+    400: "It cannot be done just now",
     401: "No key, or none that is known",
     403: "The key does not open this",
     404: "There is no such thing here",
@@ -204,7 +205,7 @@ def _responses(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
 
 def _failures(operation: Operation) -> list[int]:
     """How an operation may fail."""
-    found = [500, 503]
+    found = [500, 503, *operation.fails]
     if operation.needs is not Need.NOTHING:
         found += [401, 403, 429]
     if "{" in operation.path:

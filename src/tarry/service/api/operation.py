@@ -33,7 +33,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     `tenants` lets keys to one application in although no application is named in the path. `body`
     is the type that the document names; a `raw` handler gets the bytes all the same. `secret` tells
     that the answer holds one, so that it is kept nowhere. `statuses` are those of success, the
-    usual one first.
+    usual one first; `fails` are those of failures that only some operations have.
     """
 
     method: str
@@ -51,6 +51,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     secret: bool
     answer: Any
     statuses: tuple[int, ...]
+    fails: tuple[int, ...]
     most_bytes: int
 
     @property
@@ -104,6 +105,7 @@ class Group:
         needs: Need,
         status: int | None = None,
         also: tuple[int, ...] = (),
+        fails: tuple[int, ...] = (),
         tenants: bool = False,
         secret: bool = False,
         body: Any = None,  # noqa: ANN401  a type
@@ -134,6 +136,7 @@ class Group:
                     secret=secret,
                     answer=answer,
                     statuses=(int(status or usual), *also),
+                    fails=fails,
                     most_bytes=most_bytes,
                 )
             )

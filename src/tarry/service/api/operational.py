@@ -60,7 +60,7 @@ async def get_secret(call: Call) -> SecretOut:
     return secrets.shown(call, await call.endpoint(_hidden(call)))
 
 
-@group.post(ONE + "/secret/rotate", needs=Need.ROTATE)
+@group.post(ONE + "/secret/rotate", needs=Need.ROTATE, fails=(400,))
 async def rotate_secret(call: Call, body: RotateIn | None) -> None:
     """Sign with a new secret, and for a while with the old ones as well."""
     await secrets.rotated(call, _hidden(call), body or RotateIn())

@@ -41,7 +41,7 @@ async def get_secret(call: Call) -> SecretOut:
     return shown(call, await call.endpoint(await call.application()))
 
 
-@group.post(WAY + "/rotate", needs=Need.ROTATE, secret=True)
+@group.post(WAY + "/rotate", needs=Need.ROTATE, secret=True, fails=(400,))
 async def rotate_secret(call: Call, body: RotateIn | None) -> SecretOut:
     """Sign with a new secret, and for a while with the old ones as well."""
     return await rotated(call, await call.application(), body or RotateIn())

@@ -42,7 +42,7 @@ class AttemptStatsOut(Struct, kw_only=True):
     canceled: int
 
 
-@group.get(WAY + "/stats")
+@group.get(WAY + "/stats", fails=(400,))
 async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
     """Count an endpoint's messages by how they stand.
 
@@ -64,7 +64,7 @@ async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
     )
 
 
-@group.get(WAY + "/attempt-stats")
+@group.get(WAY + "/attempt-stats", fails=(400,))
 async def get_attempt_stats(call: Call, query: StatsQuery) -> AttemptStatsOut:
     """Count the attempts made at an endpoint, in whole hours."""
     since, until = span(query, call.now)
