@@ -40,8 +40,8 @@ def recover(  # noqa: PLR0913  each option is one
 ) -> None:
     """Deliver again what failed at ENDPOINT.
 
-    The server does that in the background, at the pace that the endpoint can take; `tarry task get` shows how far it is. With --wait the
-    exit code is 1 if it could not be done.
+    The server does that in the background, at the pace that the endpoint can take; `tarry task get`
+    shows how far it is. With --wait the exit code is 1 if it could not be done.
     """
     way = ("app", app, "endpoint", endpoint, "replay-missing" if missing else "recover")
     body = said(since=wire(since), until=wire(until))
