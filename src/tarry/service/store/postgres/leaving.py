@@ -22,12 +22,12 @@ CROWDED = -1
 async def begin(connection: Connection, old: Partition, before: float) -> bool:
     """Let a partition leave whose messages were accepted before an instant, but for a few."""
     await connection.execute(f"SET LOCAL lock_timeout = '{GENTLY}'")
-    await connection.execute(SQL["leaving_lock"])
+    await connection.execute(SQL["sweep_leaving_lock"])
     # Whoever has put something into it before it is watched has ended by now.
     await connection.execute(f"LOCK TABLE tarry.{old.name} IN SHARE ROW EXCLUSIVE MODE")
-    if not await connection.fetch(SQL["leaving_begin"], old.since, old.until, before):
+    if not await connection.fetch(SQL["sweep_leaving_begin"], old.since, old.until, before):
         return False
-    (found,) = await connection.fetch(SQL["leaving_watched"], f"tarry.{old.name}")
+    (found,) = await connection.fetch(SQL["sweep_leaving_watched"], f"tarry.{old.name}")
     if not found["watched"]:
         await connection.execute(
             f"CREATE TRIGGER keep_late AFTER INSERT ON tarry.{old.name}"
@@ -39,15 +39,17 @@ async def begin(connection: Connection, old: Partition, before: float) -> bool:
 async def walk(connection: Connection, limit: int) -> int:
     """Go through at most so many messages of the partition that leaves; how many it were."""
     for since, until, before, cursor, kept in await _leaving(connection):
-        seen = await connection.fetch(SQL["leaving_messages"], since, until, cursor, before, limit)
+        seen = await connection.fetch(
+            SQL["sweep_leaving_messages"], since, until, cursor, before, limit
+        )
         if not seen:
             return 0
         more = [row["id"] for row in seen if row["kept"]]
         if len(kept) + len(more) > MOST_KEPT:
-            await connection.execute(SQL["leaving_end"])
+            await connection.execute(SQL["sweep_leaving_end"])
             return CROWDED
         await _forget_ended(connection, [row for row in seen if not row["kept"]], until)
-        await connection.execute(SQL["leaving_noted"], seen[-1]["id"], more)
+        await connection.execute(SQL["sweep_leaving_noted"], seen[-1]["id"], more)
         return len(seen)
     return 0
 
@@ -56,14 +58,14 @@ async def end(connection: Connection, there: Sequence[Partition]) -> int:
     """Drop the partition that leaves, if it was gone through; one, and how many messages moved."""
     for since, until, before, cursor, kept in await _leaving(connection):
         old = next((one for one in there if one.since == since), None)
-        if await connection.fetch(SQL["leaving_messages"], since, until, cursor, before, 1):
+        if await connection.fetch(SQL["sweep_leaving_messages"], since, until, cursor, before, 1):
             return 0
         if old is not None:
             # Whoever puts something into it now waits for what is held here: this fails, and is
             # tried again when that was noted.
             await detach(connection, old)
             await drop(connection, old, "id", kept)
-        await connection.execute(SQL["leaving_end"])
+        await connection.execute(SQL["sweep_leaving_end"])
         return 1 + len(kept)
     return 0
 
@@ -73,7 +75,7 @@ async def staying(connection: Connection, messages: Iterable[str]) -> set[str]:
 
     None gets into one before the transaction has ended: what it brings back is seen to wait.
     """
-    spans = [tuple(row.values()) for row in await connection.fetch(SQL["leaving"])]
+    spans = [tuple(row.values()) for row in await connection.fetch(SQL["sweep_leaving"])]
     return {
         message
         for message in messages
@@ -94,7 +96,7 @@ async def forget(connection: Connection, found: Sequence[rows.Row]) -> list[rows
 
 async def _leaving(connection: Connection) -> list[tuple[str, str, float, str, list[str]]]:
     """The one that leaves, held until the commit; none if somebody else has it."""
-    return [tuple(row.values()) for row in await connection.fetch(SQL["leaving_walked"])]
+    return [tuple(row.values()) for row in await connection.fetch(SQL["sweep_leaving_walked"])]
 
 
 async def _forget_ended(connection: Connection, gone: Sequence[rows.Row], until: str) -> None:
@@ -104,7 +106,7 @@ async def _forget_ended(connection: Connection, gone: Sequence[rows.Row], until:
     # Attempts of the same time go with their partition; most messages have no later ones.
     ended = ids.made_at(until)
     late = [row["message"] for row in deliveries if (row["ended_at"] or ended) >= ended]
-    await connection.execute(SQL["leaving_attempts"], [row["id"] for row in gone])
+    await connection.execute(SQL["sweep_leaving_attempts"], [row["id"] for row in gone])
     if late:
         await connection.execute(SQL["sweep_attempts"], late)
 

@@ -72,7 +72,7 @@ def partition(of: str, since_at: float, until_at: float) -> Partition:
 
 async def partitions(database: Database, of: str) -> list[Partition]:
     """Those of a table, in order, without the default one."""
-    found = await database.fetch(SQL["partitions"], of)
+    found = await database.fetch(SQL["sweep_partitions"], of)
     return [Partition(of, *row.values()) for row in found]
 
 
@@ -81,7 +81,7 @@ async def make_ahead(database: Database, of: str, *, now: float, kept: float | N
     width = ENDLESS if kept is None else max(NARROWEST, kept / PARTS)
     there = await partitions(database, of)
     for wanted in missing(of, there, now=now, width=width):
-        (default,) = await database.fetch(SQL["partitions_default"], of)
+        (default,) = await database.fetch(SQL["sweep_default"], of)
         if default["bytes"] > MOST_SCANNED or not await make(database, wanted):
             return
 
@@ -102,7 +102,7 @@ async def make(database: Database, new: Partition) -> bool:
     """Make a partition; False if it cannot be made just now, or where there is something."""
 
     async def attach(connection: Connection) -> bool:
-        (turn,) = await connection.fetch(SQL["partitions_turn"])
+        (turn,) = await connection.fetch(SQL["sweep_turn"])
         if not turn["ours"]:
             return False
         await connection.execute(

@@ -84,9 +84,9 @@ class Whole:
 
     async def _let_none_leave_but(self, old: list[Partition]) -> None:
         """Let a partition stay after all: what is old may have been decided anew."""
-        for row in await self._database.fetch(SQL["leaving_there"]):
+        for row in await self._database.fetch(SQL["sweep_leaving_there"]):
             if row["since"] not in {one.since for one in old}:
-                await self._database.execute(SQL["leaving_end"])
+                await self._database.execute(SQL["sweep_leaving_end"])
 
     def _may_go(self, one: Partition) -> bool:
         return self._crowded.get(one.since, 0.0) <= _now()
@@ -105,7 +105,7 @@ class Whole:
         async def end(connection: Connection) -> int:
             return await leaving.end(connection, there)
 
-        found = await self._database.fetch(SQL["leaving_there"])
+        found = await self._database.fetch(SQL["sweep_leaving_there"])
         if not found and not await when_free(self._database, begin, or_else=False):
             return 0
         walked = await self._database.run(walk)
@@ -121,7 +121,7 @@ class Whole:
         if old is None or old.until_at > past:
             return 0
         found = await self._database.fetch(
-            SQL["leaving_older"], old.until_at + GRACE, leaving.MOST_KEPT + 1
+            SQL["sweep_leaving_older"], old.until_at + GRACE, leaving.MOST_KEPT + 1
         )
         if len(found) > leaving.MOST_KEPT:
             return 0
