@@ -1,5 +1,8 @@
 """Put the API together: every group of operations, and who may ask for them."""
 
+from functools import cache
+from typing import Any
+
 from tarry.service.api import (
     applications,
     attempted,
@@ -23,45 +26,71 @@ from tarry.service.api import (
     tasks,
     undelivered,
 )
-from tarry.service.api.access import Access
+from tarry.service.api.access import Access, Need
 from tarry.service.api.app import Api
+from tarry.service.api.call import Call
 from tarry.service.api.limit import RateLimit
-from tarry.service.api.operation import Operation
+from tarry.service.api.openapi import document
+from tarry.service.api.operation import Group, Operation
+from tarry.service.api.pages.docs import docs_page
+from tarry.service.api.problem import Answer
 from tarry.service.api.routes import Routes
 from tarry.service.hooks import Hooks
 
 GROUPS = (
     applications.group,
     ingest.group,
-    undelivered.group,
-    policies.group,
-    lanes.group,
-    health.group,
-    statistics.group,
     attempted.group,
     attempts.group,
     history.group,
+    statistics.group,
     tasks.group,
+    lanes.group,
+    policies.group,
+    undelivered.group,
+    health.group,
     keys.group,
     portal.group,
     endpoints.group,
-    headers.group,
-    secrets.group,
     event_types.group,
-    examples.group,
+    operational.group,
     stats.group,
     recovery.group,
-    operational.group,
+    examples.group,
+    headers.group,
+    secrets.group,
 )
+
+
+documents = Group("Document", "v1.document")
 
 
 def operations() -> list[Operation]:
     """Everything that can be asked for."""
-    return [operation for group in GROUPS for operation in group.operations]
+    return [one for group in (*GROUPS, documents) for one in group.operations]
+
+
+@documents.get("/openapi.json", needs=Need.NOTHING, tenants=True)
+async def openapi(_call: Call) -> dict[str, Any]:
+    """Get this document."""
+    return written()
+
+
+@cache
+def written() -> dict[str, Any]:
+    """The OpenAPI document of everything that can be asked for."""
+    return document(operations())
 
 
 async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None = None) -> Api:
     """The API over some hooks; `api_key` is a key that may do everything in their environment."""
     first = None if api_key is None else (api_key, hooks.environment)
     access = Access(hooks.store, await hooks.pepper(), first=first)
-    return Api(hooks, access, Routes(operations()), limit=RateLimit(key_rate))
+    return Api(
+        hooks, access, Routes(operations()), pages={"/docs": docs}, limit=RateLimit(key_rate)
+    )
+
+
+async def docs() -> Answer:
+    """The API's operations, to read."""
+    return docs_page(written())
