@@ -30,7 +30,7 @@ from tarry.testing import zoo
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
-SERVICE_COMMANDS = ("backup", "bench", "listen", "migrate", "seal", "serve", "worker")
+SERVICE_COMMANDS = ("api", "backup", "bench", "listen", "migrate", "seal", "serve", "worker")
 DIALECTS = {"SQLite": "tarry.service.store.sqlite", "PostgreSQL": "tarry.service.store.postgres"}
 CREATED = re.compile(r"^CREATE TABLE (?:tarry\.)?(\w+)", re.MULTILINE)
 
