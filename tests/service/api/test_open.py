@@ -1,0 +1,32 @@
+import httpx
+import pytest
+
+from tarry.service.api.open import make_api, operations
+from tarry.service.api.server import serving
+from tarry.service.hooks import Hooks
+
+pytestmark = pytest.mark.anyio
+
+
+async def status(url: str, key: str) -> int:
+    async with httpx.AsyncClient(base_url=url) as client:
+        headers = {"authorization": f"Bearer {key}"}
+        return (await client.get("/api/v1/app", headers=headers)).status_code
+
+
+async def test_a_key_of_the_settings_opens_beside_those_that_are_kept(hooks: Hooks) -> None:
+    kept, _ = await hooks.make_key()
+    async with serving(await make_api(hooks, "told"), "127.0.0.1:0") as url:
+        assert [await status(url, key) for key in ("told", kept, "other")] == [200, 200, 401]
+    async with serving(await make_api(hooks, None), "127.0.0.1:0") as url:
+        assert [await status(url, key) for key in ("told", kept)] == [401, 200]
+
+
+async def test_a_key_may_make_only_so_many_requests(hooks: Hooks) -> None:
+    async with serving(await make_api(hooks, "told", key_rate=1), "127.0.0.1:0") as url:
+        assert [await status(url, "told") for _ in range(2)] == [200, 429]
+
+
+def test_every_operation_is_asked_for_in_one_way() -> None:
+    ways = [(one.method, one.path) for one in operations()]
+    assert len(ways) == len(set(ways)) > 60
