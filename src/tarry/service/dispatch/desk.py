@@ -47,6 +47,10 @@ class Held:
         self.lanes: dict[int, Lane] = {}
 
 
+Finished = tuple["Landing", Due, Settlement | Resent]
+"""An attempt that ended, and what is to be written down of it."""
+
+
 class Desk:
     """Shared by all lanes. `finished` is settled, `hungry` fetched for, and `ticking` ticked."""
 
@@ -70,7 +74,7 @@ class Desk:
         self.note = self.notice  # one for all records: each would have its own otherwise
         self.slots = Slots(limits.in_flight)
         self.buffered = Buffered()
-        self.finished: list[tuple[Landing, Due, Settlement | Resent]] = []
+        self.finished: list[Finished] = []
         self.unsettled = 0
         self.changes: dict[int, Change] = {}
         self.hungry: dict[Landing, None] = {}

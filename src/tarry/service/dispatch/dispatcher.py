@@ -17,7 +17,7 @@ from tarry.core.policy import Policy
 from tarry.errors import StoreError
 from tarry.service.dispatch import upkeep
 from tarry.service.dispatch.clock import Clock, steady
-from tarry.service.dispatch.desk import Desk, Held
+from tarry.service.dispatch.desk import Desk, Finished, Held
 from tarry.service.dispatch.feed import feed_once
 from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.muster import Muster
@@ -25,6 +25,7 @@ from tarry.service.dispatch.shards import Shards
 from tarry.service.dispatch.telling import tell_once
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
+from tarry.service.model.lane import Lease
 from tarry.service.model.settings import DELIVERY, Limits, Parking
 from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
@@ -288,7 +289,7 @@ class Dispatcher:
             made = await self._store.settle(
                 [settlement for _, _, settlement in batch],
                 list(changes.values()),
-                self.shards.leases(),
+                self.shards.leases() if changes else self._leases_of(batch),
             )
         except BaseException:
             desk.finished[:0] = batch
@@ -306,6 +307,12 @@ class Dispatcher:
         if stood:  # what was read meanwhile may say otherwise
             self.muster.woken.update(dict.fromkeys(stood))
             self._bells["wake"].set()
+
+    def _leases_of(self, batch: Sequence[Finished]) -> list[Lease]:
+        """Those that a batch is settled under: mostly one, and each is looked at."""
+        held = self.shards.held
+        shards = {lane.held.lease.shard for lane, _, _ in batch}
+        return [held[shard].lease for shard in shards if shard in held]
 
     async def _rest_once(self) -> None:
         """Let go of lanes that have nothing to do, and doze those that wait; others go on."""
