@@ -151,6 +151,7 @@ async def expunge_content(call: Call) -> None:
     "/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/resend",
     needs=Need.ATTEMPTS,
     status=ACCEPTED,
+    fails=(400,),
 )
 async def resend(call: Call) -> Empty:
     """Make one more attempt at a message, first in line; what became of it so far stays as it is.

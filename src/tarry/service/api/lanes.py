@@ -91,7 +91,7 @@ async def resume(call: Call) -> EndpointOut:
     return await _stood(call, Standing.ENABLED)
 
 
-@group.post(WAY + "/probe", needs=Need.ATTEMPTS, status=202)
+@group.post(WAY + "/probe", needs=Need.ATTEMPTS, status=202, fails=(400,))
 async def probe(call: Call) -> LaneOut:
     """Try at once whether an endpoint that takes nothing is back, with a message that waits."""
     endpoint = await call.endpoint(await call.application())

@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
 
 from tarry.service.api.access import Need
+from tarry.service.api.call import NAME
 from tarry.service.api.operation import Operation
+from tarry.service.api.request import MOST_KEY
 
 Json = dict[str, Any]
 
@@ -123,7 +125,8 @@ def _operation(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
         written["parameters"] = parameters
     if operation.body is not None:
         content = {"application/json": {"schema": schemas[operation.body]}}
-        written["requestBody"] = {"required": True, "content": content}
+        required = type(None) not in get_args(operation.body)
+        written["requestBody"] = {"required": required, "content": content}
     if operation.needs is Need.NOTHING:
         written["security"] = []
     return written
@@ -136,7 +139,7 @@ def _named(operation: Operation) -> list[Json]:
             "in": "path",
             "required": True,
             "description": _KINDS[name],
-            "schema": {"type": "string", "minLength": 1, "maxLength": 256},
+            "schema": {"type": "string", "pattern": f"^{NAME.pattern}$"},
         }
         for name in _NAME.findall(operation.path)
     ]
@@ -182,7 +185,7 @@ def _headers(operation: Operation) -> list[Json]:
             "in": "header",
             "required": False,
             "description": "A repetition under the same key is answered as the first one",
-            "schema": {"type": "string", "maxLength": 255, "pattern": "^[!-~]*$"},
+            "schema": {"type": "string", "maxLength": MOST_KEY},
         }
     ]
 

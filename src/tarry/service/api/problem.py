@@ -94,7 +94,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
         case BadRequest():
             return problem(400, error.code, error.detail)
         case SettingsError() | PolicyError():
-            return invalid(Invalid(["body", *_camel(error.field).split(".")], str(error)))
+            field, *inside = error.field.split(".")
+            return invalid(Invalid(["body", _camel(field), *inside], str(error)))
         case EgressRefused():
             return invalid(Invalid(["body", "url"], str(error)))
     status, code = next(

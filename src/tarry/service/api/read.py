@@ -1,6 +1,7 @@
 """Read what came in: a query string or a body becomes a value of its type, or `Invalid`."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, get_args, get_type_hints
 from urllib.parse import parse_qsl
@@ -15,6 +16,8 @@ MOST_FIELDS = 100
 _PLACE = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
 _NUMBERED = re.compile(r"\[\d*\]\Z")
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -44,15 +47,16 @@ def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type t
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError as error:
         raise Invalid(["query"], str(error)) from error
-    lists, found = _list_fields(wanted), dict[str, Any]()
+    lists, kinds, found = _list_fields(wanted), _kinds(wanted), dict[str, Any]()
     for name, value in pairs:
         plain = _NUMBERED.sub("", name)
         if plain in lists:
-            found.setdefault(plain, []).extend(part for part in value.split(",") if part)
+            parts = (_plain(part, kinds[plain]) for part in value.split(",") if part)
+            found.setdefault(plain, []).extend(parts)
         else:
-            found[name] = value
+            found[name] = _plain(value, kinds.get(name, frozenset()))
     try:
-        return msgspec.convert(found, wanted, strict=False)
+        return msgspec.convert(found, wanted)
     except msgspec.ValidationError as error:
         raise _said("query", error) from error
 
@@ -71,6 +75,33 @@ def _list_fields(wanted: type) -> frozenset[str]:
     hints = get_type_hints(wanted)
     fields = msgspec.structs.fields(wanted)
     return frozenset(field.encode_name for field in fields if is_list(hints[field.name]))
+
+
+@lru_cache(maxsize=256)
+def _kinds(wanted: type) -> dict[str, frozenset[type]]:
+    """What the fields of a query may hold beside texts: whole numbers, or yes and no."""
+    hints = get_type_hints(wanted)
+    return {
+        field.encode_name: frozenset(_inside(hints[field.name]))
+        for field in msgspec.structs.fields(wanted)
+    }
+
+
+def _inside(hint: Any) -> Iterator[type]:  # noqa: ANN401  a type, or a value of a Literal
+    kind = hint if isinstance(hint, type) else type(hint)
+    if issubclass(kind, int):
+        yield bool if kind is bool else int
+    for part in get_args(hint):
+        yield from _inside(part)
+
+
+def _plain(text: str, kinds: frozenset[type]) -> object:
+    """A text of a query, read for what it may be; msgspec's own way would also take `null`."""
+    if bool in kinds and text.lower() in _BOOLEANS:
+        return _BOOLEANS[text.lower()]
+    if int in kinds and _WHOLE.fullmatch(text):
+        return int(text)
+    return text
 
 
 def _said(where: str, error: msgspec.ValidationError) -> Invalid:

@@ -50,7 +50,7 @@ class Routes:
         node.operations[operation.method] = operation, tuple(names)
 
     def find(self, method: str, path: str) -> Found | frozenset[str]:
-        """The operation, or the methods that its path has: none if the path is unknown."""
+        """The operation, or the methods of the path that fits best: none if no path does."""
         known = self._known.get((method, path))
         if known is not None:
             return known
@@ -62,9 +62,9 @@ class Routes:
                     self._known.clear()
                 self._known[method, path] = found
                 return found
-        return frozenset(
-            known for node, _ in _nodes(self._root, _parts(path)) for known in node.operations
-        )
+        for node, _ in _nodes(self._root, _parts(path)):
+            return frozenset(node.operations)
+        return frozenset()
 
 
 def _parts(path: str) -> list[str]:
