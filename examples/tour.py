@@ -1,4 +1,4 @@
-"""The library and the simulator in half a minute: `./dev run` shows it."""
+"""The library and the simulator in half a minute: `./dev tour` shows it."""
 
 import asyncio
 import itertools
