@@ -35,6 +35,16 @@ async def test_a_repetition_is_answered_as_the_first_one(hooks: Hooks) -> None:
     assert len(work.claims) == 2, "each environment has its own keys"
 
 
+async def test_what_is_secret_is_kept_sealed(hooks: Hooks) -> None:
+    once, work = Once(hooks.store), Work()
+    first = await once.answer(ENVIRONMENT, "k", b"f", work, seals=hooks.seals)
+    (claim,) = work.claims
+    kept = await hooks.store.claim(claim, now=claim.at)
+    assert kept.status == 200
+    assert b"done" not in kept.body
+    assert await once.answer(ENVIRONMENT, "k", b"f", work, seals=hooks.seals) == first
+
+
 async def test_of_many_at_once_one_works_and_all_hear_the_same(hooks: Hooks) -> None:
     once, work = Once(hooks.store), Work()
     asked = [once.answer(ENVIRONMENT, "k", b"f", work) for _ in range(20)]

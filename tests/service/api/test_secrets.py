@@ -6,6 +6,7 @@ import svix
 
 from tarry.service.api.secrets import prefixed
 from tarry.service.endpoints import MOST_OLD_SECRETS
+from tarry.service.hooks import Hooks
 from tarry.testing.receiver import Arrival
 
 pytestmark = pytest.mark.anyio
@@ -94,6 +95,17 @@ async def test_a_receiver_may_verify_with_either_secret_for_a_while(
         verify(second, key)
     with pytest.raises(svix.WebhookVerificationError):
         verify(second, later)
+
+
+async def test_a_rotation_that_came_before_is_answered_as_before(
+    client: httpx.AsyncClient, hooks: Hooks, way: str
+) -> None:
+    key = {"idempotency-key": "once"}
+    first, second = [await client.post(f"{way}/rotate", headers=key) for _ in range(2)]
+    assert first.json() == second.json() == (await client.get(way)).json()
+    shop = await hooks.application("shop")
+    stored = await hooks.store.endpoint(shop.id, way.split("/")[-2])
+    assert len(stored.secrets) == 2
 
 
 def verify(arrival: Arrival, key: str) -> None:

@@ -153,8 +153,9 @@ class Api:
         if key is None or not operation.idempotent:
             return await work(None)
         path = f"{request.path}?{request.query.decode('latin-1')}"
+        seals = self._hooks.seals if operation.sealed else None
         return await self._once.answer(
-            who.environment, f"{path} {key}", fingerprint(path, body), work
+            who.environment, f"{path} {key}", fingerprint(path, body), work, seals=seals
         )
 
     def _within(self, who: Who, claim: Claim | None) -> Hooks:

@@ -12,6 +12,7 @@ from tarry.errors import Conflict
 from tarry.service.api.problem import Answer
 from tarry.service.model.claim import Claim
 from tarry.service.store.registry import Registry
+from tarry.service.wire.seal import Place, Seals
 
 CLAIMED_FOR = 30.0
 """Seconds after which whoever carries a request out counts as gone, and the next one does it."""
@@ -37,20 +38,25 @@ class Once:
         key: str,
         fingerprint: bytes,
         work: Callable[[Claim], Awaitable[Answer]],
+        *,
+        seals: Seals | None = None,
     ) -> Answer:
         """The answer of `work`, or the one it gave before; only what succeeded is kept.
 
-        Conflict if another request came under the same key.
+        With `seals` it is kept sealed. Conflict if another request came under the same key.
         """
         claim = await self._claimed(environment, key, fingerprint)
+        place = Place(environment, key, "answer")
         if claim.status is not None:
-            return claim.status, {"content-type": "application/json"}, claim.body
+            said = claim.body if seals is None else seals.open(claim.body, place)
+            return claim.status, {"content-type": "application/json"}, said
         kept = False
         try:
             answer = await work(claim)
             status, _, body = answer
             if status < HTTPStatus.MULTIPLE_CHOICES:
-                await self._registry.answer(replace(claim, status=status, body=body))
+                kept_body = body if seals is None else seals.seal(body, place)
+                await self._registry.answer(replace(claim, status=status, body=kept_body))
                 kept = True
             return answer
         finally:

@@ -32,8 +32,9 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     `tenants` lets keys to one application in although no application is named in the path. `body`
     is the type that the document names; a `raw` handler gets the bytes all the same. `secret` tells
-    that the answer holds one, so that it is kept nowhere. `statuses` are those of success, the
-    usual one first; `fails` are those of failures that only some operations have.
+    that the answer holds one, so that it is kept nowhere; a `sealed` one is kept sealed. `statuses`
+    are those of success, the usual one first; `fails` are those of failures that only some
+    operations have.
     """
 
     method: str
@@ -49,6 +50,7 @@ class Operation(Struct, frozen=True, kw_only=True):
     body: Any
     raw: bool
     secret: bool
+    sealed: bool
     answer: Any
     statuses: tuple[int, ...]
     fails: tuple[int, ...]
@@ -108,6 +110,7 @@ class Group:
         fails: tuple[int, ...] = (),
         tenants: bool = False,
         secret: bool = False,
+        sealed: bool = False,
         body: Any = None,  # noqa: ANN401  a type
         most_bytes: int = MOST_BYTES,
         name: str | None = None,
@@ -115,7 +118,7 @@ class Group:
         """Declare what the decorated function does."""
 
         def declare(handler: Handler) -> Handler:
-            hints = get_type_hints(handler)
+            hints = get_type_hints(handler, include_extras=True)
             answer = _written(hints["return"])
             usual = HTTPStatus.NO_CONTENT if answer is None else HTTPStatus.OK
             summary, _, detail = inspect.cleandoc(handler.__doc__ or "").partition("\n")
@@ -134,6 +137,7 @@ class Group:
                     body=body or hints.get("body"),
                     raw=hints.get("body") is bytes,
                     secret=secret,
+                    sealed=sealed,
                     answer=answer,
                     statuses=(int(status or usual), *also),
                     fails=fails,

@@ -8,6 +8,7 @@ from tarry.errors import SettingsError
 from tarry.receive.keys import PRIVATE, SHARED
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
+from tarry.service.api.endpoint_bodies import SecretText
 from tarry.service.api.news import note
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest, Invalid
@@ -25,7 +26,7 @@ group = Group("Endpoint", "v1.endpoint")
 class RotateIn(Struct, rename="camel", kw_only=True):
     """The secret to sign with from now on, and for how long the old one is signed with as well."""
 
-    key: Annotated[str, Meta(min_length=1, max_length=256)] | None = None
+    key: SecretText | None = None
     grace_period_seconds: Annotated[int, Meta(ge=0, le=WEEK)] | None = None
 
 
@@ -41,7 +42,7 @@ async def get_secret(call: Call) -> SecretOut:
     return shown(call, await call.endpoint(await call.application()))
 
 
-@group.post(WAY + "/rotate", needs=Need.ROTATE, secret=True, fails=(400,))
+@group.post(WAY + "/rotate", needs=Need.ROTATE, sealed=True, fails=(400,))
 async def rotate_secret(call: Call, body: RotateIn | None) -> SecretOut:
     """Sign with a new secret, and for a while with the old ones as well."""
     return await rotated(call, await call.application(), body or RotateIn())
