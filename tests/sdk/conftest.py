@@ -11,9 +11,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from standardwebhooks.webhooks import Webhook as Standard
 from svix.api import Svix, SvixAsync, SvixOptions
+from svix.models import ApplicationIn, EventTypeIn
+from svix.webhooks import Webhook
 
-from tarry.testing.receiver import Receiver
+from tarry.testing.receiver import Arrival, Receiver
 
 KEY = "sdk-tests"
 PATIENCE = 20.0
@@ -102,6 +105,28 @@ def receiver() -> Iterator[Receiver]:
 def uid() -> str:
     """A name that nobody else has."""
     return f"uid-{uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def app(sdk: Sdk) -> str:
+    """The id of a new application."""
+    return str(sdk.application.create(ApplicationIn(name="Acme")).id)
+
+
+@pytest.fixture
+def kind(sdk: Sdk) -> str:
+    """The name of a new type of events."""
+    name = f"made.{uuid4().hex[:12]}"
+    sdk.event_type.create(EventTypeIn(name=name, description="Something was made"))
+    return name
+
+
+def verify(arrival: Arrival, secret: str) -> None:
+    """Have a delivery verified by both libraries for receivers, each by its own headers."""
+    parts = ("id", "timestamp", "signature")
+    Webhook(secret).verify(arrival.body, {f"svix-{p}": arrival.header(f"svix-{p}") for p in parts})
+    headers = {f"webhook-{p}": arrival.header(f"webhook-{p}") for p in parts}
+    Standard(secret).verify(arrival.body, headers)
 
 
 def until(holds: Callable[[], object]) -> None:
