@@ -9,6 +9,7 @@ from tarry.cli.attempt import attempt
 from tarry.cli.backup import backup
 from tarry.cli.bench.command import bench
 from tarry.cli.completion import completion
+from tarry.cli.doctor.command import doctor
 from tarry.cli.endpoint import endpoint
 from tarry.cli.event_type import event_type
 from tarry.cli.explain import explain
@@ -39,7 +40,10 @@ def schema() -> None:
 
 GROUPS: Mapping[str, tuple[click.Command, ...]] = {
     "Policies and storms": (explain, schema, storm, recommend),
-    "Run the webhook service": (serve, api, worker, migrate, backup, seal, key, bench),
+    "Run the webhook service": (
+        *(serve, api, worker, key, doctor),
+        *(migrate, backup, seal, bench),
+    ),
     "Use it": (
         *(send, app, endpoint, event_type, message, attempt),
         *(undelivered, recover, task),

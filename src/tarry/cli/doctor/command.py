@@ -1,0 +1,141 @@
+"""`tarry doctor`: what is well, what is wrong, and what could be better."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import click
+
+from tarry.cli.doctor.finding import Finding, State, ok, wrong
+from tarry.cli.doctor.machine import EXTRAS, names, python, variables
+from tarry.cli.doctor.outgoing import outgoing
+from tarry.cli.doctor.server import serving
+from tarry.cli.remote import api_key_option
+from tarry.cli.service_options import (
+    FILE,
+    WrongSettings,
+    allow_network_option,
+    disk_reserve_option,
+    from_file,
+    ports_option,
+)
+from tarry.cli.service_options import serving as on_a_loop
+
+COLOURS = {State.OK: "green", State.ADVICE: "yellow", State.WRONG: "red"}
+_WRONG_FILE = "tarry.doctor.settings"
+
+
+def lenient(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
+    """Read the settings file; what is wrong with it is a finding like others."""
+    try:
+        return from_file(context, option, path)
+    except WrongSettings as error:
+        context.meta[_WRONG_FILE] = error.message
+        return path or FILE
+
+
+@click.command(epilog="Exit codes: 0, nothing is wrong; 1, something is; 2, an option is wrong.")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    callback=lenient,
+    is_eager=True,
+    help="A TOML file with settings; tarry.toml in this folder if there is one.",
+)
+@click.option(
+    "--db",
+    envvar="TARRY_DB",
+    metavar="URL",
+    help="The database to look at, if any  [TARRY_DB]",
+)
+@click.option(
+    "--server",
+    envvar="TARRY_SERVER",
+    metavar="URL",
+    help="The server to ask, if any  [TARRY_SERVER]",
+)
+@api_key_option
+@allow_network_option
+@ports_option
+@disk_reserve_option
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs, an object a line.")
+def doctor(  # noqa: PLR0913  each option is one
+    *,
+    config: Path | None,
+    db: str | None,
+    server: str | None,
+    api_key: str | None,
+    allow_network: tuple[str, ...],
+    ports: str,
+    disk_reserve: int | None,
+    as_json: bool,
+) -> None:
+    """Look for what could be wrong, here, in a database and with a server.
+
+    What is wrong should be mended; an advice may be taken or left.
+    """
+    here = click.get_current_context()
+    heard = _Heard(as_json=as_json)
+    heard.all(python(db))
+    if (broken := here.meta.get(_WRONG_FILE)) is not None:
+        heard.one(wrong("settings", broken))
+    else:
+        said = "there is no file" if config is None else f"{config} is understood"
+        heard.one(ok("settings", said))
+    heard.one(variables(os.environ, _known(here.find_root().command)))
+    heard.one(names())
+    if not heard.lacking:
+        heard.one(outgoing(allow_network, ports))
+        if db is not None:
+            _look_into(db, disk_reserve, heard)
+    if server is not None:
+        heard.all(serving(server, api_key))
+    if heard.anything_wrong:
+        raise click.exceptions.Exit(1)
+
+
+class _Heard:
+    """Says what was found, and remembers the worst."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self._json = as_json
+        self.anything_wrong = self.lacking = False
+
+    def one(self, finding: Finding) -> None:
+        """Something was found."""
+        if finding.state is State.WRONG:
+            self.anything_wrong = True
+            self.lacking = self.lacking or finding.check == EXTRAS
+        if self._json:
+            click.echo(json.dumps(finding._asdict(), ensure_ascii=False))
+        else:
+            word = click.style(f"{finding.state:6}", fg=COLOURS[finding.state])
+            click.echo(f"{word}  {finding.check}: {finding.words}")
+
+    def all(self, findings: Iterable[Finding]) -> None:
+        """Some things were found."""
+        for finding in findings:
+            self.one(finding)
+
+
+def _look_into(db: str, disk_reserve: int | None, heard: _Heard) -> None:
+    from tarry.cli.doctor.database import database  # noqa: PLC0415  it needs the extra
+    from tarry.service.build import Settings  # noqa: PLC0415  likewise
+
+    @on_a_loop
+    async def look() -> None:
+        async for finding in database(Settings(db=db, disk_reserve=disk_reserve)):
+            heard.one(finding)
+
+    look()
+
+
+def _known(command: click.Command) -> Iterator[str]:
+    """The variables that some command takes."""
+    for option in command.params:
+        if isinstance(option.envvar, str):
+            yield option.envvar
+    if isinstance(command, click.Group):
+        for below in command.commands.values():
+            yield from _known(below)

@@ -1,0 +1,105 @@
+"""What the doctor sees of a database: its schema, whether it can be used, and what waits in it."""
+
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from tarry.cli.doctor.disk import on_disk
+from tarry.cli.doctor.finding import Finding, ok, wrong
+from tarry.errors import SealError, SettingsError, StoreError
+
+if TYPE_CHECKING:
+    from tarry.service.build import Settings
+    from tarry.service.store.contract import Store
+
+SKEW = 1.0
+"""Seconds that two clocks may differ."""
+
+
+async def database(settings: "Settings") -> AsyncIterator[Finding]:
+    """One thing after the other; what cannot be looked at without the last one is left out."""
+    from tarry.service.build import migrator, scheme, sqlite_path, without_password  # noqa: PLC0415  it needs the extra
+
+    db, shown = settings.db, without_password(settings.db)
+    try:
+        async with migrator(db) as opened:
+            schema = await opened.status()
+    except (SettingsError, StoreError) as error:
+        yield wrong("database", f"{shown}: {error}")
+        return
+    if schema.pending:
+        said = f"schema {schema.found} is there, this tarry works with {schema.wanted}"
+        yield wrong("schema", f"{said}: tarry migrate up")
+        return
+    yield ok("schema", f"{shown} has schema {schema.found}")
+    if scheme(db) == "sqlite":
+        for finding in on_disk(sqlite_path(db), settings.disk_reserve):
+            yield finding
+    else:
+        from tarry.cli.doctor.postgres import of_server  # noqa: PLC0415  it needs the extra
+
+        for finding in await of_server(db):
+            yield finding
+    async for finding in _inside(settings):
+        yield finding
+
+
+async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
+    from tarry.cli.doctor.backlog import backlog  # noqa: PLC0415  it needs the extra
+
+    try:
+        async with _opened(settings) as store:
+            await store.check()
+            yield ok("writable", "it can be written to")
+            yield await clock(store)
+            yield await sealing(settings, store)
+            async for finding in backlog(store, now=time.time()):
+                yield finding
+    except StoreError as error:
+        yield wrong("writable", str(error))
+
+
+@asynccontextmanager
+async def _opened(settings: "Settings") -> AsyncIterator["Store"]:
+    from tarry.service.build import open_store  # noqa: PLC0415  it needs the extra
+
+    store = await open_store(settings.db, migrate=False)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def clock(store: "Store") -> Finding:
+    """How far the database's clock is from this machine's."""
+    before = time.time()
+    there = await store.clock()
+    after = time.time()
+    apart = max(before - there, there - after, 0.0)
+    if apart > SKEW:
+        said = (
+            f"this machine's clock and the database's are {apart:.1f} s apart: do both keep time?"
+        )
+        return wrong("clock", said)
+    return ok("clock", f"it is less than {SKEW:g} s from the database's")
+
+
+async def sealing(settings: "Settings", store: "Store") -> Finding:
+    """Whether the keys that are there open what is sealed; nothing is made on the way."""
+    from tarry.service.build import KEYS, key_path, refuse_lost_keys, scheme  # noqa: PLC0415  it needs the extra
+    from tarry.service.hooks import Hooks  # noqa: PLC0415  likewise
+
+    sealed = await store.sealed(limit=1)
+    if not sealed:
+        return ok("sealing", "nothing is sealed yet")
+    try:
+        await refuse_lost_keys(settings, store)
+        Hooks(settings, store).secret(sealed[0])
+    except (SettingsError, SealError) as error:
+        return wrong("sealing", str(error))
+    if os.environ.get(KEYS) or scheme(settings.db) != "sqlite":
+        return ok("sealing", f"{KEYS} opens secrets")
+    name = key_path(settings.db).name
+    return ok("sealing", f"{name} opens secrets; keep a copy of it, apart from the database's")

@@ -1,0 +1,62 @@
+"""What the doctor sees of an SQLite file: what disk it is on, how much is free, its log."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tarry.cli.doctor.finding import Finding, advice, ok, wrong
+
+NETWORK = frozenset(
+    {"9p", "afs", "ceph", "cifs", "glusterfs", "lustre", "nfs", "nfs4", "smb3", "smbfs"}
+    | {"fuse.ceph", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"}
+)
+"""File systems that other machines serve: SQLite's locks and log do not hold there."""
+FLEETING = frozenset({"ramfs", "tmpfs"})
+MOUNTS = Path("/proc/self/mounts")
+WAL = b"\x02\x02"
+"""At byte 18 of a file with a write-ahead log: so SQLite's file format says."""
+
+
+def on_disk(path: Path, reserve: int | None, mounts: Path = MOUNTS) -> Iterator[Finding]:
+    """The file system, the room on it, and the log."""
+    file = path.resolve()
+    if mounts.exists():
+        yield file_system(file, mounts.read_text("utf-8", "surrogateescape"))
+    yield _room(file, reserve)
+    with file.open("rb") as opened:
+        head = opened.read(20)
+    if head[18:20] == WAL:
+        yield ok("log", "writes go through a write-ahead log")
+    else:
+        yield wrong(
+            "log", "there is no write-ahead log: the file system may not let SQLite have one"
+        )
+
+
+def file_system(file: Path, mounts: str) -> Finding:
+    """Which file system a file is on: the one mounted nearest to it."""
+    rows = (line.split(" ") for line in mounts.splitlines())
+    places = {row[1].replace("\\040", " "): row[2] for row in rows if len(row) > 2}  # noqa: PLR2004  a row
+    above = [str(folder) for folder in file.parents if str(folder) in places]
+    kind = places[above[0]] if above else "unknown"
+    if kind in NETWORK:
+        said = f"{kind} at {above[0]}: SQLite needs a disk of this machine; PostgreSQL is for more"
+        return wrong("disk", said)
+    if kind in FLEETING:
+        return advice("disk", f"{kind} at {above[0]}: what is there is gone after a restart")
+    return ok("disk", f"{kind}, of this machine")
+
+
+def _room(file: Path, reserve: int | None) -> Finding:
+    from tarry.service.store.sqlite.room import (  # noqa: PLC0415  it needs the extra
+        RESERVE,
+        SMALL_DISK_SHARE,
+        disk_of,
+    )
+
+    disk = disk_of(file)
+    kept = min(RESERVE, disk.size // SMALL_DISK_SHARE) if reserve is None else reserve
+    said = f"{disk.free // 1_000_000} MB are free; with less than {kept // 1_000_000} MB messages"
+    if disk.free < kept:
+        return wrong("room", f"{said} are turned away, as now")
+    word = advice if disk.free < 4 * kept else ok
+    return word("room", f"{said} would be turned away")

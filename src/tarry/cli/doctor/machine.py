@@ -1,0 +1,70 @@
+"""What the doctor sees of this machine: Python, packages, names, variables."""
+
+import platform
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from importlib.util import find_spec
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from tarry.cli.doctor.finding import Finding, advice, ok, wrong
+from tarry.cli.extras import PACKAGES
+from tarry.core.nearest import nearest
+
+PREFIX = "TARRY_"
+EXTRAS = "extras"
+OTHERS = ("TARRY_SEALING_KEYS", "TARRY_FAILPOINT", "TARRY_TEST_POSTGRES", "TARRY_TEST_POSTGRES_URL")
+"""Variables that are no command's option."""
+NAME = "example.com"
+PATIENCE = 5.0
+"""Seconds that a name may take."""
+
+
+def python(db: str | None, found: Callable[[str], object] = find_spec) -> Iterator[Finding]:
+    """Python, and whether what the extras bring is there."""
+    yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
+    missing = sorted({extra for package, extra in PACKAGES.items() if not found(package)})
+    there = sorted(set(PACKAGES.values()) - set(missing))
+    needed = {"service"} | ({"postgres"} if db and db.startswith("postgres") else set())
+    if lacking := sorted(needed.intersection(missing)):
+        yield wrong(EXTRAS, f"the service needs: pip install 'tarry[{','.join(lacking)}]'")
+    elif missing:
+        yield ok(EXTRAS, f"{', '.join(there)} are there; {', '.join(missing)} are not")
+    else:
+        yield ok(EXTRAS, "all are there")
+
+
+def variables(names: Iterable[str], known: Iterable[str]) -> Finding:
+    """Whether every variable that is meant for tarry is one it knows."""
+    told, understood = sorted(n for n in names if n.startswith(PREFIX)), {*known, *OTHERS}
+    for name in told:
+        if name not in understood:
+            close = nearest(name, map(str.lower, sorted(understood)))
+            hint = f"; did you mean {close.upper()}?" if close else ""
+            return advice("variables", f"there is no setting {name}{hint}")
+    return ok("variables", ", ".join(told) or "none are set")
+
+
+def names(
+    host: str = NAME, patience: float = PATIENCE, look_up: Callable[..., Any] = socket.getaddrinfo
+) -> Finding:
+    """Whether names of hosts can be looked up."""
+    answers: SimpleQueue[Finding] = SimpleQueue()
+    # A daemon, since nobody can tell a look-up to stop.
+    Thread(target=lambda: answers.put(_looked_up(host, look_up)), daemon=True).start()
+    try:
+        return answers.get(timeout=patience)
+    except Empty:
+        return wrong("dns", f"{host} was not found within {patience:g} s: is a resolver there?")
+
+
+def _looked_up(host: str, look_up: Callable[..., Any]) -> Finding:
+    try:
+        found = look_up(host, 443, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        if error.errno == socket.EAI_NONAME:
+            said = f"{host} is not known here: endpoints outside may not be reached"
+            return advice("dns", said)
+        return wrong("dns", f"{host} cannot be looked up: {error.strerror}")
+    return ok("dns", f"{host} is {found[0][4][0]}")

@@ -1,0 +1,27 @@
+"""What the doctor sees of the rules for what may be called."""
+
+from ipaddress import ip_address, ip_network
+
+from tarry.cli.doctor.finding import Finding, advice, ok, wrong
+from tarry.errors import SettingsError
+
+METADATA = ip_address("169.254.169.254")
+"""Where clouds tell a machine its secrets."""
+
+
+def outgoing(networks: tuple[str, ...], ports: str) -> Finding:
+    """What the rules let through."""
+    from tarry.service.wire.egress import Egress  # noqa: PLC0415  it needs the extra
+
+    try:
+        Egress.of(networks, ports=ports)
+    except SettingsError as error:
+        return wrong("outgoing", str(error))
+    private = ", ".join(networks) or "none"
+    said = f"public addresses, and of private networks {private}; ports {ports}"
+    for network in networks:
+        if METADATA in ip_network(network, strict=False):
+            return advice(
+                "outgoing", f"{said}. {network} holds {METADATA}, where clouds tell secrets"
+            )
+    return ok("outgoing", said)

@@ -1,0 +1,55 @@
+"""What the doctor sees of a PostgreSQL server's settings."""
+
+from tarry.cli.doctor.finding import Finding, advice, ok, wrong
+
+OLDEST = 130_000
+"""The first version that this works with, as PostgreSQL counts them."""
+FEW = 20
+"""Connections that are soon used up: every process takes some."""
+NEARLY_ALL = 0.8
+ASK = """
+SELECT current_setting('server_version_num')::int AS version,
+       current_setting('server_version') AS named,
+       current_setting('synchronous_commit') AS commit,
+       current_setting('fsync') AS fsync,
+       current_setting('max_connections')::int AS most,
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used
+"""
+
+
+async def of_server(db: str) -> list[Finding]:
+    """Its version, how it commits, and its connections."""
+    import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  ships no types; needs the extra
+
+    from tarry.service.store.postgres.address import read  # noqa: PLC0415  likewise
+
+    try:
+        connection = await asyncpg.connect(read(db).url, timeout=10)
+        try:
+            row = await connection.fetchrow(ASK)
+        finally:
+            await connection.close()
+    except (OSError, asyncpg.PostgresError) as error:
+        return [wrong("version", f"it cannot be asked for: {error}")]
+    return judged(**dict(row))
+
+
+def judged(  # noqa: PLR0913  what is asked for
+    *, version: int, named: str, commit: str, fsync: str, most: int, used: int
+) -> list[Finding]:
+    """What its settings mean."""
+    found = [
+        ok("version", f"PostgreSQL {named}")
+        if version >= OLDEST
+        else wrong("version", f"PostgreSQL {named}: it must be 13 or newer")
+    ]
+    if fsync == "off":
+        found.append(wrong("commit", "fsync is off: what was accepted may be lost, and more"))
+    elif commit == "off":
+        said = "synchronous_commit is off: tarry turns it on for itself, other programs may lose"
+        found.append(advice("commit", said))
+    else:
+        found.append(ok("commit", f"synchronous_commit is {commit}"))
+    word = advice if most < FEW or used > most * NEARLY_ALL else ok
+    found.append(word("connections", f"{used} of {most} are used"))
+    return found

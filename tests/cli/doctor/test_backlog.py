@@ -1,0 +1,64 @@
+import pytest
+from msgspec.structs import replace
+
+from tarry.cli.doctor import backlog as module
+from tarry.cli.doctor.backlog import backlog
+from tarry.cli.doctor.finding import Finding, State
+from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import LaneRow
+
+pytestmark = pytest.mark.anyio
+
+
+async def looked_at(hooks: Hooks, now: float) -> dict[str, Finding]:
+    return {one.check: one async for one in backlog(hooks.store, now=now)}
+
+
+async def test_what_waits_and_for_how_long_is_told() -> None:
+    async with open_hooks("sqlite:///hooks.db") as hooks:
+        shop = await hooks.application("shop")
+        await hooks.add_endpoint(shop, "https://example.com/in", standing=Standing.PAUSED)
+        sent = [await hooks.send(shop, "order.paid", {}) for _ in range(3)]
+        found = await looked_at(hooks, now=sent[0].message.accepted_at + 7200)
+    assert found["backlog"].words == "3 deliveries wait, the oldest for 2 h; endpoints: 1"
+    assert found["paused"].state is State.ADVICE
+    assert found["down"].state is found["parked"].state is State.OK
+    assert found["success"].words == "there was none so far"
+
+
+async def test_what_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_hooks("sqlite:///hooks.db") as hooks:
+        shop = await hooks.application("shop")
+        made = [await hooks.add_endpoint(shop, f"https://example.com/{n}") for n in range(4)]
+        look = hooks.store.lane
+
+        async def down(application: str, endpoint: str) -> LaneRow:
+            row = await look(application, endpoint)
+            known = replace(row.known, pace=b'{"phase":"open"}', accepted_at=100.0)
+            return replace(row, known=known)
+
+        monkeypatch.setattr(hooks.store, "lane", down)
+        found = await looked_at(hooks, now=160.0)
+    assert found["down"].words.startswith("4 are down and only probed")
+    assert min(one.id for one in made) in found["down"].words
+    assert found["down"].words.endswith(", ...")
+    assert found["success"].words == "the last one was 60 s ago"
+
+
+async def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST", 1)
+    monkeypatch.setattr(module, "PAGE", 1)
+    async with open_hooks("sqlite:///hooks.db") as hooks:
+        shop = await hooks.application("shop")
+        for number in range(3):
+            await hooks.add_endpoint(shop, f"https://example.com/{number}")
+        found = await looked_at(hooks, now=0.0)
+    assert "(the first 1 were looked at)" in found["backlog"].words
+
+
+async def test_an_empty_database_has_no_success_to_tell_of() -> None:
+    async with open_hooks("sqlite:///hooks.db") as hooks:
+        found = await looked_at(hooks, now=0.0)
+    assert "success" not in found
+    assert found["backlog"].words == "0 deliveries wait; endpoints: 0"

@@ -1,0 +1,93 @@
+import pytest
+
+from tarry.cli.doctor.database import clock, database
+from tarry.cli.doctor.finding import Finding, State
+from tarry.service.build import KEYS, Settings, key_path, migrator, sqlite_path
+from tarry.service.hooks import open_hooks
+from tarry.service.store.memory.store import MemoryStore
+
+pytestmark = pytest.mark.anyio
+DB = "sqlite:///hooks.db"
+
+
+async def looked_at(db: str) -> dict[str, Finding]:
+    return {one.check: one async for one in database(Settings(db=db))}
+
+
+@pytest.fixture
+async def used() -> str:
+    """A database with an endpoint in it."""
+    async with open_hooks(DB) as hooks:
+        await hooks.add_endpoint(await hooks.application("shop"), "https://example.com/in")
+    return DB
+
+
+async def test_a_database_that_is_well_is_said_to_be(used: str) -> None:
+    found = await looked_at(used)
+    wanted = {"schema", "room", "log", "writable", "clock", "sealing", "backlog", "down"}
+    assert wanted <= set(found)
+    assert all(one.state is not State.WRONG for one in found.values()), found
+    assert "hooks.db.keys opens secrets" in found["sealing"].words
+
+
+async def test_lost_keys_are_found_and_none_are_made(used: str) -> None:
+    key_path(used).rename("elsewhere")
+    assert (await looked_at(used))["sealing"].state is State.WRONG
+    assert not key_path(used).exists()
+
+
+async def test_keys_of_another_database_open_nothing(
+    used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = key_path(used).read_text()
+    async with open_hooks("sqlite:///other.db"):
+        monkeypatch.setenv(KEYS, key_path("sqlite:///other.db").read_text())
+    assert (await looked_at(used))["sealing"].state is State.WRONG
+    monkeypatch.setenv(KEYS, right)
+    assert (await looked_at(used))["sealing"] == ("sealing", State.OK, f"{KEYS} opens secrets")
+
+
+async def test_a_new_database_has_nothing_sealed() -> None:
+    async with migrator(DB) as opened:
+        await opened.up()
+    assert (await looked_at(DB))["sealing"].words == "nothing is sealed yet"
+    assert not key_path(DB).exists()
+
+
+async def test_one_that_is_not_there_is_not_made() -> None:
+    found = await looked_at(DB)
+    assert list(found) == ["schema"]
+    assert "tarry migrate up" in found["schema"].words
+    assert not sqlite_path(DB).exists()
+
+
+@pytest.mark.parametrize(
+    "db", ["mysql://x", "sqlite:////proc/x.db", "postgresql://u:hush@127.0.0.1:1/x"]
+)
+async def test_one_that_cannot_be_used_is_told_without_its_password(db: str) -> None:
+    (found,) = (await looked_at(db)).values()
+    assert found.state is State.WRONG
+    assert "hush" not in found.words
+
+
+async def test_postgres_is_looked_at_too(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEYS, "")
+    async with migrator(database_url) as opened:
+        await opened.up()
+    found = await looked_at(database_url)
+    assert {"schema", "version", "commit", "connections", "writable", "clock"} <= set(found)
+    assert found["clock"].state is State.OK
+
+
+async def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    monkeypatch.setattr("time.time", lambda: 100.0)
+
+    async def there() -> float:
+        return 110.0
+
+    monkeypatch.setattr(store, "clock", there)
+    found = await clock(store)
+    assert (found.state, "10.0 s apart" in found.words) == (State.WRONG, True)

@@ -1,0 +1,25 @@
+from tarry.cli.doctor.finding import State
+from tarry.cli.doctor.server import serving
+from tests.cli.shell import KEY, Shell
+
+
+def found_of(url: str, key: str | None) -> dict[str, State]:
+    return {one.check: one.state for one in serving(url, key)}
+
+
+def test_a_server_that_is_well_is_said_to_be(shell: Shell) -> None:
+    found = found_of(shell.url, KEY)
+    assert {"server", "ready", "key"} <= set(found)
+    assert set(found.values()) == {State.OK}
+
+
+def test_a_key_is_tried(shell: Shell) -> None:
+    assert found_of(shell.url, "wrong")["key"] is State.WRONG
+    assert found_of(shell.url, None)["key"] is State.ADVICE
+    sends = shell.json("key", "create", "--server", shell.url, "--scope", "send")["key"]
+    assert found_of(shell.url, sends)["key"] is State.OK
+
+
+def test_nobody_there_is_all_there_is_to_say() -> None:
+    assert found_of("http://127.0.0.1:1", KEY) == {"server": State.WRONG}
+    assert found_of("nonsense", KEY) == {"server": State.WRONG}
