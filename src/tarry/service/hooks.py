@@ -38,6 +38,7 @@ from tarry.service.model.message import Accepted, Message, NewMessage, fingerpri
 from tarry.service.model.task import Task
 from tarry.service.replays import Replays
 from tarry.service.store.contract import Store
+from tarry.service.wire.sign import check_headers
 
 DEFAULT = "org_default"
 """The environment of programs that need only one."""
@@ -59,6 +60,8 @@ class Hooks(Endpoints, Keys, Replays):
         self.seals = build.seals_for(settings)
         self.egress = build.egress_for(settings)
         self._now, self._chance = now, chance
+        self.dispatcher: Dispatcher | None = None
+        """The one at work in this process, once it is ready and until it is told to stop."""
         self.running: asyncio.Task[None] | None = None
         """The dispatcher at work, while there is one: it ends by itself only if it fails."""
 
@@ -134,9 +137,14 @@ class Hooks(Endpoints, Keys, Replays):
         channels: Iterable[str] = (),
         tags: Iterable[str] = (),
         deliver_at: float | None = None,
+        payload_until: float | None = None,
+        content_type: str | None = None,
     ) -> Message:
         """A message to be sent. Bytes are kept as they are; anything else becomes JSON."""
         check_seconds("deliver_at", deliver_at)
+        check_seconds("payload_until", payload_until)
+        if content_type is not None:
+            check_headers([("content-type", content_type)])
         body = payload if isinstance(payload, bytes) else msgspec.json.encode(payload)
         now = self._now()  # read once: lists go by the time in the id
         return Message(
@@ -149,6 +157,8 @@ class Hooks(Endpoints, Keys, Replays):
             tags=words("tags", tags),
             accepted_at=now,
             deliver_at=deliver_at,
+            payload_until=payload_until,
+            content_type=content_type,
         )
 
     async def send(  # noqa: PLR0913  what a message may be told
@@ -162,6 +172,8 @@ class Hooks(Endpoints, Keys, Replays):
         channels: Iterable[str] = (),
         tags: Iterable[str] = (),
         deliver_at: float | None = None,
+        payload_until: float | None = None,
+        content_type: str | None = None,
     ) -> Accepted:
         """Accept a message: when this returns it is on disk, with all its deliveries.
 
@@ -177,6 +189,8 @@ class Hooks(Endpoints, Keys, Replays):
             channels=channels,
             tags=tags,
             deliver_at=deliver_at,
+            payload_until=payload_until,
+            content_type=content_type,
         )
         mark = b"" if key is None else _mark(message)
         (answer,) = await self.send_many([NewMessage(message, key, mark)])
@@ -241,8 +255,10 @@ class Hooks(Endpoints, Keys, Replays):
             await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 await running
+            self.dispatcher = dispatcher
             yield dispatcher
         finally:
+            self.dispatcher = None
             ready.cancel()
             dispatcher.stop()
             try:
@@ -266,6 +282,8 @@ def _mark(message: Message) -> bytes:
         message.channels,
         message.tags,
         message.deliver_at,
+        message.payload_until,
+        message.content_type,
     )
     request = msgspec.json.encode(told) + (message.payload or b"")
     return fingerprint(message.application, request)

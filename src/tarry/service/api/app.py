@@ -16,12 +16,14 @@ from tarry.service.api.access import Access, Need, Who
 from tarry.service.api.call import Call, chance_of
 from tarry.service.api.known import Known
 from tarry.service.api.limit import RateLimit
+from tarry.service.api.meter import CONTENT_TYPE, Meter, delivery_lines
 from tarry.service.api.once import Once
 from tarry.service.api.operation import Operation, Reply
 from tarry.service.api.problem import Answer, json_answer, problem, told
 from tarry.service.api.read import read_body, read_query
 from tarry.service.api.request import Request
 from tarry.service.api.routes import Found, Routes
+from tarry.service.dispatch.gauges import gauges
 from tarry.service.hooks import Hooks
 from tarry.service.model.claim import Claim
 from tarry.service.model.message import fingerprint
@@ -59,8 +61,10 @@ class Api:
         self._pages = {
             "/healthz": self._alive,
             "/readyz": self._ready,
+            "/metrics": self._metrics,
             **(pages or {}),
         }
+        self.meter = Meter()
         self._limit = limit or RateLimit(None)
         self._once = Once(hooks.store, now=now)
         self._known = Known(hooks.store)
@@ -68,6 +72,7 @@ class Api:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
+        began = time.perf_counter()
         try:
             status, headers, body = await self._answered(scope, receive)
         except _HungUpError:
@@ -77,10 +82,19 @@ class Api:
         except Exception:  # whoever asked hears that it failed, and the log why
             log.exception("%s %s", scope["method"], scope["path"])
             status, headers, body = problem(500, "server_error", "something went wrong")
+        self.meter.count(self._name(scope), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         pairs.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": status, "headers": pairs})
         await send({"type": "http.response.body", "body": body})
+
+    def _name(self, scope: Scope) -> str:
+        """What a request was for, in the words of the document."""
+        path = scope["path"]
+        if not path.startswith(PREFIX):
+            return path if path in self._pages else "unknown"
+        found = self._routes.find(scope["method"], path[len(PREFIX) :])
+        return found.operation.name if isinstance(found, Found) else "unknown"
 
     async def _answered(self, scope: Scope, receive: Receive) -> Answer:
         request = Request(
@@ -115,6 +129,12 @@ class Api:
     async def _ready(self) -> Answer:
         await self._hooks.store.check()
         return json_answer(200, {"status": "ready"})
+
+    async def _metrics(self) -> Answer:
+        lines = list(self.meter.lines())
+        if self._hooks.dispatcher is not None:
+            lines += delivery_lines(gauges(self._hooks.dispatcher))
+        return 200, {"content-type": CONTENT_TYPE}, "".join(f"{one}\n" for one in lines).encode()
 
     async def _operate(self, found: Found, request: Request, receive: Receive) -> Answer:
         operation, who = found.operation, _NOBODY

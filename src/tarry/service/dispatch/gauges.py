@@ -1,0 +1,45 @@
+"""How a dispatcher is doing, in numbers for whoever watches it."""
+
+from collections import Counter
+
+from msgspec import Struct
+
+from tarry.core.pace import Phase
+from tarry.service.dispatch.dispatcher import Dispatcher
+
+
+class Gauges(Struct, frozen=True, kw_only=True):
+    """What was done since it started, and what is the case now.
+
+    `lanes` are those with something to do, by their phase; `waiting` are the deliveries in them.
+    """
+
+    sent: int
+    delivered: int
+    failed: int
+    stale: int
+    probes: int
+    in_flight: int
+    unsettled: int
+    shards: int
+    waiting: int
+    lanes: dict[Phase, int]
+
+
+def gauges(dispatcher: Dispatcher) -> Gauges:
+    """Read them; a walk over the lanes that are awake."""
+    desk = dispatcher.desk
+    lanes = [lane for held in dispatcher.shards.held.values() for lane in held.lanes.values()]
+    phases = Counter(lane.gate_now.phase for lane in lanes)
+    return Gauges(
+        sent=desk.sent,
+        delivered=desk.delivered,
+        failed=desk.failed,
+        stale=desk.stale,
+        probes=desk.probes,
+        in_flight=sum(lane.in_flight for lane in lanes),
+        unsettled=desk.unsettled,
+        shards=len(dispatcher.shards.held),
+        waiting=sum(lane.waiting() for lane in lanes),
+        lanes={phase: phases[phase] for phase in Phase},
+    )
