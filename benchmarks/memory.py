@@ -1,17 +1,19 @@
 """What a worker keeps in memory while all its endpoints are down and much waits for them.
 
     ./dev bench memory [--endpoints N] [--origins N] [--waiting N] [--bytes B] [--seconds S]
-                       [--verbose] [--json]
+                       [--keep FOLDER] [--verbose] [--json]
 
 A database with so many deliveries waiting for so many endpoints, at each of which nobody listens,
 is given to `tarry worker` in a process of its own. It takes up all of them, finds out that they are
-down and goes on probing. Measured is the most memory that it had in use in S seconds.
+down and goes on probing. Measured is the most memory that it had in use in S seconds. With `--keep`
+the database as it was filled stays in a folder, and the next run begins with a copy of it.
 """
 
 import argparse
 import asyncio
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -67,13 +69,38 @@ async def fill(db: str, given: argparse.Namespace) -> None:
         async def some() -> None:
             for number in numbers:
                 host = FIRST + number % given.origins
-                url = f"http://{host}:{NOBODY}/in/{number}"
-                await hooks.add_endpoint(shops[number % tenants], url)
+                place = f"http://{host}:{NOBODY}/in/{number}"
+                await hooks.add_endpoint(shops[number % tenants], place)
 
         await asyncio.gather(*(some() for _ in range(64)))
         each = given.waiting // given.endpoints
         for shop in shops:
             await hooks.send_many(messages(hooks, shop, each, b'"%s"' % (b"x" * given.bytes)))
+
+
+def prepare(path: Path, given: argparse.Namespace) -> None:
+    """Fill a database, or take a copy of the one that was kept."""
+    if given.keep is None:
+        uvloop.run(fill(url(path), given))
+        return
+    given.keep.mkdir(parents=True, exist_ok=True)
+    kept = given.keep / f"{given.waiting}-{given.endpoints}-{given.origins}-{given.bytes}.db"
+    if not kept.exists():
+        uvloop.run(fill(url(path), given))
+        copy(path, kept)
+        return
+    copy(kept, path)
+
+
+def copy(path: Path, to: Path) -> None:
+    """Copy a database that nobody has open, and its keys before it: a copy with none is no use."""
+    for suffix in (".keys", ""):
+        shutil.copyfile(path.with_name(path.name + suffix), to.with_name(to.name + suffix))
+
+
+def url(path: Path) -> str:
+    """What `--db` says of a file."""
+    return f"sqlite:////{str(path).lstrip('/')}"
 
 
 def messages(hooks: Hooks, shop: Application, many: int, payload: bytes) -> list[NewMessage]:
@@ -124,14 +151,15 @@ def main() -> None:
     parser.add_argument("--waiting", type=int, default=1_000_000)
     parser.add_argument("--bytes", type=int, default=1024, help="of each payload")
     parser.add_argument("--seconds", type=float, default=90.0)
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="fill only once")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     with TemporaryDirectory(prefix="tarry-memory-") as name:
         folder = Path(name)
-        db = f"sqlite:////{str(folder / 'hooks.db').lstrip('/')}"
-        uvloop.run(fill(db, given))
-        found = measure(db, folder, given)
+        path = folder / "hooks.db"
+        prepare(path, given)
+        found = measure(url(path), folder, given)
     if given.json:
         print(json.dumps({**asdict(found), "verdict": found.verdict}, indent=2))
         return
