@@ -13,6 +13,9 @@ from tarry.core.policy import Policy
 from tarry.errors import GaveUp
 
 WAITING = frozenset({"pending", "sending"})
+DELIVERED = "delivered"
+FRESH = "not tried yet"
+"""Why a message waits that was accepted just now."""
 
 
 def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float | None) -> Any:  # noqa: ANN401  what is looked at
@@ -32,13 +35,16 @@ def follow(remote: Remote, app: str, message: str, timeout: float) -> bool:
     Whether all have got it.
     """
     heard: dict[str, str] = {}
+    fresh: set[str] = set()
 
     def look() -> list[Any]:
         way = ("app", app, "msg", message, "endpoint")
         found = list(remote.server.items(*way, most=None, expanded_statuses=True))
         for one in found:
             reason, words = _standing(remote, app, message, one)
-            if heard.get(one["id"]) != reason:
+            if reason == FRESH and one["id"] not in fresh:
+                fresh.add(one["id"])  # in a moment there will be more to tell
+            elif heard.get(one["id"]) != reason:
                 heard[one["id"]] = reason
                 click.echo(f"{one['uid'] or one['id']} ({one['url']}): {words}", err=True)
         return found
@@ -57,6 +63,8 @@ def follow(remote: Remote, app: str, message: str, timeout: float) -> bool:
 def _standing(remote: Remote, app: str, message: str, one: Any) -> tuple[str, str]:  # noqa: ANN401  JSON
     """How a message stands with an endpoint: a word for it, and sentences."""
     if one["statusText"] == "success":
-        return "delivered", "delivered"
+        return DELIVERED, DELIVERED
     said = remote.get("app", app, "msg", message, "endpoint", one["id"], "explain").read()
-    return said["reason"], " ".join(said["sentences"])
+    # It may have got there in between.
+    words = DELIVERED if said["reason"] == DELIVERED else " ".join(said["sentences"])
+    return said["reason"], words

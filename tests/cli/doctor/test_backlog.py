@@ -21,7 +21,7 @@ async def test_what_waits_and_for_how_long_is_told() -> None:
         await hooks.add_endpoint(shop, "https://example.com/in", standing=Standing.PAUSED)
         sent = [await hooks.send(shop, "order.paid", {}) for _ in range(3)]
         found = await looked_at(hooks, now=sent[0].message.accepted_at + 7200)
-    assert found["backlog"].words == "3 deliveries wait, the oldest for 2 h; endpoints: 1"
+    assert found["backlog"].words == "deliveries that wait: 3, the oldest for 2 h; endpoints: 1"
     assert found["paused"].state is State.ADVICE
     assert found["down"].state is found["parked"].state is State.OK
     assert found["success"].words == "there was none so far"
@@ -61,4 +61,4 @@ async def test_an_empty_database_has_no_success_to_tell_of() -> None:
     async with open_hooks("sqlite:///hooks.db") as hooks:
         found = await looked_at(hooks, now=0.0)
     assert "success" not in found
-    assert found["backlog"].words == "0 deliveries wait; endpoints: 0"
+    assert found["backlog"].words == "deliveries that wait: 0; endpoints: 0"

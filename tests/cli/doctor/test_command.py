@@ -25,6 +25,9 @@ def test_everything_is_looked_at_one_after_the_other(shell: Shell) -> None:
     order = ["python", "extras", "settings", "variables", "dns", "outgoing", "schema", "server"]
     assert [check for check in found if check in order] == order
     assert (code, found["key"]) == (0, "ok")
+    shell.out("endpoint", "create", "shop", shell.receiver.url)
+    shell.out("send", "shop", "order.paid", "--wait")
+    assert found_of(shell, "--db", shell.db)[1]["success"] == "ok"
     said = shell.out("doctor")
     assert "ok      python: CPython" in said
 

@@ -9,11 +9,13 @@ from tarry.core.pace import Phase
 from tarry.service.explain import outlook
 from tarry.service.model.delivery import LIVE
 from tarry.service.model.endpoint import Standing
+from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 
 if TYPE_CHECKING:
     from tarry.service.model.lane import LaneRow
     from tarry.service.store.contract import Store
 
+DAY = 86_400.0
 PAGE = 100
 MOST = 2_000
 """Endpoints that are looked at."""
@@ -56,10 +58,18 @@ async def backlog(store: "Store", *, now: float) -> AsyncIterator[Finding]:
             row = await store.lane(endpoint.application, endpoint.id)
             origin = await store.origin(row.known.origin) if row.known.origin else b""
             tally.add(row, origin, now)
+            await _success(store, row, tally, now)
             if row.waiting:
                 await _older(store, row, tally)
     for finding in _told(tally, now):
         yield finding
+
+
+async def _success(store: "Store", row: "LaneRow", tally: _Tally, now: float) -> None:
+    """Take note of a lane's last success: what lanes know of theirs is written down later."""
+    lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
+    for attempt, _ in await store.list_attempts_to(row.endpoint, Cut(1, descending=True), lately):
+        tally.success_at = max(tally.success_at or 0.0, attempt.at)
 
 
 async def _older(store: "Store", row: "LaneRow", tally: _Tally) -> None:
@@ -71,7 +81,7 @@ async def _older(store: "Store", row: "LaneRow", tally: _Tally) -> None:
 
 
 def _told(tally: _Tally, now: float) -> list[Finding]:
-    said = f"{tally.waiting} deliveries wait"
+    said = f"deliveries that wait: {tally.waiting}"
     if tally.oldest_at is not None:
         said += f", the oldest for {spoken(max(0.0, now - tally.oldest_at))}"
     first = f" (the first {MOST} were looked at)" if tally.seen >= MOST else ""
