@@ -189,6 +189,8 @@ async def test_with_a_key_a_message_is_accepted_once(hooks: Hooks, shop: Applica
         {"channels": ["eu"]},
         {"tags": ["a"]},
         {"deliver_at": 9e9},
+        {"payload_until": 9e9},
+        {"content_type": "text/plain"},
         {"event_type": "order.sent"},
     ],
 )
@@ -200,6 +202,13 @@ async def test_a_key_stands_for_all_that_was_told(
     with pytest.raises(Conflict):
         await hooks.send(shop, **{**plain, **other})
     assert (await hooks.send(shop, **plain)).repeated
+
+
+async def test_a_type_that_would_break_the_request_is_refused(
+    hooks: Hooks, shop: Application
+) -> None:
+    with pytest.raises(SettingsError, match="content-type"):
+        await hooks.send(shop, "order.paid", b"x", content_type="a\r\nb: c")
 
 
 @pytest.mark.parametrize("deliver_at", [math.nan, math.inf])

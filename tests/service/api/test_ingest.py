@@ -204,6 +204,20 @@ async def test_a_message_may_be_due_at_the_end_of_all_days(
     assert (await client.get(f"{MESSAGES}/{answer.json()['id']}")).json() == answer.json()
 
 
+async def test_how_long_a_payload_is_kept_and_what_it_is_sent_as_is_put_down(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    raw = ', "transformationsParams": {"rawPayload": "<a/>", "headers": {"content-type": "a/xml"}}'
+    rest = f'{raw}, "payloadRetentionHours": 2'
+    told = (await client.post(MESSAGES, content=said("{}", rest))).json()
+    assert told["payload"] == {"rawPayload": "<a/>"}
+    shop = await hooks.application("shop")
+    kept = await hooks.store.message(shop.id, told["id"])
+    assert (kept.payload, kept.content_type) == (b"<a/>", "a/xml")
+    assert kept.payload_until is not None
+    assert abs(kept.payload_until - kept.accepted_at - 7200) < 1
+
+
 async def test_while_the_database_is_away_it_says_so_and_then_goes_on(
     client: httpx.AsyncClient, hooks: Hooks, path: Path
 ) -> None:

@@ -1,4 +1,5 @@
 import json
+from typing import Any
 
 import pytest
 
@@ -66,9 +67,13 @@ def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
         (said(application={"uid": "a"}), "application.name"),
         (said(transformationsParams={"rawPayload": 1}), "transformationsParams.rawPayload"),
         (
-            said(transformationsParams={"headers": {"Content-Type": "text/xml"}}),
-            "transformationsParams.headers.Content-Type",
+            said(transformationsParams={"headers": {"Content-Type": "text/xml\r\nx: y"}}),
+            "transformationsParams.headers.content-type",
         ),
+        (said(payloadRetentionPeriod=0), "payloadRetentionPeriod"),
+        (said(payloadRetentionPeriod=91), "payloadRetentionPeriod"),
+        (said(payloadRetentionHours=0), "payloadRetentionHours"),
+        (said(payloadRetentionHours=1, payloadRetentionPeriod=5), "payloadRetentionHours"),
         pytest.param(
             said(transformationsParams={"rawPayload": "x" * (MOST_BYTES + 1)}),
             str(MOST_BYTES),
@@ -103,6 +108,7 @@ def test_a_raw_payload_is_sent_as_it_is(raw: str) -> None:
     told = {"rawPayload": raw, "headers": {"content-type": "application/json; charset=utf-8"}}
     (one,) = read_messages(said(transformationsParams=told), batch=False)
     assert one.body() == raw.encode()
+    assert one.content_type == "application/json; charset=utf-8"
     shown = json.loads(bytes(written(kept(one.body()), with_content=True).payload))
     assert shown == ({"a": 1} if raw.startswith('{"a"') else {"rawPayload": raw})
 
@@ -110,3 +116,32 @@ def test_a_raw_payload_is_sent_as_it_is(raw: str) -> None:
 def test_what_a_transformation_is_told_changes_nothing_else() -> None:
     (one,) = read_messages(said('{"a": 1}', transformationsParams={"other": [1]}), batch=False)
     assert one.body() == b'{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    ("headers", "kind"),
+    [
+        ({}, None),
+        ({"Content-Type": "Application/JSON"}, None),
+        ({"CONTENT-TYPE": "text/plain"}, "text/plain"),
+        ({"x-other": "text/plain"}, None),
+    ],
+)
+def test_a_message_may_be_sent_as_another_type(headers: dict[str, str], kind: str | None) -> None:
+    (one,) = read_messages(said(transformationsParams={"headers": headers}), batch=False)
+    assert one.content_type == kind
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        ({}, None),
+        ({"payloadRetentionPeriod": 5}, 5 * 86_400.0),
+        ({"payloadRetentionHours": 3, "payloadRetentionPeriod": None}, 10_800.0),
+    ],
+)
+def test_a_payload_is_kept_for_as_long_as_is_told(
+    told: dict[str, Any], seconds: float | None
+) -> None:
+    (one,) = read_messages(said(**told), batch=False)
+    assert one.kept_for == seconds

@@ -10,7 +10,8 @@ from tarry.service.dispatch.lane import Lane
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import HOUR
-from tarry.service.wire.exchange import Answer
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.samples import new_message
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
 
@@ -162,3 +163,19 @@ async def test_a_message_that_cannot_be_signed_is_its_own_failure(
         assert attempt.detail.startswith("it cannot be signed: ")
         assert "'msg_é' cannot be signed" in caplog.text
         await service.store.cancel(endpoint.application, poison, now=service.now())
+
+
+@virtually
+async def test_a_message_is_sent_as_what_it_is() -> None:
+    kinds: list[str] = []
+
+    def answers(request: Request, _now: float) -> Answer:
+        kinds.append(dict(request.target.headers).get("content-type", ""))
+        return OK
+
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", answers)
+        told = [None, "text/xml", None]
+        await service.store.add([new_message(service.application, content_type=t) for t in told])
+        await service.until_delivered(endpoint, within=5)
+        assert sorted(kinds) == ["", "", "text/xml"]

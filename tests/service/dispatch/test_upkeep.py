@@ -27,6 +27,7 @@ def test_what_is_kept_for_ever_is_never_swept() -> None:
     kept = Kept(payloads=DAY, messages=None, keys=HOUR, notices=None)
     swept = kept.at(NOON)
     assert (swept.payloads_before, swept.messages_before) == (NOON - DAY, None)
+    assert swept.expired_before == NOON
     assert (swept.keys_before, swept.notices_before) == (NOON - HOUR, None)
 
 

@@ -14,6 +14,7 @@ from tarry.service.wire.exchange import (
     Request,
     Target,
 )
+from tarry.service.wire.head import standing
 
 TARGET = Target("https", "hooks.example", 443, "/in?a=1", (("x-team", "billing"),))
 
@@ -33,6 +34,17 @@ def test_endpoints_of_one_origin_differ_in_path_and_headers_only() -> None:
 )
 def test_another_scheme_host_or_port_is_another_origin(other: Target) -> None:
     assert other.origin != TARGET.origin
+
+
+def test_bodies_of_another_type_are_sent_as_what_they_are() -> None:
+    own = replace(TARGET, headers=(*TARGET.headers, ("Content-Type", "text/x")))
+    for target in (TARGET, own):
+        other = target.sending("text/xml")
+        assert other.headers == (("x-team", "billing"), ("content-type", "text/xml"))
+        assert other.origin == target.origin
+        written = standing(other)
+        assert b"content-type: text/xml\r\n" in written
+        assert written.lower().count(b"content-type") == 1
 
 
 def test_a_request_is_bounded_in_time_unless_told_otherwise() -> None:

@@ -155,4 +155,6 @@ def _message(call: Call, application: Application, told: MessageIn) -> Message:
         channels=told.channels or (),
         tags=told.tags or (),
         deliver_at=seconds(told.deliver_at),
+        payload_until=None if told.kept_for is None else call.now + told.kept_for,
+        content_type=told.content_type,
     )

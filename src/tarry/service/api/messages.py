@@ -1,17 +1,20 @@
 """Messages as they are written over HTTP: what may come in, and what goes out."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
 
+from tarry.errors import SettingsError
 from tarry.service.api.applications import ApplicationIn
 from tarry.service.api.problem import Invalid
 from tarry.service.api.read import read_body
 from tarry.service.api.times import Instant, instant
 from tarry.service.api.times import written as written_at
 from tarry.service.model.message import Message
+from tarry.service.wire.sign import check_headers
 
 MOST_BYTES = 1024 * 1024
 """Of one message's payload."""
@@ -49,6 +52,26 @@ class MessageIn(Struct, rename="camel"):
     application: ApplicationIn | None = None
     """Made if there is no application of the uid in the path; its own uid must be the same."""
     transformations_params: RawIn | None = None
+    payload_retention_period: Annotated[int, Meta(ge=1, le=90)] | None = None
+    """Days that the payload is kept, but no shorter than it is needed."""
+    payload_retention_hours: Annotated[int, Meta(ge=1, le=90 * 24)] | None = None
+    """The same in hours."""
+
+    @property
+    def content_type(self) -> str | None:
+        """What it is sent as; None for JSON."""
+        raw = self.transformations_params
+        told = {} if raw is None else {name.lower(): text for name, text in _headers(raw)}
+        kind = told.get("content-type", JSON)
+        return None if kind.lower() == JSON else kind
+
+    @property
+    def kept_for(self) -> float | None:
+        """Seconds that its payload is kept, if that is told."""
+        if self.payload_retention_hours is not None:
+            return self.payload_retention_hours * 3600.0
+        days = self.payload_retention_period
+        return None if days is None else days * 86_400.0
 
     def body(self) -> bytes:
         """What is sent."""
@@ -93,17 +116,24 @@ def _check(told: MessageIn, place: list[str]) -> None:
     size = len(payload)
     if told.transformations_params is not None:
         size = len(told.body())
-        _check_headers(told.transformations_params, [*place, "transformationsParams", "headers"])
+        _check_type(told, [*place, "transformationsParams", "headers"])
+    if told.payload_retention_hours is not None and told.payload_retention_period is not None:
+        said = "it cannot be told together with `payloadRetentionPeriod`"
+        raise Invalid([*place, "payloadRetentionHours"], said)
     if size > MOST_BYTES:
         said = f"Expected at most {MOST_BYTES} bytes, there are {size}"
         raise Invalid([*place, "payload"], said)
 
 
-def _check_headers(raw: RawIn, place: list[str]) -> None:
-    for name, value in (raw.headers or {}).items():
-        kind = value.partition(";")[0].strip().lower()
-        if name.lower() == "content-type" and kind != JSON:
-            raise Invalid([*place, name], f"everything is sent as {JSON}, not as {value!r}")
+def _check_type(told: MessageIn, place: list[str]) -> None:
+    try:
+        check_headers([] if told.content_type is None else [("content-type", told.content_type)])
+    except SettingsError as error:
+        raise Invalid([*place, "content-type"], str(error)) from error
+
+
+def _headers(raw: RawIn) -> Iterable[tuple[str, str]]:
+    return (raw.headers or {}).items()
 
 
 def written(message: Message, *, with_content: bool) -> MessageOut:

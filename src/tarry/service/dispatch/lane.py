@@ -219,8 +219,11 @@ class Lane(Landing):
             unsigned = Answer(0.0, failure=Kind.REFUSED, detail=f"it cannot be signed: {error}")
             desk.later(0.0, lambda: flight.done(unsigned))
             return
+        target = outfit.target
+        if due.content_type is not None:
+            target = target.sending(due.content_type)
         connect = desk.limits.connect_timeout
-        request = Request(outfit.target, headers, payload, outfit.timeout, connect)
+        request = Request(target, headers, payload, outfit.timeout, connect)
         hit("send.before")
         desk.sender.send(request, flight.done)
         hit("send.begun")

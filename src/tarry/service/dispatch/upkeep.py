@@ -43,6 +43,7 @@ class Kept(Struct, frozen=True, kw_only=True):
 
         return Retention(
             payloads_before=before(self.payloads),
+            expired_before=now,
             messages_before=before(self.messages),
             keys_before=before(self.keys),
             notices_before=before(self.notices),

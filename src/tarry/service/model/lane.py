@@ -121,6 +121,7 @@ class Due(Struct, frozen=True, kw_only=True):
     attempts: int = 0
     memory: float | None = None
     resend: str = ""
+    content_type: str | None = None
 
 
 class Fetched(Struct, frozen=True):

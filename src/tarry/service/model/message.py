@@ -9,7 +9,9 @@ class Message(Struct, frozen=True, kw_only=True):
     """What an application's endpoints are to be told.
 
     `event_id` is the sender's own id, given once for each application. With `deliver_at` it is not
-    sent before. `payload` is None once it was expunged, by hand or by retention.
+    sent before. `payload` is None once it was expunged, by hand or by retention; from
+    `payload_until` on it need not be kept, once nothing of it is to be sent any more. Without a
+    `content_type` it is sent as JSON.
     """
 
     id: str
@@ -21,6 +23,8 @@ class Message(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     accepted_at: float
     deliver_at: float | None = None
+    payload_until: float | None = None
+    content_type: str | None = None
 
 
 class NewMessage(Struct, frozen=True):

@@ -317,6 +317,8 @@ class Retention(Struct, frozen=True):
 
     payloads_before: float | None = None
     """Payloads of messages accepted earlier, whose deliveries have all ended, are expunged."""
+    expired_before: float | None = None
+    """The same of messages whose payload was to be kept until earlier."""
     messages_before: float | None = None
     """Messages accepted earlier go with deliveries, attempts and key, if all have ended."""
     keys_before: float | None = None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tarry.core.outcome import Kind
 
@@ -35,6 +36,11 @@ class Target(Struct, frozen=True):
     path: str
     """With the query, beginning with a slash, ready for the request line."""
     headers: Headers = ()
+
+    def sending(self, content_type: str) -> "Target":
+        """The same for bodies of another type than usual, whatever its owner set."""
+        kept = tuple(pair for pair in self.headers if pair[0].lower() != "content-type")
+        return replace(self, headers=(*kept, ("content-type", content_type)))
 
     @property
     def origin(self) -> tuple[str, str, int]:

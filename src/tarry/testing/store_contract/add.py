@@ -53,6 +53,8 @@ class AddContract(Topic):
             tags=("a b", '"', ""),
             accepted_at=NOON + 0.123456,
             deliver_at=NOON + 10.5,
+            payload_until=NOON + 99.5,
+            content_type="text/plain; charset=utf-8",
         )
         assert await scene.store.message(scene.application.id, message.id) == message
 
@@ -61,6 +63,14 @@ class AddContract(Topic):
         message = await scene.add(payload=payload)
         assert (await scene.store.message(scene.application.id, message.id)).payload == payload
         assert [due.payload for due in await scene.due()] == [payload]
+
+    async def test_what_is_to_be_sent_says_of_which_type_it_is(self, scene: Scene) -> None:
+        message = await scene.add(content_type="text/xml")
+        await scene.add()
+        assert [due.content_type for due in await scene.due()] == ["text/xml", None]
+        await scene.store.resend(scene.endpoint, message.id, resend="r1")
+        (due,) = await scene.due(Stream.RESEND)
+        assert due.content_type == "text/xml"
 
     async def test_the_messages_of_a_call_keep_their_order(self, scene: Scene) -> None:
         new = [new_message(scene.application) for _ in range(20)]

@@ -46,6 +46,18 @@ class SweepContract(Topic):
         assert len(await scene.store.attempts(old.id)) == 1
         assert await _sweep(scene, PAYLOADS) == 0
 
+    async def test_a_payload_goes_that_was_to_be_kept_so_long_only(self, scene: Scene) -> None:
+        short = [await _old(scene, payload_until=NOON - at) for at in (2, 1)]
+        long = await _old(scene, payload_until=NOON)
+        other = await _old(scene)
+        await scene.add(accepted_at=NOON - 9, payload_until=NOON - 3)
+        assert await _sweep(scene, Retention(expired_before=NOON)) == 2
+        found = {one.id: one.payload for one in await scene.messages()}
+        assert [found[one.id] for one in short] == [None, None]
+        assert found[long.id] == found[other.id] is not None
+        assert list(found.values()).count(None) == 2, "what is to be sent is kept"
+        assert await _sweep(scene, Retention(expired_before=NOON)) == 0
+
     async def test_old_messages_go_with_everything(self, scene: Scene) -> None:
         old = await _old(scene, event_id="evt-1", key="k", fingerprint=b"one")
         new = await _old(scene, accepted_at=NOON)

@@ -116,6 +116,7 @@ class MemoryQueue:
             tries=delivery.tries,
             attempts=delivery.attempts,
             memory=delivery.memory,
+            content_type=message.content_type,
         )
 
     def _resend(self, lane: Lane, resend: str) -> Due:
@@ -129,6 +130,7 @@ class MemoryQueue:
             payload=message.payload,
             accepted_at=message.accepted_at,
             resend=resend,
+            content_type=message.content_type,
         )
 
     def _settle(self, settlement: Settlement | Resent, leases: Sequence[Lease]) -> bool:

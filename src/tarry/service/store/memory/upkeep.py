@@ -22,12 +22,7 @@ class MemoryUpkeep:
         """Remove what need not be kept; how many: 0 is all done."""
         gone = list(islice(self._over(retention.messages_before), limit))
         swept = sum(self._forget(message) for message in gone)
-        with_payload = (
-            message
-            for message in self._over(retention.payloads_before)
-            if message.payload is not None
-        )
-        for message in list(islice(with_payload, limit)):
+        for message in list(islice(self._unneeded(retention), limit)):
             self._data.messages[message.id] = replace(message, payload=None)
             swept += 1
         swept += self._forget_keys(retention.keys_before, limit)
@@ -62,6 +57,18 @@ class MemoryUpkeep:
             return
         for message in self._data.messages.values():
             if message.accepted_at < accepted_before and self._data.over(message):
+                yield message
+
+    def _unneeded(self, retention: Retention) -> Iterator[Message]:
+        """Messages whose payload may go."""
+
+        def earlier(at: float | None, before: float | None) -> bool:
+            return at is not None and before is not None and at < before
+
+        for message in self._data.messages.values():
+            old = earlier(message.accepted_at, retention.payloads_before)
+            expired = earlier(message.payload_until, retention.expired_before)
+            if message.payload is not None and (old or expired) and self._data.over(message):
                 yield message
 
     def _forget(self, message: Message) -> int:

@@ -24,6 +24,8 @@ MESSAGE = (
     "tags",
     "accepted_at",
     "deliver_at",
+    "payload_until",
+    "content_type",
     "lanes",
     "seqs",
 )
@@ -118,6 +120,8 @@ def _row(new: NewMessage, lanes: list[int], seqs: list[int]) -> tuple[object, ..
         message.tags,
         message.accepted_at,
         message.deliver_at,
+        message.payload_until,
+        message.content_type,
         lanes,
         seqs,
     )

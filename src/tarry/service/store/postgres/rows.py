@@ -151,6 +151,8 @@ def message(row: Row) -> Message:
         tags=tuple(row["tags"]),
         accepted_at=row["accepted_at"],
         deliver_at=row["deliver_at"],
+        payload_until=row["payload_until"],
+        content_type=row["content_type"],
     )
 
 
@@ -187,6 +189,7 @@ def due(row: Row) -> Due:
         attempts=row["attempts"],
         memory=row["memory"],
         resend=row["resend"],
+        content_type=row["content_type"],
     )
 
 

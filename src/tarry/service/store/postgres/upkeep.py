@@ -21,6 +21,7 @@ class PostgresUpkeep(Part):
 
     _old_messages: Rounds[str]
     _old_payloads: Rounds[str]
+    _expired: Rounds[str]
     _whole: Whole
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
@@ -37,6 +38,8 @@ class PostgresUpkeep(Part):
 
             swept += await self._database.run(remove)
         payloads = await self._over(full, "sweep_full", retention.payloads_before, spared, limit)
+        expired = retention.expired_before
+        payloads += await self._over(self._expired, "sweep_expired", expired, spared, limit)
         if payloads:
             swept += len(await self._database.execute(SQL["sweep_payloads"], payloads))
         for query, until in (

@@ -48,7 +48,8 @@ def words(text: str) -> tuple[str, ...]:
 
 def message(row: Row) -> Message:
     """A message."""
-    known, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at = row
+    known, application, event_type, payload, event_id, channels, tags, accepted_at, *rest = row
+    deliver_at, payload_until, content_type = rest
     return Message(
         id=known,
         application=application,
@@ -59,6 +60,8 @@ def message(row: Row) -> Message:
         tags=words(tags),
         accepted_at=accepted_at,
         deliver_at=deliver_at,
+        payload_until=payload_until,
+        content_type=content_type,
     )
 
 
@@ -74,6 +77,8 @@ def message_row(number: int, message: Message) -> Row:
         array(message.tags) if message.tags else "[]",
         message.accepted_at,
         message.deliver_at,
+        message.payload_until,
+        message.content_type,
         message.payload,
     )
 
@@ -108,9 +113,8 @@ def message_with_delivery(row: Row) -> tuple[Message, Delivery]:
 
 def due(row: Row, stream: Stream) -> Due:
     """What may be sent."""
-    lane, seq, known, event_type, payload, accepted_at, due_at, tries, attempts, memory, resend = (
-        row
-    )
+    lane, seq, known, event_type, payload, accepted_at, due_at, tries, attempts, *rest = row
+    memory, resend, content_type = rest
     return Due(
         lane=lane,
         seq=seq,
@@ -124,6 +128,7 @@ def due(row: Row, stream: Stream) -> Due:
         attempts=attempts,
         memory=memory,
         resend=resend,
+        content_type=content_type,
     )
 
 

@@ -45,7 +45,7 @@ class SqliteStore(
     ) -> None:
         # By its one real name, or whoever comes by way of a link would find another lock.
         self._threads = Threads(path.resolve(), clock, room, most_waiting=most_waiting)
-        self._old_messages, self._old_payloads = Rounds(0), Rounds(0)
+        self._old_messages, self._old_payloads, self._expired = Rounds(0), Rounds(0), Rounds(0)
 
 
 async def open_sqlite(

@@ -22,12 +22,15 @@ class SqliteUpkeep:
     _threads: Threads
     _old_messages: Rounds[int]
     _old_payloads: Rounds[int]
+    _expired: Rounds[int]
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
         """Remove what need not be kept; how many: 0 is all done."""
         old, full = self._old_messages, self._old_payloads
         messages = await self._over(old, "sweep_messages", retention.messages_before, limit)
         payloads = await self._over(full, "sweep_payloads", retention.payloads_before, limit)
+        before = retention.expired_before
+        payloads += await self._over(self._expired, "sweep_expired", before, limit)
 
         def work(session: Session) -> int:
             changes = session.db.total_changes()

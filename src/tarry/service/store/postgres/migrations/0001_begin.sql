@@ -99,21 +99,25 @@ CREATE UNIQUE INDEX endpoint_uid ON tarry.endpoint (application, uid) WHERE stan
 -- Ids begin with the time. Upkeep makes partitions ahead of it, and drops them whole when they are
 -- old; what belongs to none of them is in the default one.
 CREATE TABLE tarry.message (
-    id          text COLLATE "C" NOT NULL,
-    application text COLLATE "C" NOT NULL,
-    event_type  text NOT NULL,
-    payload     bytea,
-    event_id    text COLLATE "C",
-    key         text COLLATE "C",
-    channels    text[] NOT NULL,
-    tags        text[] NOT NULL,
-    accepted_at double precision NOT NULL,
-    deliver_at  double precision,
-    lanes       bigint[] NOT NULL,
-    seqs        bigint[] NOT NULL
+    id            text COLLATE "C" NOT NULL,
+    application   text COLLATE "C" NOT NULL,
+    event_type    text NOT NULL,
+    payload       bytea,
+    event_id      text COLLATE "C",
+    key           text COLLATE "C",
+    channels      text[] NOT NULL,
+    tags          text[] NOT NULL,
+    accepted_at   double precision NOT NULL,
+    deliver_at    double precision,
+    payload_until double precision,
+    content_type  text,
+    lanes         bigint[] NOT NULL,
+    seqs          bigint[] NOT NULL
 ) PARTITION BY RANGE (id);
 CREATE INDEX message_listed ON tarry.message (application, id);
 CREATE INDEX message_kept ON tarry.message (accepted_at, (payload IS NULL));
+CREATE INDEX message_expires ON tarry.message (payload_until, id)
+    WHERE payload_until IS NOT NULL AND payload IS NOT NULL;
 -- Made last: of two indexes that seem as good while a partition is empty the last one is taken.
 ALTER TABLE tarry.message ADD PRIMARY KEY (id);
 

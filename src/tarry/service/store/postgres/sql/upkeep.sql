@@ -28,6 +28,21 @@ SELECT m.accepted_at, m.id,
          LIMIT $4) AS m
  ORDER BY m.accepted_at, m.id;
 
+-- name: sweep_expired
+-- Messages whose payload was to be kept until before a time, behind one, likewise.
+SELECT m.payload_until AS accepted_at, m.id,
+       NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
+                     JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
+                    WHERE d.state IN ('ready', 'waiting'))
+       AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS over
+  FROM (SELECT * FROM tarry.message
+         WHERE payload_until < $1 AND payload_until >= $2 AND (payload_until, id) > ($2, $3)
+           AND (id < $5 OR id >= $6)
+           AND payload_until IS NOT NULL AND payload IS NOT NULL
+         ORDER BY payload_until, id
+         LIMIT $4) AS m
+ ORDER BY m.payload_until, m.id;
+
 -- name: sweep_held
 -- These messages, held until the commit; what others are busy with is left alone.
 SELECT id, application, event_id, key, lanes, seqs

@@ -66,21 +66,25 @@ CREATE TABLE wake (
 
 -- The payload comes last: what is read of a message without it need not pass over it.
 CREATE TABLE message (
-    number      INTEGER PRIMARY KEY,
-    id          TEXT NOT NULL UNIQUE,
-    application TEXT NOT NULL,
-    event_type  TEXT NOT NULL,
-    event_id    TEXT,
-    channels    TEXT NOT NULL,
-    tags        TEXT NOT NULL,
-    accepted_at REAL NOT NULL,
-    deliver_at  REAL,
-    payload     BLOB
+    number        INTEGER PRIMARY KEY,
+    id            TEXT NOT NULL UNIQUE,
+    application   TEXT NOT NULL,
+    event_type    TEXT NOT NULL,
+    event_id      TEXT,
+    channels      TEXT NOT NULL,
+    tags          TEXT NOT NULL,
+    accepted_at   REAL NOT NULL,
+    deliver_at    REAL,
+    payload_until REAL,
+    content_type  TEXT,
+    payload       BLOB
 ) STRICT;
 
 CREATE INDEX message_application ON message (application, id);
 CREATE UNIQUE INDEX message_event ON message (application, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX message_kept ON message (accepted_at, (payload IS NULL));
+CREATE INDEX message_expires ON message (payload_until)
+ WHERE payload_until IS NOT NULL AND payload IS NOT NULL;
 
 CREATE TABLE key (
     environment TEXT NOT NULL,

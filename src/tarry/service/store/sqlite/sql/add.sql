@@ -40,8 +40,8 @@ SELECT coalesce(max(number), 0) FROM message;
 -- name: add_message
 -- Keep a message.
 INSERT INTO message (number, id, application, event_type, event_id, channels, tags, accepted_at,
-                     deliver_at, payload)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                     deliver_at, payload_until, content_type, payload)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: add_first
 -- Keep an idempotency key with the message that came first under it.

@@ -8,7 +8,8 @@ SELECT added FROM lane WHERE number = :lane;
 -- name: fetch_ready
 -- By sequence, between two numbers.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
-       delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, ''
+       delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
+       message.content_type
   FROM delivery INDEXED BY delivery_ready
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'ready'
@@ -19,7 +20,8 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
 -- name: fetch_waiting
 -- By due time, those that are due.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
-       delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, ''
+       delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
+       message.content_type
   FROM delivery INDEXED BY delivery_waiting
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'waiting'
@@ -30,7 +32,8 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
 -- name: fetch_early
 -- By due time, due or not, but for what is scheduled.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
-       delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, ''
+       delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
+       message.content_type
   FROM delivery INDEXED BY delivery_early
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.state = 'waiting' AND delivery.reason <> 'scheduled'
@@ -41,7 +44,7 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
 -- name: fetch_resend
 -- What somebody asked to be sent again, in the order of asking.
 SELECT resend.lane, 0, message.id, message.event_type, message.payload,
-       message.accepted_at, NULL, 0, 0, NULL, resend.id
+       message.accepted_at, NULL, 0, 0, NULL, resend.id, message.content_type
   FROM resend
   JOIN message ON message.number = resend.message
  WHERE resend.lane = :lane

@@ -2,18 +2,21 @@
 
 -- name: message
 -- The message with an id or, if there is none, an event id.
-SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at
+SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
+       payload_until, content_type
   FROM message
  WHERE id = :known_as AND application = :application
  UNION ALL
-SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at
+SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
+       payload_until, content_type
   FROM message
  WHERE application = :application AND event_id = :known_as
  LIMIT 1;
 
 -- name: message_numbered
 -- The message with a number.
-SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at
+SELECT id, application, event_type, payload, event_id, channels, tags, accepted_at, deliver_at,
+       payload_until, content_type
   FROM message
  WHERE number = :number;
 

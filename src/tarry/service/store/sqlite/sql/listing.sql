@@ -78,7 +78,8 @@ SELECT piece.seq,
 SELECT delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason, delivery.attempts,
        delivery.tries, delivery.memory, delivery.due_at, delivery.accepted_at, delivery.ended_at,
        message.id, message.application, message.event_type, message.payload, message.event_id,
-       message.channels, message.tags, message.accepted_at, message.deliver_at
+       message.channels, message.tags, message.accepted_at, message.deliver_at,
+       message.payload_until, message.content_type
   FROM delivery
   JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.seq = :seq;
@@ -125,7 +126,8 @@ SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt
        attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
        attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision,
        message.id, message.application, message.event_type, message.payload, message.event_id,
-       message.channels, message.tags, message.accepted_at, message.deliver_at
+       message.channels, message.tags, message.accepted_at, message.deliver_at,
+       message.payload_until, message.content_type
   FROM attempt
   JOIN message ON message.number = attempt.message
  WHERE attempt.lane = :lane AND attempt.id = :attempt;

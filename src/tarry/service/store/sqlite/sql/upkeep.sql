@@ -24,6 +24,18 @@ SELECT accepted_at, number,
  ORDER BY accepted_at, number
  LIMIT :limit;
 
+-- name: sweep_expired
+-- Messages whose payload was to be kept until before a time, behind one, likewise.
+SELECT payload_until, number,
+       NOT EXISTS (SELECT 1 FROM delivery
+                    WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
+       AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+  FROM message
+ WHERE payload_until < :before AND payload_until >= :at AND (payload_until, number) > (:at, :behind)
+   AND payload_until IS NOT NULL AND payload IS NOT NULL
+ ORDER BY payload_until, number
+ LIMIT :limit;
+
 -- name: sweep_over
 -- Whether nothing of a message is still to be sent.
 SELECT NOT EXISTS (SELECT 1 FROM delivery
