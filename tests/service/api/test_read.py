@@ -57,6 +57,14 @@ def test_what_cannot_be_read_is_told_by_its_place(
 
 
 @pytest.mark.parametrize(
+    "query", [b"order=null", b"before=null", b"before=0.5", b"limit=1.0", b"limit=1e1", b"flag=yes"]
+)
+def test_nothing_in_a_query_is_bent_into_what_it_is_not(query: bytes) -> None:
+    with pytest.raises(Invalid):
+        read_query(query, Query)
+
+
+@pytest.mark.parametrize(
     "query",
     [
         b"event_types=a,b",

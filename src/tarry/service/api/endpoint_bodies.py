@@ -11,6 +11,7 @@ from tarry.service.api.messages import Channel, Name
 from tarry.service.api.times import instant
 from tarry.service.fields import EndpointFields
 from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.wire.sign import MOST_HEADERS
 
 Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!ep_)[a-zA-Z0-9\-_.]+\Z")]
 """The owner's own name for one: it cannot be taken for another's id."""
@@ -19,8 +20,16 @@ Types = Annotated[list[Name], Meta(min_length=1, max_length=1000)]
 Channels = Annotated[list[Channel], Meta(min_length=1, max_length=10)]
 Version = Annotated[int, Meta(ge=1, le=65_535)]
 Concurrency = Annotated[int, Meta(ge=1, le=100_000)]
-SecretText = Annotated[str, Meta(min_length=1, max_length=256)]
-Headers = Annotated[dict[str, str], Meta(max_length=100)]
+SecretText = Annotated[
+    str, Meta(max_length=256, extra_json_schema={"pattern": r"^(whsec_|whsk_)?[A-Za-z0-9+/]+=*$"})
+]
+"""Read more closely by `check_secret`, which has words for what is wrong."""
+HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+_VALUE = r"^([!-~\u00a0-\u00ff]([\t -~\u00a0-\u00ff]*[!-~\u00a1-\u00ff])?)?$"
+Value = Annotated[str, Meta(extra_json_schema={"pattern": _VALUE})]
+_NAMES = {"propertyNames": {"pattern": HEADER}}
+Headers = Annotated[dict[str, Value], Meta(max_length=MOST_HEADERS, extra_json_schema=_NAMES)]
+"""Likewise, by `check_headers`."""
 VERSION = 1
 """What every endpoint says: the field is there for older programs only."""
 

@@ -1,10 +1,12 @@
 """The headers that an endpoint's owner has added to every request, over HTTP."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
-from tarry.service.api.endpoint_bodies import Headers
+from tarry.service.api.endpoint_bodies import HEADER, Headers, Value
 from tarry.service.api.news import note
 from tarry.service.api.operation import Group
 from tarry.service.model.application import Application
@@ -23,6 +25,9 @@ SENSITIVE = frozenset(
 )
 """Names of headers whose values are not shown again."""
 
+_NAMED = Meta(extra_json_schema={"pattern": HEADER})
+_PATCHED = Meta(extra_json_schema={"propertyNames": {"pattern": HEADER}})
+
 group = Group("Endpoint", "v1.endpoint")
 
 
@@ -35,8 +40,8 @@ class HeadersIn(Struct, kw_only=True):
 class HeadersPatch(Struct, rename="camel", kw_only=True):
     """Headers to be set; null takes one away, and so do `deleteHeaders`."""
 
-    headers: dict[str, str | None] = {}
-    delete_headers: list[str] | None = None
+    headers: Annotated[dict[str, Value | None], _PATCHED] = {}
+    delete_headers: list[Annotated[str, _NAMED]] | None = None
 
 
 class HeadersOut(Struct, kw_only=True):

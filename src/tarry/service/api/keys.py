@@ -18,7 +18,8 @@ GIVEN = (Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND)
 """What a key to a whole environment may be given."""
 
 Label = Annotated[str, Meta(max_length=256, pattern=r"^[^\x00]*\Z")]
-Scopes = Annotated[tuple[Scope, ...], Meta(min_length=1, max_length=len(GIVEN))]
+Given = Annotated[Scope, Meta(extra_json_schema={"enum": list(GIVEN)})]
+Scopes = Annotated[tuple[Given, ...], Meta(min_length=1, max_length=len(GIVEN))]
 
 group = Group("Key", "v1.key")
 

@@ -1,14 +1,15 @@
 """Retry policies over HTTP: which one an endpoint's deliveries follow, and where it comes from."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from tarry.core.codec import from_dict, to_dict
 from tarry.core.policy import Policy
+from tarry.core.schema import policy_schema
 from tarry.core.text import from_json
 from tarry.errors import PolicyError
 from tarry.service.api.access import Need
@@ -23,7 +24,8 @@ ENDPOINT = "/app/{app_id}/endpoint/{endpoint_id}/policy"
 
 group = Group("Policy", "v1.policy")
 
-Document = dict[str, Any]
+_SCHEMA = {name: told for name, told in policy_schema().items() if not name.startswith("$")}
+Document = Annotated[dict[str, Any], Meta(extra_json_schema=_SCHEMA)]
 
 
 class Source(StrEnum):

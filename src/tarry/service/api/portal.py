@@ -19,6 +19,7 @@ WEEK, HOUR = 7 * 86_400, 3600
 _MANAGING = (Scope.VIEW_BASE, Scope.MANAGE_ENDPOINT, Scope.CREATE_ATTEMPTS)
 _CAPABILITIES = frozenset(Scope) - {Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND}
 
+Capability = Annotated[Scope, Meta(extra_json_schema={"enum": sorted(_CAPABILITIES)})]
 Session = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.]+\Z")]
 
 group = Group("Authentication", "v1.authentication")
@@ -33,7 +34,7 @@ class PortalAccessIn(Struct, rename="camel", kw_only=True):
 
     application: ApplicationIn | None = None
     read_only: bool | None = None
-    capabilities: Annotated[list[Scope], Meta(min_length=1, max_length=10)] | None = None
+    capabilities: Annotated[list[Capability], Meta(min_length=1, max_length=10)] | None = None
     expiry: Annotated[int, Meta(ge=HOUR, le=WEEK)] | None = None
     session_id: Session | None = None
     feature_flags: Annotated[list[Name], Meta(max_length=50)] | None = None
@@ -51,29 +52,19 @@ class ExpireAllIn(Struct, rename="camel", kw_only=True):
     """Whose tokens end: those of some sessions, or all."""
 
     session_ids: Annotated[list[Session], Meta(min_length=1, max_length=1000)] | None = None
-    expiry: Annotated[int, Meta(ge=0, le=WEEK)] | None = None
+    expiry: Annotated[int, Meta(ge=0, extra_json_schema={"maximum": 0})] | None = None
 
 
 @group.post("/auth/app-portal-access/{app_id}", needs=Need.CHANGE, secret=True)
 async def app_portal_access(call: Call, body: PortalAccessIn) -> PortalAccessOut:
     """Make a token that opens one application, for the tenant's own people."""
-    application = await _application(call, body)
-    scopes = _scopes(body)
-    token, _ = await call.hooks.make_key(
-        scopes,
-        application=application.id,
-        session=body.session_id,
-        feature_flags=body.feature_flags or (),
-        expires_at=call.now + (body.expiry or WEEK),
-    )
-    url = f"{call.request.base}/portal#{quote(application.id)}:{token}"
-    return PortalAccessOut(url=url, token=token)
+    return await _let_in(call, body)
 
 
 @group.post("/auth/dashboard-access/{app_id}", needs=Need.CHANGE, secret=True)
 async def dashboard_access(call: Call) -> PortalAccessOut:
     """Make a token that opens one application; the older name of it."""
-    return await app_portal_access(call, PortalAccessIn())
+    return await _let_in(call, PortalAccessIn())
 
 
 @group.post("/auth/logout", needs=Need.LOOK, tenants=True)
@@ -92,6 +83,20 @@ async def expire_all(call: Call, body: ExpireAllIn) -> None:
     if body.expiry:
         raise Invalid(["body", "expiry"], "only 0 is supported: tokens end at once")
     await call.hooks.store.revoke_keys_of(application.id, sessions=body.session_ids, now=call.now)
+
+
+async def _let_in(call: Call, body: PortalAccessIn) -> PortalAccessOut:
+    application = await _application(call, body)
+    scopes = _scopes(body)
+    token, _ = await call.hooks.make_key(
+        scopes,
+        application=application.id,
+        session=body.session_id,
+        feature_flags=body.feature_flags or (),
+        expires_at=call.now + (body.expiry or WEEK),
+    )
+    url = f"{call.request.base}/portal#{quote(application.id)}:{token}"
+    return PortalAccessOut(url=url, token=token)
 
 
 async def _application(call: Call, body: PortalAccessIn) -> Application:

@@ -28,7 +28,7 @@ class UsageIn(Struct, rename="camel"):
 
     since: Instant
     until: Instant
-    app_ids: Annotated[list[Name], Meta(max_length=1000)] | None = None
+    app_ids: Annotated[list[Name], Meta(min_length=1, max_length=1000)] | None = None
 
 
 class UsageOut(TaskStarted, rename="camel", kw_only=True):
