@@ -95,7 +95,7 @@ def prepare(path: Path, given: argparse.Namespace) -> None:
 def copy(path: Path, to: Path) -> None:
     """Copy a database that nobody has open, and its keys before it: a copy with none is no use."""
     for suffix in (".keys", ""):
-        shutil.copyfile(path.with_name(path.name + suffix), to.with_name(to.name + suffix))
+        shutil.copy(path.with_name(path.name + suffix), to.with_name(to.name + suffix))
 
 
 def url(path: Path) -> str:
