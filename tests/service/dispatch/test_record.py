@@ -226,8 +226,10 @@ def test_trouble_with_a_delivery_is_told_once_and_that_it_is_over(
     assert news_of(replace(made, attempt=None)) is None
 
 
-def test_a_message_that_was_refused_is_no_news() -> None:
-    assert news_of(failed(a_due(), reason=Reason.REFUSED)) is None
+def test_a_message_that_ended_for_another_reason_is_no_news() -> None:
+    assert news_of(failed(a_due(), reason=Reason.REFUSED)) == "message.attempt.exhausted"
+    for reason in (Reason.GONE, Reason.EXPUNGED):
+        assert news_of(failed(a_due(), reason=reason)) is None
 
 
 def test_another_origin_is_taken_up_once() -> None:

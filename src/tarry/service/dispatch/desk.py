@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tarry.service")
 
-QUIET = frozenset({"message.attempt.failing", "message.attempt.recovered"})
-"""News that the log need not warn of: they come one by one, and nothing is lost."""
-
 
 class Ticking(Protocol):
     """What looks at its answers every tick, as long as it says that it has to."""
@@ -129,7 +126,8 @@ class Desk:
     def change(self, change: Change) -> None:
         """Have a change of a lane written down with the next settlements."""
         for notice in change.notices:
-            level = logging.INFO if notice.kind in QUIET else logging.WARNING
+            # One endpoint is worth a warning; its messages may be many.
+            level = logging.INFO if notice.kind.startswith("message.") else logging.WARNING
             log.log(level, "%s: %s %s", notice.kind, notice.endpoint, notice.facts)
         if not self.changes:
             self.wake()

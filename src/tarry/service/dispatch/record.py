@@ -15,7 +15,7 @@ from tarry.service.model.settings import Parking
 
 SAVED_EVERY = 30.0
 """How often what is known of a healthy endpoint is written down, in seconds."""
-TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED})
+TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED, Reason.REFUSED, Reason.ABORTED})
 """The endings that an endpoint's owner is told of one by one."""
 TROUBLED = 4
 """Attempts after which the owner hears that a delivery fails, and that it succeeded after all."""
