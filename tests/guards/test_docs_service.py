@@ -30,7 +30,10 @@ from tarry.testing import zoo
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
-SERVICE_COMMANDS = ("api", "backup", "bench", "listen", "migrate", "seal", "serve", "worker")
+LIBRARY_COMMANDS = {"explain", "recommend", "schema", "storm"}
+SERVICE_COMMANDS = sorted(set(tarry.commands) - LIBRARY_COMMANDS)
+SHARED = "## Asking a server"
+"""What stands there is told of all commands below."""
 DIALECTS = {"SQLite": "tarry.service.store.sqlite", "PostgreSQL": "tarry.service.store.postgres"}
 CREATED = re.compile(r"^CREATE TABLE (?:tarry\.)?(\w+)", re.MULTILINE)
 
@@ -196,11 +199,33 @@ def commands(command: click.Command, name: str) -> Iterator[tuple[str, click.Com
 
 @pytest.mark.parametrize("name", SERVICE_COMMANDS)
 def test_every_option_of_a_command_is_told(name: str) -> None:
-    told = section(page("cli.md"), f"### tarry {name}")
+    text = page("cli.md")
+    told = section(text, f"### tarry {name}")
+    assert told
+    if text.index(f"### tarry {name}\n") > text.index(SHARED):
+        told += section(text, SHARED)
     for _, command in commands(tarry.commands[name], name):
         for option in command.params:
             if isinstance(option, click.Option):
-                assert max(option.opts, key=len) in told, (command.name, option.name)
+                for spelled in (max(option.opts, key=len), *option.secondary_opts):
+                    assert spelled in told, (command.name, spelled)
+
+
+@pytest.mark.parametrize("name", SERVICE_COMMANDS)
+def test_every_command_of_a_group_is_told(name: str) -> None:
+    group = tarry.commands[name]
+    if isinstance(group, click.Group):
+        told = section(page("cli.md"), f"### tarry {name}")
+        for below in group.commands:
+            assert f"tarry {name} {below}" in told or f"`{below}`" in told, below
+
+
+def test_every_command_and_option_has_a_help_text() -> None:
+    for _, command in commands(tarry, "tarry"):
+        assert command.help, command.name
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert option.help or option.hidden, (command.name, option.name)
 
 
 def test_every_variable_of_the_service_is_told() -> None:

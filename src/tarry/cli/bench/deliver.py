@@ -48,8 +48,20 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
     metavar="URL",
     help="A database that nobody else uses; a new SQLite file if none is named.",
 )
-@click.option("--deliveries", type=click.IntRange(min=100), default=20_000, show_default=True)
-@click.option("--applications", type=click.IntRange(min=1), default=64, show_default=True)
+@click.option(
+    "--deliveries",
+    type=click.IntRange(min=100),
+    default=20_000,
+    show_default=True,
+    help="How many wait at first.",
+)
+@click.option(
+    "--applications",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Of how many applications.",
+)
 @click.option(
     "--workers",
     type=click.IntRange(min=1),

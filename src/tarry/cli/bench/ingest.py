@@ -43,9 +43,27 @@ class Row:
     metavar="URL",
     help="A database that nobody else uses; a new SQLite file if none is named.",
 )
-@click.option("--messages", type=click.IntRange(min=100), default=20_000, show_default=True)
-@click.option("--connections", type=click.IntRange(min=1), default=64, show_default=True)
-@click.option("--rounds", type=click.IntRange(min=1), default=3, show_default=True)
+@click.option(
+    "--messages",
+    type=click.IntRange(min=100),
+    default=20_000,
+    show_default=True,
+    help="How many are sent.",
+)
+@click.option(
+    "--connections",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Over how many connections.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="The best of so many counts.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @serving
 async def ingest(
