@@ -11,7 +11,7 @@ import msgspec
 
 from tarry.service.api.problem import Invalid
 
-MOST_COMPILED = 500
+MOST_COMPILED = 100
 """Schemas that are remembered as they are checked with."""
 MOST_STEPS = 100_000
 """Of a pattern that looks ahead or back; others take no longer than their text."""
