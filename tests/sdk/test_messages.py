@@ -278,7 +278,9 @@ def test_what_a_message_said_is_forgotten(sdk: Sdk, app: str) -> None:
     assert error.value.status_code == 404
 
 
-def test_big_numbers_and_letters_of_all_kinds_arrive(sdk: Sdk, app: str, receiver: Receiver) -> None:
+def test_big_numbers_and_letters_of_all_kinds_arrive(
+    sdk: Sdk, app: str, receiver: Receiver
+) -> None:
     sdk.endpoint.create(app, EndpointIn(url=receiver.url))
     sdk.message.create(app, MessageIn(event_type="a.b", payload=PAYLOAD))
     until(lambda: receiver.arrivals)

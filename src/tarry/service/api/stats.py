@@ -1,5 +1,7 @@
 """How an endpoint has done, in numbers."""
 
+import math
+
 from msgspec import Struct
 
 from tarry.service.api.call import Call
@@ -46,9 +48,12 @@ class AttemptStatsOut(Struct, kw_only=True):
 async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
     """Count an endpoint's messages by how they stand.
 
-    A message is `pending` before its first attempt, and `sending` between attempts.
+    A message is `pending` before its first attempt, and `sending` between attempts. One with a
+    `deliverAt` is of that time: without `until` those to come are counted too.
     """
     since, until = span(query, call.now)
+    if query.until is None:
+        until = math.inf
     endpoint = await call.endpoint(await call.application())
     found = await call.hooks.store.count_deliveries(endpoint, since=since, until=until)
 
