@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from tarry.cli.moments import ago, ahead, told, wire
+from tarry.cli.moments import ago, ahead, due, told, wire
 
 
 def from_now(**span: float) -> datetime:
@@ -56,3 +56,10 @@ def test_people_read_how_far_away_it_is_and_by_the_clock(away: float, begins: st
 
 def test_no_instant_is_no_words() -> None:
     assert told(None) == ""
+
+
+def test_what_should_have_happened_is_due() -> None:
+    late = from_now(seconds=-30).astimezone()
+    assert due(late.isoformat()) == told(late.isoformat()).replace("30 s ago, ", "due since ")
+    assert due(from_now(seconds=90.4).isoformat()).startswith("in 90 s, ")
+    assert due(None) == ""

@@ -10,9 +10,9 @@ from tarry.cli import show
 from tarry.cli.app import app_argument
 from tarry.cli.attempt import attempts_of
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.moments import ago, told, wire
+from tarry.cli.moments import ago, due, wire
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
-from tarry.cli.show import Columns, at
+from tarry.cli.show import Columns, at, next_at
 
 COLUMNS: Columns = {
     "Id": "id",
@@ -26,7 +26,7 @@ _DESTINATIONS: Columns = {
     "Endpoint": "id",
     "URL": "url",
     "Stands": "statusText",
-    "Next attempt": at("nextAttempt"),
+    "Next attempt": next_at("nextAttempt"),
 }
 
 P = ParamSpec("P")
@@ -186,7 +186,7 @@ def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
     found = answer.read()
     click.echo(f"{found['state']}: {found['reason']}")
     if found["nextAt"] is not None:
-        click.echo(f"next attempt: {told(found['nextAt'])}")
+        click.echo(f"next attempt: {due(found['nextAt'])}")
     for sentence in found["sentences"]:
         click.echo(sentence)
 

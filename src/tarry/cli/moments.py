@@ -51,3 +51,9 @@ def told(written: str | None) -> str:
     if abs(away) < 1:
         return f"now, {clock}"
     return f"in {near}, {clock}" if away > 0 else f"{near} ago, {clock}"
+
+
+def due(written: str | None) -> str:
+    """The same of when something will happen: it may be over when it is told."""
+    words = told(written)
+    return f"due since {words.rpartition(', ')[2]}" if " ago, " in words else words

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tarry.cli.moments import told
+from tarry.cli.moments import due, told
 
 WIDTH = 100
 """Of tables that go into a file or another program."""
@@ -28,6 +28,11 @@ def console() -> Console:
 def at(field: str) -> Cell:
     """A cell with an instant."""
     return lambda row: told(row.get(field))
+
+
+def next_at(field: str) -> Cell:
+    """A cell with the instant of what will happen."""
+    return lambda row: due(row.get(field))
 
 
 def one(row: Mapping[str, Any]) -> None:

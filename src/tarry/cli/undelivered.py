@@ -6,14 +6,14 @@ import click
 
 from tarry.cli import show
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
-from tarry.cli.show import Columns, at
+from tarry.cli.show import Columns, at, next_at
 
 COLUMNS: Columns = {
     "Message": "msgId",
     "State": "state",
     "Reason": "reason",
     "Tries": "tries",
-    "Next": at("nextAt"),
+    "Next": next_at("nextAt"),
     "Accepted": at("acceptedAt"),
 }
 

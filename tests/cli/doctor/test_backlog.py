@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def looked_at(hooks: Hooks, now: float) -> dict[str, Finding]:
-    return {one.check: one async for one in backlog(hooks.store, now=now)}
+    return {one.check: one for one in await backlog(hooks.store, now=now)}
 
 
 async def test_what_waits_and_for_how_long_is_told() -> None:

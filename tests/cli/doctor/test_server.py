@@ -1,3 +1,5 @@
+import pytest
+
 from tarry.cli.doctor.finding import State
 from tarry.cli.doctor.server import serving
 from tests.cli.shell import KEY, Shell
@@ -11,6 +13,28 @@ def test_a_server_that_is_well_is_said_to_be(shell: Shell) -> None:
     found = found_of(shell.url, KEY)
     assert {"server", "ready", "key"} <= set(found)
     assert set(found.values()) == {State.OK}
+
+
+def test_what_waits_is_told_unless_somebody_has(shell: Shell) -> None:
+    shell.out("endpoint", "create", "shop", shell.receiver.url)
+    shell.out("send", "shop", "order.paid", "--wait")
+    made = shell.json("endpoint", "create", "shop", shell.receiver.url)["id"]
+    shell.out("endpoint", "pause", "shop", made)
+    shell.out("send", "shop", "order.paid")
+    found = {one.check: one for one in serving(shell.url, KEY)}
+    assert "the oldest for " in found["backlog"].words
+    assert "endpoints: 2" in found["backlog"].words
+    assert made in found["paused"].words
+    assert found["success"].state is State.OK
+    assert "backlog" not in {one.check for one in serving(shell.url, KEY, backlog=False)}
+
+
+def test_only_so_many_endpoints_are_asked_for(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tarry.cli.doctor.server.MOST", 1)
+    found = {one.check: one for one in serving(shell.url, KEY)}
+    assert "(the first 1 were looked at)" in found["backlog"].words
 
 
 def test_a_key_is_tried(shell: Shell) -> None:

@@ -85,12 +85,13 @@ def doctor(  # noqa: PLR0913  each option is one
         heard.one(ok("settings", said))
     heard.one(variables(os.environ, _known(here.find_root().command)))
     heard.one(names())
+    looked = not heard.lacking and db is not None
     if not heard.lacking:
         heard.one(outgoing(allow_network, ports))
-        if db is not None:
-            _look_into(db, disk_reserve, heard)
+    if looked and db is not None:
+        _look_into(db, disk_reserve, heard)
     if server is not None:
-        heard.all(serving(server, api_key))
+        heard.all(serving(server, api_key, backlog=not looked))
     if heard.anything_wrong:
         raise click.exceptions.Exit(1)
 

@@ -55,7 +55,7 @@ async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
             yield ok("writable", "it can be written to")
             yield await clock(store)
             yield await sealing(settings, store)
-            async for finding in backlog(store, now=time.time()):
+            for finding in await backlog(store, now=time.time()):
                 yield finding
     except StoreError as error:
         yield wrong("writable", str(error))

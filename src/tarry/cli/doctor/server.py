@@ -1,21 +1,30 @@
 """What the doctor sees of a server: whether it answers, can take messages, and takes the key."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from time import time
 
 from tarry.cli.client import POLICY, NoServer, Server, ServerRefused
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
+from tarry.cli.doctor.tally import Tally
 from tarry.cli.service_options import WrongSettings
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
 SKEW = 2.0
 """Seconds that clocks may differ: a server tells whole ones."""
 READY = 200
+ACCEPTED = "it is accepted"
+MOST = 200
+"""Endpoints that are looked at: each takes some requests."""
 
 
-def serving(url: str, key: str | None) -> Iterator[Finding]:
-    """One thing after the other; without an answer there is no more to look at."""
+def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Finding]:
+    """One thing after the other; without an answer there is no more to look at.
+
+    Of what waits only if nobody has told yet.
+    """
     try:
         server = Server(url, key, ONCE)
         answer = server.look("GET", "/readyz")
@@ -34,7 +43,9 @@ def serving(url: str, key: str | None) -> Iterator[Finding]:
             yield wrong("server clock", f"it is {apart:.0f} s from this machine's")
         else:
             yield ok("server clock", f"it is less than {SKEW:g} s from this machine's")
-    yield _accepted(server, key)
+    yield (accepted := _accepted(server, key))
+    if backlog and accepted.words == ACCEPTED:
+        yield from _backlog(server)
 
 
 def _accepted(server: Server, key: str | None) -> Finding:
@@ -48,4 +59,37 @@ def _accepted(server: Server, key: str | None) -> Finding:
         return wrong("key", error.message)
     except NoServer as error:
         return wrong("key", error.message)
-    return ok("key", "it is accepted")
+    return ok("key", ACCEPTED)
+
+
+def _backlog(server: Server) -> list[Finding]:
+    tally = Tally(MOST)
+    try:
+        for app, endpoint in islice(_endpoints(server), MOST):
+            _count(server, app, endpoint, tally)
+    except (NoServer, ServerRefused) as error:
+        return [wrong("backlog", error.message)]
+    return tally.findings(time())
+
+
+def _endpoints(server: Server) -> Iterator[tuple[str, str]]:
+    for app in server.items("app", most=None):
+        for endpoint in server.items("app", app["id"], "endpoint", most=None):
+            yield app["id"], endpoint["id"]
+
+
+def _count(server: Server, app: str, endpoint: str, tally: Tally) -> None:
+    lane = server.ask("GET", "app", app, "endpoint", endpoint, "lane").read()
+    down, waiting = lane["phase"] == "open", lane["backlog"]
+    tally.add(endpoint, standing=lane["standing"], down=down, waiting=waiting)
+    succeeded = {"status": 0, "with_content": False}
+    for one in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
+        tally.succeeded(_seconds(one["timestamp"]))
+    for state in ("ready", "waiting") if waiting else ():
+        which = {"endpoint_id": endpoint, "state": state}
+        for one in server.items("app", app, "undelivered", most=1, **which):
+            tally.waits_since(_seconds(one["acceptedAt"]))
+
+
+def _seconds(written: str) -> float:
+    return datetime.fromisoformat(written).timestamp()

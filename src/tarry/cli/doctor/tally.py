@@ -1,0 +1,67 @@
+"""What the doctor counts of endpoints, whether a database or a server was asked."""
+
+from tarry.cli.doctor.finding import Finding, advice, ok
+from tarry.core.duration import spoken
+
+NAMED = 3
+"""Endpoints that are named, of those something is the matter with."""
+_MATTERS = {
+    "down": "are down and only probed: tarry endpoint lane",
+    "parked": "were disabled after days of failure: tarry endpoint resume",
+    "paused": "are paused: tarry endpoint resume",
+}
+
+
+class Tally:
+    """What was seen of endpoints, of `most` at the most."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.seen, self.waiting = 0, 0
+        self._oldest_at: float | None = None
+        self._success_at: float | None = None
+        self._matters: dict[str, list[str]] = {matter: [] for matter in _MATTERS}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many were seen as are looked at."""
+        return self.seen >= self._most
+
+    def add(self, endpoint: str, *, standing: str, down: bool, waiting: int) -> None:
+        """Count an endpoint."""
+        self.seen += 1
+        self.waiting += waiting
+        matter = "down" if down and standing not in _MATTERS else standing
+        if matter in self._matters:
+            self._matters[matter].append(endpoint)
+
+    def waits_since(self, at: float) -> None:
+        """Take note of a delivery that waits."""
+        self._oldest_at = at if self._oldest_at is None else min(self._oldest_at, at)
+
+    def succeeded(self, at: float | None) -> None:
+        """Take note of a success, if there was one."""
+        if at is not None:
+            self._success_at = at if self._success_at is None else max(self._success_at, at)
+
+    def findings(self, now: float) -> list[Finding]:
+        """What it comes to."""
+        said = f"deliveries that wait: {self.waiting}"
+        if self._oldest_at is not None:
+            said += f", the oldest for {spoken(max(0.0, now - self._oldest_at))}"
+        first = f" (the first {self._most} were looked at)" if self.is_full else ""
+        found = [ok("backlog", f"{said}; endpoints: {self.seen}{first}")]
+        found += [self._matter(matter) for matter in _MATTERS]
+        if self._success_at is not None:
+            since = spoken(max(0.0, now - self._success_at))
+            found.append(ok("success", f"the last one was {since} ago"))
+        elif self.seen:
+            found.append(advice("success", "there was none so far"))
+        return found
+
+    def _matter(self, matter: str) -> Finding:
+        endpoints = self._matters[matter]
+        if not endpoints:
+            return ok(matter, "none")
+        named = ", ".join(endpoints[:NAMED]) + (", ..." if len(endpoints) > NAMED else "")
+        return advice(matter, f"{len(endpoints)} {_MATTERS[matter]}; {named}")

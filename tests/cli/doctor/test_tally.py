@@ -1,0 +1,42 @@
+from tarry.cli.doctor.finding import Finding, State
+from tarry.cli.doctor.tally import Tally
+
+
+def found_of(tally: Tally, now: float = 1000.0) -> dict[str, Finding]:
+    return {one.check: one for one in tally.findings(now)}
+
+
+def test_endpoints_are_counted_by_what_is_the_matter_with_them() -> None:
+    tally = Tally(100)
+    tally.add("ep_1", standing="enabled", down=False, waiting=0)
+    for number in range(2, 6):
+        tally.add(f"ep_{number}", standing="enabled", down=True, waiting=2)
+    tally.add("ep_6", standing="paused", down=True, waiting=1)
+    tally.add("ep_7", standing="parked", down=False, waiting=1)
+    tally.add("ep_8", standing="disabled", down=False, waiting=0)
+    found = found_of(tally)
+    assert found["down"].words.startswith("4 are down")
+    assert found["down"].words.endswith("; ep_2, ep_3, ep_4, ...")
+    assert found["paused"].words.endswith("; ep_6")
+    assert found["parked"].words.endswith("; ep_7")
+    assert found["backlog"].words == "deliveries that wait: 10; endpoints: 8"
+    assert found["success"].state is State.ADVICE
+
+
+def test_the_oldest_and_the_last_success_count() -> None:
+    tally = Tally(1)
+    tally.add("ep_1", standing="enabled", down=False, waiting=2)
+    for at in (900.0, 880.0, 950.0):
+        tally.waits_since(at)
+        tally.succeeded(at)
+    tally.succeeded(None)
+    found = found_of(tally)
+    assert "the oldest for 2 min" in found["backlog"].words
+    assert "(the first 1 were looked at)" in found["backlog"].words
+    assert found["success"].words == "the last one was 50 s ago"
+
+
+def test_nothing_is_the_matter_with_nothing() -> None:
+    found = found_of(Tally(1))
+    assert all(one.state is State.OK for one in found.values())
+    assert "success" not in found
