@@ -309,7 +309,7 @@ class Catalogue(Protocol):
         """The document of a version; NotFound if there is none."""
 
 
-class Retention(Struct, frozen=True):
+class Retention(Struct, frozen=True, kw_only=True):
     """Until when things are kept: older ones may go. None keeps them for ever.
 
     A message for which a resend waits is kept whole.

@@ -29,7 +29,7 @@ standings = st.sampled_from(
     [Standing.ENABLED, Standing.PAUSED, Standing.DISABLED, Standing.ENABLED, Standing.DELETED]
 )
 
-Draft = tuple[int, str, tuple[str, ...], str | None, str | None, bytes, float | None]
+Draft = tuple[int, str, tuple[str, ...], str | None, str | None, bytes, float | None, float | None]
 drafts = st.tuples(
     picks,
     event_types,
@@ -37,6 +37,7 @@ drafts = st.tuples(
     names,
     names,
     st.sampled_from([b"", b"\x00\xff"]),
+    st.none() | offsets,
     st.none() | offsets,
 )
 works = st.sampled_from(sorted(COUNTED))
@@ -223,6 +224,7 @@ class PeopleSteps(Machine):
 
     @step(
         payloads=st.none() | offsets,
+        expired=st.none() | offsets,
         messages=st.none() | offsets,
         keys=st.none() | offsets,
         notices=st.none() | offsets,
@@ -230,14 +232,24 @@ class PeopleSteps(Machine):
     def sweep(
         self,
         payloads: float | None,
+        expired: float | None,
         messages: float | None,
         keys: float | None,
         notices: float | None,
     ) -> None:
         """All goes that is older, in pieces."""
-        ages = (payloads, messages, keys, notices)
-        before = [None if age is None else self.now - age for age in ages]
-        self.ask(lambda side: _swept(side, Retention(*before)))
+
+        def before(age: float | None) -> float | None:
+            return None if age is None else self.now - age
+
+        retention = Retention(
+            payloads_before=before(payloads),
+            expired_before=before(expired),
+            messages_before=before(messages),
+            keys_before=before(keys),
+            notices_before=before(notices),
+        )
+        self.ask(lambda side: _swept(side, retention))
 
     def _message(self, of: int, which: int) -> tuple[str, str]:
         """An application, and a message that may be its own."""
@@ -245,7 +257,7 @@ class PeopleSteps(Machine):
         return self.one(self.applications, of).id, message
 
     def _new(self, draft: Draft) -> NewMessage:
-        of, event_type, to, key, event_id, fingerprint, delay = draft
+        of, event_type, to, key, event_id, fingerprint, delay, kept = draft
         message = Message(
             id=self.id("msg_"),
             application=self.applications[of % len(self.applications)].id,
@@ -255,6 +267,8 @@ class PeopleSteps(Machine):
             event_id=event_id,
             accepted_at=self.now,
             deliver_at=None if delay is None else self.now + delay,
+            payload_until=None if kept is None else self.now + kept,
+            content_type=None if kept is None else f"text/x-{kept}",
         )
         return NewMessage(message, key, fingerprint)
 
