@@ -112,6 +112,12 @@ def test_a_query_that_cannot_be_read_is_told_by_its_place(query: bytes, place: l
 
 def test_an_empty_body_is_none_only_where_that_will_do() -> None:
     assert read_body(b"", Body | None) is None
-    assert read_body(b"null", Body | None) is None
     with pytest.raises(Invalid):
         read_body(b"", Body)
+
+
+def test_a_body_that_may_be_left_out_is_not_null_if_it_is_there() -> None:
+    assert read_body(b"", Inner | None) is None
+    assert read_body(b"{}", Inner | None) == Inner()
+    with pytest.raises(Invalid):
+        read_body(b"null", Inner | None)

@@ -100,6 +100,7 @@ async def get(call: Call) -> ApplicationOut:
 @group.put("/app/{app_id}", needs=Need.CHANGE, also=(CREATED,))
 async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
     """Make an application anew, or make it if it is not there."""
+    call.name("app_id", "application")
     try:
         stored = await call.application()
     except NotFound:

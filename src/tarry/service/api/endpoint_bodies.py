@@ -20,9 +20,11 @@ Types = Annotated[list[Name], Meta(min_length=1, max_length=1000)]
 Channels = Annotated[list[Channel], Meta(min_length=1, max_length=10)]
 Version = Annotated[int, Meta(ge=1, le=65_535)]
 Concurrency = Annotated[int, Meta(ge=1, le=100_000)]
-SecretText = Annotated[
-    str, Meta(max_length=256, extra_json_schema={"pattern": r"^(whsec_|whsk_)?[A-Za-z0-9+/]+=*$"})
-]
+_BASE64 = (
+    r"^((whsec_)?([A-Za-z0-9+/]{4}){8,24}([A-Za-z0-9+/]{2,4})?"
+    r"|whsk_([A-Za-z0-9+/]{43}|[A-Za-z0-9+/]{86}))={0,2}$"
+)
+SecretText = Annotated[str, Meta(max_length=256, extra_json_schema={"pattern": _BASE64})]
 """Read more closely by `check_secret`, which has words for what is wrong."""
 HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 _VALUE = r"^([!-~\u00a0-\u00ff]([\t -~\u00a0-\u00ff]*[!-~\u00a1-\u00ff])?)?$"

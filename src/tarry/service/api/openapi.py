@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec import Struct
 from tarry.service.api.access import Need
 from tarry.service.api.call import NAME
 from tarry.service.api.operation import Operation
+from tarry.service.api.read import may_be_left_out, when_given
 from tarry.service.api.request import MOST_KEY
 
 Json = dict[str, Any]
@@ -93,7 +94,8 @@ def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Json], Json]
     """The schema of every type that goes in or out, and the parts they share."""
     types = {HttpError: None, ValidationError: None}
     for one in operations:
-        types.update(dict.fromkeys(kind for kind in (one.body, one.answer) if kind is not None))
+        kinds = (when_given(one.body), one.answer)
+        types.update(dict.fromkeys(kind for kind in kinds if kind is not None))
     made, components = msgspec.json.schema_components(list(types), ref_template=_REF)
     schemas = dict(zip(types, map(_for_everybody, made), strict=True))
     return schemas, {name: _for_everybody(schema) for name, schema in sorted(components.items())}
@@ -124,8 +126,8 @@ def _operation(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
     if parameters := [*_named(operation), *_queried(operation), *_headers(operation)]:
         written["parameters"] = parameters
     if operation.body is not None:
-        content = {"application/json": {"schema": schemas[operation.body]}}
-        required = type(None) not in get_args(operation.body)
+        content = {"application/json": {"schema": schemas[when_given(operation.body)]}}
+        required = not may_be_left_out(operation.body)
         written["requestBody"] = {"required": required, "content": content}
     if operation.needs is Need.NOTHING:
         written["security"] = []

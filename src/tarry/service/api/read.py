@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, Union, get_args, get_type_hints
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -22,19 +22,31 @@ _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
 def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type that is wanted
-    """The body of a request as a value of its type; an empty one is None, if that will do."""
-    if not body and type(None) in get_args(wanted):
+    """The body of a request as a value of its type; none at all is None, if that will do."""
+    if not body and may_be_left_out(wanted):
         return None
     try:
         if not body.isascii():
             body.decode()  # msgspec looks at the text of a field only once it is asked for
-        return _decoder(wanted).decode(body)
+        return _decoder(when_given(wanted)).decode(body)
     except RecursionError:
         raise Invalid(["body"], "it is nested too deeply") from None
     except msgspec.ValidationError as error:
         raise _said("body", error) from error
     except ValueError as error:  # no JSON, or no UTF-8
         raise Invalid(["body"], str(error), "json_error") from error
+
+
+def may_be_left_out(wanted: Any) -> bool:  # noqa: ANN401  a type
+    """Whether a body of this type need not be there."""
+    return type(None) in get_args(wanted)
+
+
+def when_given(wanted: Any) -> Any:  # noqa: ANN401  a type
+    """What a body of this type is if it is there: not null."""
+    if not may_be_left_out(wanted):
+        return wanted
+    return Union[tuple(kind for kind in get_args(wanted) if kind is not type(None))]  # noqa: UP007  made of a list
 
 
 def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type that is wanted
