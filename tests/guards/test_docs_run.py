@@ -4,6 +4,10 @@
 - ``<!-- file: NAME -->`` above a block: it is written to that file instead of being run.
 - ``console`` blocks: each ``$ tarry ...`` must succeed; ``<!-- check -->`` above the block: what it
   prints must be what the page shows.
+- ``<!-- background -->`` above a ``console`` block: its command runs on until the page ends, or
+  until the comment ``<!-- stop: COMMAND -->``, with as much of it as tells it apart, above a later
+  block. A page with such a block has ports of its own in place of 8400 and 8500, and its
+  ``$ curl ...`` and ``$ export ...`` are carried out as well, the way a shell does.
 - https://api.example.com is answered by a server that says 503 to the first request of each path.
 """
 
@@ -11,15 +15,20 @@ import json
 import os
 import re
 import shlex
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from types import ModuleType
 
+import httpx
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +38,7 @@ BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^\n]+) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-COMMAND = re.compile(r"^\$ (?P<command>.*(?:\\\n.*)*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE)
+COMMAND = re.compile(r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<shown>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -110,17 +119,31 @@ def test_a_page_runs_from_top_to_bottom(
     monkeypatch.chdir(tmp_path)
     main = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)  # so that a page's classes can be pickled
-    for block in blocks(page.read_text().replace(PUBLIC_ADDRESS, address)):
-        if block.note.startswith("file: "):
-            Path(block.note.removeprefix("file: ")).write_text(block.text)
-        elif block.language == "python":
-            as_on_the_page = "\n" * (block.line - 1) + block.text  # keeps tracebacks' line numbers
-            exec(compile(as_on_the_page, page, "exec"), vars(main))  # noqa: S102 - our own docs
-        elif block.language == "console":
-            run_commands(block)
+    text = page.read_text().replace(PUBLIC_ADDRESS, address)
+    live = "<!-- background -->" in text
+    if live:
+        text = with_free_ports(text)
+    with ExitStack() as running:
+        running.callback(close_clients, main)
+        background: dict[str, ExitStack] = {}
+        for block in blocks(text):
+            if block.note.startswith("file: "):
+                Path(block.note.removeprefix("file: ")).write_text(block.text)
+                continue
+            if block.note.startswith("stop: "):
+                stop(background, block.note.removeprefix("stop: "))
+            if block.note == "background":
+                (found,) = COMMAND.finditer(block.text)
+                background[found["command"]] = command = running.enter_context(ExitStack())
+                command.enter_context(started(found["command"]))
+            elif block.language == "python":
+                as_on_the_page = "\n" * (block.line - 1) + block.text  # keeps tracebacks' lines
+                exec(compile(as_on_the_page, page, "exec"), vars(main))  # noqa: S102 - our own docs
+            elif block.language == "console":
+                run_commands(block, live=live)
 
 
-def run_commands(block: Block) -> None:
+def run_commands(block: Block, *, live: bool) -> None:
     """Run a block's tarry commands; others (installing, say) are only for the reader."""
     for found in COMMAND.finditer(block.text):
         program, *arguments = shlex.split(found["command"])
@@ -128,6 +151,87 @@ def run_commands(block: Block) -> None:
             printed = tarry_prints(arguments)
             if block.note == "check":
                 assert printed.rstrip() == found["shown"].rstrip()
+        elif live and program == "curl":
+            shell(found["command"])
+        elif live and program == "export":
+            name, _, value = found["command"].removeprefix("export ").partition("=")
+            os.environ[name] = shell(f"printf %s {value}")
+
+
+# --- Pages with a server ------------------------------------------------------------------------
+
+READY = ("ready: ", "listening at ")
+
+
+def with_free_ports(text: str) -> str:
+    """Let a page have ports of its own, in its text and for what its commands take as told."""
+    with socket.socket() as one, socket.socket() as other:
+        for port, listening in (("8400", one), ("8500", other)):
+            listening.bind(("127.0.0.1", 0))
+            text = text.replace(port, str(listening.getsockname()[1]))
+        served = f"127.0.0.1:{one.getsockname()[1]}"
+    os.environ.update(TARRY_LISTEN=served, TARRY_SERVER=f"http://{served}")
+    return text
+
+
+@contextmanager
+def started(command: str) -> Iterator[None]:
+    """Have a command of tarry run; it is ready when it says so, and has to end well when told."""
+    _, *arguments = shlex.split(command)
+    said = Path(f"said-{time.monotonic_ns()}")
+    with said.open("w") as out:
+        process = subprocess.Popen(
+            [Path(sys.executable).with_name("tarry"), *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+    try:
+        until = time.monotonic() + 20
+        while not any(word in said.read_text() for word in READY):
+            assert process.poll() is None, said.read_text()
+            assert time.monotonic() < until, said.read_text()
+            time.sleep(0.01)
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(timeout=40)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+    assert process.returncode == 0, said.read_text()
+
+
+def close_clients(page: ModuleType) -> None:
+    """Close the HTTP clients that a page has left open; an SDK keeps its own to itself."""
+    for made in vars(page).values():
+        client = getattr(made, "_httpx_client", made)
+        if isinstance(client, httpx.Client):
+            client.close()
+
+
+def stop(background: dict[str, ExitStack], wanted: str) -> None:
+    """End a command that runs."""
+    (command,) = (command for command in background if wanted in command)
+    background.pop(command).close()
+
+
+def shell(command: str) -> str:
+    """Do what a shell does with a command; what it prints. curl fails if it is answered so."""
+    bin_folder = Path(sys.executable).parent
+    result = subprocess.run(
+        ["/bin/bash", "-c", command.replace("curl ", "curl --fail-with-body ", 1)],
+        env={**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert result.returncode == 0, f"{command}: {result.stdout} {result.stderr}"
+    return result.stdout
 
 
 def tarry_prints(arguments: list[str]) -> str:
