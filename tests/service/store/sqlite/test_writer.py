@@ -86,6 +86,31 @@ async def test_what_fails_in_a_shared_commit_fails_alone(threads: Threads, path:
     assert learned(path) == ["a", "c"]
 
 
+async def test_what_fails_with_nobody_beside_it_leaves_nothing_behind(
+    threads: Threads, path: Path
+) -> None:
+    with pytest.raises(Conflict):
+        await threads.write(partial(refuse, "a"))
+    await threads.write(partial(learn, "a"))
+    with pytest.raises(StoreError) as twice:
+        await threads.write(lambda session: [learn(name, session) for name in ("b", "a")])
+    assert isinstance(twice.value.__cause__, apsw.ConstraintError)
+    assert await threads.write(partial(learn, "c")) == "c"
+    assert learned(path) == ["a", "c"]
+
+
+async def test_what_fails_alone_is_not_remembered_either(threads: Threads, path: Path) -> None:
+    def remember(session: Session) -> None:
+        session.db.execute("INSERT INTO origin VALUES ('a', x'00')")
+        session._shards[7] = 7  # noqa: SLF001  as if it had been read from what is undone
+        raise Conflict("origin", "a")
+
+    with pytest.raises(Conflict):
+        await threads.write(remember)
+    assert await threads.write(lambda session: session.shard(7)) is None
+    assert learned(path) == []
+
+
 async def test_nobody_hears_of_a_commit_before_it_was_made(threads: Threads, path: Path) -> None:
     seen: list[list[str]] = []
     task = asyncio.create_task(threads.write(partial(learn, "a")))

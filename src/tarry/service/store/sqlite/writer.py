@@ -83,9 +83,23 @@ class Writer(Line[Session]):
     def _transact(self, session: Session, jobs: list[Work]) -> None:
         session.woke = False
         session.db.execute("BEGIN IMMEDIATE")
+        if len(jobs) == 1:
+            self._do_alone(session, jobs[0])
+            return
         for job in self._do_together(session, jobs):
             self._do(session, job)
         self._commit(session)
+
+    def _do_alone(self, session: Session, job: Work) -> None:
+        """Without a savepoint, for which SQLite would copy every page before it is changed."""
+        try:
+            job.answer = job.work(session)
+        except LOST:
+            raise
+        except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
+            self._refuse(session, job, error, "ROLLBACK")
+        else:
+            self._commit(session)
 
     def _commit(self, session: Session) -> None:
         session.db.execute("COMMIT")
@@ -111,19 +125,20 @@ class Writer(Line[Session]):
             session.db.execute("RELEASE job")
         except LOST:
             raise
-        except apsw.Error as error:
-            if not session.db.in_transaction:  # SQLite has rolled all of it back
-                raise
-            self._undo(session)
-            job.error = store_error(error, session.path)
         except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
-            self._undo(session)
-            job.error = error
+            self._refuse(session, job, error, "ROLLBACK TO job", "RELEASE job")
 
     @staticmethod
-    def _undo(session: Session) -> None:
-        session.db.execute("ROLLBACK TO job")
-        session.db.execute("RELEASE job")
+    def _refuse(session: Session, job: Work, error: Exception, *undo: str) -> None:
+        """Undo what a job did, and let its caller hear of the error."""
+        if isinstance(error, apsw.Error):
+            if not session.db.in_transaction:  # SQLite has rolled all of it back
+                raise error
+            job.error = store_error(error, session.path)
+        else:
+            job.error = error
+        for statement in undo:
+            session.db.execute(statement)
         session.forget()
 
     def _fail(self, jobs: list[Work], error: StoreError | apsw.Error) -> None:
