@@ -45,8 +45,10 @@ def test_a_long_list_is_shown_in_part_or_whole(shell: Shell) -> None:
 
 
 def test_nothing_is_deleted_unless_somebody_is_sure(shell: Shell) -> None:
-    ended = shell.run("app", "delete", "shop", given="n\n")
-    assert ended.exit_code == 1
+    for given in ("n\n", None):
+        ended = shell.run("app", "delete", "shop", given=given)
+        assert ended.exit_code == 2
+        assert ended.stderr.endswith("Error: nobody said that it may be done: --yes does\n")
     assert shell.json("app", "get", "shop")["uid"] == "shop"
 
 

@@ -11,6 +11,7 @@ import pytest
 from tarry.cli.client import POLICY, NoServer, Server, ServerRefused
 from tarry.cli.service_options import WrongSettings
 from tarry.core.backoff import Fixed
+from tarry.core.jitter import NoJitter
 from tests.cli.shell import KEY, Shell
 
 QUICK = POLICY.replace(backoff=Fixed(0.01))
@@ -66,6 +67,28 @@ def test_a_post_is_repeated_under_the_same_idempotency_key() -> None:
     assert path == "/api/v1/app/a%2Fb/msg"
     assert first["idempotency-key"] == second["idempotency-key"] != ""
     assert json.loads(body) == json.loads(again) == {"x": 1}
+
+
+def test_a_wait_that_people_notice_is_told(
+    still_time: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _ = still_time
+    with scripted((503, b""), (200, b"{}")) as (server, _script):
+        Server(server.url, "k", POLICY.replace(backoff=Fixed(4), jitter=NoJitter())).ask("GET", "x")
+    assert capsys.readouterr().err == "the server is busy or away: again in 4 s\n"
+
+
+def test_a_server_may_be_below_a_path() -> None:
+    with scripted((200, b"{}")) as (server, script):
+        Server(f"{server.url}/hooks/", "k").ask("GET", "app")
+    assert script.asked[0][1] == "/hooks/api/v1/app"
+
+
+def test_what_a_server_says_does_not_steer_the_terminal() -> None:
+    answer = (400, json.dumps({"code": "c", "detail": "\x1b[2Joops"}).encode())
+    with scripted(answer) as (server, _), pytest.raises(ServerRefused) as told:
+        server.ask("GET", "app")
+    assert told.value.message == "400 c: \\x1b[2Joops"
 
 
 def test_what_must_be_done_once_is_not_repeated() -> None:

@@ -1,9 +1,12 @@
+import subprocess
+import sys
 from importlib.metadata import version
 
 import pytest
 from click.testing import CliRunner
 
-from tarry.cli.commands import tarry
+from tarry.cli.commands import GROUPS, tarry
+from tarry.cli.extras import PACKAGES
 from tarry.core.schema import schema_text
 
 
@@ -18,6 +21,31 @@ def test_the_help_names_the_commands_and_the_exit_codes() -> None:
     assert told.exit_code == 0
     for word in ("Retries that never stampede.", "explain", "schema", "Exit codes: 0,", "2, the"):
         assert word in told.output
+
+
+def test_the_help_tells_of_every_command_under_a_heading() -> None:
+    told = CliRunner().invoke(tarry, ["-h"]).output.splitlines()
+    assert [f"{heading}:" for heading in GROUPS] == [
+        line for line in told if line[:1].isupper() and line.endswith(":") and line != "Options:"
+    ]
+    listed = {line.split()[0] for line in told if line.startswith("  ") and line[2] != " "}
+    assert set(tarry.commands) <= listed
+
+
+def test_commands_that_ask_a_server_need_no_package_of_the_service() -> None:
+    program = (
+        "import sys; sys.modules.update(dict.fromkeys(sys.argv.pop().split()))\n"
+        "from tarry.cli.main import main\nmain()\n"
+    )
+    typed = ("app", "list", "--server", "http://127.0.0.1:1", "--api-key", "k")
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *typed, " ".join(PACKAGES)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 3
+    assert ended.stderr.splitlines()[-1].startswith("Error: http://127.0.0.1:1 cannot be reached")
 
 
 def test_the_schema_is_printed_as_published() -> None:

@@ -86,7 +86,8 @@ def test_it_must_be_said_where_they_are(shell: Shell) -> None:
 
 
 def test_a_database_that_is_not_there_is_not_made(shell: Shell, folder: Path) -> None:
-    assert shell.wrong("key", "create", "--db", "sqlite:///typo.db")[0] == 3
+    code, said = shell.wrong("key", "create", "--db", "sqlite:///typo.db")
+    assert (code, said.endswith("run `tarry migrate up`")) == (3, True), said
     assert not (folder / "typo.db").exists()
 
 

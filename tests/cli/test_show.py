@@ -36,7 +36,7 @@ def test_a_thing_is_a_line_for_each_field_that_says_something(
 def test_a_table_has_what_its_columns_ask_for(capsys: pytest.CaptureFixture[str]) -> None:
     rows: list[dict[str, object]] = [
         {"id": "x" * 31, "n": 1, "made": None},
-        {"id": "y", "more": "[bold]not[/bold]"},
+        {"id": "y", "more": "[bold]not[/bold]\x1b[2J"},
     ]
     columns: show.Columns = {
         "Id": "id",
@@ -48,6 +48,7 @@ def test_a_table_has_what_its_columns_ask_for(capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr().out
     assert "x" * 31 in said
     assert "[bold]not" in said
+    assert "\x1b" not in said
     assert max(map(len, said.splitlines())) <= show.WIDTH
 
 

@@ -20,11 +20,14 @@ from tarry.call import sync
 from tarry.call.http.body import Rewound, stay
 from tarry.call.http.exchange import ATTEMPT_HEADER, Client, Exchange, Terms
 from tarry.call.http.fault import Fault, fault_in
+from tarry.cli.plain import plain
 from tarry.cli.service_options import WrongSettings
 from tarry.core.backoff import Exponential
 from tarry.core.classify import IDEMPOTENCY_HEADER
+from tarry.core.duration import spoken
 from tarry.core.outcome import Kind
 from tarry.core.policy import Policy, RetryAfter, Statuses
+from tarry.observe.events import Retrying
 
 POLICY = Policy(
     name="tarry",
@@ -36,6 +39,8 @@ POLICY = Policy(
     statuses=Statuses(retry={429, 502, 503, 504}, never={500, 501}),
 )
 ROOT = "/api/v1"
+NOTICED = 1.0
+"""Seconds of a wait that is told."""
 PAGE = 250
 """As many as the server answers at once."""
 _KINDS = {
@@ -79,6 +84,12 @@ class Answer(NamedTuple):
         return json.loads(self.body) if self.body else None
 
 
+def _tell(event: object) -> None:
+    """Say that there is a wait, if it is one that people notice."""
+    if isinstance(event, Retrying) and event.delay >= NOTICED:
+        click.echo(f"the server is busy or away: again in {spoken(event.delay)}", err=True)
+
+
 def _forget(_answer: Answer) -> None:
     """Close nothing: an answer was read to its end."""
 
@@ -117,7 +128,13 @@ class Server:
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
         self._prefix, self._key = parts.path.rstrip("/"), key
         self._terms = Terms(
-            _CLIENT, policy, budget=None, breaker=None, hooks=(), name="", rate_limit_headers=False
+            _CLIENT,
+            policy,
+            budget=None,
+            breaker=None,
+            hooks=_tell,
+            name="",
+            rate_limit_headers=False,
         )
 
     def ask(
@@ -247,7 +264,7 @@ def _line(answer: Answer, path: tuple[str, ...]) -> str:
     for kind, name in names.items():
         if detail == f"there is no such {kind}":
             detail = f"there is no {kind} {name!r}"
-    return " ".join(f"{answer.status} {said.get('code', 'invalid')}: {detail}".split())
+    return plain(" ".join(f"{answer.status} {said.get('code', 'invalid')}: {detail}".split()))
 
 
 def _place(wrong: object) -> str:

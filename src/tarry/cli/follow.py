@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from tarry.call.api import retry
+from tarry.cli.plain import plain
 from tarry.cli.remote import Remote
 from tarry.core.backoff import Exponential
 from tarry.core.duration import spoken
@@ -46,7 +47,8 @@ def follow(remote: Remote, app: str, message: str, timeout: float) -> bool:
                 fresh.add(one["id"])  # in a moment there will be more to tell
             elif heard.get(one["id"]) != reason:
                 heard[one["id"]] = reason
-                click.echo(f"{one['uid'] or one['id']} ({one['url']}): {words}", err=True)
+                said = plain(f"{one['uid'] or one['id']} ({one['url']}): {words}")
+                click.echo(said, err=True)
         return found
 
     found = poll(

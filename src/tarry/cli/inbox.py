@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Literal
 
 from tarry.cli.listener import Reply, Request
+from tarry.cli.plain import plain
 from tarry.core.duration import spoken
 from tarry.core.value import Value
 from tarry.errors import VerificationError
@@ -59,10 +60,10 @@ class Arrival(Value):
         judged = {"fits": "signature fits", "unchecked": "signature not checked"}
         parts = [
             f"{datetime.fromtimestamp(self.at).astimezone():%H:%M:%S}",
-            _plain(self.type or "-"),
-            _plain(self.id or "-"),
+            plain(self.type or "-"),
+            plain(self.id or "-"),
             "attempt -" if self.attempt is None else f"attempt {self.attempt}",
-            judged.get(self.signature, _plain(f"refused: {self.reason}")),
+            judged.get(self.signature, plain(f"refused: {self.reason}")),
             f"-> {self.status}"
             + (" on purpose" if self.on_purpose else "")
             + (f" after {spoken(self.delay)}" if self.delay else "")
@@ -91,7 +92,7 @@ class Arrival(Value):
     def shown_body(self) -> str:
         """The body for people: what would steer a terminal is made visible."""
         lines = self.body.decode("utf-8", "backslashreplace").splitlines()
-        return "\n".join(f"    {_plain(line)}" for line in lines)
+        return "\n".join(f"    {plain(line)}" for line in lines)
 
     def _body(self) -> dict[str, object]:
         try:
@@ -207,10 +208,3 @@ def _type(body: bytes) -> str:
         return ""
     found = (payload[key] for key in TYPE_KEYS if isinstance(payload.get(key), str))
     return next(found, "")
-
-
-def _plain(text: str) -> str:
-    """Text from elsewhere, with nothing in it that would steer a terminal."""
-    return "".join(
-        letter if letter.isprintable() or letter == "\t" else ascii(letter)[1:-1] for letter in text
-    )

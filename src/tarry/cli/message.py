@@ -11,6 +11,7 @@ from tarry.cli.app import app_argument
 from tarry.cli.attempt import attempts_of
 from tarry.cli.endpoint import endpoint_argument
 from tarry.cli.moments import ago, due, wire
+from tarry.cli.plain import plain
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
 from tarry.cli.show import Columns, at, next_at
 
@@ -188,7 +189,7 @@ def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
     if found["nextAt"] is not None:
         click.echo(f"next attempt: {due(found['nextAt'])}")
     for sentence in found["sentences"]:
-        click.echo(sentence)
+        click.echo(plain(sentence))
 
 
 @message.command(epilog=EXIT_CODES)

@@ -1,5 +1,6 @@
 """What commands share that ask a server: where it is, the key, and how answers are shown."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
 from itertools import islice
@@ -139,5 +140,12 @@ def said(**fields: object) -> dict[str, object]:
 
 def sure(question: str, *, yes: bool) -> None:
     """Ask whether somebody is sure; without a terminal only --yes will do."""
-    if not yes:
+    if yes:
+        return
+    try:
         click.confirm(question, abort=True, err=True)
+    except click.Abort:
+        if not sys.stdin.isatty():
+            click.echo(err=True)
+            raise click.UsageError("nobody said that it may be done: --yes does") from None
+        raise

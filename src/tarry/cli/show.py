@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tarry.cli.moments import due, told
+from tarry.cli.plain import plain
 
 WIDTH = 100
 """Of tables that go into a file or another program."""
@@ -42,7 +43,7 @@ def one(row: Mapping[str, Any]) -> None:
     grid.add_column(overflow="fold")
     for name, value in row.items():
         if value not in (None, "", [], {}):
-            grid.add_row(name, Text(cell(name, value)))
+            grid.add_row(plain(name), Text(plain(cell(name, value))))
     console().print(grid)
 
 
@@ -54,7 +55,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
     count = 0
     for row in rows:
         count += 1
-        shown.add_row(*(Text(_filled(row, source)) for source in columns.values()))
+        shown.add_row(*(Text(plain(_filled(row, source))) for source in columns.values()))
     if count:
         console().print(shown)
     return count

@@ -1,0 +1,12 @@
+"""Text from elsewhere on a terminal: what receivers answer and senders write is not to steer it."""
+
+
+def plain(text: str) -> str:
+    r"""Text with nothing in it that would steer a terminal.
+
+    >>> print(plain("a\x1b[2Jb"))
+    a\x1b[2Jb
+    """
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else ascii(letter)[1:-1] for letter in text
+    )

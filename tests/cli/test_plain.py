@@ -1,0 +1,17 @@
+import pytest
+
+from tarry.cli.plain import plain
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("é 漢\t", "é 漢\t"),
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("two\nlines\r", "two\\nlines\\r"),
+        ("\u202eright to left", "\\u202eright to left"),
+        ("\x9b2J", "\\x9b2J"),
+    ],
+)
+def test_nothing_steers_the_terminal(text: str, shown: str) -> None:
+    assert plain(text) == shown
