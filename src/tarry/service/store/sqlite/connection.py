@@ -5,8 +5,9 @@ from pathlib import Path
 import apsw
 
 BUSY_MS = 5_000
-WRITER_CACHE_KB = 16_384
-READER_CACHE_KB = 4_096
+CACHE_KB = 4_096
+"""Pages that each connection keeps: the system has them too, and more of them made nothing faster,
+for whoever writes or for whoever reads."""
 WAL_KEPT_BYTES = 64 * 1024 * 1024
 STATEMENTS = 200
 """How many prepared statements a connection keeps: more than this store has queries."""
@@ -23,7 +24,7 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         db.set_busy_timeout(BUSY_MS)
         db.pragma("journal_mode", "WAL")
         db.pragma("synchronous", "FULL")
-        db.pragma("cache_size", -WRITER_CACHE_KB)
+        db.pragma("cache_size", -CACHE_KB)
         db.pragma("temp_store", "MEMORY")
         # A log that a long read let grow is cut back once it was copied into the file.
         db.pragma("journal_size_limit", WAL_KEPT_BYTES)
@@ -37,5 +38,4 @@ def connect_to_read(path: Path) -> apsw.Connection:
     """A connection that sees a snapshot while it reads, and can change nothing."""
     db = connect(path)
     db.pragma("query_only", value=True)
-    db.pragma("cache_size", -READER_CACHE_KB)
     return db
