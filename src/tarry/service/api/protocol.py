@@ -4,7 +4,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 MOST_HEAD = 64 * 1024
 """Bytes of a request's head, give or take what comes at once."""
@@ -21,6 +21,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._head, self._in_head, self._whole = 0, True, False
         self._timer: asyncio.TimerHandle | None = None
+        self._earlier: list[RequestResponseCycle] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait."""
@@ -47,6 +48,10 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Its head is whole."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # there is none at first
+        if cycle is not None and not cycle.response_complete:  # more than one at a time
+            waiting = (one for one in self._earlier if not one.response_complete)
+            self._earlier = [*waiting, cycle]
         super().on_headers_complete()
         self._in_head = False
 
@@ -56,9 +61,14 @@ class Connection(HttpToolsProtocol):
         self._whole = True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """It is over, for all requests that came over it: uvicorn tells the last one only."""
         self._stop_waiting()
+        for one in self._earlier:
+            one.disconnected = not one.response_complete
         super().connection_lost(exc)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Say nothing of it: who asks is answered over HTTP, and nobody is to fill the log."""
 
     def _wait(self) -> None:
         late = HTTPStatus.REQUEST_TIMEOUT
