@@ -1,6 +1,6 @@
 """Instants as they are written over HTTP."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 from msgspec import Meta
@@ -9,11 +9,13 @@ Instant = Annotated[datetime, Meta(tz=True)]
 """An instant with its time zone."""
 LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 """Later ones cannot be written in every time zone."""
+_LEAST = timedelta(microseconds=1)
 
 
 def instant(at: float) -> datetime:
-    """An instant as it is written."""
-    return datetime.fromtimestamp(at, UTC)
+    """An instant as it is written: never later, so that it finds what it was written of."""
+    near = datetime.fromtimestamp(at, UTC)
+    return near if near.timestamp() <= at else near - _LEAST
 
 
 def written(at: float | None) -> datetime | None:
