@@ -2,20 +2,25 @@
 
 import asyncio
 import inspect
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import uuid4
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 from standardwebhooks.webhooks import Webhook as Standard
 from svix.api import Svix, SvixAsync, SvixOptions
 from svix.models import ApplicationIn, EventTypeIn
 from svix.webhooks import Webhook
 
+from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Arrival, Receiver
 
 KEY = "sdk-tests"
@@ -66,11 +71,12 @@ async def _awaited(result: Any) -> Any:  # noqa: ANN401  a result to come
 
 
 @contextmanager
-def serving(db: str) -> Iterator[str]:
+def serving(db: str, **env: str) -> Iterator[str]:
     """`tarry serve` on a database, ready; told to stop at the end."""
     options = ("--listen", "127.0.0.1:0", "--api-key", KEY, "--allow-network", "127.0.0.0/8")
     command = [sys.executable, "-m", "tarry.cli", "serve", "--db", db, *options]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    around = {**os.environ, **env}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=around) as process:
         assert process.stderr
         try:
             said = process.stderr.readline()
@@ -82,15 +88,40 @@ def serving(db: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("sdk")
     with serving(f"sqlite:////{str(folder / 'hooks.db').lstrip('/')}") as url:
         yield url
 
 
-@pytest.fixture(scope="session", params=["sync", "async"])
-def sdk(server: str, request: pytest.FixtureRequest) -> Iterator[Sdk]:
-    made = Sdk(request.param, KEY, server)
+@pytest.fixture(scope="session")
+def postgres_server(postgres_url: str) -> Iterator[str]:
+    name = f"tarry_{uuid4().hex}"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(name)))
+        db = urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
+        with serving(db, TARRY_SEALING_KEYS=generate_key("sdk")) as url:
+            yield url
+        server.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
+
+
+@pytest.fixture(
+    scope="session", params=["sync", "async", pytest.param("postgresql", marks=pytest.mark.slow)]
+)
+def setting(request: pytest.FixtureRequest) -> str:
+    """Which form of the SDK on SQLite, or the first of them on PostgreSQL."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def server(setting: str, request: pytest.FixtureRequest) -> str:
+    which = "postgres_server" if setting == "postgresql" else "sqlite_server"
+    return str(request.getfixturevalue(which))
+
+
+@pytest.fixture(scope="session")
+def sdk(setting: str, server: str) -> Iterator[Sdk]:
+    made = Sdk("async" if setting == "async" else "sync", KEY, server)
     yield made
     made.close()
 

@@ -42,6 +42,6 @@ def test_the_modules_that_are_served_are_served_whole() -> None:
 
 
 @pytest.mark.parametrize(("how", "way"), sorted(asked() - SERVED))
-def test_what_is_not_served_says_so_in_json(how: str, way: str, server: str) -> None:
-    answer = httpx.request(how, server + way, headers={"authorization": f"Bearer {KEY}"})
+def test_what_is_not_served_says_so_in_json(how: str, way: str, sqlite_server: str) -> None:
+    answer = httpx.request(how, sqlite_server + way, headers={"authorization": f"Bearer {KEY}"})
     assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")

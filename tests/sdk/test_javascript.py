@@ -56,8 +56,9 @@ def run(program: str, arguments: Sequence[str], folder: Path, **env: str) -> tup
 
 
 @pytest.mark.slow
-def test_the_javascript_sdk_makes_its_journey(server: str, project: Path) -> None:
-    code, said = run("node", ["journey.mjs"], project, SVIX_TOKEN=KEY, SVIX_SERVER_URL=server)
+def test_the_javascript_sdk_makes_its_journey(sqlite_server: str, project: Path) -> None:
+    env = {"SVIX_TOKEN": KEY, "SVIX_SERVER_URL": sqlite_server}
+    code, said = run("node", ["journey.mjs"], project, **env)
     assert (code, said) == (0, "all well\n"), said
 
 
