@@ -1,8 +1,5 @@
 import json
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import click
@@ -12,45 +9,10 @@ from tarry.cli.client import POLICY, NoServer, Server, ServerRefused
 from tarry.cli.service_options import WrongSettings
 from tarry.core.backoff import Fixed
 from tarry.core.jitter import NoJitter
+from tests.cli.scripted import QUICK, scripted
 from tests.cli.shell import KEY, Shell
 
-QUICK = POLICY.replace(backoff=Fixed(0.01))
 ODD = b"<html>hello</html>"
-
-
-class Script(BaseHTTPRequestHandler):
-    """Answers as it is told, one answer after the other, and keeps what it was asked."""
-
-    answers: list[tuple[int, bytes]]
-    asked: list[tuple[str, str, dict[str, str], bytes]]
-
-    def do_GET(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.asked.append((self.command, self.path, headers, body))
-        status, answer = self.answers.pop(0)
-        self.send_response(status)
-        self.send_header("content-length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
-
-    do_POST = do_GET  # noqa: N815  its own name
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its own name
-        """Say nothing."""
-
-
-@contextmanager
-def scripted(*answers: tuple[int, bytes]) -> Iterator[tuple[Server, type[Script]]]:
-    script = type("Told", (Script,), {"answers": list(answers), "asked": []})
-    with ThreadingHTTPServer(("127.0.0.1", 0), script) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield Server(f"http://127.0.0.1:{server.server_port}/", "k", QUICK), script
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def test_what_is_safe_is_asked_again_while_the_server_is_busy() -> None:

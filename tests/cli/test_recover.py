@@ -1,8 +1,12 @@
+import json
 from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
+from tarry.cli.commands import tarry
 from tarry.cli.follow import poll
+from tests.cli.scripted import scripted
 from tests.cli.shell import Shell
 
 
@@ -35,6 +39,16 @@ def test_without_waiting_it_is_told_how_to_look(shell: Shell, till: str) -> None
     task = said.split()[0]
     assert f"tarry task get {task}" in said
     assert shell.json("task", "get", task)["id"] == task
+
+
+def test_a_task_that_fails_ends_with_one() -> None:
+    task = {"id": "qtask_1", "status": "running", "task": "endpoint.recover", "data": {}}
+    failed = {**task, "status": "failed", "data": {"error": "it is gone"}}
+    answers = [(status, json.dumps(body).encode()) for status, body in ((202, task), (200, failed))]
+    typed = ("recover", "shop", "till", "--since", "1h", "--wait", "--api-key", "k")
+    with scripted(*answers) as (server, _):
+        ended = CliRunner().invoke(tarry, [*typed, "--server", server.url])
+    assert (ended.exit_code, ended.stdout) == (1, "qtask_1 failed: it is gone\n")
 
 
 def test_too_long_a_time_is_refused(shell: Shell, till: str) -> None:

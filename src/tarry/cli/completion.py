@@ -1,8 +1,15 @@
 """`tarry completion`: what makes a shell complete tarry's commands and options."""
 
-import click
-from click.shell_completion import get_completion_class
+from collections.abc import Mapping
 
+import click
+from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
+
+SHELLS: Mapping[str, type[ShellComplete]] = {
+    "bash": BashComplete,
+    "zsh": ZshComplete,
+    "fish": FishComplete,
+}
 HOW = {
     "bash": 'eval "$(tarry completion bash)"   # in ~/.bashrc; bash 4.4 or newer',
     "zsh": 'eval "$(tarry completion zsh)"    # in ~/.zshrc',
@@ -17,8 +24,5 @@ def completion(shell: str) -> None:
 
     Options too. How to use it is said in its first line.
     """
-    found = get_completion_class(shell)
-    if found is None:
-        raise click.UsageError(f"there is no completion for {shell}")
-    script = found(click.Group(), {}, "tarry", "_TARRY_COMPLETE").source()
+    script = SHELLS[shell](click.Group(), {}, "tarry", "_TARRY_COMPLETE").source()
     click.echo(f"# To use it: {HOW[shell]}\n{script}")

@@ -2,6 +2,7 @@ import pytest
 
 from tarry.cli.doctor.database import clock, database
 from tarry.cli.doctor.finding import Finding, State
+from tarry.errors import StoreError
 from tarry.service.build import KEYS, Settings, key_path, migrator, sqlite_path
 from tarry.service.hooks import open_hooks
 from tarry.service.store.memory.store import MemoryStore
@@ -68,6 +69,17 @@ async def test_one_that_cannot_be_used_is_told_without_its_password(db: str) -> 
     (found,) = (await looked_at(db)).values()
     assert found.state is State.WRONG
     assert "hush" not in found.words
+
+
+async def test_one_that_cannot_be_written_to_is_told(
+    used: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_store: object) -> None:
+        raise StoreError("it is read-only")
+
+    monkeypatch.setattr("tarry.service.store.sqlite.store.SqliteStore.check", fail)
+    found = await looked_at(used)
+    assert found["writable"] == ("writable", State.WRONG, "it is read-only")
 
 
 async def test_postgres_is_looked_at_too(

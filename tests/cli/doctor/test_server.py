@@ -2,6 +2,7 @@ import pytest
 
 from tarry.cli.doctor.finding import State
 from tarry.cli.doctor.server import serving
+from tests.cli.scripted import scripted
 from tests.cli.shell import KEY, Shell
 
 
@@ -42,6 +43,26 @@ def test_a_key_is_tried(shell: Shell) -> None:
     assert found_of(shell.url, None)["key"] is State.ADVICE
     sends = shell.json("key", "create", "--server", shell.url, "--scope", "send")["key"]
     assert found_of(shell.url, sends)["key"] is State.OK
+
+
+def test_one_that_cannot_take_messages_is_told() -> None:
+    broken = (503, b'{"code":"unavailable","detail":"x"}')
+    with scripted(broken, broken) as (server, _):
+        found = found_of(server.url, "k")
+    assert (found["ready"], found["key"]) == (State.WRONG, State.WRONG)
+
+
+def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tarry.cli.doctor.server.time", lambda: 0.0)
+    with scripted((200, b"{}")) as (server, _):
+        assert found_of(server.url, None)["server clock"] is State.WRONG
+
+
+def test_what_cannot_be_looked_at_is_told() -> None:
+    refused = (403, b'{"code":"permission_denied","detail":"x"}')
+    page = (200, b'{"data":[],"iterator":null,"done":true}')
+    with scripted((200, b"{}"), page, refused) as (server, _):
+        assert found_of(server.url, "k")["backlog"] is State.WRONG
 
 
 def test_nobody_there_is_all_there_is_to_say() -> None:
