@@ -40,6 +40,8 @@ def bare_inserts(path: Path, batches: int, batch: int) -> Inserted:
                 "[]",
                 now,
                 None,
+                None,
+                None,
                 payload,
             )
             for number in numbers
