@@ -34,6 +34,12 @@ def test_the_echo_says_202_to_anything() -> None:
         assert httpx.post(f"{url}/anything", content=b"x" * 100_000).status_code == 202
 
 
+def test_the_one_of_a_framework_says_202_where_messages_go() -> None:
+    with front("starlette") as (url, _):
+        assert httpx.post(f"{url}/api/v1/app/a/msg", content=MESSAGE).status_code == 202
+        assert httpx.post(f"{url}/elsewhere", content=MESSAGE).status_code == 404
+
+
 def test_the_other_one_keeps_what_it_gets(tmp_path: Path) -> None:
     for _ in range(2):  # it can be started again on the same file
         with front(f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}") as (url, _):

@@ -1,8 +1,9 @@
 """The servers that `tarry bench ingest` posts to, each in a process of its own.
 
 `python -m tarry.cli.bench.front echo` answers 202 to anything: the floor, a bare ASGI callable on
-the same server. `... front URL` keeps what it gets in that database, and delivers nothing;
-`... front URL SINK` delivers it to there as well.
+the same server; `... front starlette` is the same as a route of Starlette. `... front URL` keeps
+what it gets in that database, and delivers nothing; `... front URL SINK` delivers it to there as
+well.
 """
 
 import asyncio
@@ -41,10 +42,25 @@ async def echo(
     await send({"type": "http.response.body", "body": b"{}"})
 
 
+def starlette_echo() -> Any:  # noqa: ANN401  an ASGI application
+    """The same by way of a framework: what it costs before it has done anything."""
+    from starlette.applications import Starlette  # noqa: PLC0415  it need not be there
+    from starlette.requests import Request  # noqa: PLC0415  likewise
+    from starlette.responses import Response  # noqa: PLC0415  likewise
+    from starlette.routing import Route  # noqa: PLC0415  likewise
+
+    async def answer(request: Request) -> Response:
+        await request.body()
+        return Response(b"{}", 202)
+
+    way = "/api/v1/app/{app_id}/msg"
+    return Starlette(routes=[Route(way, answer, methods=["POST"])])
+
+
 async def main(what: str, deliver_to: str | None = None) -> None:
     """Serve until the input is closed; the first line of output is the URL."""
-    if what == "echo":
-        async with serving(echo, ANYWHERE) as url:
+    if what in {"echo", "starlette"}:
+        async with serving(echo if what == "echo" else starlette_echo(), ANYWHERE) as url:
             await _until_closed(url)
         return
     async with open_hooks(what, allow_network=(LOOPBACK,)) as hooks, AsyncExitStack() as opened:

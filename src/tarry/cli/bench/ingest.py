@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from itertools import repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -72,13 +73,14 @@ async def ingest(
     """Measure how fast messages are accepted over HTTP, each on disk before it is answered.
 
     The floor is an ASGI callable that answers 202 and keeps nothing, on the same server; for
-    batches it is SQLite, which keeps the same rows and answers nobody. The best of some rounds
-    counts.
+    batches it is SQLite, which keeps the same rows and answers nobody. Starlette does what the
+    floor does, if it is installed. The best of some rounds counts.
     """
     with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:
         target = db or f"sqlite:///{Path(folder) / 'bench.db'}"
         with _front("echo") as front:
             floor = await _best("bare echo, nothing kept", front, messages, connections, rounds)
+        framed = await _framed(messages, connections, rounds)
         with _front(target) as front:
             single = await _best("tarry, one by one", front, messages, connections, rounds)
             batched = await _best(
@@ -86,7 +88,7 @@ async def ingest(
             )
         bare = _bare(Path(folder), messages, rounds)
         delivered = await _delivered(folder, messages, connections, rounds)
-    rows = [*_beside(floor, single, delivered), *_beside(bare, batched)]
+    rows = [*_beside(floor, *framed, single, delivered), *_beside(bare, batched)]
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
     else:
@@ -97,6 +99,14 @@ def _beside(floor: Row, *others: Row) -> list[Row]:
     """Rows with what they are to their floor, which is the first one."""
     rate = floor.messages_per_second
     return [replace(row, to_floor=row.messages_per_second / rate) for row in (floor, *others)]
+
+
+async def _framed(messages: int, connections: int, rounds: int) -> list[Row]:
+    """What the echo does by way of Starlette, if that is installed."""
+    if find_spec("starlette") is None:
+        return []
+    with _front("starlette") as front:
+        return [await _best("the same on Starlette", front, messages, connections, rounds)]
 
 
 def _bare(folder: Path, messages: int, rounds: int) -> Row:
