@@ -215,7 +215,7 @@ def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_t
 def test_more_than_can_wait_for_a_moment_is_found_again_by_a_rewind() -> None:
     streams, _, _ = a_lane()
     for seq in range(1, LATER + 11):
-        streams.busy[seq] = None
+        streams.is_busy(seq)
         streams.later(a_row(seq), NOON + 1)
     assert len(streams.busy) == LATER
     assert not streams.drained()

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from sys import intern
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -13,7 +14,7 @@ from tarry.service.dispatch.doubts import Doubts
 from tarry.service.dispatch.gate import RULE, Gate
 from tarry.service.dispatch.outfit import Outfit
 from tarry.service.dispatch.record import Record, stands
-from tarry.service.dispatch.spacing import LONG_AGO, Spacing
+from tarry.service.dispatch.spacing import LONG_AGO, UNLIMITED, Spacing
 from tarry.service.dispatch.streams import Streams
 from tarry.service.dispatch.turns import Turns
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -55,7 +56,7 @@ class Bearings(ABC):
     ) -> None:
         now = desk.now()
         self.desk, self.held, self.origin, self.tenant_rate = desk, held, origin, tenant_rate
-        self.number, self.tenant = row.lane, row.endpoint.application
+        self.number, self.tenant = row.lane, intern(row.endpoint.application)
         self.added, self.ended = row.added, row.ended
         self.in_flight = self.unsettled = 0
         self.trust = TRUST
@@ -75,7 +76,7 @@ class Bearings(ABC):
         self.wake_at = math.inf
         # An owner that was lost may have left an attempt on its way.
         self._fifo_from = LONG_AGO if held.lease.clean else now + outfit.timeout
-        self.rate = Spacing()
+        self.rate = UNLIMITED
         self.dress(row.endpoint, outfit)
         if self.gate.phase is Phase.CLOSED and row.known.failures >= RULE.failures and not moved:
             self.gate.open(now, max(1, self.waiting()))
@@ -85,9 +86,23 @@ class Bearings(ABC):
     def dress(self, endpoint: Endpoint, outfit: Outfit) -> None:
         """Take up an endpoint's settings, at first or after a change."""
         # What is sealed in it has been opened, and the rest is its owner's: it need not be kept.
-        self.endpoint = replace(endpoint, secrets=(), headers=None, metadata=_NONE)
+        self.endpoint = replace(
+            endpoint,
+            application=self.tenant,
+            secrets=(),
+            headers=None,
+            metadata=_NONE,
+            description="",
+            created_at=0.0,
+            updated_at=0.0,
+        )
         self.outfit = outfit
-        self.rate.limit(endpoint.rate)
+        if endpoint.rate is None:
+            self.rate = UNLIMITED
+        elif self.rate is UNLIMITED:
+            self.rate = Spacing(endpoint.rate)
+        else:
+            self.rate.limit(endpoint.rate)
         ceiling = self.desk.limits.lane_in_flight
         self.most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)
         self.streams.fifo = endpoint.fifo

@@ -9,6 +9,7 @@ from collections.abc import Container
 from msgspec.structs import replace
 
 from tarry.service.dispatch.settle import Ruling
+from tarry.service.dispatch.sparse import NOTHING, put, without
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due
 
@@ -30,17 +31,17 @@ class Doubts:
     def __init__(self) -> None:
         self.refusals = 0
         """How many were refused since the last was taken."""
-        self._kinds: dict[str, None] = {}
-        self._refused: dict[int, float] = {}
-        self._moments: dict[int, tuple[int, float]] = {}
-        self._suspects: dict[int, tuple[int, int]] = {}
-        self._refunds: dict[int, tuple[int, int]] = {}
+        self._kinds: dict[str, None] = NOTHING
+        self._refused: dict[int, float] = NOTHING
+        self._moments: dict[int, tuple[int, float]] = NOTHING
+        self._suspects: dict[int, tuple[int, int]] = NOTHING
+        self._refunds: dict[int, tuple[int, int]] = NOTHING
 
     def proven(self, due: Due, *, accepted_at: float, now: float) -> bool:
         """Whether the endpoint took another delivery since it first refused this one."""
         first = self._refused.get(due.seq, math.inf)
         if first == math.inf and len(self._refused) < REMEMBERED:
-            self._refused[due.seq] = now
+            self._refused = put(self._refused, due.seq, now)
         return first < accepted_at and now - accepted_at < RECENTLY
 
     def usual(self, due: Due, *, accepted_at: float, now: float) -> bool:
@@ -62,40 +63,49 @@ class Doubts:
     def remember(self, due: Due, ruling: Ruling) -> None:
         """Keep in mind what was ruled."""
         if ruling.state in ENDED:
-            self._refused.pop(due.seq, None)
-            self._moments.pop(due.seq, None)
-            self._suspects.pop(due.seq, None)
-            self._refunds.pop(due.seq, None)
+            self._forget(due.seq)
         elif ruling.moment is not None:
             if due.seq not in self._moments and len(self._moments) >= REMEMBERED:
                 return
-            self._moments[due.seq] = (self.moments(due) + 1, ruling.moment)
+            moment = (self.moments(due) + 1, ruling.moment)
+            self._moments = put(self._moments, due.seq, moment)
         elif ruling.counted:
             if due.seq not in self._suspects and len(self._suspects) >= REMEMBERED:
                 return
             before, _ = self._suspects.get(due.seq, (due.attempts, 0))
-            self._suspects[due.seq] = (before, due.tries + 1)
+            self._suspects = put(self._suspects, due.seq, (before, due.tries + 1))
+
+    def _forget(self, seq: int) -> None:
+        """One that ended."""
+        if self._refused:
+            self._refused = without(self._refused, seq)
+        if self._moments:
+            self._moments = without(self._moments, seq)
+        if self._suspects:
+            self._suspects = without(self._suspects, seq)
+        if self._refunds:
+            self._refunds = without(self._refunds, seq)
 
     def taken(self, due: Due) -> None:
         """One was taken: what failed before was its own failure."""
         self.refusals = 0
         if due.event_type not in self._kinds and len(self._kinds) < KINDS:
-            self._kinds[due.event_type] = None
-        if self._suspects:
-            self._suspects.clear()
+            self._kinds = put(self._kinds, due.event_type, None)
+        self._suspects = NOTHING
 
     def settled_down(self) -> None:
         """The lane has found its pace."""
-        self._moments.clear()
+        self._moments = NOTHING
 
     def blame_the_lane(self) -> None:
         """The lane opened: the suspects are to get their attempts back."""
-        self._refunds.update(self._suspects)
-        self._suspects.clear()
+        self._refunds = self._refunds | self._suspects if self._refunds else self._suspects
+        self._suspects = NOTHING
 
     def refunded(self, due: Due) -> Due:
         """One that is on its way, with its attempts back if it is to get them."""
-        attempts, _ = self._refunds.pop(due.seq, (due.attempts, 0))
+        attempts, _ = self._refunds.get(due.seq, (due.attempts, 0))
+        self._refunds = without(self._refunds, due.seq)
         return due if attempts == due.attempts else replace(due, attempts=attempts)
 
     def refundable(self, busy: Container[int]) -> list[tuple[int, int, int]]:
@@ -104,6 +114,5 @@ class Doubts:
             return []
         free = [seq for seq in self._refunds if seq not in busy]
         taken = [(seq, *self._refunds.pop(seq)) for seq in free]
-        if not self._refunds:
-            self._refunds.clear()  # else it would keep its size
+        self._refunds = self._refunds or NOTHING
         return taken

@@ -10,7 +10,7 @@ from tarry.core.pace import Pace, PacerRule, Phase, Seen
 from tarry.core.pacer import opened, ramped, step
 from tarry.core.probe import probed
 from tarry.core.window import Window
-from tarry.service.dispatch.spacing import LONG_AGO, Spacing
+from tarry.service.dispatch.spacing import LONG_AGO, UNLIMITED, Spacing
 
 RULE = PacerRule(growth=1.2)
 """A fifth more at a step: where nothing is remembered the first overload is about 1.2 times what
@@ -34,7 +34,8 @@ class Gate:
         """Where it stands; asked for several times with every delivery."""
         self.air = 0
         self._draw = draw
-        self._spacing = Spacing(pace.rate or math.inf)
+        self._spacing = UNLIMITED
+        self._space(pace.rate)
         self._passed = self._failed = self._late = self._missed = 0
         self._took = 0.0
         self._asked: float | None = None
@@ -153,4 +154,12 @@ class Gate:
             pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
         self.pace = pace
         self.phase = pace.phase
-        self._spacing.rate = pace.rate or math.inf
+        self._space(pace.rate)
+
+    def _space(self, rate: float) -> None:
+        if not 0 < rate < math.inf:
+            self._spacing = UNLIMITED
+        elif self._spacing is UNLIMITED:
+            self._spacing = Spacing(rate)
+        else:
+            self._spacing.rate = rate

@@ -210,7 +210,7 @@ class Landing(Bearings):
                 tries=tries,
             )
             ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
-            self.streams.busy[seq] = None
+            self.streams.is_busy(seq)
             self.streams.rewind()  # it may be at hand as it was
             self.desk.finish(self, due, settlement(due, ruling, None, now=now))
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.gate import RULE, Gate
+from tarry.service.dispatch.spacing import LONG_AGO
+from tarry.service.dispatch.sparse import NOTHING, put, without
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.alarms import Timer
@@ -39,13 +41,13 @@ class Origin:
         self.lanes: dict[int, Landing] = {}
         self.hold_until = 0.0
         self.dirty = False
-        self._queue: dict[Landing, None] = {}
+        self._queue: dict[Landing, None] = NOTHING
         self._serving = False
         self._timer: Timer | None = None
         self._failures = self._unreachable = 0
-        self._failing: dict[int, None] = {}
-        self._held: dict[int, float] = {}
-        self._passed_at = float("-inf")
+        self._failing: dict[int, None] = NOTHING
+        self._held: dict[int, float] = NOTHING
+        self._passed_at = LONG_AGO
         if self.shared:
             desk.tick(self)
 
@@ -62,7 +64,7 @@ class Origin:
 
     def queue(self, lane: "Landing") -> None:
         """Let a lane send when it is its turn."""
-        self._queue.setdefault(lane)
+        self._queue = put(self._queue, lane, None)
         if not self._serving:
             self.serve()
 
@@ -78,7 +80,7 @@ class Origin:
             if free_at > now:
                 break
             lane = next(iter(self._queue))
-            del self._queue[lane]
+            self._queue = without(self._queue, lane)
             lane.pump(turn=True)
             free_at = self._free_at(now)
         self._serving = False
@@ -88,7 +90,7 @@ class Origin:
     def leave(self, lane: "Landing") -> None:
         """One of its lanes is another's now, or somebody else's."""
         self.lanes.pop(lane.number, None)
-        self._queue.pop(lane, None)
+        self._queue = without(self._queue, lane)
         if lane.in_flight and self.shared:
             # The others may wait for an answer that will not be told to this origin any more.
             self.desk.later(lane.outfit.timeout, self.serve)
@@ -104,13 +106,13 @@ class Origin:
             self._passed_at = now
             if self._failures:
                 self._failures = self._unreachable = 0
-                self._failing.clear()
+                self._failing = NOTHING
             return
         if len(self.lanes) == 1:
             return  # there is nobody to speak for
         self._failures += 1
         self._unreachable += unreachable
-        self._failing[lane.number] = None
+        self._failing = put(self._failing, lane.number, None)
         speaks = len(self._failing) >= SEVERAL or self._unreachable >= RULE.failures
         silent = now - self._passed_at >= RULE.silence
         if self._failures >= RULE.failures and speaks and silent:
@@ -118,8 +120,8 @@ class Origin:
 
     def held(self, lane: "Landing", until: float, now: float) -> None:
         """One of its lanes was told to come back later; of several it is meant for all."""
-        self._held[lane.number] = until
-        self._held = {number: at for number, at in self._held.items() if at > now}
+        held = put(self._held, lane.number, until)
+        self._held = {number: at for number, at in held.items() if at > now} or NOTHING
         if len(self._held) >= SEVERAL:
             self.hold_until = max(self.hold_until, min(self._held.values()))
 
@@ -129,7 +131,7 @@ class Origin:
         self.gate.open(now, max(1, self.waiting()))
         self.dirty = True
         self._failures = self._unreachable = 0
-        self._failing.clear()
+        self._failing = NOTHING
         for lane in list(self.lanes.values()):
             lane.shared(now)
 

@@ -29,5 +29,9 @@ class Spacing:
 
     def sent(self, now: float) -> None:
         """A send went."""
-        if self.rate:
+        if 0 < self.rate < math.inf:
             self._free_at = max(self._free_at, now - GRAIN) + 1 / self.rate
+
+
+UNLIMITED = Spacing()
+"""For all that have no rate: it keeps nothing, so one does for everybody."""

@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.spacing import LONG_AGO
+from tarry.service.dispatch.sparse import NOTHING, put, without
 from tarry.service.model.lane import Due, Stream, Want
 
 LATER = 256
 """How many deliveries may wait for their moment in memory; more are read again later."""
 EARLY = 16
+Rows = tuple[Due, ...]
 _NONE: frozenset[int] = frozenset()
 _NO_RESENDS: frozenset[str] = frozenset()
 
@@ -28,8 +30,8 @@ class Buffered:
 class Streams:
     """The rows of one lane; `busy` are on their way, or being settled, or waiting a moment.
 
-    There is one for each of many lanes, and most of them are empty. So it has slots, and lists
-    where a deque would do, and dicts for sets: empty, those are a tenth and a third as large.
+    There is one for each of many lanes, and most of them are empty. So it has slots, and keeps rows
+    in tuples and sparse dicts: empty, those take no room at all.
     """
 
     __slots__ = (
@@ -44,18 +46,18 @@ class Streams:
         self.lane = lane
         self.fifo = fifo
         self._buffered = buffered
-        self.busy: dict[int, None] = {}
+        self.busy: dict[int, None] = NOTHING
         self._were_busy = _NONE
         self.next_due_at: float | None = None
         self.turn = 0
         """Grows with every rewind: rows that were asked for before it are not taken after it."""
-        self._resends: list[Due] = []
-        self._due: list[Due] = []
-        self._ready: list[Due] = []
-        self._fresh: list[Due] = []
-        self._early: dict[int, Due] = {}
+        self._resends: Rows = ()
+        self._due: Rows = ()
+        self._ready: Rows = ()
+        self._fresh: Rows = ()
+        self._early: dict[int, Due] = NOTHING
         self._later: list[tuple[float, int, Due]] = []
-        self._moments: dict[int, float] = {}
+        self._moments: dict[int, float] = NOTHING
         self._resending = self._were_resending = _NO_RESENDS
         self._fresh_from: int | None = None
         self._fresh_next = False
@@ -74,22 +76,20 @@ class Streams:
         self._resends_read = self._due_read = self._early_read = False
         self._ready_read = self._fresh_read = False
         self._left_behind = False
-        self._count(-1, self._early.values())
-        self._early.clear()
-        for rows in (self._resends, self._due, self._ready, self._fresh):
+        for rows in (self._early.values(), self._resends, self._due, self._ready, self._fresh):
             self._count(-1, rows)
-            rows.clear()
+        self._early = NOTHING
+        self._resends = self._due = self._ready = self._fresh = ()
 
     def changed(self) -> None:
         """Forget all that is not on its way, but for its moment: others may have changed it."""
         if len(self._moments) > LATER:  # of rows that are not there any more
-            self._moments.clear()
+            self._moments = NOTHING
         for at, seq, row in self._later:
-            self.busy.pop(seq, None)
-            self._moments[seq] = at
+            self.busy = without(self.busy, seq)
+            self._moments = put(self._moments, seq, at)
             self._count(-1, (row,))
         self._later.clear()
-        self.busy = dict(self.busy)  # one that was large stays large
         self.next_due_at = None
         self.rewind()
 
@@ -164,7 +164,7 @@ class Streams:
                 self._resends_read = all_read
                 at_hand = {row.resend for row in self._resends}
                 known = self._resending | self._were_resending | at_hand
-                self._keep(self._resends, [row for row in rows if row.resend not in known])
+                self._resends += self._kept([row for row in rows if row.resend not in known])
             case Stream.READY:
                 self._take_ready(want, rows, all_read=all_read)
             case Stream.WAITING:
@@ -182,19 +182,23 @@ class Streams:
         else:
             self._ready_read = all_read
             self._after = rows[-1].seq if rows else self._after
-        into = self._fresh if fresh else self._ready
         free = [row for row in rows if self._is_free(row.seq)]
         for row in free:
-            if row.seq in self._moments:
-                self.later(row, self._moments.pop(row.seq))
-        self._keep(into, [row for row in free if row.seq not in self.busy])
+            at = self._moments.get(row.seq)
+            if at is not None:
+                self._moments = without(self._moments, row.seq)
+                self.later(row, at)
+        kept = self._kept([row for row in free if row.seq not in self.busy])
+        if fresh:
+            self._fresh += kept
+        else:
+            self._ready += kept
         if all_read and not fresh and self._fresh_from is not None and not self._later:
             self._backlog_is_read()
 
     def _backlog_is_read(self) -> None:
         """Nothing old is left in the store: from here on all is read as one stream."""
-        self._ready.extend(self._fresh)
-        self._fresh.clear()
+        self._ready, self._fresh = self._ready + self._fresh, ()
         self._after = (
             max(self._fresh_after, self._fresh_from or 0)
             if self._fresh_after
@@ -206,7 +210,7 @@ class Streams:
     def _take_due(self, rows: Sequence[Due], now: float) -> None:
         if rows:
             self._due_after, self._due_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
-        self._keep(self._due, [row for row in rows if self._is_free(row.seq)])
+        self._due += self._kept([row for row in rows if self._is_free(row.seq)])
         if self._heard is not None and self._heard <= now:
             self._heard = None
         if self._heard is not None:  # maybe after the store had looked
@@ -224,7 +228,8 @@ class Streams:
         self._left_behind = self._left_behind or bool(rows)
         early = [row for row in rows if self._is_free(row.seq) and row.seq not in self._early]
         self._count(1, early)
-        self._early.update((row.seq, row) for row in early)
+        for row in early:
+            self._early = put(self._early, row.seq, row)
         if rows:
             self._early_after, self._early_after_seq = rows[-1].due_at or 0.0, rows[-1].seq
 
@@ -233,25 +238,30 @@ class Streams:
     def next(self, now: float, phase: Phase) -> Due | None:
         """The delivery whose turn it is, now on its way; None if none is at hand."""
         if self._resends:
-            asked = self._resends.pop(0)
+            asked, self._resends = self._resends[0], self._resends[1:]
             self._resending |= {asked.resend}
             return self._out(asked)
         row = self._head(now, phase) if self.fifo else self._any(now, phase)
         if row is None:
             return None
-        self.busy[row.seq] = None
-        twin = self._early.pop(row.seq, None)
+        self.is_busy(row.seq)
+        twin = self._early.get(row.seq)
         if twin is not None:
+            self._early = without(self._early, row.seq)
             self._count(-1, (twin,))
         return self._out(row)
+
+    def is_busy(self, seq: int) -> None:
+        """A row that is not to be handed out as long as something happens to it."""
+        self.busy = put(self.busy, seq, None)
 
     def _out(self, row: Due) -> Due:
         self._count(-1, (row,))
         return row
 
-    def _keep(self, into: list[Due], rows: Sequence[Due]) -> None:
+    def _kept(self, rows: Sequence[Due]) -> Rows:
         self._count(1, rows)
-        into.extend(rows)
+        return tuple(rows)
 
     def _count(self, sign: int, rows: Iterable[Due]) -> None:
         """Account for the payloads of rows that come into memory, or go."""
@@ -263,23 +273,35 @@ class Streams:
                 return None
             return heapq.heappop(self._later)[2]
         if self._due and (not self._ready or self._due[0].seq < self._ready[0].seq):
-            return self._due.pop(0)
-        return self._ready.pop(0) if self._ready else None
+            return self._first_due()
+        return self._first_ready() if self._ready else None
 
     def _any(self, now: float, phase: Phase) -> Due | None:
         ripe = bool(self._later) and self._later[0][0] <= now
-        old = (now >= self._due_from and self._due) or self._ready
-        if self._fresh and (phase is Phase.CLOSED or self._fresh_next or not (ripe or old)):
+        due = now >= self._due_from and bool(self._due)
+        old = ripe or due or bool(self._ready)
+        if self._fresh and (phase is Phase.CLOSED or self._fresh_next or not old):
             self._fresh_next = False
-            return self._fresh.pop(0)
+            first, self._fresh = self._fresh[0], self._fresh[1:]
+            return first
         self._fresh_next = True
         if ripe:
             return heapq.heappop(self._later)[2]
         if old:
-            return old.pop(0)
+            return self._first_due() if due else self._first_ready()
         if not self._early or phase is not Phase.OPEN:
             return None
-        return self._early.pop(next(iter(self._early)))
+        early = next(iter(self._early.values()))
+        self._early = without(self._early, early.seq)
+        return early
+
+    def _first_due(self) -> Due:
+        first, self._due = self._due[0], self._due[1:]
+        return first
+
+    def _first_ready(self) -> Due:
+        first, self._ready = self._ready[0], self._ready[1:]
+        return first
 
     # --- Taking back ----------------------------------------------------------------------------
 
@@ -288,15 +310,15 @@ class Streams:
         if len(self._later) < LATER:
             self.later(row, until)
             return
-        self.busy.pop(row.seq, None)
-        self._due.insert(0, row)
+        self.busy = without(self.busy, row.seq)
+        self._due = (row, *self._due)
         self._count(1, (row,))
         self._due_from = until
 
     def later(self, row: Due, at: float) -> None:
         """A row that is sent again at an instant, from memory if there is room for it."""
         if len(self._later) < LATER or self.fifo:
-            self.busy[row.seq] = None
+            self.is_busy(row.seq)
             self._count(1, (row,))
             heapq.heappush(self._later, (at, row.seq, row))
         else:
@@ -304,7 +326,7 @@ class Streams:
 
     def behind(self, seq: int) -> None:
         """A row that is ready still, and will be found by a rewind."""
-        self.busy.pop(seq, None)
+        self.busy = without(self.busy, seq)
         self._left_behind = True
 
     def done(self, row: Due) -> None:
@@ -312,7 +334,7 @@ class Streams:
         if row.resend:
             self._resending -= {row.resend}
         else:
-            self.busy.pop(row.seq, None)
+            self.busy = without(self.busy, row.seq)
 
     def due_at(self, at: float) -> None:
         """A row waits in the store for a time of its own."""
