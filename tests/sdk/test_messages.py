@@ -87,6 +87,18 @@ def test_an_idempotency_key_sends_once_and_answers_the_same(
     assert len(sdk.message.list(app).data) == 2
 
 
+def test_one_event_is_sent_to_many_applications_under_one_key(sdk: Sdk, uid: str) -> None:
+    told = MessageIn(event_type="a.b", payload={"n": 1})
+    options = MessageCreateOptions(idempotency_key=uid)
+    apps = [sdk.application.create(ApplicationIn(name=f"App {n}")).id for n in range(2)]
+    first, second = ([sdk.message.create(app, told, options).id for app in apps] for _ in range(2))
+    assert first == second
+    assert len(set(first)) == 2
+    with pytest.raises(HttpError) as error:
+        sdk.message.create(apps[0], MessageIn(event_type="a.b", payload={"n": 2}), options)
+    assert (error.value.status_code, error.value.code) == (409, "conflict")
+
+
 def test_duplicates_at_the_same_moment_are_one_message(server: str, sdk: Sdk, uid: str) -> None:
     app = sdk.application.create(ApplicationIn(name="Acme")).id
 

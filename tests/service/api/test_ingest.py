@@ -129,8 +129,11 @@ async def test_a_key_is_for_one_request(client: httpx.AsyncClient, hooks: Hooks)
     await hooks.application("other")
     first, again = await post(said()), await post(said())
     assert first.content == again.content
-    assert (await post(said('{"total": 13}'))).status_code == 409
-    assert (await post(said(), "/api/v1/app/other/msg")).status_code == 409
+    refused = await post(said('{"total": 13}'))
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert refused.json()["detail"] == "there is another message with 'k-1' already"
+    elsewhere = await post(said(), "/api/v1/app/other/msg")
+    assert elsewhere.json()["id"] != first.json()["id"]
     assert (await post(said(), key="k-2")).json()["id"] != first.json()["id"]
     assert (await post(said(), key="x" * 256)).status_code == 422
     assert await accepted(hooks) == 2

@@ -96,7 +96,22 @@ async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | 
     if remembered and any(isinstance(result, NotFound) for result in results):
         call.forget_application()
         return await _kept(call, body, batch=batch)
-    return results
+    return [_told(result, application) for result in results]
+
+
+def _told(result: Accepted | ServiceError, application: Application) -> Accepted | ServiceError:
+    """The same, with the key of a conflict as it came."""
+    if isinstance(result, Conflict):
+        return Conflict(result.kind, result.key.removeprefix(_mark(application)))
+    return result
+
+
+def _mark(application: Application) -> str:
+    """What an application's idempotency keys begin with.
+
+    Each has its own: who sends an event to many applications does so under one key.
+    """
+    return f"{application.id} "
 
 
 async def _check(call: Call, found: Sequence[MessageIn], *, batch: bool) -> None:
@@ -135,9 +150,9 @@ def _new(
     batch: bool,
 ) -> list[NewMessage]:
     made = (_message(call, application, one) for one in found)
-    key = call.request.idempotency_key
-    if key is None:
+    if call.request.idempotency_key is None:
         return [NewMessage(message) for message in made]
+    key = _mark(application) + call.request.idempotency_key
     # Each message of a batch has a key of its own, so that a repetition meets each of them.
     request = fingerprint(application.id, body)
     return [
