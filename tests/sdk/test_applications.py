@@ -1,6 +1,8 @@
+from typing import Any
+
 import pytest
-from svix.api import ApplicationListOptions
-from svix.exceptions import HttpError
+from svix.api import ApplicationCreateOptions, ApplicationListOptions
+from svix.exceptions import HttpError, HTTPValidationError
 from svix.models import ApplicationIn, ApplicationPatch, Ordering
 
 from tests.sdk.conftest import Sdk
@@ -54,3 +56,61 @@ def test_applications_are_walked_both_ways(sdk: Sdk) -> None:
         ApplicationListOptions(limit=2, order=newest, iterator=second.prev_iterator)
     )
     assert [one.id for one in back.data] == [one.id for one in first.data]
+
+
+def test_a_uid_moves_on_once_it_is_free(sdk: Sdk, uid: str) -> None:
+    first = sdk.application.create(ApplicationIn(name="One", uid=uid))
+    second = sdk.application.create(ApplicationIn(name="Two", uid=f"{uid}-2"))
+    for attempt, told in (
+        (sdk.application.upsert, ApplicationIn(name="Two", uid=uid)),
+        (sdk.application.patch, ApplicationPatch(uid=uid)),
+    ):
+        with pytest.raises(HttpError) as error:
+            attempt(second.id, told)
+        assert (error.value.status_code, error.value.code) == (409, "conflict")
+    sdk.application.delete(first.id)
+    assert sdk.application.patch(second.id, ApplicationPatch(uid=uid)).id == second.id
+    assert sdk.application.get(uid).id == second.id
+    assert sdk.application.upsert(second.id, ApplicationIn(name="Two")).uid is None
+    for gone in (uid, f"{uid}-2", first.id):
+        with pytest.raises(HttpError) as error:
+            sdk.application.get(gone)
+        assert error.value.status_code == 404
+
+
+def test_an_idempotency_key_makes_one_application(sdk: Sdk, uid: str) -> None:
+    options = ApplicationCreateOptions(idempotency_key=uid)
+    told = ApplicationIn(name="Some name")
+    first, second = (sdk.application.create(told, options) for _ in range(2))
+    assert first == second
+    with pytest.raises(HttpError) as error:
+        sdk.application.create(ApplicationIn(name="Another name"), options)
+    assert (error.value.status_code, error.value.code) == (409, "conflict")
+
+
+@pytest.mark.parametrize(
+    ("patch", "place"), [({"name": None}, "name"), ({"name": ""}, "name"), ({"uid": "a b"}, "uid")]
+)
+def test_what_is_wrong_with_an_application_is_said(
+    sdk: Sdk, app: str, patch: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(HTTPValidationError) as error:
+        sdk.application.patch(app, ApplicationPatch(**patch))
+    assert error.value.detail[0].loc == ["body", place]
+
+
+def test_patching_changes_a_field_and_no_other(sdk: Sdk, app: str, uid: str) -> None:
+    now = sdk.application.get(app)
+    patches: list[dict[str, Any]] = [
+        {"name": "Changed"},
+        {"uid": uid},
+        {"throttle_rate": 5},
+        {"metadata": {"plan": "pro"}},
+        {"uid": None},
+        {"throttle_rate": None},
+        {"metadata": {}},
+    ]
+    for patch in patches:
+        patched = sdk.application.patch(app, ApplicationPatch(**patch))
+        now = now.model_copy(update={**patch, "updated_at": patched.updated_at})
+        assert patched == sdk.application.get(app) == now
