@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import httpx
 import pytest
 from svix.api import OperationalWebhookEndpointListOptions
 from svix.exceptions import HttpError
@@ -18,7 +19,7 @@ from svix.models import (
 )
 
 from tarry.testing.receiver import Arrival, Receiver
-from tests.sdk.conftest import Sdk, until, verify
+from tests.sdk.conftest import KEY, Sdk, until, verify
 
 URL = "https://example.org/hook"
 
@@ -81,6 +82,29 @@ def test_what_happens_to_endpoints_is_told_and_verified(
         data = said["data"]
         assert (data["endpointId"], data["endpointUid"], data["appUid"]) == (endpoint, "main", None)
     assert sorted(kinds) == ["endpoint.created", "endpoint.deleted", "endpoint.updated"]
+
+
+def test_a_message_that_fails_on_and_on_is_told_and_that_it_arrived_too(
+    sdk: Sdk, app: str, receiver: Receiver, server: str
+) -> None:
+    group = sdk.operational_webhook.endpoint
+    kinds = ["message.attempt.failing", "message.attempt.recovered"]
+    told = OperationalWebhookEndpointIn(url=receiver.url, event_types=kinds)
+    listening = group.create(told).id
+    policy = {"attempts": 9, "backoff": {"kind": "fixed", "delay": 0.05}}
+    way = f"{server}/api/v1/app/{app}/policy"
+    httpx.put(way, json=policy, headers={"authorization": f"Bearer {KEY}"}).raise_for_status()
+    with Receiver() as failing:
+        failing.script([500] * 4)
+        sdk.endpoint.create(app, EndpointIn(url=failing.url))
+        message = sdk.message.create(app, MessageIn(event_type="a.b", payload={})).id
+        until(lambda: len(told_of(receiver, app)) == 2)
+    group.delete(listening)
+    news = {said["type"]: said["data"] for _, said in told_of(receiver, app)}
+    assert set(news) == set(kinds)
+    assert {data["msgId"] for data in news.values()} == {message}
+    statuses = [news[kind]["lastAttempt"]["responseStatusCode"] for kind in kinds]
+    assert statuses == [500, 200]
 
 
 def test_a_message_that_came_to_nothing_is_told(sdk: Sdk, app: str, receiver: Receiver) -> None:
