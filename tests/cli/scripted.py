@@ -27,7 +27,7 @@ class Script(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer)
 
-    do_POST = do_GET  # noqa: N815  its own name
+    do_POST = do_PATCH = do_GET  # noqa: N815  its own name
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its own name
         """Say nothing."""

@@ -22,9 +22,10 @@ def test_what_is_safe_is_asked_again_while_the_server_is_busy() -> None:
     assert script.asked[0][2]["authorization"] == "Bearer k"
 
 
-def test_a_post_is_repeated_under_the_same_idempotency_key() -> None:
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_a_post_is_repeated_under_the_same_idempotency_key(method: str) -> None:
     with scripted((503, b""), (202, b"{}")) as (server, script):
-        server.ask("POST", "app", "a/b", "msg", body={"x": 1})
+        server.ask(method, "app", "a/b", "msg", body={"x": 1})
     (_, path, first, body), (_, _, second, again) = script.asked
     assert path == "/api/v1/app/a%2Fb/msg"
     assert first["idempotency-key"] == second["idempotency-key"] != ""

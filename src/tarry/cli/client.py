@@ -39,6 +39,8 @@ POLICY = Policy(
     statuses=Statuses(retry={429, 502, 503, 504}, never={500, 501}),
 )
 ROOT = "/api/v1"
+KEYED = frozenset({"PATCH", "POST"})
+"""What is not repeated without a key."""
 NOTICED = 1.0
 """Seconds of a wait that is told."""
 PAGE = 250
@@ -149,12 +151,13 @@ class Server:
         """Ask for something of the API; `path` is its parts, of which names are quoted.
 
         A body of bytes is sent as it is. A POST goes under an idempotency key, a new one if none is
-        given, and so can be repeated; not if it is to be sent `once`.
+        given, and so can be repeated; not if it is to be sent `once`. So does a PATCH: it says how
+        a thing is to be, and no harm is done by saying so twice.
         """
         if "" in path:
             raise click.UsageError("a name must not be empty")
         headers = {}
-        if method == "POST" and not once:
+        if method in KEYED and not once:
             headers[IDEMPOTENCY_HEADER] = key or f"cli-{uuid4()}"
         sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
         way = "/".join([ROOT, *(quote(part, safe="") for part in path)])
