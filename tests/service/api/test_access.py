@@ -1,3 +1,4 @@
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -72,3 +73,19 @@ def test_every_scope_is_for_something_and_looks_at_least_unless_it_sends() -> No
     assert set(ALLOWS) == set(Scope)
     assert [scope for scope in Scope if Need.LOOK not in ALLOWS[scope]] == [Scope.SEND]
     assert [scope for scope in Scope if Need.KEYS in ALLOWS[scope]] == [Scope.ADMIN]
+
+
+async def test_keys_that_nobody_has_take_little_memory(hooks: Hooks) -> None:
+    asked = await access(hooks)
+    tracemalloc.start()
+    for number in range(20):
+        assert await asked.who(bearer(f"{number}" + "k" * 50_000)) is None
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 500_000, "twenty of them hold a million characters"
+
+
+async def test_a_first_key_may_be_written_in_any_letters(hooks: Hooks) -> None:
+    asked = await access(hooks, first=("Schlüssel", "org_1"))
+    assert await asked.who(bearer("Schlüssel")) is not None
+    assert await asked.who("Bearer Schlüssel".encode("latin-1")) is None

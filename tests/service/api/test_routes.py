@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 
 from tarry.service.api.open import operations
@@ -56,3 +58,13 @@ def test_an_unknown_path_has_no_methods(routes: Routes, path: str) -> None:
 def test_the_same_operation_is_not_declared_twice() -> None:
     with pytest.raises(ValueError, match="GET /app is declared twice"):
         Routes(operations() * 2)
+
+
+def test_long_paths_are_found_and_not_remembered() -> None:
+    routes = Routes(operations())
+    tracemalloc.start()
+    for number in range(20):
+        assert isinstance(routes.find("GET", f"app/{number}" + "x" * 50_000), Found)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 500_000, "twenty of them hold a million characters"

@@ -75,34 +75,34 @@ class Access:
         """
         self._registry = registry
         self._pepper = pepper
-        self._first = first
+        self._first = None if first is None else (hash_key(first[0], pepper), first[1])
         self._clock, self._now = clock, now
         self._known: dict[bytes, tuple[float, Who | None]] = {}
-
-    def hashed(self, key: str) -> bytes:
-        """What is kept of a key."""
-        return hash_key(key, self._pepper)
+        """By hash: whoever has no key may come with long ones, and many."""
 
     async def who(self, authorization: bytes) -> Who | None:
         """Whoever gave this header; None if its key opens nothing."""
         word, _, key = authorization.partition(b" ")
         if word.lower() != b"bearer" or not key:
             return None
-        now = self._clock()
-        since, known = self._known.get(key, (-KNOWN_FOR, None))
+        try:
+            now, hashed = self._clock(), hash_key(key.decode(), self._pepper)
+        except UnicodeDecodeError:
+            return None
+        since, known = self._known.get(hashed, (-KNOWN_FOR, None))
         if now < since + KNOWN_FOR:
             return known
-        who = await self._look(key)
+        who = await self._look(hashed)
         if len(self._known) >= MOST_KNOWN:
             self._known.clear()
-        self._known[key] = now, who
+        self._known[hashed] = now, who
         return who
 
-    async def _look(self, given: bytes) -> Who | None:
-        if self._first is not None and hmac.compare_digest(given, self._first[0].encode()):
+    async def _look(self, hashed: bytes) -> Who | None:
+        if self._first is not None and hmac.compare_digest(hashed, self._first[0]):
             return Who(key="", environment=self._first[1])
         try:
-            key = await self._registry.key(self.hashed(given.decode("latin-1")))
+            key = await self._registry.key(hashed)
         except NotFound:
             return None
         if not key.opens(self._now()):

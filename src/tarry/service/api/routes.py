@@ -25,6 +25,8 @@ class _Node:
 
 MOST_KNOWN = 4096
 """Paths that are remembered: senders ask for the same few over and over."""
+LONGEST_KNOWN = 1024
+"""Characters of such a path. Longer ones name nothing, and anybody may come with them."""
 
 
 class Routes:
@@ -58,13 +60,18 @@ class Routes:
             if method in node.operations:
                 operation, names = node.operations[method]
                 found = Found(operation, dict(zip(names, values, strict=True)))
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                self._known[method, path] = found
+                self._remember(method, path, found)
                 return found
         for node, _ in _nodes(self._root, _parts(path)):
             return frozenset(node.operations)
         return frozenset()
+
+    def _remember(self, method: str, path: str, found: Found) -> None:
+        if len(path) > LONGEST_KNOWN:
+            return
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        self._known[method, path] = found
 
 
 def _parts(path: str) -> list[str]:
