@@ -28,7 +28,7 @@ async def test_a_database_that_is_well_is_said_to_be(used: str) -> None:
     wanted = {"schema", "room", "log", "writable", "clock", "sealing", "backlog", "down"}
     assert wanted <= set(found)
     assert all(one.state is not State.WRONG for one in found.values()), found
-    assert "hooks.db.keys opens secrets" in found["sealing"].words
+    assert "hooks.db.keys opens what is sealed" in found["sealing"].words
 
 
 async def test_lost_keys_are_found_and_none_are_made(used: str) -> None:
@@ -45,7 +45,22 @@ async def test_keys_of_another_database_open_nothing(
         monkeypatch.setenv(KEYS, key_path("sqlite:///other.db").read_text())
     assert (await looked_at(used))["sealing"].state is State.WRONG
     monkeypatch.setenv(KEYS, right)
-    assert (await looked_at(used))["sealing"] == ("sealing", State.OK, f"{KEYS} opens secrets")
+    assert (await looked_at(used))["sealing"] == (
+        "sealing",
+        State.OK,
+        f"{KEYS} opens what is sealed",
+    )
+
+
+async def test_what_keys_to_the_api_are_hashed_with_is_opened_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with open_hooks(DB) as hooks:
+        await hooks.make_key()
+    assert (await looked_at(DB))["sealing"].state is State.OK
+    async with open_hooks("sqlite:///other.db"):
+        monkeypatch.setenv(KEYS, key_path("sqlite:///other.db").read_text())
+    assert (await looked_at(DB))["sealing"].state is State.WRONG
 
 
 async def test_a_new_database_has_nothing_sealed() -> None:

@@ -88,18 +88,27 @@ async def clock(store: "Store") -> Finding:
 
 async def sealing(settings: "Settings", store: "Store") -> Finding:
     """Whether the keys that are there open what is sealed; nothing is made on the way."""
-    from tarry.service.build import KEYS, key_path, refuse_lost_keys, scheme  # noqa: PLC0415  it needs the extra
+    from tarry.service.build import KEYS, key_path, scheme  # noqa: PLC0415  it needs the extra
     from tarry.service.hooks import Hooks  # noqa: PLC0415  likewise
+    from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
 
     sealed = await store.sealed(limit=1)
-    if not sealed:
+    keyed = [one for one in await store.environments() if await store.list_keys(one, Cut(1))]
+    if not sealed and not keyed:
         return ok("sealing", "nothing is sealed yet")
+    beside = scheme(settings.db) == "sqlite" and not os.environ.get(KEYS)
+    if beside and not key_path(settings.db).exists():
+        said = f"{key_path(settings.db).name} is missing: put it back from your backup"
+        return wrong("sealing", f"{said}, or set {KEYS}")
     try:
-        await refuse_lost_keys(settings, store)
-        Hooks(settings, store).secret(sealed[0])
+        hooks = Hooks(settings, store)
+        for endpoint in sealed:
+            hooks.secret(endpoint)
+        if keyed:
+            await hooks.pepper()
     except (SettingsError, SealError) as error:
         return wrong("sealing", str(error))
-    if os.environ.get(KEYS) or scheme(settings.db) != "sqlite":
-        return ok("sealing", f"{KEYS} opens secrets")
+    if not beside:
+        return ok("sealing", f"{KEYS} opens what is sealed")
     name = key_path(settings.db).name
-    return ok("sealing", f"{name} opens secrets; keep a copy of it, apart from the database's")
+    return ok("sealing", f"{name} opens what is sealed; keep a copy, apart from the database's")
