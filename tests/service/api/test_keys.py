@@ -79,6 +79,12 @@ async def test_nothing_of_a_key_is_kept_in_the_database(
     assert hooks.settings.db.startswith("sqlite:///")
 
 
+async def test_a_key_may_end_as_late_as_can_be_written(client: httpx.AsyncClient) -> None:
+    new = await made(client, expiresAt="9999-12-31T23:59:59-12:00")
+    (listed,) = (await client.get(KEYS)).json()["data"]
+    assert listed["expiresAt"] == new["expiresAt"]
+
+
 @pytest.mark.parametrize(
     ("told", "place"),
     [

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.api.times import instant, written
+from tarry.service.api.times import LATEST, instant, written
 
 
 def test_an_instant_is_written_with_its_zone() -> None:
@@ -22,3 +22,8 @@ def test_an_instant_that_is_given_back_is_not_after_what_it_was_written_of(at: f
 def test_an_instant_that_came_in_is_written_as_it_was(naive: datetime) -> None:
     told = naive.replace(tzinfo=UTC)
     assert instant(told.timestamp()) == told
+
+
+@given(st.floats(allow_nan=False))
+def test_any_number_of_seconds_can_be_written(at: float) -> None:
+    assert 0.0 <= instant(at).timestamp() <= LATEST

@@ -11,7 +11,7 @@ from tarry.service.api.call import Call
 from tarry.service.api.operation import Group
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
-from tarry.service.api.times import Instant, instant, written
+from tarry.service.api.times import Instant, instant, seconds, written
 from tarry.service.model.key import Key, Scope
 
 GIVEN = (Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND)
@@ -55,7 +55,7 @@ async def create(call: Call, body: KeyIn) -> NewKeyOut:
     for scope in body.scopes:
         if scope not in GIVEN:
             raise Invalid(["body", "scopes"], f"{scope!s} is not one of {', '.join(GIVEN)}")
-    expires_at = None if body.expires_at is None else body.expires_at.timestamp()
+    expires_at = seconds(body.expires_at)
     if expires_at is not None and expires_at <= call.now:
         raise Invalid(["body", "expiresAt"], "it is over already")
     text, key = await call.hooks.make_key(body.scopes, name=body.name, expires_at=expires_at)

@@ -13,7 +13,11 @@ _LEAST = timedelta(microseconds=1)
 
 
 def instant(at: float) -> datetime:
-    """An instant as it is written: never later, so that it finds what it was written of."""
+    """An instant as it is written: never later, so that it finds what it was written of.
+
+    One that cannot be written is bent: programs may have told any number of seconds.
+    """
+    at = min(max(0.0, at), LATEST)
     near = datetime.fromtimestamp(at, UTC)
     return near if near.timestamp() <= at else near - _LEAST
 
