@@ -13,7 +13,7 @@ from tarry.core.outcome import Kind
 from tarry.errors import EgressRefused, SettingsError
 from tarry.service.wire import resolve
 from tarry.service.wire.egress import Egress
-from tarry.service.wire.resolve import Addresses, Resolved, Resolver, Unresolved
+from tarry.service.wire.resolve import MOST_PORTS, Addresses, Resolved, Resolver, Unresolved
 from tarry.testing import PushedClock
 from tarry.testing.generated_spellings import generated_urls
 from tarry.testing.spellings import listed_urls
@@ -328,6 +328,28 @@ def test_what_is_known_is_not_judged_again_until_it_is_old(
             clock.push(30)
             at_once(resolver, PUBLIC, 80)
             assert len(judged) == 5
+
+    run(main)
+
+
+def test_of_a_host_with_very_many_ports_only_the_last_are_remembered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judged: list[int] = []
+    permits = Egress.permits
+
+    def noted(egress: Egress, address: str, port: int) -> bool:
+        judged.append(port)
+        return permits(egress, address, port)
+
+    monkeypatch.setattr(Egress, "permits", noted)
+
+    async def main() -> None:
+        async with resolver_of(Table()) as resolver:
+            ports = range(1000, 1000 + MOST_PORTS + 1)
+            for port in [*ports, ports[-1], ports[1], ports[0]]:
+                assert at_once(resolver, PUBLIC, port) == Addresses((PUBLIC,))
+            assert judged == [*ports, ports[0]]
 
     run(main)
 

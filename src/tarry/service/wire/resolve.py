@@ -26,6 +26,8 @@ THREADS, SLOW_THREADS = 16, 4
 MOST_ADDRESSES = 8
 """Of one name that are given to a caller. All are checked."""
 MOST_KNOWN = 10_000
+MOST_PORTS = 16
+"""Of one host for which it is known what an answer means: mostly there is one."""
 MOST_FLIGHTS = 4_000
 
 
@@ -64,7 +66,7 @@ class _Known:
     def __init__(self, found: tuple[str, ...] | Unresolved, until: float) -> None:
         self.found = found
         self.until = until
-        self.answers: dict[int, Resolved] = {}
+        self.answers: tuple[tuple[int, Resolved], ...] = ()
 
 
 class _Flight:
@@ -194,9 +196,11 @@ class Resolver:
         return known
 
     def _judged(self, known: _Known, port: int) -> Resolved:
-        answer = known.answers.get(port)
-        if answer is None:
-            answer = known.answers[port] = self._judge(known.found, port)
+        for judged, answer in known.answers:
+            if judged == port:
+                return answer
+        answer = self._judge(known.found, port)
+        known.answers = (*known.answers[1 - MOST_PORTS :], (port, answer))
         return answer
 
     def _judge(self, found: tuple[str, ...] | Unresolved, port: int) -> Resolved:
@@ -204,8 +208,9 @@ class Resolver:
             return found
         if not all(self._egress.permits(address, port) for address in found):
             return _BLOCKED
-        distinct = dict.fromkeys(str(read(address)) for address in found)
-        return Addresses(tuple(distinct)[:MOST_ADDRESSES])
+        given = tuple(dict.fromkeys(str(read(address)) for address in found))[:MOST_ADDRESSES]
+        # There are as many as hosts, and mostly they are just what was found: one copy will do.
+        return Addresses(found if given == found else given)
 
 
 def _failure(error: OSError) -> Unresolved:

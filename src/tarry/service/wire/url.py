@@ -7,6 +7,7 @@ backslashes, spaces, user names. What is left is ASCII and means one thing.
 import re
 import unicodedata
 from ipaddress import IPv4Address, IPv6Address
+from sys import intern
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -50,7 +51,7 @@ def read_url(url: str) -> Location:
     if not match:
         raise _unreadable(url, "a URL such as https://example.com/hooks")
     scheme, authority, rest = match.groups()
-    scheme = scheme.lower()
+    scheme = intern(scheme.lower())  # one copy for all endpoints
     default = _PORTS.get(scheme)
     if default is None:
         raise EgressRefused(f"{scheme}://", "only http and https are called")
