@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from inspect import getsource
 from pathlib import Path
 
+import msgspec
 import pytest
 import svix.api
 
@@ -28,11 +29,13 @@ from tarry.service.api import (
 from tarry.service.api.access import ALLOWS, KNOWN_FOR, Need
 from tarry.service.api.headers import SENSITIVE
 from tarry.service.api.keys import GIVEN
+from tarry.service.api.meter import Meter, delivery_lines
 from tarry.service.api.open import operations
 from tarry.service.api.operation import Operation
 from tarry.service.api.statuses import SHOWN, status_of, text_of
 from tarry.service.api.tasks import KINDS
 from tarry.service.dispatch import record
+from tarry.service.dispatch.gauges import Gauges
 from tarry.service.model.delivery import LIVE, Delivery, State
 from tarry.service.model.key import Scope
 
@@ -171,6 +174,15 @@ def delivery(state: State, tries: int = 1) -> Delivery:
 @pytest.mark.parametrize("kind", KINDS.values())
 def test_every_kind_of_task_is_told(kind: str) -> None:
     assert f"| `{kind}` |" in PAGE
+
+
+def test_every_metric_is_told() -> None:
+    numbers = dict.fromkeys(Gauges.__struct_fields__, 0)
+    idle = msgspec.convert({**numbers, "lanes": {}}, Gauges)
+    written = "\n".join((*Meter().lines(), *delivery_lines(idle)))
+    kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", written, re.MULTILINE))
+    for name, words in re.findall(r"^# HELP (\w+) (.*)\.$", written, re.MULTILINE):
+        assert f"| `{name}` | {kinds[name]} | {words} |" in PAGE
 
 
 # --- Limits -------------------------------------------------------------------------------------
