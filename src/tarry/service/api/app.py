@@ -7,6 +7,7 @@ declarations in `operation` say already.
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -175,7 +176,7 @@ class Api:
         path = f"{request.path}?{request.query.decode('latin-1')}"
         seals = self._hooks.seals if operation.sealed else None
         return await self._once.answer(
-            who.environment, f"{path} {key}", fingerprint(path, body), work, seals=seals
+            who.environment, _mark(who, path, key), fingerprint(path, body), work, seals=seals
         )
 
     def _within(self, who: Who, claim: Claim | None) -> Hooks:
@@ -193,6 +194,15 @@ def _may(who: Who, operation: Operation) -> bool:
     if operation.needs not in who.needs:
         return False
     return who.application is None or operation.tenants or "{app_id}" in operation.path
+
+
+def _mark(who: Who, path: str, key: str) -> str:
+    """What a request is claimed under: keys of others, and for other things, are other keys.
+
+    What was answered to one tenant's people is not for another's, who may try the same.
+    """
+    place = f"{who.application or ''} {path}".encode()
+    return f"{blake2b(place, digest_size=16).hexdigest()} {key}"
 
 
 def _written(answer: object, operation: Operation) -> Answer:

@@ -104,6 +104,8 @@ async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
     try:
         stored = await call.application()
     except NotFound:
+        if call.who.application is not None:  # a key to one application makes no others
+            raise
         new = made(call, body)
         await call.hooks.store.put_application(new)
         return Reply(written(new), CREATED)

@@ -80,7 +80,7 @@ class Once:
                 now=now,
             )
             if claim.fingerprint != fingerprint:
-                raise Conflict("request", key)
+                raise Conflict("request", key.partition(" ")[2] or key)
             if claim.status is not None or claim.holder == holder:
                 return claim
             await self._sleep(pause)
