@@ -1,0 +1,362 @@
+"""Every operation, asked for things of somebody else: they read as if they were not there.
+
+Two environments have the same names for everything, and each has two applications. Whoever asks has
+a key to one of them, or to one application of it.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from itertools import product
+from typing import Any
+
+import httpx
+import pytest
+
+from tarry.core.backoff import Fixed
+from tarry.core.jitter import NoJitter
+from tarry.core.policy import Policy
+from tarry.service.api.access import ALLOWS, Need
+from tarry.service.api.open import make_api, operations
+from tarry.service.api.operation import Operation
+from tarry.service.api.portal import _CAPABILITIES as CAPABILITIES
+from tarry.service.api.server import serving
+from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.model.key import Scope
+from tarry.service.wire.seal import generate_key
+from tarry.testing.receiver import Receiver
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(240)]
+
+SINCE = "2026-01-01T00:00:00Z"
+URL = {"url": "https://example.com/in"}
+MESSAGE = {"eventType": "order.paid", "payload": {}}
+BODIES: dict[str, Any] = {
+    "v1.application.create": {"name": "x"},
+    "v1.application.update": {"name": "x"},
+    "v1.application.patch": {"name": "changed"},
+    "v1.message.create": MESSAGE,
+    "v1.message.create-batch": [MESSAGE],
+    "v1.message.precheck": {"eventType": "order.paid"},
+    "v1.statistics.aggregate-app-stats": {"since": SINCE, "until": SINCE},
+    "v1.endpoint.create": URL,
+    "v1.endpoint.update": URL,
+    "v1.endpoint.patch": {"description": "changed"},
+    "v1.event-type.create": {"name": "some.type", "description": ""},
+    "v1.event-type.update": {"description": "changed"},
+    "v1.event-type.patch": {"description": "changed"},
+    "v1.operational-webhook.endpoint.create": URL,
+    "v1.operational-webhook.endpoint.update": URL,
+    "v1.operational-webhook.endpoint.update-headers": {"headers": {"x": "changed"}},
+    "v1.endpoint.recover": {"since": None},
+    "v1.endpoint.replay-missing": {"since": None},
+    "v1.endpoint.bulk-replay": {"since": None},
+    "v1.endpoint.send-example": {"eventType": "tarry.ping"},
+    "v1.endpoint.update-headers": {"headers": {"x": "changed"}},
+}
+"""What they need to be told; the others take an empty object."""
+MAKING = {"v1.application.update", "v1.endpoint.update", "v1.event-type.update"}
+MAKING |= {"v1.operational-webhook.endpoint.update"}
+"""They make what is not there: so also what is somebody else's, beside it."""
+MISSING = {
+    "app_id": "app_0Vb36jc38anWIdiQ27L1LH1rWdA",
+    "endpoint_id": "ep_0Vb36jc38anWIdiQ27L1LH1rWdA",
+    "msg_id": "msg_0Vb36jc38anWIdiQ27L1LH1rWdA",
+    "attempt_id": "atmpt_0Vb36jc38anWIdiQ27L1LH1rWdA",
+    "event_type_name": "no.such.type",
+    "task_id": "qtask_0Vb36jc38anWIdiQ27L1LH1rWdA",
+    "key_id": "key_0Vb36jc38anWIdiQ27L1LH1rWdA",
+}
+MALFORMED = ("app_", "a%20b", "%00", "%F0%9F%92%A9", "x" * 300, "%25")
+
+Names = dict[str, str]
+_NAME = re.compile(r"\{(\w+)\}")
+_OWN = re.compile(r'"(id|createdAt|updatedAt|key|token|url)":"[^"]*"')
+
+
+class Place:
+    """One application with something of every kind in it, in one environment."""
+
+    def __init__(self, key: str, ids: Names, uids: Names) -> None:
+        self.key, self.ids, self.uids = key, ids, uids
+
+
+class World:
+    """What there is: `ours` is who asks, the others are not to be seen."""
+
+    def __init__(self, url: str, hooks: Hooks, places: dict[str, Place]) -> None:
+        self.url, self.hooks, self.places = url, hooks, places
+        self.http = httpx.AsyncClient(base_url=f"{url}/api/v1", timeout=20)
+
+    async def ask(
+        self,
+        key: str,
+        operation: Operation,
+        names: Names,
+        **more: Any,  # noqa: ANN401  httpx's
+    ) -> tuple[int, str]:
+        """The status and the body of an answer."""
+        path = _NAME.sub(lambda found: names[found[1]], operation.path)
+        if operation.body is not None:
+            body = BODIES.get(operation.name, {})
+            if "since" in body and body["since"] is None:
+                body = {"since": self.places["ours"].uids["since"]}
+            more = {"json": body, **more}
+        headers = {"authorization": f"Bearer {key}", **more.pop("headers", {})}
+        answer = await self.http.request(operation.method, path, headers=headers, **more)
+        return answer.status_code, answer.text
+
+    async def dump(self, key: str) -> str:
+        """All that can be seen of an environment, with a key to all of it."""
+        found: dict[str, Any] = {}
+
+        async def look(path: str) -> Any:  # noqa: ANN401  JSON
+            headers = {"authorization": f"Bearer {key}"}
+            answer = await self.http.get(path, headers=headers)
+            found[path] = answer.json()
+            return found[path].get("data")
+
+        for path in ("/event-type", "/background-task", "/key", "/operational-webhook/endpoint"):
+            await look(f"{path}?limit=250")
+        for app in await look("/app?limit=250"):
+            way = f"/app/{app['id']}"
+            for path in ("/policy", "/undelivered"):
+                await look(way + path)
+            for one in await look(f"{way}/endpoint?limit=250"):
+                for path in ("/secret", "/headers", "/lane", "/policy", "/stats", "/msg"):
+                    await look(f"{way}/endpoint/{one['id']}{path}")
+            for one in await look(f"{way}/msg?limit=250"):
+                await look(f"{way}/attempt/msg/{one['id']}")
+        return json.dumps(found, sort_keys=True)
+
+
+async def filled(hooks: Hooks, name: str, uid: str, receiver: Receiver) -> tuple[Names, Names]:
+    """An application with an endpoint and a message that arrived: ids, and names of its own."""
+    app = await hooks.application(uid)
+    endpoint = await hooks.add_endpoint(app, receiver.url, uid=f"{name}-in")
+    accepted = await hooks.send(app, "order.paid", {"a": 1}, event_id=f"{name}-1")
+    async with asyncio.timeout(30):
+        while not (attempts := await hooks.attempts(accepted.message)):  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.01)
+    ids = {"app_id": app.id, "endpoint_id": endpoint.id, "msg_id": accepted.message.id}
+    ids["attempt_id"] = attempts[0].id
+    return ids, {**ids, "app_id": uid, "endpoint_id": f"{name}-in", "msg_id": f"{name}-1"}
+
+
+async def completed(
+    client: httpx.AsyncClient, name: str, key: str, both: tuple[Names, Names]
+) -> None:
+    """The rest of it: a type of events, a task, a key and an operational endpoint."""
+    ids, uids = both
+    headers = {"authorization": f"Bearer {key}"}
+
+    async def made(path: str, **body: Any) -> Any:  # noqa: ANN401  JSON
+        answer = await client.post(path, json=body, headers=headers)
+        return answer.raise_for_status().json()
+
+    told = {"name": f"{name}.type", "description": ""}
+    if (await client.get(f"/event-type/{name}.type", headers=headers)).is_error:
+        await made("/event-type", **told)
+    application = (await client.get(f"/app/{ids['app_id']}", headers=headers)).json()
+    way = f"/app/{ids['app_id']}/endpoint/{ids['endpoint_id']}/replay-missing"
+    task = await made(way, since=application["createdAt"])
+    ids["key_id"] = uids["key_id"] = (await made("/key", name=name))["id"]
+    ids["task_id"] = uids["task_id"] = task["id"]
+    ids["event_type_name"] = uids["event_type_name"] = f"{name}.type"
+    uids["since"] = application["createdAt"]
+    operational = await made("/operational-webhook/endpoint", **URL, uid=f"{name}-op")
+    ids["operational"], uids["operational"] = operational["id"], f"{name}-op"
+
+
+@asynccontextmanager
+async def world_on(db: str) -> AsyncIterator[World]:
+    quick = Policy(backoff=Fixed(0.02), jitter=NoJitter(), attempts=3, within=3600.0)
+    sealed = generate_key("one")
+    async with open_hooks(
+        db, allow_network=("127.0.0.0/8",), policy=quick, sealing_keys=sealed
+    ) as hooks:
+        other = hooks.within("org_other")
+        await hooks.store.put_environment("org_other")
+        keys = {"ours": (await hooks.make_key())[0], "theirs": (await other.make_key())[0]}
+        plan = {
+            "ours": (hooks, "ours", "shop"),
+            "neighbour": (hooks, "neighbour", "stall"),
+            "theirs": (other, "theirs", "shop"),
+            "their-own": (other, "their-own", "their-shop"),
+        }
+        with Receiver() as receiver:
+            async with hooks.dispatching():
+                pairs = {
+                    which: await filled(within, name, uid, receiver)
+                    for which, (within, name, uid) in plan.items()
+                }
+        async with serving(await make_api(hooks, None), "127.0.0.1:0") as url:
+            places: dict[str, Place] = {}
+            world = World(url, hooks, places)
+            async with world.http:
+                for which, (within, name, _) in plan.items():
+                    key = keys["ours" if within is hooks else "theirs"]
+                    await completed(world.http, name, key, pairs[which])
+                    places[which] = Place(key, *pairs[which])
+                yield world
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture
+async def world(db: str) -> AsyncIterator[World]:
+    async with world_on(db) as world:
+        yield world
+
+
+def named(operation: Operation, names: Names) -> Names:
+    """What stands in an operation's path: endpoints of operational webhooks are others."""
+    if operation.path.startswith("/operational-webhook"):
+        return {**names, "endpoint_id": names["operational"]}
+    return names
+
+
+def foreign(world: World, operation: Operation) -> Iterator[tuple[str, Names]]:
+    """Ways to ask for what is somebody else's, each with the name that is foreign.
+
+    Everything before that name is one's own; what comes after is the stranger's or one's own.
+    """
+    ours = named(operation, world.places["ours"].ids)
+    found = _NAME.findall(operation.path)
+    for place, name in enumerate(found):
+        for which, kind in product(("neighbour", "theirs", "their-own"), ("ids", "uids")):
+            if which == "neighbour" and (
+                name in ("event_type_name", "task_id", "key_id") or place == 0
+            ):
+                continue  # these are the environment's
+            stranger = named(operation, getattr(world.places[which], kind))
+            if stranger[name] == world.places["ours"].uids.get(name):
+                continue  # the same uid is one's own here
+            after = {one: stranger[one] for one in found[place:]}
+            yield name, {**ours, **after}
+            yield name, {**ours, name: stranger[name]}
+        for malformed in MALFORMED:
+            yield name, {**ours, name: malformed}
+
+
+async def test_what_is_somebody_elses_reads_as_if_it_were_not_there(world: World) -> None:
+    key, asked, leaks = world.places["ours"].key, 0, list[str]()
+    before = await world.dump(world.places["theirs"].key)
+    expected: dict[tuple[str, str], tuple[int, str]] = {}
+    for operation in sorted(operations(), key=lambda one: one.name in MAKING):  # these come last
+        for name, names in foreign(world, operation):
+            got = await world.ask(key, operation, names)
+            asked += 1
+            if operation.name in MAKING and name == _NAME.findall(operation.path)[-1]:
+                assert got[0] in (200, 201, 404, 422), operation.name
+                continue
+            if (one := (operation.name, name)) not in expected:
+                missing = {**named(operation, world.places["ours"].ids), name: MISSING[name]}
+                expected[one] = await world.ask(key, operation, missing)
+            if got != expected[one] or got[0] != 404:
+                leaks.append(f"{one} {names[name]}: {got}, not {expected[one]}")
+    assert leaks == []
+    assert asked > 1000
+    assert await world.dump(world.places["theirs"].key) == before
+
+
+async def test_a_token_to_one_application_opens_nothing_of_another(world: World) -> None:
+    ours = world.places["ours"]
+    token, _ = await world.hooks.make_key(tuple(CAPABILITIES), application=ours.ids["app_id"])
+    sending, _ = await world.hooks.make_key((Scope.WRITE,), application=ours.ids["app_id"])
+    before = await world.dump(world.places["theirs"].key)
+    leaks = list[str]()
+    for key, operation in product((token, sending), operations()):
+        for which in ("neighbour", "theirs", "their-own"):
+            for kind in ("ids", "uids"):
+                names = named(operation, getattr(world.places[which], kind))
+                if "{app_id}" not in operation.path or names["app_id"] == ours.uids["app_id"]:
+                    continue
+                missing = {**names, "app_id": MISSING["app_id"]}
+                expected = await world.ask(key, operation, missing)
+                got = await world.ask(key, operation, names)
+                if got != expected or got[0] not in (403, 404):
+                    leaks.append(f"{operation.name} {which} {kind}: {got}, not {expected}")
+    assert leaks == []
+    assert await world.dump(world.places["theirs"].key) == before
+
+
+async def test_a_scope_opens_what_it_says_and_nothing_else(world: World) -> None:
+    own = world.places["ours"].ids["app_id"]
+    wrong = list[str]()
+    for scope in Scope:
+        tenant = scope in CAPABILITIES
+        key, _ = await world.hooks.make_key((scope,), application=own if tenant else None)
+        names = {**MISSING, "app_id": own if tenant else MISSING["app_id"]}
+        for operation in operations():
+            if operation.name == "v1.authentication.logout":
+                continue  # it would end the key
+            status, body = await world.ask(key, operation, names)
+            inside = "{app_id}" in operation.path or operation.tenants
+            allowed = operation.needs in ALLOWS[scope] and (inside or not tenant)
+            allowed = allowed or operation.needs is Need.NOTHING
+            if allowed != (status != 403) or status == 401 or status >= 500:
+                wrong.append(f"{scope} {operation.name}: {status} {body[:100]}")
+    assert wrong == []
+
+
+async def test_an_idempotency_key_is_one_of_its_owner_only(world: World) -> None:
+    ours, theirs = world.places["ours"], world.places["theirs"]
+    neighbour = world.places["neighbour"]
+    again = {"headers": {"idempotency-key": "once"}}
+    by_name = {one.name: one for one in operations()}
+    for name in ("v1.application.create", "v1.endpoint.create", "v1.message.create"):
+        names = {**ours.ids, "app_id": "shop"}  # each has one of this uid
+        first = await world.ask(ours.key, by_name[name], names, **again)
+        other = await world.ask(theirs.key, by_name[name], names, **again)
+        assert await world.ask(ours.key, by_name[name], names, **again) == first
+        assert first[0] == other[0] < 300
+        assert json.loads(first[1])["id"] != json.loads(other[1])["id"]
+    # Nor does a token to another application get what was answered about this one.
+    token, _ = await world.hooks.make_key(
+        (Scope.MANAGE_ENDPOINT,), application=neighbour.ids["app_id"]
+    )
+    for app in ("shop", ours.ids["app_id"]):
+        names = {**ours.ids, "app_id": app}
+        await world.ask(ours.key, by_name["v1.endpoint.create"], names, **again)
+        status, _ = await world.ask(token, by_name["v1.endpoint.create"], names, **again)
+        assert status == 404
+
+
+async def test_ids_in_queries_and_bodies_are_those_of_ones_own_things_only(world: World) -> None:
+    ours = world.places["ours"]
+    headers = {"authorization": f"Bearer {ours.key}"}
+    way, op = f"/app/{ours.ids['app_id']}", world.http
+
+    async def got(path: str, **body: Any) -> tuple[int, str]:  # noqa: ANN401  JSON
+        method = "POST" if body else "GET"
+        answer = await op.request(method, path, headers=headers, json=body or None)
+        return answer.status_code, _OWN.sub("", answer.text)
+
+    for which in ("neighbour", "theirs", "their-own"):
+        other = world.places[which]
+        for kind in ("endpoint_id", "msg_id", "app_id", "task_id", "key_id"):
+            there, none = other.ids[kind], MISSING[kind]
+            listed = f"{way}/attempt/msg/{ours.ids['msg_id']}?endpoint_id="
+            assert await got(listed + there) == await got(listed + none)
+        span = {"since": SINCE, "until": SINCE}
+        if which != "neighbour":
+            known = await got("/stats/usage/app", **span, appIds=[other.ids["app_id"]])
+            missing = await got("/stats/usage/app", **span, appIds=[MISSING["app_id"]])
+            assert known[0] == missing[0] == 422
+            assert known == missing
+            for body in ({**URL, "eventTypes": [other.ids["event_type_name"]]},):
+                assert (await got(f"{way}/endpoint", **body))[0] == 422
+            example = {"eventType": other.ids["event_type_name"]}
+            way_in = f"{way}/endpoint/{ours.ids['endpoint_id']}/send-example"
+            assert (await got(way_in, **example))[0] == 404
+        ids = {"ids": [other.ids["msg_id"], MISSING["msg_id"]]}
+        status, text = await got(f"{way}/msg/bulk-expunge", **ids)
+        found = json.loads(text)["results"]
+        assert found.get(other.ids["msg_id"]) == found.get(MISSING["msg_id"])
+        assert status == 200
