@@ -1,5 +1,8 @@
 """What is settled by hundreds is settled one by one all the same."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from tarry.service.model.delivery import State
@@ -42,3 +45,14 @@ async def test_a_change_of_standing_is_seen_by_the_next_message(scene: Scene) ->
     await scene.settle(changes=[Change(lane=scene.lane, at=NOON, standing=Standing.DISABLED)])
     message = await scene.add()
     assert (await scene.delivery(message)).state is State.SKIPPED
+
+
+async def test_a_look_for_what_is_too_old_writes_nothing(scene: Scene, path: Path) -> None:
+    await scene.add()
+    log = path.with_name(f"{path.name}-wal").stat
+    before = log().st_size
+    bounds: dict[str, Any] = {"now": NOON + 99, "limit": 9, "lease": scene.lease}
+    assert await scene.store.expire(scene.lane, accepted_before=NOON - 1, **bounds) == 0
+    assert log().st_size == before
+    assert await scene.store.expire(scene.lane, accepted_before=NOON + 1, **bounds) == 1
+    assert log().st_size > before

@@ -34,6 +34,13 @@ SELECT document FROM endpoint WHERE lane = :lane;
 INSERT INTO notice (id, at, document) VALUES (:id, :at, :document)
     ON CONFLICT (id) DO UPDATE SET at = excluded.at, document = excluded.document;
 
+-- name: expire_look
+-- Whether anything is too old.
+SELECT 1
+  FROM delivery INDEXED BY delivery_aging
+ WHERE lane = :lane AND state IN ('ready', 'waiting') AND accepted_at < :accepted_before
+ LIMIT 1;
+
 -- name: expire
 -- End what is too old, the oldest first.
 UPDATE delivery
