@@ -28,7 +28,10 @@ class Replays:
     async def replay_missing(
         self, endpoint: Endpoint, *, since: float, until: float | None = None
     ) -> Task:
-        """Deliver what was never sent to an endpoint, of that time; at a pace."""
+        """Deliver what was never sent to an endpoint, of that time; at a pace.
+
+        Messages that wait for a time of their own, or have no payload any more, are left alone.
+        """
         return await self._replay(endpoint, Work.REPLAY_MISSING, since, until)
 
     async def bulk_replay(

@@ -139,6 +139,9 @@ class BulkContract(Topic):
         scheduled = await scene.add(deliver_at=NOON + 51)
         late = await scene.add_endpoint()
         before = await scene.delivery(scheduled)
+        missed = a_task(late, Work.REPLAY_MISSING)
+        await scene.store.add_task(missed)
+        assert (await _finish(scene, missed)).done == 0
         assert (await _replay(scene, ReplayFilter())).done == 0
         assert (await _replay(scene, ReplayFilter(), late)).done == 0
         assert (await scene.delivery(expunged)).state is State.DELIVERED

@@ -115,10 +115,16 @@ class MemoryTasks:
             if ours and _concerns(task, message):
                 yield message
 
+    def _sendable(self, task: Task, now: float) -> Iterator[Message]:
+        """Those that have their payload and need not wait for their own time."""
+        for message in self._messages(task):
+            if message.payload is not None and (message.deliver_at or now) <= now:
+                yield message
+
     def _missing(self, task: Task, now: float) -> Iterator[Step]:
         lane = self._data.lanes[task.lane]
         seq = lane.added
-        for message in self._messages(task):
+        for message in self._sendable(task, now):
             there = self._there(lane, message)
             if there is not None and there.state is State.SKIPPED:
                 yield message.id, _again(there, now)
@@ -130,10 +136,8 @@ class MemoryTasks:
         lane = self._data.lanes[task.lane]
         wanted = task.wanted or ReplayFilter()
         seq = lane.added
-        for message in self._messages(task):
+        for message in self._sendable(task, now):
             there = self._there(lane, message)
-            if message.payload is None or (message.deliver_at or now) > now:
-                continue
             if not wanted.fits(message, self._so_far(lane, message)):
                 continue
             if there is not None:

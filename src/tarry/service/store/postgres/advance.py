@@ -63,6 +63,7 @@ async def _replay_missing(connection: Connection, task: Task, now: float, limit:
         task.since,
         task.until,
         limit * LOOKED_AT,
+        now,
     )
     concerned, piece = _concerned(looked, "id", task, limit)
     done = await _replay(connection, task, concerned, [State.SKIPPED], now)

@@ -44,13 +44,15 @@ class Candidate(Struct, frozen=True):
 
     def wanted(self, task: Task, endpoint: Endpoint) -> bool:
         """Whether it is to be replayed."""
-        if not self.concerned or (self.state is None and not self._is_for(endpoint)):
+        if not (self.concerned and self.whole):
+            return False
+        if self.state is None and not self._is_for(endpoint):
             return False
         if task.work is Work.REPLAY_MISSING:
             return self.state is None or self.state == State.SKIPPED.value
         state = None if self.state is None else State(self.state)
         wanted = task.wanted or ReplayFilter()
-        return self.whole and wanted.fits(self._message(task), SoFar(state, self.status_class))
+        return wanted.fits(self._message(task), SoFar(state, self.status_class))
 
     def _is_for(self, endpoint: Endpoint) -> bool:
         return endpoint.wants(self.event_type, rows.words(self.channels))

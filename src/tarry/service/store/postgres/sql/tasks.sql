@@ -74,9 +74,11 @@ SELECT d.seq, d.state
 
 -- name: advance_missing
 -- Messages behind one; those are concerned that an endpoint wants and never got, or that it was
--- skipped by, of a span of time.
+-- skipped by, of a span of time, which have their payload and need not wait for their own time.
 SELECT m.id, d.seq,
-       m.accepted_at >= $4 AND ($5::float8 IS NULL OR m.accepted_at < $5)
+       m.payload IS NOT NULL
+       AND m.accepted_at >= $4 AND ($5::float8 IS NULL OR m.accepted_at < $5)
+       AND coalesce(m.deliver_at <= $7, true)
        AND CASE WHEN d.seq IS NOT NULL THEN d.state = 'skipped'
                 ELSE (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
                      AND (e.channels IS NULL OR e.channels && m.channels) END AS concerned
