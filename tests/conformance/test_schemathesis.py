@@ -101,8 +101,9 @@ def test_every_answer_is_as_the_document_says(server: Server, tmp_path: Path) ->
 @pytest.mark.slow
 @pytest.mark.timeout(LONG if REQUESTS else 240)
 def test_without_a_key_nothing_is_answered_but_that(server: Server, tmp_path: Path) -> None:
-    each = max(1, REQUESTS // (2 * EACH))
-    looked_at(server, tmp_path, "--phases", "fuzzing", "--max-examples", str(each))
+    each = max(1, -(-(REQUESTS - FIXED) // EACH))
+    phases = "coverage,fuzzing" if REQUESTS else "fuzzing"
+    looked_at(server, tmp_path, "--phases", phases, "--max-examples", str(each))
     with server.client() as client:
         assert len(client.get("/app").json()["data"]) == len(("shop", "stall"))
     assert "Traceback" not in server.said

@@ -24,6 +24,7 @@ from tarry.service.api.problem import Invalid
 from tarry.service.api.secrets import prefixed
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.wire.secret import check_secret
 
 WAY = "/app/{app_id}/endpoint"
 
@@ -104,6 +105,8 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
     except NotFound:
         return Reply(written(await added(call, application, body)), CREATED)
     check_url(call, body.url)
+    if body.secret is not None:  # it is not used, but must not seem to be
+        check_secret(prefixed(body.secret))
     told = whole(body, stored.standing)
     changed = await call.hooks.change_endpoint(stored, url=body.url, **told)
     await note(call, "endpoint.updated", application, changed)
