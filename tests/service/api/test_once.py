@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from tarry.errors import Conflict
+from tarry.errors import Conflict, StoreUnavailable
 from tarry.service.api.once import CLAIMED_FOR, Once
 from tarry.service.api.problem import Answer, json_answer
 from tarry.service.hooks import Hooks
@@ -76,6 +76,39 @@ async def test_what_raises_is_done_again(hooks: Hooks) -> None:
         await once.answer(ENVIRONMENT, "k", b"f", failing)
     await once.answer(ENVIRONMENT, "k", b"f", work)
     assert len(work.claims) == 1
+
+
+async def test_what_may_have_been_done_is_carried_out_as_the_same(hooks: Hooks) -> None:
+    async def unsure(claim: Claim) -> Answer:
+        await work(claim)
+        raise StoreUnavailable("the commit was not heard of")
+
+    now = 1_000.0
+    once, work = Once(hooks.store, now=lambda: now), Work()
+    with pytest.raises(StoreUnavailable):
+        await once.answer(ENVIRONMENT, "k", b"f", unsure)
+    now += 1
+    with pytest.raises(Conflict):
+        await once.answer(ENVIRONMENT, "k", b"other", work)
+    await once.answer(ENVIRONMENT, "k", b"f", work)
+    assert [claim.at for claim in work.claims] == [1_000.0, 1_000.0], "so it makes the same ids"
+
+
+async def test_an_answer_that_could_not_be_kept_is_made_of_the_same_once_more(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def unheard(_claim: Claim) -> None:
+        raise StoreUnavailable("the commit was not heard of")
+
+    now = 1_000.0
+    once, work = Once(hooks.store, now=lambda: now), Work()
+    with monkeypatch.context() as patched:
+        patched.setattr(hooks.store, "answer", unheard)
+        with pytest.raises(StoreUnavailable):
+            await once.answer(ENVIRONMENT, "k", b"f", work)
+    now += 1
+    await once.answer(ENVIRONMENT, "k", b"f", work)
+    assert [claim.at for claim in work.claims] == [1_000.0, 1_000.0]
 
 
 async def test_whoever_died_over_it_is_replaced_with_the_first_time_kept(hooks: Hooks) -> None:

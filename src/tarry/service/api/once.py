@@ -8,7 +8,7 @@ from http import HTTPStatus
 
 from msgspec.structs import replace
 
-from tarry.errors import Conflict
+from tarry.errors import Conflict, StoreError, TarryError
 from tarry.service.api.problem import Answer
 from tarry.service.model.claim import Claim
 from tarry.service.store.registry import Registry
@@ -43,25 +43,34 @@ class Once:
     ) -> Answer:
         """The answer of `work`, or the one it gave before; only what succeeded is kept.
 
-        With `seals` it is kept sealed. Conflict if another request came under the same key.
+        What was refused is forgotten. Of whatever else went wrong nobody knows how far it came: who
+        asks again carries out the same. With `seals` an answer is kept sealed. Conflict if another
+        request came under the same key.
         """
         claim = await self._claimed(environment, key, fingerprint)
         place = Place(environment, key, "answer")
         if claim.status is not None:
             said = claim.body if seals is None else seals.open(claim.body, place)
             return claim.status, {"content-type": "application/json"}, said
-        kept = False
+        known = False
         try:
             answer = await work(claim)
             status, _, body = answer
             if status < HTTPStatus.MULTIPLE_CHOICES:
-                kept_body = body if seals is None else seals.seal(body, place)
-                await self._registry.answer(replace(claim, status=status, body=kept_body))
-                kept = True
-            return answer
-        finally:
-            if not kept:
+                kept = body if seals is None else seals.seal(body, place)
+                await self._registry.answer(replace(claim, status=status, body=kept))
+            else:
                 await self._registry.release_claim(claim)
+            known = True
+        except TarryError as error:
+            if not isinstance(error, StoreError):
+                await self._registry.release_claim(claim)
+                known = True
+            raise
+        finally:
+            if not known:
+                await self._registry.lapse_claim(claim)
+        return answer
 
     async def _claimed(self, environment: str, key: str, fingerprint: bytes) -> Claim:
         """The claim once it is ours, or has an answer."""

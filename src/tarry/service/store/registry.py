@@ -73,6 +73,12 @@ class Registry(Protocol):
     async def release_claim(self, claim: Claim) -> None:
         """Forget a claim of this holder without an answer: the next one may try."""
 
+    async def lapse_claim(self, claim: Claim) -> None:
+        """Let a claim of this holder pass on at once, if it has no answer.
+
+        To the same request only, with its first `at`: for it may have been carried out.
+        """
+
     async def add_notices(self, notices: Sequence[Notice]) -> None:
         """Put news on record; what was told of already stays so."""
 

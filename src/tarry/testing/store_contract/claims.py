@@ -101,6 +101,20 @@ class ClaimsContract(Topic):
         await store.release_claim(first)
         assert await store.claim(a_claim("second"), now=NOON) == answered
 
+    async def test_one_who_does_not_know_what_was_done_passes_it_on(self, store: Store) -> None:
+        first = await store.claim(a_claim("first"), now=NOON)
+        await store.lapse_claim(a_claim("second"))
+        assert await store.claim(a_claim("second"), now=NOON) == first, "it is not theirs"
+        await store.lapse_claim(first)
+        other = await store.claim(a_claim("third", fingerprint=b"another"), now=NOON)
+        assert other.fingerprint == first.fingerprint
+        second = a_claim("second", at=NOON + 1, until=NOON + 11)
+        taken = await store.claim(second, now=NOON + 1)
+        assert taken == replace(second, at=first.at)
+        await store.answer(replace(taken, status=201))
+        await store.lapse_claim(taken)
+        assert (await store.claim(first, now=NOON + 1)).status == 201
+
     async def test_what_nobody_claimed_cannot_be_answered(self, store: Store) -> None:
         await store.answer(a_claim("first", status=201))
         assert (await store.claim(a_claim("second"), now=NOON)).holder == "second"

@@ -135,6 +135,11 @@ class MemoryRegistry:
         if self._held(claim) is not None:
             del self._data.claims[claim.environment, claim.key]
 
+    async def lapse_claim(self, claim: Claim) -> None:
+        """Let a claim of this holder pass on at once."""
+        if (held := self._held(claim)) is not None:
+            self._data.claims[claim.environment, claim.key] = replace(held, until=0.0)
+
     async def add_notices(self, notices: Sequence[Notice]) -> None:
         """Put news on record."""
         self._data.notices.update({notice.id: notice for notice in notices})

@@ -144,6 +144,11 @@ class PostgresRegistry(Part):
         place = (claim.environment, claim.key, claim.holder)
         await self._database.execute(SQL["release_claim"], *place)
 
+    async def lapse_claim(self, claim: Claim) -> None:
+        """Let a claim of this holder pass on at once."""
+        place = (claim.environment, claim.key, claim.holder)
+        await self._database.execute(SQL["lapse_claim"], *place)
+
     async def add_notices(self, notices: Sequence[Notice]) -> None:
         """Put news on record."""
         told = [rows.from_notice(notice) for notice in notices]

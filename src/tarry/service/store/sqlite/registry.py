@@ -184,10 +184,15 @@ class SqliteRegistry:
 
     async def release_claim(self, claim: Claim) -> None:
         """Forget a claim of this holder without an answer."""
+        await self._let_go("release_claim", claim)
+
+    async def lapse_claim(self, claim: Claim) -> None:
+        """Let a claim of this holder pass on at once."""
+        await self._let_go("lapse_claim", claim)
+
+    async def _let_go(self, query: str, claim: Claim) -> None:
         row = asdict(claim)
-        await self._threads.write(
-            lambda session: session.db.execute(SQL["release_claim"], row).fetchall()
-        )
+        await self._threads.write(lambda session: session.db.execute(SQL[query], row).fetchall())
 
     async def add_notices(self, notices: Sequence[Notice]) -> None:
         """Put news on record."""

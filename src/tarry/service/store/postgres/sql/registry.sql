@@ -119,6 +119,11 @@ UPDATE tarry.claim SET status = $4, body = $5
 DELETE FROM tarry.claim
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
+-- name: lapse_claim
+-- Let a claim that its holder still has pass to the next one who comes.
+UPDATE tarry.claim SET until = 0
+ WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
+
 -- name: untold
 -- News that nobody was told of yet.
 SELECT * FROM tarry.notice WHERE NOT told ORDER BY id LIMIT $1;

@@ -115,6 +115,12 @@ UPDATE claim
 DELETE FROM claim
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
+-- name: lapse_claim
+-- Let a claim that its holder still has pass to the next one who comes.
+UPDATE claim
+   SET until = 0
+ WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
+
 -- name: untold
 -- News that nobody was told of yet.
 SELECT document
