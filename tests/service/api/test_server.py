@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tarry.errors import SettingsError
-from tarry.service.api.server import read_address, serving
+from tarry.service.api.server import bound, read_address, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -61,3 +61,12 @@ async def test_who_is_in_a_hurry_does_not_wait_for_running_requests(*, hurried: 
                 await asked
         else:
             assert (await asked).status_code == 200
+
+
+def test_nothing_waits_for_what_was_sent_before_it_to_be_acknowledged() -> None:
+    with (
+        bound("127.0.0.1:0") as listening,
+        socket.create_connection(listening.getsockname()),
+        listening.accept()[0] as connection,
+    ):
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
