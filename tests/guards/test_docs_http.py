@@ -27,8 +27,10 @@ from tarry.service.api import (
     stats,
 )
 from tarry.service.api.access import ALLOWS, KNOWN_FOR, Need
+from tarry.service.api.endpoint_bodies import Own
 from tarry.service.api.headers import SENSITIVE
 from tarry.service.api.keys import GIVEN
+from tarry.service.api.messages import MessageIn
 from tarry.service.api.meter import Meter, delivery_lines
 from tarry.service.api.open import operations
 from tarry.service.api.operation import Operation
@@ -109,6 +111,16 @@ def test_the_parts_of_the_sdk_are_told_with_how_much_of_them_is_served() -> None
         for part, known in parts.items()
         if known & served
     }
+
+
+@pytest.mark.parametrize(("heading", "kind"), [("Messages", MessageIn), ("Endpoints", Own)])
+def test_every_field_is_told(heading: str, kind: type[msgspec.Struct]) -> None:
+    _, _, after = PAGE.partition(f"\n## {heading}\n")
+    rows = [
+        line.split("|")[1] for line in after.partition("\n## ")[0].splitlines() if "| `" in line
+    ]
+    told = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert told == {field.encode_name for field in msgspec.structs.fields(kind)}
 
 
 # --- Keys ---------------------------------------------------------------------------------------
