@@ -69,6 +69,8 @@ MISSING = {
     "task_id": "qtask_0Vb36jc38anWIdiQ27L1LH1rWdA",
     "key_id": "key_0Vb36jc38anWIdiQ27L1LH1rWdA",
 }
+OF_ENVIRONMENTS = ("event_type_name", "task_id", "key_id")
+STRANGERS = ("neighbour", "theirs", "their-own", "gone")
 MALFORMED = ("app_", "a%20b", "%00", "%F0%9F%92%A9", "x" * 300, "%25")
 
 Names = dict[str, str]
@@ -170,6 +172,23 @@ async def completed(
     ids["operational"], uids["operational"] = operational["id"], f"{name}-op"
 
 
+async def deleted(world: World) -> None:
+    """Take away what is to be gone: an application, and an endpoint of one that stays."""
+    ours, gone, key = world.places["ours"], world.places["gone"], world.places["ours"].key
+    headers = {"authorization": f"Bearer {key}"}
+    told = {**URL, "uid": "gone-in"}
+    way = f"/app/{ours.ids['app_id']}/endpoint"
+    answer = await world.http.post(way, json=told, headers=headers)
+    gone.ids["endpoint_id"] = answer.json()["id"]
+    for path in (
+        f"{way}/gone-in",
+        f"/app/{gone.ids['app_id']}",
+        "/event-type/gone.type?expunge=true",
+        "/operational-webhook/endpoint/gone-op",
+    ):
+        (await world.http.delete(path, headers=headers)).raise_for_status()
+
+
 @asynccontextmanager
 async def world_on(db: str) -> AsyncIterator[World]:
     quick = Policy(backoff=Fixed(0.02), jitter=NoJitter(), attempts=3, within=3600.0)
@@ -185,6 +204,7 @@ async def world_on(db: str) -> AsyncIterator[World]:
             "neighbour": (hooks, "neighbour", "stall"),
             "theirs": (other, "theirs", "shop"),
             "their-own": (other, "their-own", "their-shop"),
+            "gone": (hooks, "gone", "gone-shop"),
         }
         with Receiver() as receiver:
             async with hooks.dispatching():
@@ -200,6 +220,7 @@ async def world_on(db: str) -> AsyncIterator[World]:
                     key = keys["ours" if within is hooks else "theirs"]
                     await completed(world.http, name, key, pairs[which])
                     places[which] = Place(key, *pairs[which])
+                await deleted(world)
                 yield world
 
 
@@ -229,11 +250,11 @@ def foreign(world: World, operation: Operation) -> Iterator[tuple[str, Names]]:
     ours = named(operation, world.places["ours"].ids)
     found = _NAME.findall(operation.path)
     for place, name in enumerate(found):
-        for which, kind in product(("neighbour", "theirs", "their-own"), ("ids", "uids")):
-            if which == "neighbour" and (
-                name in ("event_type_name", "task_id", "key_id") or place == 0
-            ):
-                continue  # these are the environment's
+        for which, kind in product(STRANGERS, ("ids", "uids")):
+            if which == "neighbour" and (place == 0 or name in OF_ENVIRONMENTS):
+                continue  # these are one's own
+            if which == "gone" and name in ("task_id", "key_id"):
+                continue  # these stay
             stranger = named(operation, getattr(world.places[which], kind))
             if stranger[name] == world.places["ours"].uids.get(name):
                 continue  # the same uid is one's own here
@@ -272,7 +293,7 @@ async def test_a_token_to_one_application_opens_nothing_of_another(world: World)
     before = await world.dump(world.places["theirs"].key)
     leaks = list[str]()
     for key, operation in product((token, sending), operations()):
-        for which in ("neighbour", "theirs", "their-own"):
+        for which in STRANGERS:
             for kind in ("ids", "uids"):
                 names = named(operation, getattr(world.places[which], kind))
                 if "{app_id}" not in operation.path or names["app_id"] == ours.uids["app_id"]:
