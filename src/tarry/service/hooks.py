@@ -104,8 +104,9 @@ class Hooks(Endpoints, Keys, Replays):
                 return await self.application(uid, name=name, **fields)
             return new
         if told:
-            found = replace(found, updated_at=now, **told)
-            await self.store.put_application(found)
+            found = await self.store.change_application(
+                found.id, lambda stored: replace(stored, updated_at=now, **told)
+            )
         return found
 
     async def delete_application(self, application: Application) -> list[Task]:

@@ -1,3 +1,4 @@
+import asyncio
 from typing import Any
 
 import httpx
@@ -86,6 +87,23 @@ async def test_a_deleted_application_is_not_there_any_more(client: httpx.AsyncCl
     for method in ("GET", "DELETE"):
         answer = await client.request(method, f"{APPS}/acme")
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
+async def test_of_changes_at_once_none_undoes_another(client: httpx.AsyncClient) -> None:
+    way = f"{APPS}/{(await made(client))['id']}"
+    for number in range(1, 6):
+        answers = await asyncio.gather(
+            client.patch(way, json={"name": f"name {number}"}),
+            client.patch(way, json={"throttleRate": number}),
+            client.patch(way, json={"metadata": {"number": f"{number}"}}),
+            client.put(f"{way}/policy", json={"attempts": number}),
+        )
+        assert {answer.status_code for answer in answers} == {200}
+        told = (await client.get(way)).json()
+        assert (told["name"], told["throttleRate"]) == (f"name {number}", number)
+        assert told["metadata"] == {"number": f"{number}"}
+        policy = (await client.get(f"{way}/policy")).json()
+        assert policy["policy"]["attempts"] == number
 
 
 async def test_a_list_is_walked_forwards_and_back(client: httpx.AsyncClient) -> None:

@@ -1,7 +1,8 @@
 """Applications over HTTP: the tenants of an environment."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
@@ -109,10 +110,9 @@ async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
         new = made(call, body)
         await call.hooks.store.put_application(new)
         return Reply(written(new), CREATED)
-    anew = replace(made(call, body), id=stored.id, created_at=stored.created_at)
-    changed = replace(anew, policy=stored.policy, most_waiting=stored.most_waiting)
-    await call.hooks.store.put_application(changed)
-    return Reply(written(changed), UPDATED)
+    told = made(call, body)
+    said = {"name": told.name, "uid": told.uid, "rate": told.rate, "metadata": told.metadata}
+    return Reply(written(await changed(call, stored, said)), UPDATED)
 
 
 @group.patch("/app/{app_id}", needs=Need.CHANGE)
@@ -122,15 +122,20 @@ async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
     rate = body.throttle_rate if body.throttle_rate is not UNSET else body.rate_limit
     told = {"name": body.name, "uid": body.uid, "rate": rate, "metadata": body.metadata}
     said = {field: value for field, value in told.items() if value is not UNSET}
-    changed = replace(stored, updated_at=call.now, **said)
-    await call.hooks.store.put_application(changed)
-    return written(changed)
+    return written(await changed(call, stored, said))
 
 
 @group.delete("/app/{app_id}", needs=Need.CHANGE)
 async def delete(call: Call) -> None:
     """Delete an application; what waits for its endpoints is discarded."""
     await call.hooks.delete_application(await call.application())
+
+
+async def changed(call: Call, application: Application, said: Mapping[str, Any]) -> Application:
+    """An application with what is said of it; whatever else others change of it stays."""
+    return await call.hooks.store.change_application(
+        application.id, lambda stored: replace(stored, updated_at=call.now, **said)
+    )
 
 
 def made(call: Call, told: ApplicationIn) -> Application:

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from tarry.core.codec import from_dict, to_dict
 from tarry.core.policy import Policy
 from tarry.core.schema import policy_schema
 from tarry.core.text import from_json
 from tarry.errors import PolicyError
+from tarry.service.api import applications
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.operation import Group
@@ -76,18 +76,15 @@ async def get_of_application(call: Call) -> PolicyOut:
 @group.put(APPLICATION, needs=Need.CHANGE, name="put-of-application")
 async def put_of_application(call: Call, body: Document) -> PolicyOut:
     """Give an application a policy, for its endpoints that have none of their own."""
-    application = await call.application()
-    changed = replace(application, policy=_checked(body), updated_at=call.now)
-    await call.hooks.store.put_application(changed)
+    stored = await call.application()
+    changed = await applications.changed(call, stored, {"policy": _checked(body)})
     return await _effective(call, changed)
 
 
 @group.delete(APPLICATION, needs=Need.CHANGE, name="delete-of-application")
 async def delete_of_application(call: Call) -> None:
     """Take an application's own policy away."""
-    application = await call.application()
-    changed = replace(application, policy=None, updated_at=call.now)
-    await call.hooks.store.put_application(changed)
+    await applications.changed(call, await call.application(), {"policy": None})
 
 
 def _checked(body: Document) -> str:

@@ -213,6 +213,14 @@ class Catalogue(Protocol):
         NotFound if it was deleted before.
         """
 
+    async def change_application(
+        self, application: str, change: Callable[[Application], Application]
+    ) -> Application:
+        """Change an application as it is by now, as `change_endpoint` does an endpoint.
+
+        It is kept as `put_application` would. NotFound if there is none of this id.
+        """
+
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid; NotFound if there is none."""
 

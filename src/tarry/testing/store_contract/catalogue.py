@@ -78,6 +78,10 @@ class CatalogueContract(Topic):
             await scene.store.put_application(replace(scene.application, uid="acme"))
         found = await scene.store.application(ENVIRONMENT, scene.application.id)
         assert found == scene.application
+        with pytest.raises(Conflict):
+            await scene.store.change_application(
+                scene.application.id, lambda stored: replace(stored, uid="acme")
+            )
         await scene.store.put_environment("org_other")
         await scene.store.put_application(an_application(environment="org_other", uid="acme"))
 

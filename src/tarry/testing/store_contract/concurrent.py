@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
-from tarry.service.model.application import SHARDS
+from tarry.service.model.application import SHARDS, Application
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Due
@@ -178,6 +178,17 @@ class ConcurrentContract(Topic):
         answers = await asyncio.gather(*puts, return_exceptions=True)
         assert sum(answer is None for answer in answers) == 1
         assert sum(isinstance(answer, Conflict) for answer in answers) == 9
+
+    async def test_of_many_changes_of_an_application_none_is_lost(
+        self, scene: Scene, other: Store
+    ) -> None:
+        def noted(number: int) -> Callable[[Application], Application]:
+            return lambda now: replace(now, metadata={**now.metadata, str(number): "done"})
+
+        known, stores = scene.application.id, (scene.store, other)
+        await _each(stores[one % 2].change_application(known, noted(one)) for one in range(10))
+        found = await scene.store.application(scene.application.environment, known)
+        assert found.metadata == {str(number): "done" for number in range(10)}
 
     async def test_of_many_changes_of_an_endpoint_none_is_lost(
         self, scene: Scene, other: Store

@@ -42,6 +42,14 @@ class MemoryCatalogue:
         for lane in self._data.lanes_of[application.id]:
             self._data.wake(lane)
 
+    async def change_application(
+        self, application: str, change: Callable[[Application], Application]
+    ) -> Application:
+        """Change an application as it is by now."""
+        changed = change(self._data.application(application))
+        await self.put_application(changed)
+        return changed
+
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid."""
         return _find("application", known_as, self._applications(environment))

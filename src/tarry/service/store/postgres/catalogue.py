@@ -1,12 +1,11 @@
 """Who gets messages, and by which rules: what people and programs look at and change."""
 
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Callable
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound, StoreError
+from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -18,8 +17,6 @@ from tarry.service.store.postgres.part import Part, wake
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.tasks import put_task
 from tarry.service.store.postgres.text import refuse_nul
-
-Answer = TypeVar("Answer")
 
 
 class PostgresCatalogue(Part):
@@ -47,18 +44,29 @@ class PostgresCatalogue(Part):
 
     async def put_application(self, application: Application) -> None:
         """Add or change one."""
-        told = rows.from_application(application)
-        refuse_nul(*(value for value in told if isinstance(value, str)))
 
         async def put(connection: Connection) -> None:
-            if not await connection.fetch(SQL["put_application"], *told):
-                raise NotFound("application", application.id)
-            lanes = await connection.fetch(SQL["put_application_lanes"], application.id)
-            await wake(connection, [row["number"] for row in lanes])
-            hit("application.before")
+            await _keep_application(connection, application)
 
-        await _with_uid("application", application.uid, self._database.run(put))
+        await self._database.run(put)
         hit("application.after")
+
+    async def change_application(
+        self, application: str, change: Callable[[Application], Application]
+    ) -> Application:
+        """Change an application as it is by now."""
+
+        async def put(connection: Connection) -> Application:
+            found = await connection.fetch(SQL["change_application"], application)
+            if not found:
+                raise NotFound("application", application)
+            changed = change(rows.application(found[0]))
+            await _keep_application(connection, changed)
+            return changed
+
+        changed = await self._database.run(put)
+        hit("application.after")
+        return changed
 
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid."""
@@ -168,15 +176,18 @@ class PostgresCatalogue(Part):
         return str(found[0]["document"])
 
 
-async def _with_uid(kind: str, uid: str | None, put: Awaitable[Answer]) -> Answer:
-    """Say of a uid that is taken that it is."""
+async def _keep_application(connection: Connection, application: Application) -> None:
+    told = rows.from_application(application)
+    refuse_nul(*(value for value in told if isinstance(value, str)))
     try:
-        return await put
-    except StoreError as error:
-        cause = error.__cause__
-        if isinstance(cause, asyncpg.UniqueViolationError) and uid is not None:
-            raise Conflict(kind, uid) from error
-        raise
+        found = await connection.fetch(SQL["put_application"], *told)
+    except asyncpg.UniqueViolationError as error:
+        raise Conflict("application", str(application.uid)) from error
+    if not found:
+        raise NotFound("application", application.id)
+    lanes = await connection.fetch(SQL["put_application_lanes"], application.id)
+    await wake(connection, [row["number"] for row in lanes])
+    hit("application.before")
 
 
 async def _stored(connection: Connection, application: str, endpoint: str) -> Endpoint:

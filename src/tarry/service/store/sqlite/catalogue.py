@@ -51,29 +51,23 @@ class SqliteCatalogue:
 
     async def put_application(self, application: Application) -> None:
         """Add or change one."""
-
-        def work(session: Session) -> None:
-            try:
-                done = session.db.execute(
-                    SQL["put_application"],
-                    {
-                        "id": application.id,
-                        "environment": application.environment,
-                        "uid": application.uid,
-                        "most_waiting": application.most_waiting,
-                        "document": rows.document(application),
-                    },
-                ).fetchall()
-            except apsw.ConstraintError:
-                raise Conflict("application", str(application.uid)) from None
-            if not done:
-                raise NotFound("application", application.id)
-            lanes = list(session.db.execute(SQL["put_application_lanes"], (application.id,)))
-            session.wake(lane for (lane,) in lanes)
-            hit("application.before")
-
-        await self._threads.write(work)
+        await self._threads.write(lambda session: _keep_application(session, application))
         hit("application.after")
+
+    async def change_application(
+        self, application: str, change: Callable[[Application], Application]
+    ) -> Application:
+        """Change an application as it is by now."""
+
+        def work(session: Session) -> Application:
+            document = session.db.execute(SQL["change_application"], (application,)).get
+            if document is None:
+                raise NotFound("application", application)
+            return _keep_application(session, change(rows.APPLICATION.decode(document)))
+
+        changed = await self._threads.write(work)
+        hit("application.after")
+        return changed
 
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid."""
@@ -204,6 +198,28 @@ def _stored(session: Session, application: str, endpoint: str) -> Endpoint:
     if stored is None or stored.application != application:
         raise NotFound("endpoint", endpoint)
     return stored
+
+
+def _keep_application(session: Session, application: Application) -> Application:
+    try:
+        done = session.db.execute(
+            SQL["put_application"],
+            {
+                "id": application.id,
+                "environment": application.environment,
+                "uid": application.uid,
+                "most_waiting": application.most_waiting,
+                "document": rows.document(application),
+            },
+        ).fetchall()
+    except apsw.ConstraintError:
+        raise Conflict("application", str(application.uid)) from None
+    if not done:
+        raise NotFound("application", application.id)
+    lanes = list(session.db.execute(SQL["put_application_lanes"], (application.id,)))
+    session.wake(lane for (lane,) in lanes)
+    hit("application.before")
+    return application
 
 
 def _change(session: Session, stored: Endpoint, change: Callable[[Endpoint], Endpoint]) -> Endpoint:

@@ -24,6 +24,10 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
  WHERE application.deleted_at IS NULL
 RETURNING version;
 
+-- name: change_application
+-- An application as it was, held until the commit.
+SELECT * FROM tarry.application WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE;
+
 -- name: put_application_lanes
 -- The lanes of an application.
 SELECT number FROM tarry.lane WHERE application = $1;

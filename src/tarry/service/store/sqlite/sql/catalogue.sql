@@ -23,6 +23,10 @@ VALUES (:id, :environment, :uid, :most_waiting, 1, :document)
  WHERE deleted_at IS NULL
 RETURNING id;
 
+-- name: change_application
+-- An application as it was.
+SELECT document FROM application WHERE id = :application AND deleted_at IS NULL;
+
 -- name: put_endpoint_changed
 -- One of an application's endpoints changed: whoever remembers them must look again.
 UPDATE application SET version = version + 1 WHERE id = :application;
