@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -71,36 +72,41 @@ async def _awaited(result: Any) -> Any:  # noqa: ANN401  a result to come
 
 
 @contextmanager
-def serving(db: str, **env: str) -> Iterator[str]:
-    """`tarry serve` on a database, ready; told to stop at the end."""
+def serving(db: str, folder: Path, **env: str) -> Iterator[str]:
+    """`tarry serve` on a database, ready; told to stop at the end, and to have seen no error."""
     options = ("--listen", "127.0.0.1:0", "--api-key", KEY, "--allow-network", "127.0.0.0/8")
     command = [sys.executable, "-m", "tarry.cli", "serve", "--db", db, *options]
-    around = {**os.environ, **env}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=around) as process:
-        assert process.stderr
+    said = folder / "said.txt"  # a pipe that nobody reads would stop it once it is full
+    with (
+        said.open("w") as out,
+        subprocess.Popen(command, stderr=out, env={**os.environ, **env}) as process,
+    ):
         try:
-            said = process.stderr.readline()
-            assert said.startswith("ready: "), said + process.stderr.read()
-            yield said.removeprefix("ready: ").partition(",")[0]
+            until(lambda: "\n" in said.read_text() or process.poll() is not None)
+            first, *_ = said.read_text().splitlines()
+            assert first.startswith("ready: "), said.read_text()
+            yield first.removeprefix("ready: ").partition(",")[0]
         finally:
             process.terminate()
-            process.communicate(timeout=60)
+            process.wait(timeout=60)
+    assert " ERROR " not in said.read_text(), said.read_text()
 
 
 @pytest.fixture(scope="session")
 def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("sdk")
-    with serving(f"sqlite:////{str(folder / 'hooks.db').lstrip('/')}") as url:
+    with serving(f"sqlite:////{str(folder / 'hooks.db').lstrip('/')}", folder) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def postgres_server(postgres_url: str) -> Iterator[str]:
+def postgres_server(postgres_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("sdk")
     name = f"tarry_{uuid4().hex}"
     with psycopg.connect(postgres_url, autocommit=True) as server:
         server.execute(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(name)))
         db = urlsplit(postgres_url)._replace(path=f"/{name}").geturl()
-        with serving(db, TARRY_SEALING_KEYS=generate_key("sdk")) as url:
+        with serving(db, folder, TARRY_SEALING_KEYS=generate_key("sdk")) as url:
             yield url
         server.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
 
