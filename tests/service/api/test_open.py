@@ -1,7 +1,7 @@
 import httpx
 import pytest
 
-from tarry.service.api.open import make_api, operations
+from tarry.service.api.open import docs, make_api, operations
 from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks
 
@@ -25,6 +25,13 @@ async def test_a_key_of_the_settings_opens_beside_those_that_are_kept(hooks: Hoo
 async def test_a_key_may_make_only_so_many_requests(hooks: Hooks) -> None:
     async with serving(await make_api(hooks, "told", key_rate=1), "127.0.0.1:0") as url:
         assert [await status(url, "told") for _ in range(2)] == [200, 429]
+
+
+async def test_the_page_to_read_is_written_once(hooks: Hooks) -> None:
+    async with serving(await make_api(hooks, None), "127.0.0.1:0") as url:
+        async with httpx.AsyncClient(base_url=url) as client:
+            assert (await client.get("/docs")).text.startswith("<!doctype html>")
+    assert await docs() is await docs()
 
 
 def test_every_operation_is_asked_for_in_one_way() -> None:

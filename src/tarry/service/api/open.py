@@ -93,4 +93,10 @@ async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None 
 
 async def docs() -> Answer:
     """The API's operations, to read."""
+    return _docs()
+
+
+@cache
+def _docs() -> Answer:
+    # Anybody may ask for it, and it takes a tenth of a second in which nothing else is done.
     return docs_page(written())
