@@ -3,6 +3,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tarry.service.api.access import Access
+from tarry.service.hooks import Hooks
+
 pytestmark = pytest.mark.anyio
 
 ACCESS = "/api/v1/auth/app-portal-access/shop"
@@ -51,6 +54,18 @@ async def test_the_application_is_made_on_the_fly(client: httpx.AsyncClient) -> 
     for _ in range(2):
         assert (await client.post(way, json=told)).status_code == 200
     assert (await client.get("/api/v1/app/fresh")).json()["name"] == "Fresh"
+
+
+async def test_each_logs_out_by_themselves_whatever_key_they_come_with(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    tokens = [await let_in(client) for _ in range(2)]
+    for token in tokens:
+        headers = {**token, "idempotency-key": "logout"}
+        assert (await client.post("/api/v1/auth/logout", headers=headers)).status_code == 204
+    fresh = Access(hooks.store, await hooks.pepper())
+    for token in tokens:
+        assert await fresh.who(token["authorization"].encode()) is None
 
 
 async def test_who_logs_out_is_out(client: httpx.AsyncClient) -> None:

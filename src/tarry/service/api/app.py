@@ -199,9 +199,10 @@ def _may(who: Who, operation: Operation) -> bool:
 def _mark(who: Who, path: str, key: str) -> str:
     """What a request is claimed under: keys of others, and for other things, are other keys.
 
-    What was answered to one tenant's people is not for another's, who may try the same.
+    What was answered to one tenant's people is not for another's, who may try the same. Nor is it
+    for others of the same tenant's: who logs out must not find it done by somebody else.
     """
-    place = f"{who.application or ''} {path}".encode()
+    place = f"{'' if who.application is None else who.key} {path}".encode()
     return f"{blake2b(place, digest_size=16).hexdigest()} {key}"
 
 
