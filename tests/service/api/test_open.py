@@ -23,14 +23,14 @@ async def test_a_key_of_the_settings_opens_beside_those_that_are_kept(hooks: Hoo
 
 
 async def test_a_key_may_make_only_so_many_requests(hooks: Hooks) -> None:
-    async with serving(await make_api(hooks, "told", key_rate=1), "127.0.0.1:0") as url:
+    async with serving(await make_api(hooks, "told", key_rate=0.001), "127.0.0.1:0") as url:
         assert [await status(url, "told") for _ in range(2)] == [200, 429]
 
 
 async def test_the_page_to_read_is_written_once(hooks: Hooks) -> None:
-    async with serving(await make_api(hooks, None), "127.0.0.1:0") as url:
-        async with httpx.AsyncClient(base_url=url) as client:
-            assert (await client.get("/docs")).text.startswith("<!doctype html>")
+    api = await make_api(hooks, None)
+    async with serving(api, "127.0.0.1:0") as url, httpx.AsyncClient(base_url=url) as client:
+        assert (await client.get("/docs")).text.startswith("<!doctype html>")
     assert await docs() is await docs()
 
 
