@@ -28,15 +28,17 @@ _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 def said_to(address: tuple[str, int], raw: bytes) -> bytes:
     """All that the server answers until it hangs up; TimeoutError if it does neither."""
+    alone = raw.count(b" HTTP/1.1\r\n") == 1  # else there is more to be waited for
     with socket.create_connection(address, SOON) as connection:
         found = b""
         with suppress(ConnectionError):
             connection.sendall(raw)
         connection.settimeout(QUIET)
         with suppress(TimeoutError, ConnectionError):
-            while part := connection.recv(65_536):
+            while not (alone and is_whole(found)):
+                if not (part := connection.recv(65_536)):
+                    return found
                 found += part
-            return found
         connection.settimeout(SOON)
         with suppress(OSError):  # it hung up already
             connection.shutdown(socket.SHUT_WR)
@@ -44,6 +46,14 @@ def said_to(address: tuple[str, int], raw: bytes) -> bytes:
             while part := connection.recv(65_536):
                 found += part
         return found
+
+
+def is_whole(said: bytes) -> bool:
+    """Whether the first answer in what a server said so far is there to its end."""
+    if (head := _HEAD.match(said)) is None:
+        return False
+    length = _LENGTH.search(head[2])
+    return len(said) >= head.end() + (int(length[1]) if length else 0)
 
 
 def answers(said: bytes) -> list[tuple[int, bytes, bytes]]:
