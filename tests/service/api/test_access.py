@@ -24,6 +24,16 @@ async def test_the_first_key_may_do_everything(hooks: Hooks) -> None:
     assert who == Who(key="", environment="org_1", needs=frozenset(Need))
 
 
+async def test_a_first_key_that_is_kept_may_do_no_more_than_it_says(hooks: Hooks) -> None:
+    text, key = await hooks.make_key([Scope.SEND])
+    first = (text, hooks.environment)
+    who = await (await access(hooks, first=first)).who(bearer(text))
+    assert who is not None
+    assert (who.key, who.needs) == (key.id, frozenset({Need.SEND}))
+    await hooks.revoke_key(key.id)
+    assert await (await access(hooks, first=first)).who(bearer(text)) is None
+
+
 @pytest.mark.parametrize(
     "header", [b"", b"k", b"Bearer", b"Bearer ", b"Basic k", b"Bearer other", b"Bearer \xff"]
 )
