@@ -66,6 +66,21 @@ async def test_what_failed_under_a_key_may_be_mended_and_asked_again(
     assert good.status_code == 201
 
 
+async def test_an_answer_without_a_body_says_nothing_of_one(client: httpx.AsyncClient) -> None:
+    way, headers = "/api/v1/auth/app/shop/expire-all", {"idempotency-key": "three"}
+    for _ in range(2):
+        answer = await client.post(way, json={}, headers=headers)
+        assert answer.status_code == 204
+        assert not {"content-length", "content-type", "transfer-encoding"} & set(answer.headers)
+
+
+async def test_a_head_is_as_that_of_the_page(client: httpx.AsyncClient) -> None:
+    page, head = await client.get("/docs"), await client.head("/docs")
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == page.headers["content-length"]
+    assert (await client.get("/healthz")).status_code == 200, "the connection is still good"
+
+
 async def test_a_key_that_is_too_long_is_refused(client: httpx.AsyncClient) -> None:
     answer = await client.post(
         "/api/v1/app", json={"name": "x"}, headers={"idempotency-key": "k" * 256}

@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from hashlib import blake2b
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -85,7 +86,8 @@ class Api:
             status, headers, body = problem(500, "server_error", "something went wrong")
         self.meter.count(self._name(scope), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        pairs.append((b"content-length", b"%d" % len(body)))
+        if status != HTTPStatus.NO_CONTENT:  # HTTP lets that one have no length, not even 0
+            pairs.append((b"content-length", b"%d" % len(body)))
         await send({"type": "http.response.start", "status": status, "headers": pairs})
         await send({"type": "http.response.body", "body": body})
 
@@ -121,8 +123,7 @@ class Api:
             return problem(404, "not_found", "there is nothing here; the API is at /api/v1")
         if request.method not in ("GET", "HEAD"):
             return problem(405, "method_not_allowed", "here will do: GET", {"allow": "GET, HEAD"})
-        status, headers, body = await page()
-        return status, headers, body if request.method == "GET" else b""
+        return await page()  # to HEAD the server below sends no body
 
     async def _alive(self) -> Answer:
         return json_answer(200, {"status": "alive"})
