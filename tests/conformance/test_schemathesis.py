@@ -16,8 +16,8 @@ from tests.conformance.server import KEY, Server
 
 HERE = Path(__file__).parent
 REQUESTS = int(os.environ.get("TARRY_TEST_REQUESTS", "0"))
-FIXED, EACH = 6000, 150
-"""Requests that are always made with a key, and how many come with each example more."""
+FIXED, EACH = 6000, 75
+"""Requests that are always made, and about how many come with each example more."""
 LONG = 3600.0
 
 
