@@ -7,6 +7,7 @@ import pytest
 from tarry.core.pace import Phase
 from tarry.service.dispatch.landing import Landing
 from tarry.service.dispatch.lane import Lane
+from tarry.service.explain import outlook
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import ENDED, State
 from tarry.service.model.endpoint import Endpoint
@@ -39,6 +40,20 @@ async def test_attempts_that_failed_with_the_lane_are_given_back() -> None:
         assert lane.gate.phase is Phase.OPEN
         assert max(counted) > 0
         assert counted[-1] == 0
+
+
+@virtually
+async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
+        await service.add(8)
+        for _ in range(20):
+            await asyncio.sleep(60)
+            row = await service.store.lane(endpoint.application, endpoint.id)
+            now = service.dispatcher.desk.now()
+            told = outlook(row, now=now)
+            assert told.probe_at is not None
+            assert told.probe_at > now - 1
 
 
 @virtually

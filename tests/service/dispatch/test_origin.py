@@ -6,6 +6,7 @@ import pytest
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
+from tarry.service.dispatch import pace_text
 from tarry.service.dispatch.origin import SEVERAL, Origin
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
@@ -34,6 +35,19 @@ async def test_when_nobody_is_there_all_its_lanes_are_probed_as_one() -> None:
         sent = len(service.sender.sent)
         await asyncio.sleep(595)
         assert len(service.sender.sent) - sent <= 20
+
+
+@virtually
+async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 3)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        await service.add(4)
+        await asyncio.sleep(600)
+        origin = the_origin(service)
+        found = pace_text.read(await service.store.origin(origin.name), now=service.now())
+        assert found.probes == origin.gate.pace.probes > 3
+        assert found.probe_at == pytest.approx(origin.gate.pace.probe_at)
 
 
 @virtually

@@ -156,8 +156,11 @@ class Landing(Bearings):
 
     def tick(self, now: float) -> bool:
         """Look at the answers; whether to look again soon."""
-        if not self.origin.shared and self.gate.step(now, self.waiting()):
-            self._own_turned(now)
+        if not self.origin.shared:
+            if self.gate.step(now, self.waiting()):
+                self._own_turned(now)
+            elif self.gate.phase is Phase.OPEN:
+                self.save(now)  # a probe failed: who asks is told when the next one goes
         self.pump()
         return self.gate.ticks(now)
 

@@ -150,5 +150,7 @@ class Origin:
                 lane.turned(self.gate.phase, now)
             if self.gate.ticks(now):
                 self.desk.tick(self)
+        elif self.gate.phase is Phase.OPEN:
+            self.dirty = True  # a probe failed: who asks is told when the next one goes
         self.serve()
         return self.gate.ticks(now)
