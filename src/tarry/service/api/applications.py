@@ -12,6 +12,7 @@ from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.operation import Group, Reply
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.problem import Invalid
 from tarry.service.api.times import instant
 from tarry.service.model import ids
 from tarry.service.model.application import Application
@@ -136,6 +137,19 @@ async def changed(call: Call, application: Application, said: Mapping[str, Any])
     return await call.hooks.store.change_application(
         application.id, lambda stored: replace(stored, updated_at=call.now, **said)
     )
+
+
+async def on_the_fly(call: Call, told: ApplicationIn) -> Application:
+    """Make the application that the path names by its uid; somebody else's will do as well."""
+    if told.uid != call.names["app_id"]:
+        said = f"it must be {call.names['app_id']!r}, as in the path"
+        raise Invalid(["body", "application", "uid"], said)
+    new = made(call, told)
+    try:
+        await call.hooks.store.put_application(new)
+    except Conflict:
+        return await call.application()
+    return new
 
 
 def made(call: Call, told: ApplicationIn) -> Application:

@@ -13,7 +13,7 @@ from tarry.service.api.operation import Group
 from tarry.service.api.paging import Page, page
 from tarry.service.api.problem import BadRequest
 from tarry.service.api.recent import RecentQuery, filtered, recent_cut
-from tarry.service.api.statuses import MessageStatus, StatusText, text_of
+from tarry.service.api.statuses import MessageStatus, StatusClass, StatusText, text_of
 from tarry.service.api.times import instant
 from tarry.service.model import ids
 from tarry.service.model.attempt import Attempt, Trigger
@@ -32,17 +32,6 @@ class TriggerType(IntEnum):
 
     SCHEDULED = 0
     MANUAL = 1
-
-
-class StatusClass(IntEnum):
-    """What answers begin with; 0 for none."""
-
-    NONE = 0
-    INFORMED = 100
-    TAKEN = 200
-    ELSEWHERE = 300
-    REFUSED = 400
-    BROKEN = 500
 
 
 class AttemptOut(Struct, rename="camel", kw_only=True):

@@ -5,7 +5,6 @@ A message is answered with 202 once it is on disk with all its deliveries, and w
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 from msgspec import Struct
 
@@ -15,7 +14,7 @@ from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.messages import MessageIn, MessageOut, read_messages, written
 from tarry.service.api.operation import Group
-from tarry.service.api.problem import Invalid, said
+from tarry.service.api.problem import said
 from tarry.service.api.schemas import check_payload
 from tarry.service.api.times import seconds
 from tarry.service.model.application import Application
@@ -134,11 +133,7 @@ async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Applicat
         told = next((one.application for one in found if one.application is not None), None)
         if told is None or call.who.application is not None or not call.may(Need.CHANGE):
             raise
-    if told.uid != call.names["app_id"]:
-        raise Invalid(["body", "application", "uid"], "it must be the uid in the path")
-    with suppress(Conflict):  # somebody else made it just now
-        await call.hooks.store.put_application(applications.made(call, told))
-    return await call.remembered_application()
+    return await applications.on_the_fly(call, told), False
 
 
 def _new(

@@ -5,9 +5,9 @@ from urllib.parse import quote
 
 from msgspec import Meta, Struct
 
-from tarry.errors import Conflict, NotFound
+from tarry.errors import NotFound
 from tarry.service.api.access import Need
-from tarry.service.api.applications import ApplicationIn, made
+from tarry.service.api.applications import ApplicationIn, on_the_fly
 from tarry.service.api.call import Call
 from tarry.service.api.messages import Name
 from tarry.service.api.operation import Group
@@ -107,19 +107,6 @@ async def _application(call: Call, body: PortalAccessIn) -> Application:
         if body.application is None:
             raise
     return await on_the_fly(call, body.application)
-
-
-async def on_the_fly(call: Call, told: ApplicationIn) -> Application:
-    """Make the application that the path names by its uid; somebody else's will do as well."""
-    if told.uid != call.names["app_id"]:
-        said = f"it must be {call.names['app_id']!r}, as in the path"
-        raise Invalid(["body", "application", "uid"], said)
-    new = made(call, told)
-    try:
-        await call.hooks.store.put_application(new)
-    except Conflict:
-        return await call.application()
-    return new
 
 
 def _scopes(body: PortalAccessIn) -> tuple[Scope, ...]:

@@ -1,6 +1,5 @@
 """Have an endpoint's messages delivered after all, or once more; at a pace, and durable."""
 
-from enum import IntEnum
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -11,7 +10,7 @@ from tarry.service.api.messages import Channel, Name, Tag
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import Invalid
 from tarry.service.api.stats import DAY, SLACK
-from tarry.service.api.statuses import MessageStatus
+from tarry.service.api.statuses import MessageStatus, StatusClass
 from tarry.service.api.tasks import TaskStarted, started
 from tarry.service.api.times import Instant, seconds
 from tarry.service.model.listing import MessageFilter
@@ -22,17 +21,6 @@ ACCEPTED = 202
 LONGEST = 14 * DAY
 
 group = Group("Endpoint", "v1.endpoint")
-
-
-class StatusClass(IntEnum):
-    """A hundred of statuses; 0 for attempts without an answer."""
-
-    NONE = 0
-    INFORMATION = 100
-    SUCCESS = 200
-    REDIRECTION = 300
-    REFUSED = 400
-    BROKEN = 500
 
 
 class SpanIn(Struct, rename="camel", kw_only=True):

@@ -26,6 +26,17 @@ class StatusText(StrEnum):
     CANCELED = "canceled"
 
 
+class StatusClass(IntEnum):
+    """A hundred of statuses that endpoints answer with; 0 for attempts without an answer."""
+
+    NONE = 0
+    INFORMATION = 100
+    SUCCESS = 200
+    REDIRECTION = 300
+    REFUSED = 400
+    BROKEN = 500
+
+
 _STOPPED = frozenset({State.CANCELLED, State.DISCARDED})
 SHOWN = frozenset(State) - {State.SKIPPED}
 """What was skipped was never on its way."""
