@@ -11,10 +11,12 @@ import msgspec
 from msgspec import Struct
 
 from tarry.core.pace import Phase
+from tarry.errors import TarryError
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import ENDED, Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
+from tarry.service.wire import url
 
 _STANDINGS = {
     Standing.PAUSED: Reason.PAUSED,
@@ -65,6 +67,17 @@ def explain(
 def waits(delivery: Delivery, row: LaneRow, *, origin: bytes = b"") -> tuple[Reason, float | None]:
     """What a live delivery waits for, and when it or its lane is tried next, if that is known."""
     return _waits(delivery, row, _gating(row.known.pace, origin))
+
+
+def origin_of(row: LaneRow) -> str:
+    """The origin whose trouble is a lane's, too; nothing if there is none.
+
+    By its URL and not by its record: that names one once it has something to tell of it.
+    """
+    try:
+        return url.origin_of(row.endpoint.url)
+    except TarryError:
+        return ""
 
 
 class Outlook(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service import build
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.endpoints import Endpoints
-from tarry.service.explain import Explanation, explain
+from tarry.service.explain import Explanation, explain, origin_of
 from tarry.service.fields import (
     ApplicationFields,
     check_policy,
@@ -238,7 +238,7 @@ class Hooks(Endpoints, Keys, Replays):
             for attempt in await self.store.attempts(message.id)
             if attempt.lane == endpoint.lane
         ]
-        origin = await self.store.origin(row.known.origin) if row.known.origin else b""
+        origin = await self.store.origin(origin_of(row))
         return explain(found[endpoint.id], row, attempts, origin=origin)
 
     # --- Dispatching ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.service.dispatch import pace_text
 from tarry.service.dispatch.origin import SEVERAL, Origin
+from tarry.service.explain import origin_of, outlook
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Answer, Request
@@ -48,6 +49,20 @@ async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
         found = pace_text.read(await service.store.origin(origin.name), now=service.now())
         assert found.probes == origin.gate.pace.probes > 3
         assert found.probe_at == pytest.approx(origin.gate.pace.probe_at)
+
+
+@virtually
+async def test_all_its_lanes_tell_of_the_trouble_also_those_that_never_sent() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 3)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        await service.add(4)
+        await asyncio.sleep(120)
+        for endpoint in endpoints:
+            row = await service.store.lane(endpoint.application, endpoint.id)
+            pace = await service.store.origin(origin_of(row))
+            told = outlook(row, now=service.now(), origin=pace)
+            assert (told.phase, told.shared) == (Phase.OPEN, True)
 
 
 @virtually

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tarry.cli.doctor.finding import Finding
 from tarry.cli.doctor.tally import Tally
 from tarry.core.pace import Phase
-from tarry.service.explain import outlook
+from tarry.service.explain import origin_of, outlook
 from tarry.service.model.delivery import LIVE
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 
@@ -31,7 +31,7 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
 
 async def _count(store: "Store", endpoint: "Endpoint", tally: Tally, now: float) -> None:
     row = await store.lane(endpoint.application, endpoint.id)
-    origin = await store.origin(row.known.origin) if row.known.origin else b""
+    origin = await store.origin(origin_of(row))
     down = outlook(row, now=now, origin=origin).phase is Phase.OPEN
     tally.add(endpoint.id, standing=endpoint.standing, down=down, waiting=row.waiting)
     tally.succeeded(row.known.accepted_at)

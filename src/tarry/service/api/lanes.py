@@ -12,7 +12,7 @@ from tarry.service.api.endpoint_bodies import written as written_endpoint
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest
 from tarry.service.api.times import written as written_at
-from tarry.service.explain import outlook
+from tarry.service.explain import origin_of, outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
@@ -118,8 +118,7 @@ async def explain(call: Call) -> ExplanationOut:
 async def lane_of(call: Call, endpoint: Endpoint) -> tuple[LaneRow, bytes]:
     """An endpoint's lane, and what is known of its origin."""
     row = await call.hooks.lane(endpoint)
-    origin = row.known.origin
-    return row, await call.hooks.store.origin(origin) if origin else b""
+    return row, await call.hooks.store.origin(origin_of(row))
 
 
 async def _stood(call: Call, standing: Standing) -> EndpointOut:

@@ -5,6 +5,7 @@ fail and none passes, they share one gate: a dead gateway with 2,000 endpoints i
 comes back as one.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from tarry.core.pace import Pace, Phase
@@ -16,6 +17,8 @@ from tarry.service.dispatch.sparse import NOTHING, put, without
 if TYPE_CHECKING:
     from tarry.service.dispatch.alarms import Timer
     from tarry.service.dispatch.landing import Landing
+
+log = logging.getLogger("tarry.service")
 
 SEVERAL = 3
 """So many lanes that fail speak for their origin; fewer may have troubles of their own."""
@@ -129,11 +132,16 @@ class Origin:
         if self.gate is _WELL:
             self.gate = Gate(Pace(), self.desk.draw)
         self.gate.open(now, max(1, self.waiting()))
-        self.dirty = True
+        self._turned()
         self._failures = self._unreachable = 0
         self._failing = NOTHING
         for lane in list(self.lanes.values()):
             lane.shared(now)
+
+    def _turned(self) -> None:
+        said = "all %d lanes to %s are %s; %d wait"
+        log.info(said, len(self.lanes), self.name, self.gate.phase, self.waiting())
+        self.dirty = True
 
     def answered(self, now: float) -> None:
         """An answer came to its gate."""
@@ -145,7 +153,7 @@ class Origin:
         """Look at the answers; whether it wants to be asked again."""
         # While it is open, it does not matter how many wait.
         if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting()):
-            self.dirty = True
+            self._turned()
             for lane in list(self.lanes.values()):
                 lane.turned(self.gate.phase, now)
             if self.gate.ticks(now):

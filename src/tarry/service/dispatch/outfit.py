@@ -19,6 +19,7 @@ from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import TIMEOUT, Answer, Headers, Target
 from tarry.service.wire.seal import Place, Seals
 from tarry.service.wire.sign import Signer
+from tarry.service.wire.url import origin_of
 
 MOST_POLICIES = 1_000
 """Policies that are remembered as they are written and read."""
@@ -72,8 +73,7 @@ def outfit(
     if refused is not None or target is None:
         said = refused or Answer(0.0, failure=Kind.REFUSED)
         return Outfit(policy, document, version, endpoint.url, timeout, refused=said)
-    origin = f"{target.scheme}://{target.host}:{target.port}"
-    return Outfit(policy, document, version, origin, timeout, target, secrets)
+    return Outfit(policy, document, version, origin_of(endpoint.url), timeout, target, secrets)
 
 
 def version_of(document: str) -> str:

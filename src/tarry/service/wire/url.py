@@ -62,6 +62,12 @@ def read_url(url: str) -> Location:
     return Location(scheme, host, port, _path(rest, url))
 
 
+def origin_of(url: str) -> str:
+    """What endpoints of one server have in common: scheme, host and port."""
+    place = read_url(url)
+    return f"{place.scheme}://{place.host}:{place.port}"
+
+
 def read_host(host: str) -> str:
     """A name in ASCII and lower case without a full stop at its end, or an IPv4 address."""
     name = _ascii(host).lower().removesuffix(".")
