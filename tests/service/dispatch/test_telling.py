@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.service.dispatch import telling
-from tarry.service.dispatch.telling import tell_once
+from tarry.service.dispatch.telling import News
 from tarry.service.model import operational
 from tarry.service.model.application import SHARDS, Application
 from tarry.service.model.endpoint import Endpoint
@@ -38,10 +38,10 @@ def anyio_backend() -> str:
 class Scene:
     """An application with an endpoint, and somebody who listens."""
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
-        self.application = an_application(uid="shop")
-        self.listening = operational.application(ENVIRONMENT, now=NOON)
+    def __init__(self, store: Store, environment: str = ENVIRONMENT) -> None:
+        self.store, self.news = store, News(store)
+        self.application = an_application(environment=environment, uid="shop")
+        self.listening = operational.application(environment, now=NOON)
 
     async def set_up(self) -> None:
         for application in (self.application, self.listening):
@@ -76,8 +76,8 @@ def read(message: Message) -> Any:  # noqa: ANN401  JSON
 
 async def test_news_are_told_once(scene: Scene) -> None:
     await scene.note("endpoint.updated", facts={})
-    assert await tell_once(scene.store, ALL, NOON) == 1
-    assert await tell_once(scene.store, ALL, NOON) == 0
+    assert await scene.news.tell_once(ALL, NOON) == 1
+    assert await scene.news.tell_once(ALL, NOON) == 0
     (message,) = await scene.told()
     assert message.event_type == "endpoint.updated"
     assert read(message) == {
@@ -104,16 +104,16 @@ async def test_whoever_stopped_before_it_was_written_down_tells_nothing_twice(
     with monkeypatch.context() as patch:
         patch.setattr(scene.store, "told", crash)
         with pytest.raises(KeyboardInterrupt):
-            await tell_once(scene.store, ALL, NOON)
-    assert await tell_once(scene.store, ALL, NOON + 60) == 1
+            await scene.news.tell_once(ALL, NOON)
+    assert await scene.news.tell_once(ALL, NOON + 60) == 1
     assert len(await scene.told()) == 1
 
 
 async def test_each_owner_tells_the_news_of_its_shards(scene: Scene) -> None:
     await scene.note("endpoint.updated")
     mine = scene.application.shard
-    assert await tell_once(scene.store, [one for one in ALL if one != mine], NOON) == 0
-    assert await tell_once(scene.store, [mine], NOON) == 1
+    assert await scene.news.tell_once([one for one in ALL if one != mine], NOON) == 0
+    assert await scene.news.tell_once([mine], NOON) == 1
 
 
 async def test_many_news_are_told_piece_by_piece(
@@ -122,7 +122,7 @@ async def test_many_news_are_told_piece_by_piece(
     monkeypatch.setattr(telling, "CHUNK", 2)
     for _ in range(5):
         await scene.note("endpoint.updated")
-    assert [await tell_once(scene.store, ALL, NOON) for _ in range(4)] == [2, 2, 1, 0]
+    assert [await scene.news.tell_once(ALL, NOON) for _ in range(4)] == [2, 2, 1, 0]
     assert len(await scene.told()) == 5
 
 
@@ -131,14 +131,14 @@ async def test_without_a_listener_nothing_is_kept_to_be_told(scene: Scene) -> No
     await scene.store.put_environment("org_deaf")
     await scene.store.put_application(other)
     await scene.note("endpoint.updated", await scene.add_endpoint(other))
-    assert await tell_once(scene.store, ALL, NOON) == 1
+    assert await scene.news.tell_once(ALL, NOON) == 1
     assert await scene.store.untold() == []
     assert await scene.told() == []
 
 
 async def test_news_of_nobody_are_told_to_nobody(scene: Scene) -> None:
     await scene.note("outbox.refused", replace(scene.endpoint, id=""))
-    assert await tell_once(scene.store, ALL, NOON) == 1
+    assert await scene.news.tell_once(ALL, NOON) == 1
     assert await scene.told() == []
 
 
@@ -147,22 +147,38 @@ async def test_the_listeners_own_troubles_are_no_news_but_that_one_was_disabled(
 ) -> None:
     for kind in ("message.attempt.exhausted", "endpoint.failing", "endpoint.disabled"):
         await scene.note(kind, scene.listener)
-    assert await tell_once(scene.store, ALL, NOON) == 3
+    assert await scene.news.tell_once(ALL, NOON) == 3
     assert [message.event_type for message in await scene.told()] == ["endpoint.disabled"]
 
 
 async def test_while_there_is_no_room_news_wait(scene: Scene) -> None:
     await scene.note("endpoint.updated")
     await scene.store.put_application(replace(scene.listening, most_waiting=0))
-    assert await tell_once(scene.store, ALL, NOON) == 0
+    assert await scene.news.tell_once(ALL, NOON) == 0
     await scene.store.put_application(scene.listening)
-    assert await tell_once(scene.store, ALL, NOON) == 1
+    assert await scene.news.tell_once(ALL, NOON) == 1
     assert len(await scene.told()) == 1
+
+
+async def test_news_that_wait_hold_up_nobody_elses(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telling, "CHUNK", 2)
+    await scene.store.put_application(replace(scene.listening, most_waiting=0))
+    for _ in range(4):
+        await scene.note("endpoint.updated")
+    other = Scene(scene.store, environment="org_other")
+    await other.set_up()
+    await other.note("endpoint.updated")
+    assert sum([await scene.news.tell_once(ALL, NOON) for _ in range(3)]) == 1
+    assert len(await other.told()) == 1
+    await scene.store.put_application(scene.listening)
+    assert sum([await scene.news.tell_once(ALL, NOON) for _ in range(3)]) == 4
 
 
 async def data_of(scene: Scene, kind: str, **facts: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
     await scene.note(kind, facts=facts)
-    await tell_once(scene.store, ALL, NOON)
+    await scene.news.tell_once(ALL, NOON)
     (message,) = await scene.told()
     data: dict[str, Any] = read(message)["data"]
     return data

@@ -22,7 +22,7 @@ from tarry.service.dispatch.feed import feed_once
 from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.muster import Muster
 from tarry.service.dispatch.shards import Shards
-from tarry.service.dispatch.telling import tell_once
+from tarry.service.dispatch.telling import News
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.lane import Lease
@@ -69,6 +69,7 @@ class Dispatcher:
         }
         self._settling = asyncio.Lock()
         self._troubles: Counter[str] = Counter()
+        self._news = News(store)
         self.ready = asyncio.Event()
         """Set once the first shards are owned."""
         self.drained = False
@@ -388,7 +389,7 @@ class Dispatcher:
 
     async def _tell_all(self) -> None:
         """Have operational webhooks hear of what is new."""
-        while await tell_once(self._store, self.shards.numbers, self.desk.now()):
+        while await self._news.tell_once(self.shards.numbers, self.desk.now()):
             pass
 
     async def _keep_up(self) -> None:

@@ -5,7 +5,7 @@ What befalls the operational endpoints themselves is no news, but that one of th
 no news are about news.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -27,22 +27,35 @@ _MARK = b"news"
 Data = dict[str, object]
 
 
-async def tell_once(store: Store, shards: Collection[int], now: float) -> int:
-    """See to news of applications in these shards; how many there were."""
-    untold = await store.untold(limit=CHUNK)
-    mine = [notice for notice in untold if shard_of(notice.application) in shards]
-    if not mine:
-        return 0
-    telling = _Telling(store, now)
-    messages = {notice.id: await telling.message(notice) for notice in mine}
-    new = [NewMessage(one, key, _MARK) for key, one in messages.items() if one is not None]
-    answers = await store.add(new) if new else []
-    later = {
-        one.key for one, answer in zip(new, answers, strict=True) if isinstance(answer, BacklogFull)
-    }
-    told = [notice.id for notice in mine if notice.id not in later]
-    await store.told(told)
-    return len(told)
+class News:
+    """Tells what is new, round and round: what has to wait holds up nothing behind it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._after = ""
+
+    async def tell_once(self, shards: Collection[int], now: float) -> int:
+        """See to the next news of applications in these shards; how many there were."""
+        untold = await self._store.untold(after=self._after, limit=CHUNK)
+        told = await self._tell([one for one in untold if shard_of(one.application) in shards], now)
+        self._after = untold[-1].id if len(untold) == CHUNK else ""
+        return told
+
+    async def _tell(self, mine: Sequence[Notice], now: float) -> int:
+        if not mine:
+            return 0
+        telling = _Telling(self._store, now)
+        messages = {notice.id: await telling.message(notice) for notice in mine}
+        new = [NewMessage(one, key, _MARK) for key, one in messages.items() if one is not None]
+        answers = await self._store.add(new) if new else []
+        later = {
+            one.key
+            for one, answer in zip(new, answers, strict=True)
+            if isinstance(answer, BacklogFull)
+        }
+        told = [notice.id for notice in mine if notice.id not in later]
+        await self._store.told(told)
+        return len(told)
 
 
 class _Telling:

@@ -82,8 +82,8 @@ class Registry(Protocol):
     async def add_notices(self, notices: Sequence[Notice]) -> None:
         """Put news on record; what was told of already stays so."""
 
-    async def untold(self, *, limit: int = 100) -> list[Notice]:
-        """News that nobody was told of yet, by id."""
+    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
+        """News that nobody was told of yet, by id, behind one."""
 
     async def told(self, notices: Sequence[str]) -> None:
         """Mark news as told; unknown ids are left alone."""

@@ -282,6 +282,7 @@ class RegistryContract(Topic):
         await scene.store.add_notices(notices[:3])
         assert await scene.store.untold() == notices
         assert await scene.store.untold(limit=2) == notices[:2]
+        assert await scene.store.untold(after=notices[0].id, limit=2) == notices[1:3]
         await scene.store.told([notices[1].id, notices[4].id, "notice_none"])
         assert await scene.store.untold() == [notices[0], notices[2], notices[3]]
         assert await scene.store.notices() == notices, "what was told stays on record"

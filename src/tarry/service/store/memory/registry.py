@@ -144,10 +144,10 @@ class MemoryRegistry:
         """Put news on record."""
         self._data.notices.update({notice.id: notice for notice in notices})
 
-    async def untold(self, *, limit: int = 100) -> list[Notice]:
-        """News that nobody was told of yet, by id."""
-        known = sorted(self._data.notices.keys() - self._data.told)[:limit]
-        return [self._data.notices[one] for one in known]
+    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
+        """News that nobody was told of yet, by id, behind one."""
+        known = sorted(one for one in self._data.notices.keys() - self._data.told if one > after)
+        return [self._data.notices[one] for one in known[:limit]]
 
     async def told(self, notices: Sequence[str]) -> None:
         """Mark news as told."""

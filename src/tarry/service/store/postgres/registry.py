@@ -158,9 +158,10 @@ class PostgresRegistry(Part):
 
         await self._database.run(put)
 
-    async def untold(self, *, limit: int = 100) -> list[Notice]:
-        """News that nobody was told of yet, by id."""
-        return [rows.notice(row) for row in await self._database.fetch(SQL["untold"], limit)]
+    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
+        """News that nobody was told of yet, by id, behind one."""
+        found = await self._database.fetch(SQL["untold"], after, limit)
+        return [rows.notice(row) for row in found]
 
     async def told(self, notices: Sequence[str]) -> None:
         """Mark news as told."""

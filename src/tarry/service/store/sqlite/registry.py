@@ -201,10 +201,11 @@ class SqliteRegistry:
             lambda session: session.db.executemany(SQL["settle_notice"], new).fetchall()
         )
 
-    async def untold(self, *, limit: int = 100) -> list[Notice]:
-        """News that nobody was told of yet, by id."""
+    async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
+        """News that nobody was told of yet, by id, behind one."""
+        asked = {"after": after, "limit": limit}
         return await self._threads.browse(
-            lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["untold"], (limit,))]
+            lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["untold"], asked)]
         )
 
     async def told(self, notices: Sequence[str]) -> None:
