@@ -17,7 +17,7 @@ from tarry.testing.store_machine.state import WORKERS
 Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
 
 ONE, OTHER = WORKERS
-PLAIN: Draft = (0, "a", (), None, None, b"", None)
+PLAIN: Draft = (0, "a", (), None, None, b"", None, None)
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from tarry.testing.store_machine.people import MOST, Draft
 
 Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
 
-PLAIN: Draft = (0, "a", (), None, None, b"", None)
-KEYED: Draft = (0, "a", (), "one", None, b"", None)
+PLAIN: Draft = (0, "a", (), None, None, b"", None, None)
+KEYED: Draft = (0, "a", (), "one", None, b"", None, None)
 
 
 def test_messages_are_added_to_both_stores(machine: Machine) -> None:
@@ -38,7 +38,7 @@ def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
     play.add_a_task(which=1, work=Work.RECOVER, since=1.0, until=None)
     assert len(play.tasks) == 1
     play.delete_an_application(which=1, sure=True)
-    play.sweep(payloads=0.0, messages=0.0, keys=0.0, notices=0.0)
+    play.sweep(payloads=0.0, expired=0.0, messages=0.0, keys=0.0, notices=0.0)
     known = play.applications[0].id
     kept = play.ask(lambda side: side.store.list_messages(known, Cut(), MessageFilter()))
     assert kept is not None
