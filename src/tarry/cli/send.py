@@ -26,7 +26,10 @@ def read_payload(typed: str) -> bytes:
             raw = typed.encode()
         text = raw.decode("utf-8-sig")
         found = json.loads(text, parse_constant=_refuse)
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        said = f"{typed[1:] or '@'} cannot be read: {error.strerror or error}"
+        raise click.BadParameter(said, param_hint="PAYLOAD") from error
+    except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"it is no JSON: {error}", param_hint="PAYLOAD") from error
     if not isinstance(found, dict):
         raise click.BadParameter("it must be a JSON object: {...}", param_hint="PAYLOAD")
