@@ -82,7 +82,7 @@ def test_it_must_be_said_where_they_are(shell: Shell) -> None:
         check=False,
     )
     assert ended.returncode == 2
-    assert ended.stderr.endswith("Error: where are the keys? Give --db or --server\n")
+    assert "Error: where are the keys? Give --db sqlite:///hooks.db, say, or" in ended.stderr
 
 
 def test_a_database_that_is_not_there_is_not_made(shell: Shell, folder: Path) -> None:

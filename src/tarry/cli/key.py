@@ -124,7 +124,8 @@ def _ring(db: str | None, server: str | None, api_key: str | None, environment: 
 
         return DatabaseRing(db, environment)
     if server is None:
-        raise click.UsageError("where are the keys? Give --db or --server")
+        where = "--db sqlite:///hooks.db, say, or --server http://127.0.0.1:8400"
+        raise click.UsageError(f"where are the keys? Give {where}")
     if api_key is None:
         raise WrongSettings("there is no key: give --api-key, or set TARRY_API_KEY")
     return ServedRing(Server(server, api_key))
