@@ -25,6 +25,12 @@ T = TypeVar("T")
 FILE = "sqlite:///hooks.db"
 
 
+def _refuse_port(_context: click.Context, _option: click.Parameter, typed: str | None) -> None:
+    """Others call it so; what is nearest to it here, --ports, means something else."""
+    if typed is not None:
+        raise click.UsageError("where to listen is said by --listen HOST:PORT")
+
+
 def front_options(command: Callable[P, T]) -> Callable[P, T]:
     """What says where the API listens and whom it lets in."""
     for option in (
@@ -41,6 +47,12 @@ def front_options(command: Callable[P, T]) -> Callable[P, T]:
             metavar="KEY",
             help="A key that may do everything, beside those made by `tarry key create`"
             "  [TARRY_API_KEY]",
+        ),
+        click.option(
+            *("--port", "--host", "--bind"),
+            hidden=True,
+            expose_value=False,
+            callback=_refuse_port,
         ),
         click.option(
             "--listen",
