@@ -77,6 +77,9 @@ def listen(  # noqa: PLR0913  each option is one
 ) -> None:
     """Receive webhooks here, and show each as it comes.
 
+    A line has the time, the event's type if the body names one (as "type", say; else -), the
+    message's id, which attempt it is by its header, what its signature is worth, and the answer.
+
     While it runs, SIGUSR1 takes it down (connections are refused) and SIGUSR2 brings it back.
     Ctrl-C ends it and tells what came.
     """
