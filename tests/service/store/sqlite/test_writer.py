@@ -14,7 +14,7 @@ from tarry.errors import Conflict, StoreError, StoreUnavailable
 from tarry.service.store.sqlite.connection import connect
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
-from tarry.service.store.sqlite.writer import Joint, Writer
+from tarry.service.store.sqlite.writer import Bulk, Joint, Writer
 
 pytestmark = pytest.mark.anyio
 
@@ -109,6 +109,27 @@ async def test_what_fails_alone_is_not_remembered_either(threads: Threads, path:
         await threads.write(remember)
     assert await threads.write(lambda session: session.shard(7)) is None
     assert learned(path) == []
+
+
+async def test_what_changes_much_goes_first_and_fails_alone_all_the_same(
+    threads: Threads, path: Path
+) -> None:
+    order: list[str] = []
+
+    def noted(origin: str, session: Session) -> str:
+        order.append(origin)
+        return learn(origin, session)
+
+    works: list[Callable[[Session], object]] = [partial(noted, "a")]
+    works += [Bulk(partial(noted, "b")), Bulk(partial(noted, "c"))]
+    assert await together(threads, works) == ["a", "b", "c"]
+    assert order == ["b", "a", "c"]
+    first, refused, last = await together(
+        threads, [partial(learn, "d"), Bulk(partial(refuse, "e")), partial(learn, "f")]
+    )
+    assert (first, last) == ("d", "f")
+    assert isinstance(refused, Conflict)
+    assert learned(path) == ["a", "b", "c", "d", "f"]
 
 
 async def test_nobody_hears_of_a_commit_before_it_was_made(threads: Threads, path: Path) -> None:

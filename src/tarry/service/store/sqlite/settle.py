@@ -13,6 +13,7 @@ from tarry.service.store.sqlite.endpoints import save_endpoint
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
+from tarry.service.store.sqlite.writer import Bulk
 
 
 class SqliteSettling:
@@ -38,7 +39,7 @@ class SqliteSettling:
             hit("settle.before")
             return made
 
-        made = await self._threads.write(work)
+        made = await self._threads.write(Bulk(work))
         hit("settle.after")
         return made
 

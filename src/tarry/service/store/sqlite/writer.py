@@ -8,7 +8,7 @@ gets an answer before the commit they are in is on disk.
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any  # works of one kind are handed to their own kind
+from typing import Any, Generic, TypeVar  # Any: works of one kind are handed to their own kind
 
 import apsw
 
@@ -18,6 +18,7 @@ from tarry.service.store.sqlite.line import Job, Line
 from tarry.service.store.sqlite.session import Session
 
 Work = Job[Session]
+Answer = TypeVar("Answer")
 
 
 class Joint:
@@ -35,6 +36,20 @@ class Joint:
     def together(self, works: Sequence[Any], session: Session) -> Sequence[object]:
         """Do all of these, this one among them; an answer for each."""
         raise NotImplementedError
+
+
+class Bulk(Generic[Answer]):
+    """Work for one caller that changes much: it goes first, and so without a savepoint.
+
+    For a savepoint SQLite copies every page into memory before it is changed.
+    """
+
+    def __init__(self, work: Callable[[Session], Answer]) -> None:
+        self._work = work
+
+    def __call__(self, session: Session) -> Answer:
+        """Do it."""
+        return self._work(session)
 
 
 class Writer(Line[Session]):
@@ -83,23 +98,23 @@ class Writer(Line[Session]):
     def _transact(self, session: Session, jobs: list[Work]) -> None:
         session.woke = False
         session.db.execute("BEGIN IMMEDIATE")
-        if len(jobs) == 1:
-            self._do_alone(session, jobs[0])
-            return
-        for job in self._do_together(session, jobs):
+        bulk = next((job for job in jobs if isinstance(job.work, Bulk)), None)
+        first = jobs[0] if len(jobs) == 1 else bulk
+        if first is not None:
+            self._do_first(session, first)
+        others = [job for job in jobs if job is not first]
+        for job in self._do_together(session, others):
             self._do(session, job)
         self._commit(session)
 
-    def _do_alone(self, session: Session, job: Work) -> None:
-        """Without a savepoint, for which SQLite would copy every page before it is changed."""
+    def _do_first(self, session: Session, job: Work) -> None:
+        """Without a savepoint: what it did is all that there is to undo."""
         try:
             job.answer = job.work(session)
         except LOST:
             raise
         except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
-            self._refuse(session, job, error, "ROLLBACK")
-        else:
-            self._commit(session)
+            self._refuse(session, job, error, "ROLLBACK", "BEGIN IMMEDIATE")
 
     def _commit(self, session: Session) -> None:
         session.db.execute("COMMIT")
