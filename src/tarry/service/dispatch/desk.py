@@ -77,6 +77,8 @@ class Desk:
         self.hungry: dict[Landing, None] = {}
         self.resting: dict[Lane, None] = {}
         self.ticking: dict[Ticking, None] = {}
+        self.learned = False
+        """Whether there is something to put on record of an origin."""
         self.stopped: dict[Lane, None] = {}
         """Those that send nothing because too much is not written down."""
         self.wake: Callable[[], None] = lambda: None
@@ -98,6 +100,12 @@ class Desk:
         if not self.hungry:
             self.wake()
         self.hungry[lane] = None
+
+    def learn(self) -> None:
+        """Have put on record what was learned of origins."""
+        if not self.learned:
+            self.wake()
+        self.learned = True
 
     def let_rest(self, lane: "Lane") -> None:
         """Put a lane on the list of those that have nothing to send just now."""

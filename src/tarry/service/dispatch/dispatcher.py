@@ -278,6 +278,9 @@ class Dispatcher:
                 await self._settle_once()
                 if desk.resting and not desk.finished:
                     await self._rest_once()
+        if desk.learned:
+            desk.learned = False
+            await self.muster.learn()
 
     async def _settle_once(self) -> None:
         desk = self.desk
@@ -401,5 +404,6 @@ class Dispatcher:
             for lane in list(held.lanes.values()):
                 await upkeep.expire_once(self._store, self.desk, held, lane)
         await self.muster.learn()
+        self.muster.forget_origins()
         self.muster.forget_tenants()
         await upkeep.sweep(self._store, self._kept, self.desk.now())

@@ -149,14 +149,21 @@ class Muster:
                 del self._tenant_rates[tenant]
 
     async def learn(self) -> None:
-        """Keep what was learned of origins, and forget those that nobody uses."""
+        """Keep what was learned of origins."""
         dirty = [origin for origin in self.origins.values() if origin.dirty]
-        if dirty:
-            await self._store.learn(
-                {origin.name: pace_text.write(origin.gate.pace) for origin in dirty}
-            )
+        paces = {origin.name: pace_text.write(origin.gate.pace) for origin in dirty}
         for origin in dirty:
-            origin.dirty = False
+            origin.dirty = False  # now, since more may be learned while this is written
+        try:
+            if paces:
+                await self._store.learn(paces)
+        except BaseException:
+            for origin in dirty:
+                origin.dirty = True
+            raise
+
+    def forget_origins(self) -> None:
+        """Forget those that nobody uses and that were well."""
         for name, origin in list(self.origins.items()):
             if not origin.lanes and origin.gate.phase is Phase.CLOSED:
                 del self.origins[name]

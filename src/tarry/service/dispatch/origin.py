@@ -141,7 +141,11 @@ class Origin:
     def _turned(self) -> None:
         said = "all %d lanes to %s are %s; %d wait"
         log.info(said, len(self.lanes), self.name, self.gate.phase, self.waiting())
+        self._learned()
+
+    def _learned(self) -> None:
         self.dirty = True
+        self.desk.learn()
 
     def answered(self, now: float) -> None:
         """An answer came to its gate."""
@@ -159,6 +163,6 @@ class Origin:
             if self.gate.ticks(now):
                 self.desk.tick(self)
         elif self.gate.phase is Phase.OPEN:
-            self.dirty = True  # a probe failed: who asks is told when the next one goes
+            self._learned()  # a probe failed: who asks is told when the next one goes
         self.serve()
         return self.gate.ticks(now)
