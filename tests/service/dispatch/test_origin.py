@@ -66,6 +66,26 @@ async def test_all_its_lanes_tell_of_the_trouble_also_those_that_never_sent() ->
 
 
 @virtually
+async def test_lanes_that_are_taken_over_in_its_trouble_are_well_when_it_is() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 3)
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        await service.add(8)
+        await asyncio.sleep(600)
+        await service.stop()
+        await service.start()
+        await asyncio.sleep(60)
+        assert the_origin(service).shared
+        service.sender.scripts["gw.example"] = lambda _request, _now: OK
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=600)
+        await asyncio.sleep(5)
+        for endpoint in endpoints:
+            row = await service.store.lane(endpoint.application, endpoint.id)
+            assert outlook(row, now=service.now()).phase is Phase.CLOSED
+
+
+@virtually
 async def test_probes_go_round_its_lanes_and_all_come_back_together() -> None:
     async with virtual_service() as service:
         endpoints = await lanes(service, 10)

@@ -78,7 +78,10 @@ class Bearings(ABC):
         self._fifo_from = LONG_AGO if held.lease.clean else now + outfit.timeout
         self.rate = UNLIMITED
         self.dress(row.endpoint, outfit)
-        if self.gate.phase is Phase.CLOSED and row.known.failures >= RULE.failures and not moved:
+        failed = self.gate.phase is Phase.CLOSED and row.known.failures >= RULE.failures
+        if self.origin.shared:
+            self.gate.close()  # as when it was here while its origin opened
+        elif failed and not moved:
             self.gate.open(now, max(1, self.waiting()))
         if self.gate.phase is Phase.PACED:
             desk.tick(self)
