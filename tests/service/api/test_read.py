@@ -121,3 +121,14 @@ def test_a_body_that_may_be_left_out_is_not_null_if_it_is_there() -> None:
     assert read_body(b"{}", Inner | None) == Inner()
     with pytest.raises(Invalid):
         read_body(b"null", Inner | None)
+
+
+class Named(msgspec.Struct):
+    uid: Annotated[str, Meta(pattern=r"^(?!app_)[a-zA-Z0-9\-_.]+\Z")]
+
+
+def test_how_a_name_is_spelled_is_said_in_words() -> None:
+    with pytest.raises(Invalid) as refused:
+        read_body(b'{"uid": "a b"}', Named)
+    wanted = "only letters, digits and - _ . will do, and not app_ at its beginning"
+    assert refused.value.message == wanted

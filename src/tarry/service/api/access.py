@@ -46,6 +46,12 @@ ALLOWS: dict[Scope, frozenset[Need]] = {
 }
 
 
+def least_scope(need: Need) -> Scope:
+    """The scope that allows this, and as little else as can be."""
+    scopes = (Scope.SEND, Scope.READ, Scope.WRITE, Scope.ADMIN)
+    return next(scope for scope in scopes if need in ALLOWS[scope])
+
+
 class Who(Struct, frozen=True, kw_only=True):
     """Somebody with a key to an environment, or to one `application` of it only."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from tarry.errors import TarryError
-from tarry.service.api.access import Access, Need, Who
+from tarry.service.api.access import Access, Need, Who, least_scope
 from tarry.service.api.call import Call, chance_of
 from tarry.service.api.known import Known
 from tarry.service.api.limit import RateLimit
@@ -147,7 +147,7 @@ class Api:
                 return problem(401, "authentication_failed", said, {"www-authenticate": "Bearer"})
             who = known
             if not _may(who, operation):
-                return problem(403, "permission_denied", "this key does not open this operation")
+                return problem(403, "permission_denied", _refusal(who, operation))
             if wait := self._limit.wait(who.key):
                 said = "more requests than this key may make; come back later"
                 return problem(429, "rate_limit", said, {"retry-after": str(wait)})
@@ -195,6 +195,14 @@ def _may(who: Who, operation: Operation) -> bool:
     if operation.needs not in who.needs:
         return False
     return who.application is None or operation.tenants or "{app_id}" in operation.path
+
+
+def _refusal(who: Who, operation: Operation) -> str:
+    """What to do about it is for those who have keys, not for tenants' people."""
+    said = "this key does not open this operation"
+    if who.application is not None:
+        return said
+    return f"{said}; one with the scope {least_scope(operation.needs)} does"
 
 
 def _mark(who: Who, path: str, key: str) -> str:

@@ -15,6 +15,11 @@ MOST_FIELDS = 100
 
 _PLACE = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
+_SPELLED = re.compile(
+    r"^Expected `str` matching regex '\^(?:\(\?!(?P<never>\w+)\))?(?P<sign>-\?)?"
+    r"\[a-zA-Z0-9(?P<marks>[^\]]+)\]\+"
+)
+"""What msgspec says of a text that has to be spelled like a name."""
 _NUMBERED = re.compile(r"\[\d*\]\Z")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
@@ -123,4 +128,9 @@ def _said(where: str, error: msgspec.ValidationError) -> Invalid:
     place = [where, *(name or number for name, number in _STEP.findall(path))]
     if missing := _MISSING.match(said):
         return Invalid([*place, missing["field"]], "it is missing", "value_error.missing")
+    if spelled := _SPELLED.match(said):
+        marks = " ".join(spelled["marks"].replace("\\", ""))
+        said = f"only letters, digits and {marks} will do"
+        if spelled["never"]:
+            said += f", and not {spelled['never']} at its beginning"
     return Invalid(place, said)
