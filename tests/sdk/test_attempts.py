@@ -298,4 +298,4 @@ def test_a_message_that_failed_arrives_when_it_is_sent_again(
     until(lambda: len(sent.attempts(message)) == 2)
     statuses = [one.response_status_code for one in sent.attempts(message)]
     assert statuses == [200, 400]
-    assert sent.stands(message).status_text == MessageStatusText.FAIL  # recovering changes that
+    assert sent.stands(message).status_text == MessageStatusText.SUCCESS

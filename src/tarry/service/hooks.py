@@ -210,7 +210,10 @@ class Hooks(Endpoints, Keys, Replays):
         return await self.store.cancel(message.application, message.id, now=self._now())
 
     async def resend(self, endpoint: Endpoint, message: Message) -> None:
-        """Make one more attempt now, whatever became of the delivery; that stays as it is."""
+        """Make one more attempt now, whatever became of the delivery.
+
+        If it is taken, one that failed is delivered; one that still waits goes on as it was.
+        """
         await self.store.resend(endpoint, message.id, resend=self.new_id("resend_"))
 
     # --- Looking --------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ async def expunge_content(call: Call) -> None:
     fails=(400,),
 )
 async def resend(call: Call) -> Empty:
-    """Make one more attempt at a message, first in line; what became of it so far stays as it is.
+    """Make one more attempt at a message, first in line; what had failed has then arrived.
 
     While the endpoint takes nothing it is made with the next probe.
     """

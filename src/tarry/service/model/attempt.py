@@ -65,8 +65,17 @@ class Settlement(Struct, frozen=True, kw_only=True):
 
 
 class Resent(Struct, frozen=True):
-    """A message that somebody asked to be sent again was: nothing but the attempt is recorded."""
+    """A message that somebody asked to be sent again was.
+
+    The attempt is recorded, and a delivery that had failed has arrived if it was taken; one that
+    still waits goes on as if nothing had been.
+    """
 
     lane: int
     resend: str
     attempt: Attempt
+
+    @property
+    def arrived(self) -> bool:
+        """Whether the endpoint took it."""
+        return self.attempt.kind is None

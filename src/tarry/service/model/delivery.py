@@ -26,7 +26,7 @@ MOVES: Mapping[State, frozenset[State]] = {
     State.READY: frozenset(State) - {State.SKIPPED},
     State.WAITING: frozenset(State) - {State.SKIPPED},
     State.DELIVERED: _REPLAYED,
-    State.FAILED: _REPLAYED,
+    State.FAILED: _REPLAYED | {State.DELIVERED},  # by a resend that was taken
     State.SKIPPED: _REPLAYED,
     State.CANCELLED: frozenset(),
     State.DISCARDED: frozenset(),

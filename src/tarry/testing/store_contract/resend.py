@@ -1,10 +1,12 @@
 # ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Resends: one more attempt, first in line, that leaves the delivery as it is."""
+"""Resends: one more attempt, first in line, that leaves a delivery as it is unless it failed."""
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.errors import NotFound
 from tarry.service.model.attempt import Resent, Trigger
+from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due, Stream
 from tarry.testing.samples import NOON, an_attempt, delivered, failed
 from tarry.testing.store_contract.scene import Scene
@@ -46,20 +48,47 @@ class ResendContract(Topic):
             await scene.store.resend(scene.endpoint, message.id, resend=name)
         assert [one.message for one in await scene.due(Stream.RESEND)] == [message.id] * 2
 
-    async def test_a_resend_that_was_made_leaves_an_attempt_and_nothing_else(
+    async def test_what_had_failed_has_arrived_by_a_resend_that_was_taken(
         self, scene: Scene
     ) -> None:
-        message = await scene.add()
+        message, other = await scene.add(), await scene.add()
         await scene.settle(*map(failed, await scene.due()))
-        before = await scene.delivery(message)
+        before, row = await scene.delivery(message), await scene.row()
         (earlier,) = await scene.store.attempts(message.id)
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND)
         attempt = an_attempt(due, trigger=Trigger.MANUAL, status=200, kind=None)
         assert await scene.settle(Resent(scene.lane, "r1", attempt)) == [True]
-        assert await scene.delivery(message) == before
+        arrived = replace(
+            before, state=State.DELIVERED, reason=Reason.DELIVERED, ended_at=attempt.at
+        )
+        assert await scene.delivery(message) == arrived
+        assert (await scene.delivery(other)).state is State.FAILED
+        assert (await scene.row()).ended == row.ended
         assert await scene.store.attempts(message.id) == [earlier, attempt]
         assert await scene.due(Stream.RESEND) == []
+
+    async def test_a_resend_that_was_not_taken_leaves_an_attempt_and_nothing_else(
+        self, scene: Scene
+    ) -> None:
+        message = await scene.add()
+        await scene.settle(*map(failed, await scene.due()))
+        before = await scene.delivery(message)
+        await scene.store.resend(scene.endpoint, message.id, resend="r1")
+        (due,) = await scene.due(Stream.RESEND)
+        attempt = an_attempt(due, trigger=Trigger.MANUAL, status=500, kind="transient")
+        assert await scene.settle(Resent(scene.lane, "r1", attempt)) == [True]
+        assert await scene.delivery(message) == before
+        assert (await scene.store.attempts(message.id))[1:] == [attempt]
+
+    async def test_what_still_waits_goes_on_whatever_became_of_a_resend(self, scene: Scene) -> None:
+        message = await scene.add()
+        before = await scene.delivery(message)
+        await scene.store.resend(scene.endpoint, message.id, resend="r1")
+        (due,) = await scene.due(Stream.RESEND)
+        attempt = an_attempt(due, trigger=Trigger.MANUAL, status=200, kind=None)
+        assert await scene.settle(Resent(scene.lane, "r1", attempt)) == [True]
+        assert await scene.delivery(message) == before
 
     async def test_a_resend_is_made_once(self, scene: Scene) -> None:
         message = await scene.add()

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.attempt import Attempt, Resent, Settlement
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
 from tarry.service.store.memory.data import Data
@@ -140,6 +140,8 @@ class MemoryQueue:
         if isinstance(settlement, Resent):
             if lane.resends.pop(settlement.resend, None) is None:
                 return False
+            if settlement.arrived:
+                self._arrived(lane, settlement.attempt)
         else:
             delivery = lane.live(settlement.seq)
             if delivery is None or delivery.tries != settlement.tries:
@@ -148,6 +150,12 @@ class MemoryQueue:
         if settlement.attempt is not None:
             self._data.attempts[settlement.attempt.message].append(settlement.attempt)
         return True
+
+    def _arrived(self, lane: Lane, attempt: Attempt) -> None:
+        """What had failed arrived after all."""
+        for delivery in list(lane.deliveries.values()):
+            if delivery.message == attempt.message and delivery.state is State.FAILED:
+                lane.put(ended(delivery, State.DELIVERED, Reason.DELIVERED, attempt.at))
 
     def _change(self, lane: Lane, change: Change) -> None:
         if change.known is not None:

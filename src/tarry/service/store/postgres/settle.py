@@ -103,7 +103,11 @@ async def _resent(connection: Connection, batch: Sequence[tuple[int, Resent]]) -
         return []
     named = [(one.lane, one.resend) for _, one in batch]
     gone = await connection.fetch(SQL["settle_resent"], *rows.columns(named, 2))
-    return [batch[row["place"]][0] for row in gone]
+    made = [batch[row["place"]] for row in gone]
+    arrived = [(one.lane, one.attempt.message, one.attempt.at) for _, one in made if one.arrived]
+    if arrived:
+        await connection.execute(SQL["settle_arrived"], *rows.columns(arrived, 3))
+    return [place for place, _ in made]
 
 
 async def keep_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:

@@ -91,6 +91,9 @@ def _settle(
             for (message,) in list(session.db.execute(SQL["settle_resent"], asked)):
                 made[place] = True
                 attempts.append((settlement.attempt, message))
+                if settlement.arrived:
+                    arrived = (settlement.attempt.at, message, settlement.lane)
+                    session.db.execute(SQL["settle_arrived"], arrived)
     session.db.executemany(
         SQL["settle_attempt"], (rows.attempt_row(attempt, message) for attempt, message in attempts)
     )

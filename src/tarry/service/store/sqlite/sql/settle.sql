@@ -11,6 +11,11 @@ RETURNING ?, message;
 -- What somebody asked for was sent.
 DELETE FROM resend WHERE lane = :lane AND id = :resend RETURNING message;
 
+-- name: settle_arrived
+-- What had failed arrived after all.
+UPDATE delivery SET state = 'delivered', reason = 'delivered', ended_at = :at
+ WHERE message = :message AND lane = :lane AND state = 'failed';
+
 -- name: settle_attempt
 -- Keep an attempt.
 INSERT INTO attempt (lane, id, message, number, at, took, url, status, kind, detail, body,
