@@ -179,7 +179,7 @@ async def test_attempts_are_walked_forwards_and_back(
     assert (again, told["done"]) == (known[:2], True)
 
 
-async def test_a_resend_is_an_attempt_by_hand_and_leaves_the_delivery_alone(
+async def test_a_resend_is_an_attempt_by_hand_and_what_had_failed_has_arrived(
     client: httpx.AsyncClient, endpoint: Endpoint, receiver: Receiver
 ) -> None:
     receiver.script([400])
@@ -192,7 +192,7 @@ async def test_a_resend_is_an_attempt_by_hand_and_leaves_the_delivery_alone(
     assert (again["triggerType"], again["status"]) == (1, 0)
     assert (first["triggerType"], first["status"]) == (0, 2)
     (message,) = await got(client, f"/endpoint/{endpoint.id}/msg")
-    assert (message["id"], message["status"]) == (known, 2)
+    assert (message["id"], message["status"]) == (known, 0)
 
 
 async def test_what_is_gone_cannot_be_sent_again(
