@@ -69,7 +69,8 @@ def test_a_field_that_cannot_be_used_is_told_by_its_name(
 ) -> None:
     status, _, body = told(error)
     (detail,) = json.loads(body)["detail"]
-    assert (status, detail["loc"], detail["msg"]) == (422, place, str(error))
+    assert (status, detail["loc"]) == (422, place)
+    assert detail["msg"].startswith(str(error))
 
 
 def test_what_is_not_there_reads_the_same_whatever_it_was_called() -> None:

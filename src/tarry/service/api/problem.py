@@ -97,7 +97,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
             field, *inside = error.field.split(".")
             return invalid(Invalid(["body", _camel(field), *inside], str(error)))
         case EgressRefused():
-            return invalid(Invalid(["body", "url"], str(error)))
+            allowing = "whoever runs tarry allows networks (--allow-network) and ports (--ports)"
+            return invalid(Invalid(["body", "url"], f"{error}; {allowing}"))
     status, code = next(
         (status, code) for kind, status, code in _STATUSES if isinstance(error, kind)
     )

@@ -65,6 +65,8 @@ def require(db: apsw.Connection) -> None:
 def on_file(path: Path, work: Callable[[apsw.Connection], Answer], *, create: bool) -> Answer:
     """Do something on a connection of its own, and say plainly why it cannot be done."""
     check_folder(path)
+    if not create and not path.exists():
+        raise StoreError(f"there is no file {path}; `tarry migrate up` makes one")
     try:
         db = connect(path, create=create)
         try:
