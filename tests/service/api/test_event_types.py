@@ -212,6 +212,31 @@ async def test_messages_fit_the_schema_of_a_type_that_says_so(client: httpx.Asyn
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, place)
 
 
+async def test_a_schema_that_is_checked_with_must_not_cost_without_end(
+    client: httpx.AsyncClient,
+) -> None:
+    recursive, light = {"1": {"not": {"$ref": "#"}}}, {"1": {"$ref": "#"}, "2": {}}
+    way, told = f"{WAY}/order.paid", {"description": ""}
+
+    async def refused(method: str, where: str, **body: object) -> None:
+        answer = await client.request(method, where, json={**told, **body})
+        (said,) = answer.json()["detail"]
+        assert (answer.status_code, said["loc"]) == (422, ["body", "schemas", "1"])
+        assert "it refers to itself; write it out" in said["msg"]
+
+    await refused("POST", WAY, name="order.paid", schemas=recursive, validatePayload=True)
+    await refused("PUT", way, schemas=recursive, validatePayload=True)
+    await made(client, "order.paid", schemas=recursive)  # people may read it
+    await refused("PATCH", way, validatePayload=True)
+    for schemas in (light, {}, None):
+        answer = await client.patch(way, json={"validatePayload": True, "schemas": schemas})
+        assert answer.status_code == 200
+    await refused("PATCH", way, schemas=recursive)
+    await refused("PUT", way, schemas=recursive)
+    answer = await client.patch(way, json={"validatePayload": False, "schemas": recursive})
+    assert answer.status_code == 200
+
+
 async def test_messages_of_other_types_may_be_anything(client: httpx.AsyncClient) -> None:
     await made(client, "order.paid", schemas=SCHEMAS)
     way = "/api/v1/app/shop/msg"

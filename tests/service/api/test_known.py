@@ -44,13 +44,22 @@ async def test_what_payloads_have_to_fit_counts_soon(hooks: Hooks) -> None:
     clock = PushedClock()
     known = Known(hooks.store, clock=lambda: clock.now)
     where = hooks.environment
-    assert await known.schemas(where, "a") is None
+    assert await known.schema(where, "a") is None
     await hooks.store.add_event_type(
-        an_event_type("a", environment=where, schemas="{}", validates=True)
+        an_event_type("a", environment=where, schemas='{"1":{"a" : 1},"0":{}}', validates=True)
     )
-    assert await known.schemas(where, "a") is None
+    assert await known.schema(where, "a") is None
     clock.push(1.1)
-    assert await known.schemas(where, "a") == "{}"
+    assert await known.schema(where, "a") == '{"a" : 1}'
     await hooks.store.change_event_type(where, "a", lambda kind: replace(kind, validates=False))
     clock.push(1.1)
-    assert await known.schemas(where, "a") is None
+    assert await known.schema(where, "a") is None
+
+
+@pytest.mark.parametrize("schemas", ["{}", None])
+async def test_without_a_schema_payloads_have_to_fit_nothing(
+    hooks: Hooks, schemas: str | None
+) -> None:
+    told = an_event_type("a", environment=hooks.environment, schemas=schemas, validates=True)
+    await hooks.store.add_event_type(told)
+    assert await Known(hooks.store).schema(hooks.environment, "a") is None

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from tarry.service.api.problem import Invalid
-from tarry.service.api.schemas import check_payload, example, newest, read_schemas
+from tarry.service.api.schema_weight import MOST_BYTES
+from tarry.service.api.schemas import check_payload, check_weight, example, newest, read_schemas
 
 
 def text(**schemas: Any) -> str:  # noqa: ANN401  any JSON
@@ -35,50 +36,69 @@ def test_what_is_no_schema_is_refused_with_its_place(schema: bytes, place: list[
     assert refused.value.place == ["body", "schemas", "2", *place]
 
 
-def test_a_schema_may_refer_to_itself_without_end() -> None:
-    kept = read_schemas(
-        {"1": msgspec.Raw(b'{"properties": {"a": {"$ref": "#"}}, "type": "object"}')}
-    )
-    check_payload(kept, b'{"a": {"a": {}}}', ["body"])
-    with pytest.raises(Invalid) as refused:
-        check_payload(kept, b'{"a": {"a": 1}}', ["body"])
-    assert refused.value.place == ["body", "a", "a"]
+def test_a_schema_may_refer_to_itself_as_long_as_nothing_is_held_against_it() -> None:
+    schema = b'{"properties": {"a": {"$ref": "#"}}, "type": "object"}'
+    kept = read_schemas({"1": msgspec.Raw(schema)})
+    with pytest.raises(Invalid, match="it refers to itself; write it out") as refused:
+        check_weight(kept)
+    assert refused.value.place == ["body", "schemas", "1"]
+    with pytest.raises(Invalid, match="it refers to itself"):
+        check_payload(schema.decode(), b"{}", ["body"])
+
+
+def test_a_schema_that_is_checked_with_is_not_too_long() -> None:
+    check_weight(text(_1={"title": "a" * (MOST_BYTES - 100)}))
+    check_weight(text(_1={"title": "a" * MOST_BYTES}, _2={}))
+    check_weight("{}")
+    with pytest.raises(Invalid, match=f"at most {MOST_BYTES} will do"):
+        check_weight(text(_1={"title": "a" * MOST_BYTES}))
 
 
 def test_older_drafts_are_the_usual_ones() -> None:
-    kept = read_schemas({"1": msgspec.Raw(b'{"properties": {"a": {"items": [{"type": "null"}]}}}')})
-    check_payload(kept, b'{"a": [null, 1]}', ["body"])
-    with pytest.raises(Invalid):
-        check_payload(kept, b'{"a": [1]}', ["body"])
+    schema = '{"properties": {"a": {"items": [{"type": "null"}]}}}'
+    check_payload(schema, b'{"a": [null, 1]}', ["body"])
+    with pytest.raises(Invalid) as refused:
+        check_payload(schema, b'{"a": [1]}', ["body"])
+    assert refused.value.place == ["body", "a", "0"]
+
+
+def test_of_a_long_payload_it_is_not_said_where_it_does_not_fit() -> None:
+    schema = '{"properties": {"a": {"items": {"type": "integer"}}}}'
+    fits = msgspec.json.encode({"a": [1] * 30_000})
+    check_payload(schema, fits, ["body"])
+    with pytest.raises(Invalid, match="does not fit its schema, and is too long") as refused:
+        check_payload(schema, fits.replace(b"1", b'"1"'), ["body"])
+    assert refused.value.place == ["body"]
+
+
+def test_a_payload_that_would_take_too_long_is_refused() -> None:
+    schema = msgspec.json.encode({"enum": list(range(4000))}).decode()
+    with pytest.raises(Invalid, match="at most 20000000 will do"):
+        check_payload(schema, msgspec.json.encode({"a": [1] * 6000}), ["body"])
 
 
 @pytest.mark.parametrize(
     ("schemas", "wanted"),
     [
-        (text(_1="a", _2="b"), "b"),
-        (text(_9="a", _10="b"), "b"),
-        (text(v1="a", v2="b"), "b"),
-        (text(_1="b", draft="a"), "b"),
+        (text(_1="a", _2="b"), ("2", b'"b"')),
+        (text(_9="a", _10="b"), ("10", b'"b"')),
+        (text(v1="a", v2="b"), ("v2", b'"b"')),
+        (text(_1="b", draft="a"), ("1", b'"b"')),
         ("{}", None),
     ],
 )
 def test_the_newest_schema_is_the_one_of_the_highest_version(
-    schemas: str, wanted: str | None
+    schemas: str, wanted: tuple[str, bytes] | None
 ) -> None:
-    assert newest(schemas) == wanted
-
-
-def test_without_a_schema_everything_fits() -> None:
-    check_payload("{}", b'{"a": 1}', ["body"])
+    found = newest(schemas)
+    assert wanted == (None if found is None else (found[0], bytes(found[1])))
 
 
 def test_a_pattern_that_would_take_for_ever_is_given_up() -> None:
-    kept = read_schemas(
-        {"1": msgspec.Raw(b'{"properties": {"a": {"pattern": "^(?=(a+)+$)(a+)+b$"}}}')}
-    )
+    schema = '{"properties": {"a": {"pattern": "^(?=(a+)+$)(a+)+b$"}}}'
     payload = msgspec.json.encode({"a": "a" * 5000})
     with pytest.raises(Invalid):
-        check_payload(kept, payload, ["body"])
+        check_payload(schema, payload, ["body"])
 
 
 @pytest.mark.parametrize(

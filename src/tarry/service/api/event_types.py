@@ -14,7 +14,7 @@ from tarry.service.api.messages import Name
 from tarry.service.api.operation import Group, Reply
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
-from tarry.service.api.schemas import read_schemas
+from tarry.service.api.schemas import check_weight, read_schemas
 from tarry.service.api.times import instant
 from tarry.service.model.event_type import EventType
 from tarry.service.model.listing import Cut
@@ -22,6 +22,7 @@ from tarry.service.model.listing import Cut
 KIND = "event type"
 WAY = "/event-type"
 ONE = "/event-type/{event_type_name}"
+_CHECKED = ("schemas", "validates")
 
 Version = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[^\x00]+\Z")]
 Schema = Annotated[Raw, Meta(extra_json_schema={"type": ["object", "boolean"]})]
@@ -260,7 +261,10 @@ def _made(call: Call, name: str, body: EventTypeUpdate) -> EventType:
 
 
 def _told(stored: EventType, said: dict[str, object], now: float) -> EventType:
-    return replace(stored, updated_at=now, **said)
+    told = replace(stored, updated_at=now, **said)
+    if told.validates and told.schemas is not None and not said.keys().isdisjoint(_CHECKED):
+        check_weight(told.schemas)
+    return told
 
 
 def _unarchived(stored: EventType, new: EventType) -> EventType:

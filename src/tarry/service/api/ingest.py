@@ -116,13 +116,13 @@ def _mark(application: Application) -> str:
 async def _check(call: Call, found: Sequence[MessageIn], *, batch: bool) -> None:
     """Hold payloads against the schemas of their types, where these say so."""
     types = {one.event_type for one in found}
-    told = {one: await call.known.schemas(call.who.environment, one) for one in types}
+    told = {one: await call.known.schema(call.who.environment, one) for one in types}
     if not any(told.values()):
         return
     for number, one in enumerate(found):
-        if (schemas := told[one.event_type]) is not None:
+        if (schema := told[one.event_type]) is not None:
             place = ["body", str(number), "payload"] if batch else ["body", "payload"]
-            check_payload(schemas, one.body(), place)
+            check_payload(schema, one.body(), place)
 
 
 async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Application, bool]:

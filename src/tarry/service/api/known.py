@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from tarry.errors import NotFound
+from tarry.service.api.schemas import newest
 from tarry.service.model.application import Application
 from tarry.service.store.contract import Store
 
@@ -36,8 +37,8 @@ class Known:
         """Ask for it again next time."""
         self._known.pop((environment, known_as), None)
 
-    async def schemas(self, environment: str, event_type: str) -> str | None:
-        """The schemas that payloads of this type have to fit, if they have to."""
+    async def schema(self, environment: str, event_type: str) -> str | None:
+        """The schema that payloads of this type have to fit, if they have to."""
         now, name = self._clock(), (environment, event_type)
         since, known = self._schemas.get(name, (-KNOWN_FOR, None))
         if now < since + KNOWN_FOR:
@@ -47,7 +48,8 @@ class Known:
         except NotFound:
             known = None
         else:
-            known = found.schemas if found.validates else None
+            told = newest(found.schemas) if found.validates and found.schemas else None
+            known = None if told is None else bytes(told[1]).decode()
         if len(self._schemas) >= MOST:
             self._schemas.clear()
         self._schemas[name] = now, known

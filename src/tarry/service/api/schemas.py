@@ -10,11 +10,16 @@ import jsonschema_rs
 import msgspec
 
 from tarry.service.api.problem import Invalid
+from tarry.service.api.schema_weight import MOST_BYTES, TooHeavyError, values, weigh
 
 MOST_COMPILED = 100
 """Schemas that are remembered as they are checked with."""
 MOST_STEPS = 100_000
 """Of a pattern that looks ahead or back; others take no longer than their text."""
+MOST_WORK = 20_000_000
+"""A schema's weight times the values of a payload that is held against it."""
+MOST_TOLD = 100_000
+"""The same, so that it is told where it does not fit: all that was tried is gathered for that."""
 
 
 def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
@@ -30,17 +35,19 @@ def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
     return msgspec.json.encode(schemas).decode()
 
 
-def newest(schemas: str) -> Any:  # noqa: ANN401  any JSON
-    """The schema of the highest version: numbers count as such, and behind all words."""
-    found = msgspec.json.decode(schemas, type=dict[str, Any])
+def newest(schemas: str) -> tuple[str, msgspec.Raw] | None:
+    """The highest version and its schema: numbers count as such, and behind all words."""
+    found = msgspec.json.decode(schemas, type=dict[str, msgspec.Raw])
     if not found:
         return None
-    return found[max(found, key=lambda version: (version.isdecimal(), _number(version), version))]
+    version = max(found, key=lambda version: (version.isdecimal(), _number(version), version))
+    return version, found[version]
 
 
 def example(schemas: str, index: int) -> bytes | None:
     """An example of a payload from the newest schema, the first if there are fewer."""
-    schema = newest(schemas)
+    found = newest(schemas)
+    schema = None if found is None else msgspec.json.decode(found[1])
     if not isinstance(schema, dict):
         return None
     examples = schema.get("examples")
@@ -51,13 +58,32 @@ def example(schemas: str, index: int) -> bytes | None:
     return msgspec.json.encode(chosen) if isinstance(chosen, dict) else None
 
 
-def check_payload(schemas: str, payload: bytes, place: list[str]) -> None:
-    """Refuse a payload that does not fit the newest schema; Invalid says where."""
-    validator = _validator(schemas)
-    if validator is None:
+def check_weight(schemas: str) -> None:
+    """Refuse a newest schema that payloads cannot be held against in good time."""
+    found = newest(schemas)
+    if found is None:
         return
+    version, raw = found
     try:
-        validator.validate(msgspec.json.decode(payload))
+        _weighed(raw)
+    except TooHeavyError as error:
+        said = f"payloads cannot be validated against it: {error}"
+        raise Invalid(["body", "schemas", version], said) from error
+
+
+def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
+    """Refuse a payload that does not fit a schema; Invalid says where."""
+    try:
+        validator, weight = _validator(schema)
+        told = msgspec.json.decode(payload)
+        work = weight * values(told)
+        if work > MOST_WORK:
+            said = f"its values times the {weight} parts of its schema are {work}"
+            raise Invalid(place, f"{said}; at most {MOST_WORK} will do")
+        if work <= MOST_TOLD:
+            validator.validate(told)
+        elif not validator.is_valid(told):
+            raise Invalid(place, "it does not fit its schema, and is too long to say where")
     except jsonschema_rs.ValidationError as error:
         raise Invalid([*place, *map(str, error.instance_path)], error.message) from error
     except (ValueError, RecursionError) as error:
@@ -65,9 +91,17 @@ def check_payload(schemas: str, payload: bytes, place: list[str]) -> None:
 
 
 @lru_cache(MOST_COMPILED)
-def _validator(schemas: str) -> jsonschema_rs.Validator | None:
-    schema = newest(schemas)
-    return None if schema is None else _compiled(schema)
+def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int]:
+    read, weight = _weighed(schema.encode())
+    return _compiled(read), weight
+
+
+def _weighed(raw: bytes | msgspec.Raw) -> tuple[Any, int]:
+    """A schema and its weight."""
+    if (size := len(memoryview(raw))) > MOST_BYTES:
+        raise TooHeavyError(f"it has {size} bytes; at most {MOST_BYTES} will do")
+    schema = msgspec.json.decode(raw)
+    return schema, weigh(schema)
 
 
 def _compiled(schema: Any) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON
