@@ -113,6 +113,41 @@ async def test_a_batch_of_which_nothing_was_kept_is_no_success(client: httpx.Asy
     assert (await client.post(BATCH, content=b"[]")).json() == {"data": [], "errors": []}
 
 
+async def test_a_message_of_a_batch_that_does_not_fit_its_schema_fails_alone(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    schemas = {"1": {"properties": {"total": {"type": "integer"}}}}
+    told = {"name": "order.created", "description": "", "schemas": schemas}
+    await client.post("/api/v1/event-type", json={**told, "validatePayload": True})
+    bodies = [said('{"total": "1"}'), said(), said('{"total": []}'), said('{"total": 13}')]
+    body, headers = b"[" + b",".join(bodies) + b"]", {"idempotency-key": "k-1"}
+    answer = await client.post(BATCH, content=body, headers=headers)
+    assert answer.status_code == 202
+    kept = [one and one["payload"]["total"] for one in answer.json()["data"]]
+    assert kept == [None, 12, None, 13]
+    errors = answer.json()["errors"]
+    assert [(one["index"], one["code"]) for one in errors] == [
+        (0, "invalid_payload"),
+        (2, "invalid_payload"),
+    ]
+    assert errors[0]["detail"] == 'body.0.payload.total: "1" is not of type "integer"'
+    again = await client.post(BATCH, content=body, headers=headers)
+    assert again.json() == answer.json()
+    assert await accepted(hooks) == 2
+
+
+async def test_for_messages_of_which_none_fits_nothing_is_made(client: httpx.AsyncClient) -> None:
+    told = {"name": "order.created", "description": "", "schemas": {"1": {"required": ["id"]}}}
+    await client.post("/api/v1/event-type", json={**told, "validatePayload": True})
+    body = said(rest=', "application": {"name": "New", "uid": "new"}')
+    alone = await client.post("/api/v1/app/new/msg", content=body)
+    many = await client.post("/api/v1/app/new/msg/batch", content=b"[" + body + b"]")
+    for answer, place in ((alone, ["payload"]), (many, ["0", "payload"])):
+        assert answer.status_code == 422
+        assert answer.json()["detail"][0]["loc"] == ["body", *place]
+    assert (await client.get("/api/v1/app/new")).status_code == 404
+
+
 async def test_a_full_backlog_turns_messages_away_for_a_while(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:

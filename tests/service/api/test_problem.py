@@ -15,7 +15,7 @@ from tarry.errors import (
     StoreUnavailable,
     TarryError,
 )
-from tarry.service.api.problem import BadRequest, Invalid, said, told
+from tarry.service.api.problem import BadRequest, Invalid, coded, told
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,4 @@ def test_what_is_not_there_reads_the_same_whatever_it_was_called() -> None:
 
 
 def test_an_error_among_others_is_a_code_and_words() -> None:
-    assert said(Conflict("message", "k"))[0] == "conflict"
+    assert coded(Conflict("message", "k"))[0] == "conflict"

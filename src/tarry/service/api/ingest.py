@@ -4,6 +4,7 @@ A message is answered with 202 once it is on disk with all its deliveries, and w
 `Retry-After` as long as the database cannot be written to. Its payload is kept byte for byte.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -14,13 +15,15 @@ from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.messages import MessageIn, MessageOut, read_messages, written
 from tarry.service.api.operation import Group
-from tarry.service.api.problem import said
+from tarry.service.api.problem import Invalid, coded
 from tarry.service.api.schemas import check_payload
 from tarry.service.api.times import seconds
 from tarry.service.model.application import Application
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
 
 ACCEPTED = 202
+MISFIT = "invalid_payload"
+"""The code of a message in a batch that does not fit the schema of its type."""
 
 group = Group("Message", "v1.message")
 
@@ -83,19 +86,30 @@ async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
             refused.append((index, result))
     if refused and len(refused) == len(data):
         raise refused[0][1]
-    return Batch(data, [Refused(index, *said(error)) for index, error in refused])
+    return Batch(data, [Refused(index, *_coded(error)) for index, error in refused])
 
 
 async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
     """Have messages kept; once more if the application is another one by now."""
     found = read_messages(body, batch=batch)
-    await _check(call, found, batch=batch)
+    misfits = await _misfits(call, found, batch=batch)
+    if found and len(misfits) == len(found):  # no application is made for these
+        return list(misfits.values())
     application, remembered = await _application(call, found)
-    results = await call.hooks.send_many(_new(call, application, found, body, batch=batch))
+    new = _new(call, application, found, body, batch=batch)
+    results = await call.hooks.send_many(
+        one for number, one in enumerate(new) if number not in misfits
+    )
     if remembered and any(isinstance(result, NotFound) for result in results):
         call.forget_application()
         return await _kept(call, body, batch=batch)
-    return [_told(result, application) for result in results]
+    told = iter([_told(result, application) for result in results])
+    return [misfits[number] if number in misfits else next(told) for number in range(len(found))]
+
+
+def _coded(error: ServiceError) -> tuple[str, str]:
+    """A code and words for what is wrong with one message of several."""
+    return (MISFIT, str(error)) if isinstance(error, Invalid) else coded(error)
 
 
 def _told(result: Accepted | ServiceError, application: Application) -> Accepted | ServiceError:
@@ -113,16 +127,24 @@ def _mark(application: Application) -> str:
     return f"{application.id} "
 
 
-async def _check(call: Call, found: Sequence[MessageIn], *, batch: bool) -> None:
-    """Hold payloads against the schemas of their types, where these say so."""
+async def _misfits(
+    call: Call, found: Sequence[MessageIn], *, batch: bool
+) -> dict[int, ServiceError]:
+    """Whatever does not fit the schema of its type, where that says so, by its number."""
     types = {one.event_type for one in found}
-    told = {one: await call.known.schema(call.who.environment, one) for one in types}
-    if not any(told.values()):
-        return
+    schemas = {one: await call.known.schema(call.who.environment, one) for one in types}
+    misfits: dict[int, ServiceError] = {}
     for number, one in enumerate(found):
-        if (schema := told[one.event_type]) is not None:
+        schema = schemas[one.event_type]
+        if schema is None:
+            continue
+        try:
             place = ["body", str(number), "payload"] if batch else ["body", "payload"]
             check_payload(schema, one.body(), place)
+        except Invalid as error:
+            misfits[number] = error
+        await asyncio.sleep(0)  # others have their turn: it is work
+    return misfits
 
 
 async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Application, bool]:

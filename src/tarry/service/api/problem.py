@@ -69,7 +69,7 @@ def problem(
     return json_answer(status, {"code": code, "detail": detail}, headers)
 
 
-def said(error: TarryError) -> tuple[str, str]:
+def coded(error: TarryError) -> tuple[str, str]:
     """A code and words for an error that concerns one of several things."""
     body = msgspec.json.decode(told(error)[2], type=dict[str, str])
     return body["code"], body["detail"]
