@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from tarry.service.hooks import Hooks
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.event_type import EventType
+from tarry.service.model.key import Scope
 from tarry.service.model.listing import Cut
 
 pytestmark = pytest.mark.anyio
@@ -120,6 +121,33 @@ async def test_what_cannot_be_is_refused_with_its_place(
         assert answer.status_code == 422, answer.text
         assert answer.json()["detail"][0]["loc"] == place
     assert len((await client.get(WAY)).json()["data"]) == 1
+
+
+async def test_tenants_do_not_learn_of_types_that_they_do_not_see(
+    client: httpx.AsyncClient, hooks: Hooks, types: tuple[str, ...]
+) -> None:
+    hidden, other, _ = types
+    for name in (hidden, other):
+        await hooks.store.change_event_type(
+            hooks.environment, name, lambda kind: replace(kind, feature_flags=("beta",))
+        )
+    await made(client, uid="main", eventTypes=[hidden])
+    shop = await hooks.application("shop")
+    token, _ = await hooks.make_key((Scope.MANAGE_ENDPOINT,), application=shop.id)
+    headers = {"authorization": f"Bearer {token}"}
+
+    async def ask(method: str, way: str, *names: str) -> httpx.Response:
+        told = {"url": THERE, "uid": "main", "eventTypes": names}
+        return await client.request(method, way, json=told, headers=headers)
+
+    for method, way in (("POST", WAY), ("PUT", f"{WAY}/new"), ("PATCH", f"{WAY}/main")):
+        told, absent = await ask(method, way, other), await ask(method, way, "order.lost")
+        assert told.status_code == absent.status_code == 422
+        assert told.text == absent.text.replace("order.lost", other)
+    for method in ("PUT", "PATCH"):  # what it has it may keep
+        assert (await ask(method, f"{WAY}/main", hidden)).status_code == 200
+    answer = await client.post(WAY, json={"url": THERE, "eventTypes": [hidden]})
+    assert answer.status_code == 201
 
 
 async def test_a_uid_is_given_once_in_an_application(client: httpx.AsyncClient) -> None:

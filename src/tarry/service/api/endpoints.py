@@ -1,6 +1,6 @@
 """Endpoints over HTTP: where an application's messages go."""
 
-import asyncio
+from collections.abc import Iterable
 
 from msgspec import UNSET
 
@@ -17,6 +17,7 @@ from tarry.service.api.endpoint_bodies import (
     whole,
     written,
 )
+from tarry.service.api.event_types import sees
 from tarry.service.api.news import note
 from tarry.service.api.operation import Group, Reply
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
@@ -55,7 +56,11 @@ async def get(call: Call) -> EndpointOut:
 async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
     """Make an endpoint anew, or make it if it is not there."""
     application = await call.application()
-    await check_types(call, body.types)
+    try:
+        has = (await call.endpoint(application)).event_types
+    except NotFound:
+        has = None
+    await check_types(call, body.types, has)
     return await put(call, application, body)
 
 
@@ -64,7 +69,7 @@ async def patch(call: Call, body: EndpointPatch) -> EndpointOut:
     """Change a part of an endpoint; what waits for it goes by the new settings."""
     application = await call.application()
     stored = await call.endpoint(application)
-    await check_types(call, None if body.types is UNSET else body.types)
+    await check_types(call, None if body.types is UNSET else body.types, stored.event_types)
     url = None if body.url is UNSET else check_url(call, body.url)
     told = part(body, stored.standing)
     changed = await call.hooks.change_endpoint(stored, url=url, **told)
@@ -129,20 +134,27 @@ def check_url(call: Call, url: str) -> str:
     return url
 
 
-async def check_types(call: Call, names: list[str] | None) -> None:
-    """Refuse types of events that are not there: nothing of them would ever come."""
-    told = names or []
-    there = await asyncio.gather(*(_is_there(call, name) for name in told))
-    missing = [name for name, found in zip(told, there, strict=True) if not found]
+async def check_types(
+    call: Call, names: Iterable[str] | None, has: Iterable[str] | None = None
+) -> None:
+    """Refuse types of events that are not there: nothing of them would ever come.
+
+    What the endpoint `has` already may stay, whatever became of it.
+    """
+    new = dict.fromkeys(names or ())
+    for name in has or ():
+        new.pop(name, None)
+    # One after the other: a thousand questions at once would keep everybody else waiting.
+    missing = [name for name in new if not await _is_there(call, name)]
     if missing:
         said = f"these types of events are not there: {', '.join(missing)}"
         raise Invalid(["body", "eventTypes"], said)
 
 
 async def _is_there(call: Call, event_type: str) -> bool:
-    """Whether somebody may ask for a type of events."""
+    """Whether somebody may ask for a type of events: not for one that they do not see."""
     try:
         found = await call.hooks.store.event_type(call.who.environment, event_type)
     except NotFound:
         return False
-    return not found.archived
+    return sees(call, found) and not found.archived
