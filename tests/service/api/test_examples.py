@@ -1,3 +1,6 @@
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -72,6 +75,18 @@ async def test_tenants_send_only_examples_that_they_may_see(
     assert await send(eventType="svix.ping") == 200
     assert await send(eventType="order.paid") == 404
     assert await send(eventType="svix.ping", payload={}) == 422
+
+
+async def test_an_example_is_not_kept_in_plain_text_with_its_answer(
+    client: httpx.AsyncClient, way: str, path: Path
+) -> None:
+    told, key = {"eventType": "a", "payload": {"who": "jane@example.com"}}, {"idempotency-key": "k"}
+    first, again = [await client.post(way, json=told, headers=key) for _ in range(2)]
+    assert (first.status_code, first.content) == (200, again.content)
+    with closing(sqlite3.connect(path)) as db:
+        ((kept,),) = db.execute("SELECT body FROM claim")
+    assert kept
+    assert b"jane" not in kept
 
 
 async def test_an_example_goes_to_one_endpoint_only(live: Any) -> None:  # noqa: ANN401  see conftest

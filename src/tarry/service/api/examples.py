@@ -30,7 +30,12 @@ class ExampleIn(Struct, rename="camel", kw_only=True):
     payload: dict[str, msgspec.Raw] | None = None
 
 
-@group.post("/app/{app_id}/endpoint/{endpoint_id}/send-example", needs=Need.ATTEMPTS, fails=(400,))
+@group.post(
+    "/app/{app_id}/endpoint/{endpoint_id}/send-example",
+    needs=Need.ATTEMPTS,
+    sealed=True,  # a payload is nowhere in plain text but where it is expunged
+    fails=(400,),
+)
 async def send_example(call: Call, body: ExampleIn) -> MessageOut:
     """Send an example to this endpoint only, whatever it asks for.
 
