@@ -3,6 +3,8 @@ import asyncio
 import httpx
 import pytest
 
+from tarry.service.api.call import Call
+
 pytestmark = pytest.mark.anyio
 
 
@@ -99,3 +101,15 @@ async def test_the_operations_can_be_read_without_a_key(url: str) -> None:
         answer = await nobody.get("/docs")
     assert answer.status_code == 200
     assert "v1.application.create" in answer.text
+
+
+async def test_a_path_writes_no_lines_of_its_own_into_the_log(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(_call: Call) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Call, "application", fail)
+    assert (await client.get("/api/v1/app/a%0aERROR%20b")).status_code == 500
+    (record,) = [one for one in caplog.records if one.name == "tarry.service"]
+    assert record.getMessage() == r"GET '/api/v1/app/a\nERROR b'"

@@ -82,7 +82,7 @@ class Api:
         except TarryError as error:
             status, headers, body = told(error)
         except Exception:  # whoever asked hears that it failed, and the log why
-            log.exception("%s %s", scope["method"], scope["path"])
+            log.exception("%s %r", scope["method"], scope["path"])  # it may hold a line's end
             status, headers, body = problem(500, "server_error", "something went wrong")
         self.meter.count(self._name(scope), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
