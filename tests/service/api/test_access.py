@@ -1,4 +1,7 @@
+import sqlite3
 import tracemalloc
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +53,29 @@ async def test_a_key_that_is_kept_may_do_what_its_scopes_say(hooks: Hooks) -> No
     who = await (await access(hooks)).who(bearer(text))
     wanted = frozenset({Need.LOOK, Need.SEND})
     assert who == Who(key=key.id, environment=hooks.environment, needs=wanted)
+
+
+async def test_a_key_that_a_later_version_wrote_opens_nothing(
+    hooks: Hooks, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    text, _ = await hooks.make_key([Scope.READ])
+    with closing(sqlite3.connect(path)) as db, db:
+        (changed,) = db.execute(
+            "UPDATE api_key SET document = replace(document, '\"read\"', '\"king\"') RETURNING 1"
+        )
+    assert changed == (1,)
+    assert await (await access(hooks)).who(bearer(text)) is None
+    assert "king" in caplog.text
+
+
+async def test_a_scope_that_allows_nothing_is_no_harm(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, _ = await hooks.make_key([Scope.READ, Scope.SEND])
+    monkeypatch.delitem(ALLOWS, Scope.READ)
+    who = await (await access(hooks)).who(bearer(text))
+    assert who is not None
+    assert who.needs == {Need.SEND}
 
 
 async def test_a_key_that_is_over_opens_nothing(hooks: Hooks) -> None:

@@ -1,16 +1,20 @@
 """Who asks, and what they may do."""
 
 import hmac
+import logging
 import time
 from collections.abc import Callable
 from enum import Enum, auto
 
+import msgspec
 from msgspec import Struct
 
 from tarry.errors import NotFound
 from tarry.service.keys import hash_key
 from tarry.service.model.key import Scope
 from tarry.service.store.registry import Registry
+
+log = logging.getLogger("tarry.service")
 
 KNOWN_FOR = 0.5
 """Seconds that a key is remembered: one that was revoked opens nothing after that."""
@@ -112,9 +116,12 @@ class Access:
             if self._first is not None and hmac.compare_digest(hashed, self._first[0]):
                 return Who(key="", environment=self._first[1])
             return None
+        except (ValueError, msgspec.ValidationError) as error:
+            log.warning("a key was refused because it cannot be read: %s", error)
+            return None
         if not key.opens(self._now()):
             return None
-        needs = frozenset[Need]().union(*(ALLOWS[scope] for scope in key.scopes))
+        needs = frozenset[Need]().union(*(ALLOWS.get(scope, ()) for scope in key.scopes))
         return Who(
             key=key.id,
             environment=key.environment,
