@@ -10,7 +10,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.listing import Cut
 
 
-class Known(Protocol):
+class Listed(Protocol):
     """Whatever has an id that its list is by."""
 
     @property
@@ -18,7 +18,7 @@ class Known(Protocol):
         """Its id."""
 
 
-Thing = TypeVar("Thing", bound=Known)
+Thing = TypeVar("Thing", bound=Listed)
 
 
 def applications(call: Call) -> AsyncIterator[Application]:
