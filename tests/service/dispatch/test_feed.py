@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.core.pace import Pace
 from tarry.errors import StoreUnavailable
@@ -35,6 +36,7 @@ class FakeLane:
         self.gate_now = Gate(Pace(), lambda: 0.5)
         self.hungry, self.came_back, self.left, self.keeps = True, False, False, False
         self.added = self.pumped = 0
+        self.version = 1
         self.handed: list[Due] = []
 
     def room(self) -> int:
@@ -194,6 +196,45 @@ async def test_who_begins_anew_meanwhile_gets_nothing_old_and_asks_again() -> No
     table.seat(one)
     await table.feed()
     assert one.seqs == [1, 2]
+
+
+@virtually
+async def test_who_knows_an_older_endpoint_gets_nothing_before_it_has_looked_again() -> None:
+    table = Table()
+    late, other = await table.lanes(2)
+    looked: list[int] = []
+    table.desk.look_again = looked.extend
+    stored = (await table.store.lanes([late.number]))[0].endpoint
+    await table.store.put_endpoint(replace(stored, url="https://new.example"))
+    await table.add(2)
+    await table.feed()
+    assert looked == [late.number]
+    assert (late.seqs, late.hungry, late.pumped) == ([], False, 0)
+    assert (other.seqs, other.pumped) == ([1, 2], 1)
+    assert not table.desk.hungry, "it does not ask over and over"
+    late.version = 2
+    late.streams.changed()
+    table.seat(late)
+    await table.feed()
+    assert (late.seqs, looked) == ([1, 2], [late.number])
+
+
+@virtually
+async def test_who_was_told_of_the_change_meanwhile_need_not_look_again() -> None:
+    table = Table()
+    (lane,) = await table.lanes()
+    looked: list[int] = []
+    table.desk.look_again = looked.extend
+
+    async def change() -> None:
+        await table.store.put_application(replace(APPLICATION, rate=7.0))
+        await table.add(1)
+        lane.version += 1
+        lane.streams.changed()
+
+    table.store.meanwhile = change
+    await table.feed()
+    assert (looked, lane.seqs, lane.pumped) == ([], [], 1)
 
 
 @virtually

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+from collections.abc import Sequence
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +12,8 @@ from tarry.core.text import to_json
 from tarry.service.dispatch import muster
 from tarry.service.dispatch.desk import Held
 from tarry.service.dispatch.turns import Turns
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Lease
 from tarry.service.model.settings import DELIVERY, HOUR, Limits
 from tarry.service.store.contract import Store
 from tarry.service.store.memory.store import MemoryStore
@@ -224,3 +228,98 @@ async def test_a_gateway_that_is_down_is_tried_at_once_for_one_of_its_endpoints(
         await service.change(endpoints[2], probed_at=service.now())
         await asyncio.sleep(0.5)
         assert len(service.sender.sent) == sent + 1
+
+
+class Deaf:
+    """A store that tells of no lane that was woken before it is let."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self.hears = asyncio.Event()
+        self.hears.set()
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
+        return getattr(self._store, name)
+
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
+        await self.hears.wait()
+        return await self._store.woken(leases)
+
+
+@pytest.mark.parametrize("resent", [False, True])
+@virtually
+async def test_what_was_accepted_after_a_change_is_never_sent_as_before_it(resent: bool) -> None:  # noqa: FBT001  a case
+    seen: list[Deaf] = []
+
+    def through(store: MemoryStore) -> Store:
+        seen.append(Deaf(store))
+        return cast("Store", seen[0])
+
+    async with virtual_service(through=through) as service:
+        endpoint = await service.add_endpoint("old.example")
+        (first,) = await service.add()
+        await service.until_delivered(endpoint, within=5)
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
+        await asyncio.sleep(5)
+        (lane,) = (lane for held in held_by(service) for lane in held.lanes.values())
+        seen[0].hears.clear()
+        await asyncio.sleep(5)
+        await service.move(endpoint, "https://new.example/in")
+        if resent:
+            await service.store.resend(endpoint, first, resend="resend_1")
+        else:
+            await service.add()
+        lane.streams.rewind()
+        lane.pump()  # it asks for rows, and nobody has told it of the change
+        await asyncio.sleep(5)
+        assert [sent.host for sent in service.sender.sent] == ["old.example"]
+        seen[0].hears.set()
+        await asyncio.sleep(1)
+        assert [sent.host for sent in service.sender.sent] == ["old.example", "new.example"]
+
+
+@virtually
+async def test_a_lane_that_sees_a_change_by_itself_is_taken_up_without_being_told() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("old.example")
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
+        await asyncio.sleep(5)
+        (lane,) = (lane for held in held_by(service) for lane in held.lanes.values())
+        moved = replace(endpoint, url="https://new.example/in", updated_at=service.now())
+        await service.store.put_endpoint(moved)
+        await service.add()
+        # As if somebody had heard of it and was lost before it was taken up.
+        await service.store.woken(service.dispatcher.shards.leases())
+        lane.streams.rewind()
+        lane.pump()
+        await asyncio.sleep(1)
+        assert [sent.host for sent in service.sender.sent] == ["new.example"]
+
+
+@virtually
+async def test_a_paused_endpoint_gets_nothing_that_was_accepted_after_the_pause() -> None:
+    seen: list[Deaf] = []
+
+    def through(store: MemoryStore) -> Store:
+        seen.append(Deaf(store))
+        return cast("Store", seen[0])
+
+    async with virtual_service(through=through) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(5)
+        (lane,) = (lane for held in held_by(service) for lane in held.lanes.values())
+        seen[0].hears.clear()
+        await asyncio.sleep(5)
+        await service.store.change_endpoint(
+            endpoint.application,
+            endpoint.id,
+            lambda now: now.stand(Standing.PAUSED, service.now()),
+        )
+        await service.add()
+        lane.streams.rewind()
+        lane.pump()
+        await asyncio.sleep(5)
+        seen[0].hears.set()
+        await asyncio.sleep(5)
+        assert service.sender.sent == []

@@ -41,7 +41,8 @@ class Bearings(ABC):
         *("_budget", "_failed_at", "_fifo_from", "_sent_at", "_took", "added"),
         *("came_back", "desk", "doubts", "dozing", "ended", "endpoint", "failing", "gate", "held"),
         *("hold_until", "hungry", "in_flight", "left", "most", "number", "origin", "outfit"),
-        *("rate", "record", "streams", "tenant", "tenant_rate", "trust", "unsettled", "wake_at"),
+        *("rate", "record", "streams", "tenant", "tenant_rate", "trust", "unsettled", "version"),
+        "wake_at",
     )
 
     def __init__(  # noqa: PLR0913  what a lane stands between
@@ -57,7 +58,7 @@ class Bearings(ABC):
         now = desk.now()
         self.desk, self.held, self.origin, self.tenant_rate = desk, held, origin, tenant_rate
         self.number, self.tenant = row.lane, intern(row.endpoint.application)
-        self.added, self.ended = row.added, row.ended
+        self.added, self.ended, self.version = row.added, row.ended, row.version
         self.in_flight = self.unsettled = 0
         self.trust = TRUST
         self.failing, self._failed_at = 0, LONG_AGO

@@ -1,7 +1,7 @@
 """What the lanes of a dispatcher share: a clock, the sender, the slots, and lists of what to do."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from tarry.service.dispatch.alarms import Alarms, Later
@@ -85,6 +85,8 @@ class Desk:
         """Called when something was put on one of the lists."""
         self.doubt: Callable[[], None] = lambda: None
         """Called when a lease may have been lost."""
+        self.look_again: Callable[[Iterable[int]], None] = lambda _: None
+        """Called with lanes whose endpoints were changed since they were taken up."""
         self.sent = self.delivered = self.failed = self.stale = self.probes = 0
 
     def finish(self, lane: "Landing", due: Due, settlement: Settlement | Resent) -> None:

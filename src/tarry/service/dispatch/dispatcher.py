@@ -9,7 +9,7 @@ import logging
 import os
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from tarry.core.backoff import Exponential
 from tarry.core.jitter import Full
@@ -92,6 +92,7 @@ class Dispatcher:
             parking=self._parking,
         )
         self.desk.wake, self.desk.doubt = self._ring, self._bells["own"].set
+        self.desk.look_again = self._look_again
         worker = ids.make("worker_", now=clock(), entropy=os.urandom(ids.CHANCE))
         self.shards = Shards(self._store, worker, self._limits, clock)
         self.muster = Muster(
@@ -222,8 +223,7 @@ class Dispatcher:
             await self._store.woken([held.lease for held in new])
             awake = await self._store.awake([held.lease.shard for held in new])
             # Not here: many take longer than a lease lasts, which is to be renewed meanwhile.
-            self.muster.woken.update(dict.fromkeys(awake))
-            self._bells["wake"].set()
+            self._look_again(awake)
             for held in new:
                 held.known = True
         await self._leave(self.shards.left())
@@ -248,6 +248,11 @@ class Dispatcher:
         for lane in held.lanes.values():
             lane.leave()
         held.lanes.clear()
+
+    def _look_again(self, lanes: Iterable[int]) -> None:
+        """Have lanes taken up soon."""
+        self.muster.woken.update(dict.fromkeys(lanes))
+        self._bells["wake"].set()
 
     async def _wake_once(self) -> None:
         """Look at lanes that have something new."""
@@ -309,8 +314,7 @@ class Dispatcher:
             lane.pump()
         stood = [change.lane for change in changes.values() if change.standing is not None]
         if stood:  # what was read meanwhile may say otherwise
-            self.muster.woken.update(dict.fromkeys(stood))
-            self._bells["wake"].set()
+            self._look_again(stood)
 
     def _leases_of(self, batch: Sequence[Finished]) -> list[Lease]:
         """Those that a batch is settled under: mostly one, and each is looked at."""

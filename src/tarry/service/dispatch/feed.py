@@ -40,14 +40,18 @@ async def feed_once(store: Queue, desk: Desk) -> None:
     for lane in lanes:
         lane.hungry = False
         lane.added = max(lane.added, fetched.added.get(lane.number, 0))
+    # Else what was accepted after a change would be sent as if there had been none. Those lanes are
+    # taken up first, and ask again then.
+    late = {lane.number for lane in lanes if lane.version < fetched.versions.get(lane.number, 0)}
+    if late:
+        desk.look_again(late)
+    current = [lane for lane in lanes if lane.number not in late]
     # Who began anew meanwhile asks again.
     steady = {
-        lane.number: lane
-        for lane, turn in turns.items()
-        if lane.streams.turn == turn and not lane.left
+        lane.number: lane for lane in current if lane.streams.turn == turns[lane] and not lane.left
     }
     _hand_out(steady, wants, fetched, now=now, cut=_size(fetched) + LARGEST >= most)
-    for lane in lanes:
+    for lane in current:
         lane.pump()
 
 

@@ -99,7 +99,7 @@ class Muster:
             lane.origin.lanes[lane.number] = lane
         lane.dress(row.endpoint, fitted)
         lane.tenant_rate = self._tenant_rate(row)
-        lane.added, lane.ended = row.added, row.ended
+        lane.added, lane.ended, lane.version = row.added, row.ended, row.version
         lane.dozing = False
         lane.streams.changed()
         if enabled and row.endpoint.standing is Standing.ENABLED:

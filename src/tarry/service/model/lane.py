@@ -38,13 +38,17 @@ class Known(Struct, frozen=True, kw_only=True):
 
 
 class LaneRow(Struct, frozen=True, kw_only=True):
-    """A lane as it is stored. So many deliveries wait as were `added` and have not `ended`."""
+    """A lane as it is stored. So many deliveries wait as were `added` and have not `ended`.
+
+    `version` grows with every change of the endpoint or the application, whoever makes it.
+    """
 
     endpoint: Endpoint
     application: Application
     known: Known = Known()
     added: int = 0
     ended: int = 0
+    version: int = 1
 
     @property
     def lane(self) -> int:
@@ -128,9 +132,11 @@ class Fetched(Struct, frozen=True):
     """What the wants brought, in the order of the wants.
 
     `next_due_at` is when the next delivery is due, for each lane that asked for what is due and has
-    one that is not due yet. `added` is how many were added so far, for each lane that asked at all.
+    one that is not due yet. For each lane that asked at all, `added` is how many were added so far
+    and `versions` which version it had: what was accepted after a change comes with that or later.
     """
 
     due: list[Due]
     next_due_at: dict[int, float]
     added: dict[int, int]
+    versions: dict[int, int]

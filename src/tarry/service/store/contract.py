@@ -119,6 +119,8 @@ class Queue(Protocol):
 
         All payloads together stay below `most_bytes`, but for each want the first is given in any
         case. See `Stream` for what each stream holds; `resend` ids sort in the order of asking.
+        The versions are of the same moment as the rows: whoever knows an older one must not send
+        them before it has asked for its `lanes` again.
         """
 
     async def settle(

@@ -173,7 +173,12 @@ class CatalogueContract(Topic):
                 await scene.store.endpoint(scene.application.id, known_as)
         assert await scene.store.list_endpoints(scene.application.id, Cut()) == []
         assert await scene.row() == LaneRow(
-            endpoint=gone, application=scene.application, known=Known(), added=1, ended=0
+            endpoint=gone,
+            application=scene.application,
+            known=Known(),
+            added=1,
+            ended=0,
+            version=3,
         )
         found = await scene.store.deliveries(message.id)
         assert [(to, one.state) for to, one in found] == [(gone, State.READY)]

@@ -2,9 +2,11 @@
 """Fetching: what a lane could send next, in the order of each stream."""
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.service.model.delivery import Reason
-from tarry.service.model.lane import Due, Fetched, Stream, Want
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Change, Due, Fetched, Known, Stream, Want
 from tarry.testing.samples import NOON, delivered, failed, new_message, postponed, put_back
 from tarry.testing.store_contract.scene import PLENTY, Scene
 from tarry.testing.store_contract.topic import Topic
@@ -24,7 +26,7 @@ class FetchContract(Topic):
             payload=message.payload,
             accepted_at=NOON - 3,
         )
-        assert await scene.fetch() == Fetched([due], {}, {scene.lane: 1})
+        assert await scene.fetch() == Fetched([due], {}, {scene.lane: 1}, {scene.lane: 1})
         settlement = postponed(due, NOON + 7, attempts=1, memory=12.5)
         assert await scene.settle(settlement) == [True]
         (again,) = await scene.due(Stream.WAITING, now=NOON + 7)
@@ -126,8 +128,47 @@ class FetchContract(Topic):
         assert fetched.added == {scene.lane: 2, second.lane: 2, third.lane: 2}
 
     async def test_a_lane_that_is_not_there_brings_nothing(self, scene: Scene) -> None:
-        assert await scene.fetch(lane=scene.lane + 1000) == Fetched([], {}, {})
-        assert await scene.store.fetch([], now=NOON, most_bytes=PLENTY) == Fetched([], {}, {})
+        assert await scene.fetch(lane=scene.lane + 1000) == Fetched([], {}, {}, {})
+        assert await scene.store.fetch([], now=NOON, most_bytes=PLENTY) == Fetched([], {}, {}, {})
+
+    @pytest.mark.parametrize("stream", list(Stream))
+    async def test_a_change_of_the_endpoint_or_the_application_is_told_by_the_version(
+        self, scene: Scene, stream: Stream
+    ) -> None:
+        store, application = scene.store, scene.application
+        other = await scene.add_endpoint()
+        seen = [await _version(scene, stream)]
+        await store.put_endpoint(replace(scene.endpoint, url="https://new.example"))
+        seen.append(await _version(scene, stream))
+        await store.change_endpoint(
+            application.id, scene.endpoint.id, lambda now: replace(now, secrets=())
+        )
+        seen.append(await _version(scene, stream))
+        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0]}
+        await store.put_application(replace(application, rate=3.0))
+        seen.append(await _version(scene, stream))
+        await store.change_application(application.id, lambda now: replace(now, rate=4.0))
+        seen.append(await _version(scene, stream))
+        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, standing=Standing.PARKED)])
+        seen.append(await _version(scene, stream))
+        await scene.delete_endpoint()
+        seen.append(await _version(scene, stream))
+        assert seen == sorted(set(seen)), "each change makes it more"
+        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0] + 2}
+        await store.delete_application(application.id, now=NOON)
+        assert (await scene.fetch(lane=other.lane)).versions == {other.lane: seen[0] + 3}
+
+    async def test_what_happens_to_deliveries_is_no_change_of_the_version(
+        self, scene: Scene
+    ) -> None:
+        before = await _version(scene, Stream.READY)
+        message = await scene.add()
+        await scene.add()
+        first, _ = await scene.due()
+        known = Change(lane=scene.lane, at=NOON, known=Known(failures=1))
+        await scene.settle(failed(first), changes=[known])
+        await scene.store.resend(scene.endpoint, message.id, resend="resend_1")
+        assert await _version(scene, Stream.READY) == before
 
     async def test_payloads_stay_within_their_limit_and_in_order(self, scene: Scene) -> None:
         for size in (100, 300, 10, 10):
@@ -152,6 +193,14 @@ class FetchContract(Topic):
         wants = [Want(lane=lane, stream=stream, limit=5) for lane in (scene.lane, second.lane)]
         fetched = await scene.store.fetch(wants, now=NOON, most_bytes=10)
         assert [(one.lane, one.seq) for one in fetched.due] == [(scene.lane, 1), (second.lane, 1)]
+
+
+async def _version(scene: Scene, stream: Stream) -> int:
+    """The lane's version, which is told with its rows and with itself."""
+    version = (await scene.fetch(stream)).versions[scene.lane]
+    (row,) = await scene.store.lanes([scene.lane])
+    assert row.version == (await scene.row()).version == version
+    return version
 
 
 async def _waiting(scene: Scene, *times: float, reasons: list[Reason] | None = None) -> None:

@@ -94,6 +94,7 @@ def _renumber(value: Any, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401  a
                 _renumber(value.due, numbers),
                 {numbers.get(lane, lane): at for lane, at in value.next_due_at.items()},
                 {numbers.get(lane, lane): count for lane, count in value.added.items()},
+                {numbers.get(lane, lane): version for lane, version in value.versions.items()},
             )
         case Struct():
             changed = {

@@ -91,7 +91,7 @@ def test_what_is_not_brought_for_its_size_is_not_read_either(
 def test_a_want_for_a_lane_that_is_not_there_brings_nothing(path: Path) -> None:
     db = apsw.Connection(str(path))
     schema.bring_up(db)
-    assert fetch_from(db, [_want(9, Stream.READY)], NOON, PLENTY) == Fetched([], {}, {})
+    assert fetch_from(db, [_want(9, Stream.READY)], NOON, PLENTY) == Fetched([], {}, {}, {})
     db.close()
 
 

@@ -62,9 +62,15 @@ def test_a_lane_that_knows_nothing_yet_has_the_usual_knowledge(known: Known | No
         None if known is None else rows.document(known),
         5,
         2,
+        4,
     )
     expected = LaneRow(
-        endpoint=endpoint, application=application, known=known or Known(), added=5, ended=2
+        endpoint=endpoint,
+        application=application,
+        known=known or Known(),
+        added=5,
+        ended=2,
+        version=4,
     )
     assert rows.lane_row(row) == expected
 

@@ -40,6 +40,7 @@ class MemoryCatalogue:
             raise NotFound("application", application.id)
         self._data.applications[application.id] = application
         for lane in self._data.lanes_of[application.id]:
+            lane.version += 1
             self._data.wake(lane)
 
     async def change_application(
@@ -117,6 +118,7 @@ class MemoryCatalogue:
             _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
 
     def _keep_endpoint(self, lane: Lane) -> Endpoint:
+        lane.version += 1
         if lane.deleted:
             task = self._discarding(lane.endpoint)
             self._data.tasks[task.id] = task

@@ -89,6 +89,7 @@ class Data:
             known=lane.known,
             added=lane.added,
             ended=lane.ended,
+            version=lane.version,
         )
 
     def deliveries(self, message: str) -> Iterator[tuple[Lane, Delivery]]:

@@ -23,6 +23,7 @@ class Lane:
         self.known = Known()
         self.added = 0
         self.ended = 0
+        self.version = 0
         self.resting = False
         self.dozing = False
         self.deliveries: dict[int, Delivery] = {}

@@ -25,13 +25,14 @@ class MemoryQueue:
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         """What these lanes could send next."""
-        fetched = Fetched([], {}, {})
+        fetched = Fetched([], {}, {}, {})
         room = most_bytes
         for want in wants:
             lane = self._data.lanes.get(want.lane)
             if lane is None:
                 continue
             fetched.added[want.lane] = lane.added
+            fetched.versions[want.lane] = lane.version
             if want.stream is Stream.WAITING and (due_at := lane.next_due_at(now)) is not None:
                 fetched.next_due_at[want.lane] = due_at
             for place, due in enumerate(islice(self._stream(lane, want, now), want.limit)):
@@ -160,7 +161,8 @@ class MemoryQueue:
     def _change(self, lane: Lane, change: Change) -> None:
         if change.known is not None:
             lane.known = change.known
-        if change.standing is not None:
+        if change.standing is not None and not lane.deleted:
+            lane.version += 1
             lane.endpoint = lane.endpoint.stand(change.standing, change.at)
         for notice in change.notices:
             self._data.notices[notice.id] = notice

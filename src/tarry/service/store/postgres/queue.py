@@ -21,7 +21,7 @@ class PostgresQueue(Part):
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
         """What these lanes could send next."""
-        fetched = Fetched([], {}, {})
+        fetched = Fetched([], {}, {}, {})
         if not wants:
             return fetched
         asked = [
@@ -31,6 +31,7 @@ class PostgresQueue(Part):
         columns = rows.columns(asked, 6)
         for row in await self._database.fetch(SQL["fetch"], *columns, now, most_bytes):
             fetched.added[row["lane"]] = row["added"]
+            fetched.versions[row["lane"]] = row["version"]
             if row["next_due_at"] is not None:
                 fetched.next_due_at[row["lane"]] = row["next_due_at"]
             if row["message"] is not None:

@@ -136,6 +136,7 @@ def lane(row: Row) -> LaneRow:
         ),
         added=row["added"],
         ended=row["ended"],
+        version=row["version"],
     )
 
 

@@ -217,6 +217,7 @@ def _keep_application(session: Session, application: Application) -> Application
     if not done:
         raise NotFound("application", application.id)
     lanes = list(session.db.execute(SQL["put_application_lanes"], (application.id,)))
+    session.db.executemany(SQL["put_endpoint_lane_changed"], lanes)
     session.wake(lane for (lane,) in lanes)
     hit("application.before")
     return application

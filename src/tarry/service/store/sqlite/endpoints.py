@@ -50,3 +50,4 @@ def save_endpoint(session: Session, endpoint: Endpoint) -> None:
         },
     )
     session.db.execute(SQL["put_endpoint_changed"], (endpoint.application,))
+    session.db.execute(SQL["put_endpoint_lane_changed"], (endpoint.lane,))

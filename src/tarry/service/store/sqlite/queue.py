@@ -60,13 +60,13 @@ class SqliteQueue:
 
 def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_bytes: int) -> Fetched:
     """What lanes could send next, as this connection sees them."""
-    fetched = Fetched([], {}, {})
+    fetched = Fetched([], {}, {}, {})
     room = most_bytes
     for want in wants:
-        added = db.execute(SQL["fetch_added"], (want.lane,)).get
-        if added is None:
+        lane = db.execute(SQL["fetch_lane"], (want.lane,)).fetchone()
+        if lane is None:
             continue
-        fetched.added[want.lane] = added
+        fetched.added[want.lane], fetched.versions[want.lane] = lane
         if want.stream is Stream.WAITING:
             due_at = db.execute(SQL["fetch_next"], (want.lane, now)).get
             if due_at is not None:

@@ -192,11 +192,12 @@ def attempt_row(attempt: Attempt, message: int) -> Row:
 
 def lane_row(row: Row) -> LaneRow:
     """A lane with its endpoint and application."""
-    endpoint, application, known, added, ended = row
+    endpoint, application, known, added, ended, version = row
     return LaneRow(
         endpoint=ENDPOINT.decode(endpoint),
         application=APPLICATION.decode(application),
         known=Known() if known is None else KNOWN.decode(known),
         added=added,
         ended=ended,
+        version=version,
     )

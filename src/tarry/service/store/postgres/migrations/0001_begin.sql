@@ -51,7 +51,7 @@ CREATE TABLE tarry.lane (
     added       bigint NOT NULL DEFAULT 0,
     awake       boolean NOT NULL DEFAULT true,
     dozing      boolean NOT NULL DEFAULT false,
-    version     bigint NOT NULL DEFAULT 1 -- grows with every change of its endpoint
+    version     bigint NOT NULL DEFAULT 0 -- grows with every change of its endpoint or application
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0.05,
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX lane_of_application ON tarry.lane (application);

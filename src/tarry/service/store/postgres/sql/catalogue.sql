@@ -29,8 +29,12 @@ RETURNING version;
 SELECT * FROM tarry.application WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: put_application_lanes
--- The lanes of an application.
-SELECT number FROM tarry.lane WHERE application = $1;
+-- Count a change of an application with its lanes, held until the commit.
+WITH held AS (
+    SELECT number FROM tarry.lane WHERE application = $1 ORDER BY number FOR NO KEY UPDATE
+)
+UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number = h.number
+RETURNING l.number;
 
 -- name: application
 -- An application by id or by its own id; the id comes first.
@@ -57,7 +61,8 @@ WITH made AS (
 INSERT INTO tarry.lane_state (lane) SELECT number FROM made RETURNING lane;
 
 -- name: put_endpoint_changed
--- Count a change of a lane's endpoint; a message that is just being added is routed again.
+-- Count a change of a lane's endpoint: a message that is just being added is routed again, and the
+-- lane's owner looks again before it sends one that was added later.
 UPDATE tarry.lane SET version = version + 1 WHERE number = $1;
 
 -- name: put_endpoint
@@ -98,11 +103,8 @@ UPDATE tarry.application SET deleted_at = $2, version = version + 1
 RETURNING id;
 
 -- name: delete_application_lanes
--- Its lanes, held until the commit: a message that is just being added is routed again.
-WITH held AS (
-    SELECT number FROM tarry.lane WHERE application = $1 ORDER BY number FOR NO KEY UPDATE
-)
-UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number = h.number;
+-- Its lanes, held until the commit in the order that all others hold them in.
+SELECT number FROM tarry.lane WHERE application = $1 ORDER BY number FOR NO KEY UPDATE;
 
 -- name: delete_application_endpoints
 -- Its endpoints that are not deleted yet, held until the commit.

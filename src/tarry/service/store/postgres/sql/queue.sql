@@ -1,6 +1,6 @@
 -- name: lanes
 -- Lanes with their endpoints and applications, in the order asked for.
-SELECT e.*, l.added, s.ended, s.pace, s.origin, s.accepted_at, s.failing_since, s.failures,
+SELECT e.*, l.added, l.version, s.ended, s.pace, s.origin, s.accepted_at, s.failing_since, s.failures,
        s.warned, a.environment AS a_environment, a.uid AS a_uid, a.name AS a_name,
        a.rate AS a_rate, a.policy AS a_policy, a.most_waiting AS a_most_waiting,
        a.metadata AS a_metadata, a.created_at AS a_created_at, a.updated_at AS a_updated_at
@@ -15,7 +15,7 @@ SELECT e.*, l.added, s.ended, s.pace, s.origin, s.accepted_at, s.failing_since, 
 -- What lanes could send next. One part for each stream, read from its own index and no further than
 -- asked for; `$7` is now, `$8` how many bytes of payloads to give, but for the first of each want.
 WITH want AS (
-    SELECT w.*, l.added, l.application,
+    SELECT w.*, l.added, l.version, l.application,
            (SELECT d.due_at FROM tarry.delivery AS d
              WHERE w.stream = 'waiting' AND d.lane = w.lane AND d.state = 'waiting'
                AND d.due_at > $7::float8
@@ -24,8 +24,8 @@ WITH want AS (
            WITH ORDINALITY AS w (lane, stream, most, after, before, due_after, place)
       JOIN tarry.lane AS l ON l.number = w.lane
 ), found AS (
-    SELECT w.place, w.lane, w.stream, w.added, w.next_due_at, d.seq, d.message, d.accepted_at,
-           d.due_at, d.tries, d.attempts, d.memory, d.resend, d.by_due,
+    SELECT w.place, w.lane, w.stream, w.added, w.version, w.next_due_at, d.seq, d.message,
+           d.accepted_at, d.due_at, d.tries, d.attempts, d.memory, d.resend, d.by_due,
            m.event_type, m.payload, m.content_type, m.accepted_at AS message_accepted_at,
            row_number() OVER (PARTITION BY w.place ORDER BY d.by_due, d.seq, d.resend) AS nth,
            sum(octet_length(m.payload)) OVER (ORDER BY w.place, d.by_due, d.seq, d.resend) AS bytes

@@ -39,13 +39,15 @@ CREATE UNIQUE INDEX endpoint_uid ON endpoint (application, uid)
  WHERE uid IS NOT NULL AND standing <> 'deleted';
 CREATE INDEX endpoint_sealed ON endpoint (id) WHERE sealed;
 
--- What adding touches. `added` is also the last sequence number that was given.
+-- What adding touches. `added` is also the last sequence number that was given; `version` grows with
+-- every change of the endpoint or the application: its owner sees by it that it must look again.
 CREATE TABLE lane (
-    number INTEGER PRIMARY KEY,
-    shard  INTEGER NOT NULL,
-    added  INTEGER NOT NULL DEFAULT 0,
-    awake  INTEGER NOT NULL DEFAULT 1,
-    dozing INTEGER NOT NULL DEFAULT 0
+    number  INTEGER PRIMARY KEY,
+    shard   INTEGER NOT NULL,
+    added   INTEGER NOT NULL DEFAULT 0,
+    awake   INTEGER NOT NULL DEFAULT 1,
+    dozing  INTEGER NOT NULL DEFAULT 0,
+    version INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE INDEX lane_awake ON lane (shard, number) WHERE awake;

@@ -31,6 +31,10 @@ SELECT document FROM application WHERE id = :application AND deleted_at IS NULL;
 -- One of an application's endpoints changed: whoever remembers them must look again.
 UPDATE application SET version = version + 1 WHERE id = :application;
 
+-- name: put_endpoint_lane_changed
+-- An endpoint or its application changed: the owner of its lane must look again.
+UPDATE lane SET version = version + 1 WHERE number = :lane;
+
 -- name: application
 -- The application with an id or, if there is none, a uid.
 SELECT document

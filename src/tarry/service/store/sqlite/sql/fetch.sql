@@ -1,9 +1,9 @@
 -- What a lane could send next. Each stream reads one index from where it was left off, and as many
 -- rows as are asked for: what waits behind them costs nothing.
 
--- name: fetch_added
--- How many deliveries a lane got so far.
-SELECT added FROM lane WHERE number = :lane;
+-- name: fetch_lane
+-- How many deliveries a lane got so far, and the number of its changes.
+SELECT added, version FROM lane WHERE number = :lane;
 
 -- name: fetch_ready
 -- By sequence, between two numbers.

@@ -96,7 +96,8 @@ UPDATE lane SET dozing = 1 WHERE number = :lane AND added <= :added RETURNING nu
 
 -- name: lanes
 -- A lane with its endpoint and application.
-SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended
+SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended,
+       lane.version
   FROM endpoint
   JOIN application ON application.id = endpoint.application
   JOIN lane ON lane.number = endpoint.lane
@@ -105,7 +106,8 @@ SELECT endpoint.document, application.document, lane_state.known, lane.added, la
 
 -- name: lane
 -- An endpoint's lane.
-SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended
+SELECT endpoint.document, application.document, lane_state.known, lane.added, lane_state.ended,
+       lane.version
   FROM endpoint
   JOIN application ON application.id = endpoint.application
   JOIN lane ON lane.number = endpoint.lane
