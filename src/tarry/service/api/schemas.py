@@ -12,10 +12,13 @@ import msgspec
 from tarry.service.api.problem import Invalid
 from tarry.service.api.schema_weight import MOST_BYTES, TooHeavyError, values, weigh
 
+Patterns = jsonschema_rs.FancyRegexOptions | jsonschema_rs.RegexOptions
+
 MOST_COMPILED = 100
 """Schemas that are remembered as they are checked with."""
-MOST_STEPS = 100_000
-"""Of a pattern that looks ahead or back; others take no longer than their text."""
+_READ = jsonschema_rs.FancyRegexOptions()
+_CHECKED = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
+"""Patterns that take no longer than their text is: none that look ahead or back."""
 MOST_WORK = 20_000_000
 """A schema's weight times the values of a payload that is held against it."""
 MOST_TOLD = 100_000
@@ -26,7 +29,7 @@ def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
     """Schemas by their versions, as the text that is kept; Invalid says which cannot be one."""
     for version, raw in schemas.items():
         try:
-            _compiled(msgspec.json.decode(raw))
+            _compiled(msgspec.json.decode(raw), _READ)
         except jsonschema_rs.ValidationError as error:
             place = ["body", "schemas", version, *map(str, error.instance_path)]
             raise Invalid(place, f"it is no JSON Schema: {error.message}") from error
@@ -65,7 +68,7 @@ def check_weight(schemas: str) -> None:
         return
     version, raw = found
     try:
-        _weighed(raw)
+        _validator(bytes(raw).decode())
     except TooHeavyError as error:
         said = f"payloads cannot be validated against it: {error}"
         raise Invalid(["body", "schemas", version], said) from error
@@ -92,21 +95,21 @@ def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
 
 @lru_cache(MOST_COMPILED)
 def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int]:
-    read, weight = _weighed(schema.encode())
-    return _compiled(read), weight
+    """What a schema is checked with, and its weight."""
+    raw = schema.encode()
+    if len(raw) > MOST_BYTES:
+        raise TooHeavyError(f"it has {len(raw)} bytes; at most {MOST_BYTES} will do")
+    read = msgspec.json.decode(raw)
+    weight = weigh(read)
+    try:
+        return _compiled(read, _CHECKED), weight
+    except jsonschema_rs.ValidationError as error:  # it was read before: it is a pattern
+        said = f"{error.instance!r} looks ahead or back or is too large"
+        raise TooHeavyError(f"{said}; patterns without that will do") from error
 
 
-def _weighed(raw: bytes | msgspec.Raw) -> tuple[Any, int]:
-    """A schema and its weight."""
-    if (size := len(memoryview(raw))) > MOST_BYTES:
-        raise TooHeavyError(f"it has {size} bytes; at most {MOST_BYTES} will do")
-    schema = msgspec.json.decode(raw)
-    return schema, weigh(schema)
-
-
-def _compiled(schema: Any) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON
+def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON
     """One that does not say which draft it is by is by draft 7, as everywhere else."""
-    patterns = jsonschema_rs.FancyRegexOptions(backtrack_limit=MOST_STEPS)
     if isinstance(schema, dict) and "$schema" in schema:
         return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=patterns)
     return jsonschema_rs.Draft7Validator(schema, retriever=_refuse, pattern_options=patterns)
