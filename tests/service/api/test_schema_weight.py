@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tarry.service.api.schema_weight import MOST_DEEP, MOST_WEIGHT, TooHeavyError, values, weigh
+from tarry.service.api.schema_weight import (
+    MOST_DEEP,
+    MOST_WEIGHT,
+    TooHeavyError,
+    alike,
+    values,
+    weigh,
+)
 
 NAMES = ("a", "b", "$ref", "default")
 
@@ -107,6 +114,21 @@ def test_references_that_are_very_long_in_a_row_are_refused() -> None:
 def test_values_are_counted_with_their_names() -> None:
     assert values({"a": [1, {"b": None}], "c": "text"}) == 9
     assert values(None) == 1
+
+
+@pytest.mark.parametrize(
+    ("payload", "pairs"),
+    [
+        ({"a": [1, 2.5, "9007199254740993", True]}, 0),
+        ([2**62, 2**62 + 1, {"a": 2**62 + 2}], 9),
+        ([2**62] * 5, 0),
+        ([2**62, 2**62 + 2**20], 0),
+        ([2**70, -(2**70), 2**80], 0),
+        ([10**400, 10**500], 4),
+    ],
+)
+def test_large_numbers_look_alike(payload: object, pairs: int) -> None:
+    assert alike(payload) == pairs
 
 
 # --- What is light enough costs no more than it weighs ------------------------------------------

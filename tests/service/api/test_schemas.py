@@ -94,6 +94,13 @@ def test_the_newest_schema_is_the_one_of_the_highest_version(
     assert wanted == (None if found is None else (found[0], bytes(found[1])))
 
 
+def test_numbers_that_look_alike_are_not_compared_without_end() -> None:
+    payload = msgspec.json.encode({"a": [2**62 + number for number in range(2000)]})
+    check_payload('{"maxProperties": 9}', payload, ["body"])
+    with pytest.raises(Invalid, match="steps; at most 20000000 will do"):
+        check_payload(r'{"properties": {"a": {"unique\u0049tems": true}}}', payload, ["body"])
+
+
 @pytest.mark.parametrize("pattern", ["^((?=a)a+)+b$", r"^(a+)+\1b$", "((a{99}){99}){99}"])
 def test_a_pattern_that_might_take_for_ever_is_not_checked_with(pattern: str) -> None:
     schema = {"properties": {"a": {"pattern": pattern}}}

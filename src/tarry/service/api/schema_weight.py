@@ -14,6 +14,8 @@ MOST_WEIGHT = 5000
 MOST_DEEP = 100
 """Schemas within each other, references followed."""
 
+_EXACT, _LARGEST = 2**53, 2**1000
+"""From the one on integers share their floating-point number; from the other on there is none."""
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
 """Hold schemas by names that somebody chose."""
@@ -152,13 +154,27 @@ def _within(here: Any, step: str, reference: str) -> Any:  # noqa: ANN401  any J
 
 def values(payload: Any) -> int:  # noqa: ANN401  any JSON
     """How many values there are in a payload, names of fields included."""
-    count, left = 0, [payload]
+    return sum(1 + (len(one) if isinstance(one, dict) else 0) for one in _parts(payload))
+
+
+def alike(payload: Any) -> int:  # noqa: ANN401  any JSON
+    """How many pairs of its numbers look the same although they are not.
+
+    They are compared each with each where items have to be unique.
+    """
+    groups: dict[float | None, list[int | float]] = {}
+    for one in _parts(payload):
+        if isinstance(one, int | float) and abs(one) >= _EXACT:
+            groups.setdefault(float(one) if abs(one) < _LARGEST else None, []).append(one)
+    return sum(len(group) ** 2 for group in groups.values() if len(set(group)) > 1)
+
+
+def _parts(payload: Any) -> Iterator[Any]:  # noqa: ANN401  any JSON
+    left = [payload]
     while left:
         one = left.pop()
-        count += 1
+        yield one
         if isinstance(one, dict):
-            count += len(one)
             left += one.values()
         elif isinstance(one, list):
             left += one
-    return count

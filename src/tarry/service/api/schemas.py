@@ -10,7 +10,7 @@ import jsonschema_rs
 import msgspec
 
 from tarry.service.api.problem import Invalid
-from tarry.service.api.schema_weight import MOST_BYTES, TooHeavyError, values, weigh
+from tarry.service.api.schema_weight import MOST_BYTES, TooHeavyError, alike, values, weigh
 
 Patterns = jsonschema_rs.FancyRegexOptions | jsonschema_rs.RegexOptions
 
@@ -21,6 +21,8 @@ _CHECKED = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
 """Patterns that take no longer than their text is: none that look ahead or back."""
 MOST_WORK = 20_000_000
 """A schema's weight times the values of a payload that is held against it."""
+PAIR = 8
+"""Steps that it takes to tell two numbers apart that look the same."""
 MOST_TOLD = 100_000
 """The same, so that it is told where it does not fit: all that was tried is gathered for that."""
 
@@ -77,11 +79,13 @@ def check_weight(schemas: str) -> None:
 def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
     """Refuse a payload that does not fit a schema; Invalid says where."""
     try:
-        validator, weight = _validator(schema)
+        validator, weight, unique = _validator(schema)
         told = msgspec.json.decode(payload)
         work = weight * values(told)
+        if unique:
+            work += weight * alike(told) * PAIR
         if work > MOST_WORK:
-            said = f"its values times the {weight} parts of its schema are {work}"
+            said = f"to hold it against the {weight} parts of its schema takes {work} steps"
             raise Invalid(place, f"{said}; at most {MOST_WORK} will do")
         if work <= MOST_TOLD:
             validator.validate(told)
@@ -94,15 +98,15 @@ def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
 
 
 @lru_cache(MOST_COMPILED)
-def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int]:
-    """What a schema is checked with, and its weight."""
+def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
+    """What a schema is checked with, its weight, and whether it may want items to be unique."""
     raw = schema.encode()
     if len(raw) > MOST_BYTES:
         raise TooHeavyError(f"it has {len(raw)} bytes; at most {MOST_BYTES} will do")
     read = msgspec.json.decode(raw)
-    weight = weigh(read)
+    weight, unique = weigh(read), b'"uniqueItems"' in msgspec.json.encode(read)  # without escapes
     try:
-        return _compiled(read, _CHECKED), weight
+        return _compiled(read, _CHECKED), weight, unique
     except jsonschema_rs.ValidationError as error:  # it was read before: it is a pattern
         said = f"{error.instance!r} looks ahead or back or is too large"
         raise TooHeavyError(f"{said}; patterns without that will do") from error
