@@ -11,8 +11,6 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-from tarry.core.backoff import Exponential
-from tarry.core.jitter import Full
 from tarry.core.policy import Policy
 from tarry.errors import StoreError
 from tarry.service.dispatch import upkeep
@@ -21,6 +19,7 @@ from tarry.service.dispatch.desk import Desk, Finished, Held
 from tarry.service.dispatch.feed import feed_once
 from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.muster import Muster
+from tarry.service.dispatch.repeat import repeat
 from tarry.service.dispatch.shards import Shards
 from tarry.service.dispatch.telling import News
 from tarry.service.failpoints import hit
@@ -38,8 +37,6 @@ log = logging.getLogger("tarry.service")
 SETTLED_AT_ONCE = 500
 HANDED_OVER_WITHIN = 0.25
 """How soon shards are looked at again that change hands, in seconds."""
-_AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
-"""When a step is tried again that the database did not let be done."""
 
 
 class Dispatcher:
@@ -175,31 +172,7 @@ class Dispatcher:
     async def _repeat(
         self, step: Callable[[], Awaitable[None]], every: float | None, *, bell: str = ""
     ) -> None:
-        """Do a step again and again: after so many seconds, or when its bell rings."""
-        rings = self._bells.get(bell)
-        failures = 0
-        while True:
-            try:
-                await step()
-                if failures:
-                    log.warning("going on (%s)", step.__name__.strip("_"))
-                failures, pause = 0, every
-            except StoreError as error:
-                failures += 1
-                pause, _ = _AGAIN.wait(failures, None, self._draw())
-                if failures == 1:
-                    log.warning("waiting (%s): %s", step.__name__.strip("_"), error)
-                await asyncio.sleep(pause)
-                continue
-            if rings is None:
-                await asyncio.sleep(pause or 0.0)
-                continue
-            try:
-                async with asyncio.timeout(pause):
-                    await rings.wait()
-            except TimeoutError:
-                continue
-            rings.clear()
+        await repeat(step, every, bell=self._bells.get(bell), draw=self._draw)
 
     # --- Shards and lanes -----------------------------------------------------------------------
 

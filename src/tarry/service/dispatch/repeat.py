@@ -1,0 +1,48 @@
+"""A step that is done again and again, and waits while the database is away."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from tarry.core.backoff import Exponential
+from tarry.core.jitter import Full
+from tarry.core.policy import Policy
+from tarry.errors import StoreError
+
+log = logging.getLogger("tarry.service")
+
+AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
+"""When a step is tried again that the database did not let be done."""
+
+
+async def repeat(
+    step: Callable[[], Awaitable[None]],
+    every: float | None,
+    *,
+    bell: asyncio.Event | None = None,
+    draw: Callable[[], float],
+) -> None:
+    """Do a step again and again: after so many seconds, or when its bell rings."""
+    failures = 0
+    while True:
+        try:
+            await step()
+            if failures:
+                log.warning("going on (%s)", step.__name__.strip("_"))
+            failures, pause = 0, every
+        except StoreError as error:
+            failures += 1
+            pause, _ = AGAIN.wait(failures, None, draw())
+            if failures == 1:
+                log.warning("waiting (%s): %s", step.__name__.strip("_"), error)
+            await asyncio.sleep(pause)
+            continue
+        if bell is None:
+            await asyncio.sleep(pause or 0.0)
+            continue
+        try:
+            async with asyncio.timeout(pause):
+                await bell.wait()
+        except TimeoutError:
+            continue
+        bell.clear()

@@ -1,0 +1,75 @@
+import asyncio
+import logging
+
+import pytest
+
+from tarry.errors import StoreError, StoreUnavailable
+from tarry.service.dispatch.repeat import AGAIN, repeat
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class Steps:
+    """Does what it is told, then lets the test go on."""
+
+    def __init__(self, *errors: StoreError | None) -> None:
+        self.errors = list(errors)
+        self.done = asyncio.Event()
+
+    async def one_step(self) -> None:
+        error = self.errors.pop(0)
+        if not self.errors:
+            self.done.set()
+            await asyncio.Event().wait()
+        if error is not None:
+            raise error
+
+
+async def played(steps: Steps, every: float | None, bell: asyncio.Event | None = None) -> None:
+    task = asyncio.create_task(repeat(steps.one_step, every, bell=bell, draw=lambda: 0.0))
+    async with asyncio.timeout(5):
+        await steps.done.wait()
+    task.cancel()
+
+
+async def test_a_step_is_done_again_after_a_while() -> None:
+    await played(Steps(None, None, None), 0.001)
+
+
+async def test_a_step_is_done_when_its_bell_rings() -> None:
+    bell, steps = asyncio.Event(), Steps(None, None)
+    bell.set()
+    await played(steps, None, bell)
+    assert not bell.is_set()
+
+
+async def test_a_bell_that_does_not_ring_is_waited_for_only_so_long() -> None:
+    await played(Steps(None, None, None), 0.001, asyncio.Event())
+
+
+async def test_what_the_database_did_not_let_be_done_is_tried_again_and_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    away = StoreUnavailable("down")
+    with caplog.at_level(logging.WARNING):
+        await played(Steps(away, away, None, None), 0.001)
+    told = [record.getMessage() for record in caplog.records]
+    assert told == [f"waiting (one_step): {away}", "going on (one_step)"]
+
+
+async def test_anything_else_is_no_reason_to_wait() -> None:
+    async def broken() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await repeat(broken, 0.0, draw=lambda: 0.0)
+
+
+def test_it_never_gives_up() -> None:
+    assert AGAIN.attempts is None
+    assert AGAIN.within is None
