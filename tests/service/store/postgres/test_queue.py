@@ -115,7 +115,7 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
         ("doze", ([1], [0])),
         ("undelivered", ("app", 1, 50_000, 20, 2**62)),
         ("advance_failed", (1, 50_000, 0.0, None, 20)),
-        ("advance_missing", (1, "app", "msg_5", 0.0, None, 20)),
+        ("advance_missing", (1, "app", "msg_5", 0.0, None, 20, 1e9)),
         ("advance_wanted", (1, "app", "msg_5", 0.0, None, 20, 1e9, True)),
         ("advance_payloads", ("app", "msg_5", 0.0, None, 20)),
         ("advance_live", (1, 50_000, 0.0, None, 20)),
