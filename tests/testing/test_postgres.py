@@ -20,11 +20,12 @@ from tarry.testing.postgres_programs import ORIGINS, Origin, Programs, find_prog
 PATIENCE = 30.0
 SOURCE = Path(tarry.__file__).parent
 HOLD_A_CLUSTER = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from tarry.testing.postgres import throw_away_cluster
 from tarry.testing.postgres_programs import Programs
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 with throw_away_cluster(Programs(Path(sys.argv[1]), "", "wheel"), quick=True) as cluster:
     print(cluster.folder, cluster.pid, flush=True)
     time.sleep(600)
