@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 import uvloop
 
-from tarry.cli.bench.floor import bare_client
+from tarry.cli.bench.floor import bare_client, post_all
 from tarry.cli.bench.sink import Sink
 from tarry.errors import TarryError
 
@@ -44,3 +44,23 @@ def test_a_lost_connection_is_an_error() -> None:
 
     with pytest.raises(TarryError, match="gave up: a connection was lost"):
         uvloop.run(against(hang_up))
+
+
+def test_a_rate_is_kept_to_and_requests_are_timed_from_when_they_were_due() -> None:
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while await reader.readuntil(b"\r\n\r\n"):
+            await asyncio.sleep(0.05)
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+    async def post(rate: float) -> tuple[float, float]:
+        async with await asyncio.start_server(slow, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+            requests = iter([b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"] * 8)
+            posted = await post_all(url, requests, 8, 1, rate=rate)
+        return posted.took, posted.quantile(1.0)
+
+    took, longest = uvloop.run(post(10.0))
+    assert took >= 0.7, "the last of eight is due after seven tenths of a second"
+    assert longest < 0.4
+    _, longest = uvloop.run(post(1_000.0))
+    assert longest > 0.3, "the last one has waited for the one connection"

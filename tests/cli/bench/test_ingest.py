@@ -18,14 +18,17 @@ def test_messages_are_on_disk_beside_their_floors(bench: Bench, tmp_path: Path) 
     ended = bench("ingest", "--db", url, *few)
     assert ended.exit_code == 0, ended.output
     rows = json.loads(ended.output)
-    echo, framed, single, delivered, bare, batched = rows
+    echo, framed, single, single_half, delivered, bare, batched, batched_half = rows
     assert echo["to_floor"] == bare["to_floor"] == 1.0
     for row, floor in ((framed, echo), (single, echo), (delivered, echo), (batched, bare)):
         ratio = row["messages_per_second"] / floor["messages_per_second"]
         assert row["to_floor"] == pytest.approx(ratio)
     assert all(0 < row["p50"] <= row["p99"] for row in rows)
+    for half, full in ((single_half, single), (batched_half, batched)):
+        assert half["what"] == f"{full['what']}, at half that rate"
+    assert single_half["messages_per_second"] < 0.75 * single["messages_per_second"]
     kept = apsw.Connection(str(file)).execute("SELECT count(*) FROM message").get
-    assert kept == 200 + 1000
+    assert kept == 2 * (200 + 1000)
 
 
 def test_it_is_shown_as_a_table(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

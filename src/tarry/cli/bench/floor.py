@@ -5,6 +5,7 @@ checks, store or second attempt. What tarry takes longer for, it takes for these
 """
 
 import asyncio
+import itertools
 import time
 from collections.abc import Iterator
 from typing import cast
@@ -30,20 +31,31 @@ async def bare_client(url: str, deliveries: int, concurrency: int) -> float:
     return (await post_all(url, requests, deliveries, concurrency)).took
 
 
-async def post_all(url: str, requests: Iterator[bytes], count: int, concurrency: int) -> "Posted":
-    """Send so many requests, ready for the wire, over so many connections."""
+async def post_all(
+    url: str,
+    requests: Iterator[bytes],
+    count: int,
+    concurrency: int,
+    *,
+    rate: float | None = None,
+) -> "Posted":
+    """Send so many requests, ready for the wire, over so many connections.
+
+    With a `rate` so many a second become due, whatever became of those before, and each is timed
+    from then on: one that finds all connections busy has waited already.
+    """
     loop, place = asyncio.get_running_loop(), urlsplit(url)
-    work = Work(requests, count, loop.create_future())
+    work = Work(requests, count, loop.create_future(), rate)
     try:
         for _ in range(min(concurrency, count)):
             await loop.create_connection(
                 lambda: Client(work), place.hostname or "", place.port or 80
             )
-        started = time.perf_counter()
+        work.began_at = time.perf_counter()
         for client in work.clients:
             client.send()
         await work.done
-        return Posted(time.perf_counter() - started, sorted(work.waits))
+        return Posted(time.perf_counter() - work.began_at, sorted(work.waits))
     finally:
         for client in work.clients:
             client.close()
@@ -77,13 +89,26 @@ class Work:
     """What all connections share: the requests that are left, and the answers that are due."""
 
     def __init__(
-        self, requests: Iterator[bytes], answers_due: int, done: asyncio.Future[None]
+        self,
+        requests: Iterator[bytes],
+        answers_due: int,
+        done: asyncio.Future[None],
+        rate: float | None = None,
     ) -> None:
         self.requests = requests
         self.answers_due = answers_due
         self.done = done
+        self.began_at = 0.0
+        self._rate = rate
+        self._numbers = itertools.count()
         self.waits: list[float] = []
         self.clients: list[Client] = []
+
+    def due_at(self) -> float:
+        """When the next request is due: now, or at its place in the rate."""
+        if self._rate is None:
+            return time.perf_counter()
+        return self.began_at + next(self._numbers) / self._rate
 
     def answered(self, status: int) -> None:
         """Note an answer."""
@@ -112,11 +137,15 @@ class Client(asyncio.Protocol):
         self._work.clients.append(self)
 
     def send(self) -> None:
-        """Send the next request, if any is left."""
+        """Send the next request when it is due, if any is left."""
         request = next(self._work.requests, None)
         if request:
-            self._sent_at = time.perf_counter()
-            self._transport.write(request)
+            self._due_at = self._work.due_at()
+            early = self._due_at - time.perf_counter()
+            if early > 0:
+                asyncio.get_running_loop().call_later(early, self._transport.write, request)
+            else:
+                self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
         """Read on."""
@@ -124,7 +153,7 @@ class Client(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Note the answer and go on; httptools calls this."""
-        self._work.waits.append(time.perf_counter() - self._sent_at)
+        self._work.waits.append(time.perf_counter() - self._due_at)
         self._work.answered(self._parser.get_status_code())
         self.send()
 

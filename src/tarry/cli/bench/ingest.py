@@ -74,7 +74,8 @@ async def ingest(
 
     The floor is an ASGI callable that answers 202 and keeps nothing, on the same server; for
     batches it is SQLite, which keeps the same rows and answers nobody. Starlette does what the
-    floor does, if it is installed. The best of some rounds counts.
+    floor does, if it is installed. The best of some rounds counts. At half of what is possible
+    messages come at a steady rate, and are timed from when they were due.
     """
     with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:
         target = db or f"sqlite:///{Path(folder) / 'bench.db'}"
@@ -83,12 +84,17 @@ async def ingest(
         framed = await _framed(messages, connections, rounds)
         with _front(target) as front:
             single = await _best("tarry, one by one", front, messages, connections, rounds)
+            single_half = await _half(single, front, messages, connections, rounds)
             batched = await _best(
                 f"tarry, batches of {BATCH}", front, messages, 2, rounds, batch=BATCH
             )
+            batched_half = await _half(batched, front, messages, 2, rounds, batch=BATCH)
         bare = _bare(Path(folder), messages, rounds)
         delivered = await _delivered(folder, messages, connections, rounds)
-    rows = [*_beside(floor, *framed, single, delivered), *_beside(bare, batched)]
+    rows = [
+        *_beside(floor, *framed, single, single_half, delivered),
+        *_beside(bare, batched, batched_half),
+    ]
     if as_json:
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
     else:
@@ -170,17 +176,22 @@ async def _best(  # noqa: PLR0913  what is measured, and how
     rounds: int,
     *,
     batch: int = 1,
+    rate: float | None = None,
 ) -> Row:
-    """The best of some rounds."""
+    """The best of some rounds; with a `rate` of messages a second that is kept to."""
     from tarry.cli.bench.cost import cpu_seconds  # noqa: PLC0415  it is Linux that counts
     from tarry.cli.bench.floor import post_all  # noqa: PLC0415  it needs the extra
 
     url, server = front
     request, count = _request(url, batch), messages // batch or 1
     before = cpu_seconds(server)
-    found = [await post_all(url, repeat(request, count), count, connections) for _ in range(rounds)]
+    asked = None if rate is None else rate / batch
+    found = [
+        await post_all(url, repeat(request, count), count, connections, rate=asked)
+        for _ in range(rounds)
+    ]
     cpu = (cpu_seconds(server) - before) / (rounds * count * batch)
-    best = min(found, key=lambda posted: posted.took)
+    best = min(found, key=lambda posted: posted.took if rate is None else posted.quantile(0.99))
     return Row(
         what,
         messages_per_second=round(count * batch / best.took),
@@ -189,6 +200,21 @@ async def _best(  # noqa: PLR0913  what is measured, and how
         p99=round(best.quantile(0.99) * 1000, 2),
         cpu_microseconds=round(cpu * 1e6, 1),
     )
+
+
+async def _half(  # noqa: PLR0913  as above
+    full: Row,
+    front: tuple[str, int],
+    messages: int,
+    connections: int,
+    rounds: int,
+    *,
+    batch: int = 1,
+) -> Row:
+    """How long one takes at half of what is possible, where nobody stands in a queue of its own."""
+    rate = full.messages_per_second / 2
+    what = f"{full.what}, at half that rate"
+    return await _best(what, front, messages, connections, rounds, batch=batch, rate=rate)
 
 
 def _request(url: str, batch: int) -> bytes:
