@@ -123,6 +123,16 @@ async def test_what_cannot_be_is_refused_with_its_place(
     assert len((await client.get(WAY)).json()["data"]) == 1
 
 
+async def test_types_that_are_not_there_are_said_to_be_made_first(
+    client: httpx.AsyncClient, types: tuple[str, ...]
+) -> None:
+    told = {"url": THERE, "eventTypes": [types[0], "order.lost"]}
+    (wrong,) = (await client.post(WAY, json=told)).json()["detail"]
+    assert wrong["loc"] == ["body", "eventTypes"]
+    assert "order.lost; make them first: POST /api/v1/event-type" in wrong["msg"]
+    assert types[0] not in wrong["msg"]
+
+
 async def test_tenants_do_not_learn_of_types_that_they_do_not_see(
     client: httpx.AsyncClient, hooks: Hooks, types: tuple[str, ...]
 ) -> None:

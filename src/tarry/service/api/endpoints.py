@@ -148,7 +148,8 @@ async def check_types(
     missing = [name for name in new if not await _is_there(call, name)]
     if missing:
         said = f"these types of events are not there: {', '.join(missing)}"
-        raise Invalid(["body", "eventTypes"], said)
+        how = "make them first: POST /api/v1/event-type, or `tarry event-type create`"
+        raise Invalid(["body", "eventTypes"], f"{said}; {how}")
 
 
 async def _is_there(call: Call, event_type: str) -> bool:
