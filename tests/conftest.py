@@ -4,8 +4,7 @@
 """
 
 import os
-import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -22,18 +21,6 @@ from tarry.testing.postgres_programs import URL_VARIABLE
 settings.register_profile("ci", deadline=None, derandomize=False, print_blob=True)
 settings.register_profile("deep", settings.get_profile("ci"), max_examples=5_000)
 settings.load_profile("ci")
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Let coverage look away from a slow test: tracing makes it several times slower still."""
-    tracer = sys.gettrace()
-    if item.get_closest_marker("slow"):
-        sys.settrace(None)
-    try:
-        return (yield)
-    finally:
-        sys.settrace(tracer)
 
 
 @pytest.fixture(autouse=True)

@@ -200,15 +200,25 @@ def test_an_unknown_benchmark_is_answered_with_the_known_ones(
 
 
 def test_one_failing_step_does_not_keep_the_others_from_running(
-    dev: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    dev: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def step(name: str, code: str, *, closing_words: bool = False) -> object:
         return dev.Step(name, [sys.executable, "-c", code], closing_words)
 
+    # Each of two that run side by side ends only when the other has begun.
+    meet = "open({0!r}, 'w').close()\nwhile not os.path.exists({1!r}): pass"
+    here, there = str(tmp_path / "here"), str(tmp_path / "there")
+    wrong = "print('what went wrong'); raise SystemExit(3)"
     chosen = [
-        step("one", "print('hidden\\nSKIPPED one\\n== in short ==')", closing_words=True),
-        step("two", "print('what went wrong'); raise SystemExit(3)"),
-        step("three", "print('hidden')"),
+        [step("one", "print('hidden\\nSKIPPED one\\n== in short ==')", closing_words=True)],
+        [
+            step("two", f"import os\n{meet.format(here, there)}\n{wrong}"),
+            step("three", f"import os\n{meet.format(there, here)}"),
+        ],
+        [step("four", "print('hidden')")],
     ]
     monkeypatch.setattr(dev, "make_ready", lambda _: None)
     monkeypatch.setattr(dev, "steps", lambda *, fast: [] if fast else chosen)
@@ -221,6 +231,7 @@ def test_one_failing_step_does_not_keep_the_others_from_running(
         ["two", "FAILED"],
         ["what", "went"],
         ["three", "ok"],
+        ["four", "ok"],
         ["FAILED:", "two"],
     ]
 
