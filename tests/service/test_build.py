@@ -92,9 +92,18 @@ async def test_a_url_of_no_store_is_refused_with_what_would_do(url: str) -> None
             pytest.fail("there is nothing to migrate")
 
 
-async def test_a_refusal_does_not_tell_the_password() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://me:hush@here/x",
+        "mysql:me:hush@here/x",
+        "postgresql:me:hush@here/x",
+        "host=here password=hush",
+    ],
+)
+async def test_a_refusal_does_not_tell_the_password(url: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        await build.open_store("mysql://me:hush@here/x", migrate=False)
+        await build.open_store(url, migrate=False)
     assert "hush" not in str(refused.value)
 
 
@@ -104,13 +113,27 @@ async def test_a_refusal_does_not_tell_the_password() -> None:
         ("sqlite:///hooks.db", "hooks.db"),
         ("sqlite:///data/my%20hooks.db", "data/my hooks.db"),
         ("sqlite:////var/lib/hooks.db", "/var/lib/hooks.db"),
+        ("sqlite:///100%25.db", "100%.db"),
+        ("sqlite:///a%23b%3Fc.db", "a#b?c.db"),
+        ("SQLite:///hooks.db", "hooks.db"),
     ],
 )
 def test_three_slashes_are_followed_by_a_relative_path(url: str, path: str) -> None:
     assert build.sqlite_path(url) == Path(path)
 
 
-@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://here/x", "sqlite:///x?y=1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sqlite://",
+        "sqlite:///",
+        "sqlite://here/x",
+        "sqlite:///x?y=1",
+        "sqlite:///x#y.db",
+        "sqlite:///x%00.db",
+        "sqlite:///:memory:",
+    ],
+)
 def test_an_sqlite_url_without_a_file_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match="sqlite:///FILE"):
         build.sqlite_path(url)
@@ -121,7 +144,9 @@ def test_an_sqlite_url_without_a_file_is_refused(url: str) -> None:
     [
         ("postgresql://me:hush@here/x?password=hush", "postgresql://me@here/x"),
         ("postgresql://me@here/x", "postgresql://me@here/x"),
+        ("postgresql:///x?host=%2Ftmp", "postgresql:///x"),
         ("sqlite:///hooks.db", "sqlite:///hooks.db"),
+        ("sqlite:///a@b=c.db", "sqlite:///a@b=c.db"),
     ],
 )
 def test_a_url_is_shown_without_its_password(url: str, shown: str) -> None:

@@ -1,6 +1,7 @@
 """Put the service together: the only place that names a concrete store and a concrete sender."""
 
 import os
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ from tarry.service.wire.resolve import Resolver
 from tarry.service.wire.seal import Seals, key_file
 
 WANTED_URL = "sqlite:///FILE, postgresql://USER@HOST/NAME or memory:"
+IN_MEMORY = ":memory:"
+"""What SQLite itself calls a database without a file; a file of that name is nobody's wish."""
 KEYS = "TARRY_SEALING_KEYS"
 """The variable with the sealing keys, for who keeps them outside the machine's files."""
 
@@ -101,21 +104,28 @@ def scheme(url: str) -> str:
 
 def sqlite_path(url: str) -> Path:
     """The file of an SQLite URL: three slashes before a relative path, four before another."""
-    parts = urlsplit(url)
-    named = parts.path.startswith("/") and len(parts.path) > 1
-    if parts.netloc or not named or not url.startswith("sqlite:///") or parts.query:
+    _, slashes, name = url.partition(":///")
+    path = unquote(name)
+    if not slashes or not path or "\0" in path:
         raise SettingsError("db", url, "sqlite:///FILE, or sqlite:////FOLDER/FILE from the root")
-    return Path(unquote(parts.path[1:]))
+    if "?" in name or "#" in name:
+        wanted = "sqlite:///FILE, with %3F for ? and %23 for # in the file's name"
+        raise SettingsError("db", url, wanted)
+    if path == IN_MEMORY:
+        raise SettingsError("db", url, "sqlite:///FILE; memory: is a database without a file")
+    return Path(path)
 
 
 def without_password(url: str) -> str:
     """A URL that may be shown: without a password, and without a query that could hold one."""
     parts = urlsplit(url)
+    if "://" not in url and re.search("[@=]", url):  # a password could be anywhere
+        return f"{re.split('[:=]', url, maxsplit=1)[0]}..."
     if parts.password is None and not parts.query:
         return url
     user, _, host = parts.netloc.rpartition("@")
     shown = user.partition(":")[0]
-    return parts._replace(netloc=f"{shown}@{host}" if shown else host, query="").geturl()
+    return f"{parts.scheme}://{f'{shown}@' if shown else ''}{host}{parts.path}"
 
 
 @asynccontextmanager

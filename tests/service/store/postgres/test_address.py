@@ -47,6 +47,12 @@ def test_a_pooler_is_named_in_the_url_and_not_told_to_the_driver(said: str, *, m
         "postgresql://me:secret@[::1/hooks",
         "postgresql://me:secret@db.example/hooks?pgbouncer=perhaps",
         "postgresql://me:secret@db.example/ho%00oks",
+        "postgresql:me:secret@db.example/hooks",
+        "postgresql://me:1@secret@db.example/hooks",
+        "postgresql://me:1/secret@db.example/hooks",
+        "postgresql://me:1#secret@db.example/hooks",
+        "postgresql://me:1?secret@db.example/hooks",
+        "postgresql://me:secret@db.example/hooks?channel_binding=require",
     ],
 )
 def test_what_is_no_url_of_a_database_is_refused_without_its_password(url: str) -> None:
@@ -55,6 +61,17 @@ def test_what_is_no_url_of_a_database_is_refused_without_its_password(url: str) 
     assert refused.value.field == "db"
     assert "secret" not in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_what_only_libpq_understands_is_not_told_to_the_driver() -> None:
+    url = "postgresql://me:secret@db.example/hooks?connect_timeout=10&sslmode=require"
+    assert read(f"{url}&keepalives=1&channel_binding=prefer").url == (
+        "postgresql://me:secret@db.example/hooks?sslmode=require"
+    )
+
+
+def test_a_url_without_a_host_is_shown_as_it_was_written() -> None:
+    assert show("postgresql:///hooks?host=/tmp") == "postgresql:///hooks?host=/tmp"
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="@/?#:[]"), min_size=1))

@@ -1,7 +1,7 @@
 """Where the database is: the URL that is asked for, and how it may be shown."""
 
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from msgspec import Struct
 
@@ -9,9 +9,30 @@ from tarry.errors import SettingsError
 
 SCHEMES = ("postgresql", "postgres")
 WANTED = "a URL such as postgresql://user:password@host:5432/database"
+ENCODED = f"{WANTED}, with %40 for @, %2F for /, %23 for # and %3F for ? in the password"
 HIDDEN = "***"
 POOLER = "pgbouncer"
 """Of the URL's query: ``pgbouncer=true`` says that a pooler in transaction mode is in between."""
+
+LIBPQ_ONLY = frozenset(
+    {
+        "connect_timeout",
+        "fallback_application_name",
+        "gssencmode",
+        "keepalives",
+        "keepalives_count",
+        "keepalives_idle",
+        "keepalives_interval",
+        "load_balance_hosts",
+        "sslcompression",
+        "sslsni",
+        "tcp_user_timeout",
+    }
+)
+"""What other programs' URLs tune libpq with. Our driver would ask the server for them, which knows
+none; time limits are tarry's own."""
+BINDING = "channel_binding"
+"""Likewise; but who requires it is told that it cannot be had."""
 
 _YES = {"1", "true", "on", "yes"}
 _NO = {"0", "false", "off", "no"}
@@ -37,12 +58,19 @@ def read(url: str) -> Address:
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError as error:
         raise SettingsError("db", _without_userinfo(url), WANTED) from error
+    if "://" not in url:
+        raise SettingsError("db", f"{url.partition(':')[0]}:...", WANTED)
     if parts.scheme not in SCHEMES or "\0" in unquote(url):
         raise SettingsError("db", show(url), WANTED)
+    _refuse_ambiguous(url, parts, query)
     said = [value.lower() for name, value in query if name == POOLER]
     if any(value not in _YES | _NO for value in said):
         raise SettingsError("db", show(url), f"a URL with {POOLER}=true or {POOLER}=false")
-    kept = urlencode([(name, value) for name, value in query if name != POOLER])
+    if (BINDING, "require") in query:
+        wanted = f"a URL without {BINDING}=require: the driver cannot; sslmode=verify-full can"
+        raise SettingsError("db", show(url), wanted)
+    left_out = LIBPQ_ONLY | {POOLER, BINDING}
+    kept = urlencode([(name, value) for name, value in query if name not in left_out])
     return Address(
         parts._replace(query=kept).geturl(),
         show(url),
@@ -65,9 +93,15 @@ def show(url: str) -> str:
         (name, HIDDEN if "pass" in name.lower() else value)
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
     ]
-    return parts._replace(
-        netloc=f"{account}{at}{hosts}", query=urlencode(query, safe="/*,")
-    ).geturl()
+    asked = f"?{urlencode(query, safe='/*,')}" if query else ""
+    return f"{parts.scheme}://{account}{at}{hosts}{parts.path}{asked}"
+
+
+def _refuse_ambiguous(url: str, parts: SplitResult, query: list[tuple[str, str]]) -> None:
+    """Refuse a URL whose password may have ended too early: the rest of it is anywhere then."""
+    split = parts.netloc.count("@") > 1 or "@" in parts.path or bool(parts.fragment)
+    if split or any("@" in name for name, _ in query):
+        raise SettingsError("db", _without_userinfo(url), ENCODED)
 
 
 def _without_userinfo(url: str) -> str:
