@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tarry.errors import PolicyError, SettingsError
-from tarry.service.fields import check_seconds, checked_application, checked_endpoint, words
+from tarry.service.fields import check_seconds, checked_application, checked_endpoint
 from tarry.service.model.endpoint import Standing
 
 
@@ -27,6 +27,8 @@ from tarry.service.model.endpoint import Standing
         ("standing", Standing.DELETED),
         ("event_types", "order.paid"),
         ("channels", [1]),
+        ("uid", ""),
+        ("uid", 7),
     ],
 )
 def test_an_endpoint_refuses_what_cannot_work(field: str, value: Any) -> None:  # noqa: ANN401  wrong ones
@@ -67,11 +69,6 @@ def test_no_limit_is_none_and_the_smallest_do() -> None:
     assert checked_endpoint({"rate": 1e-3, "concurrency": 1}) == {"rate": 1e-3, "concurrency": 1}
     found = checked_endpoint({"event_types": ["a"], "channels": None, "standing": Standing.PAUSED})
     assert found == {"event_types": ("a",), "channels": None, "standing": Standing.PAUSED}
-
-
-def test_texts_are_kept_in_order() -> None:
-    assert words("tags", iter(["b", "a"])) == ("b", "a")
-    assert words("tags", []) == ()
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "soon", True])

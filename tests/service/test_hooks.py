@@ -219,6 +219,31 @@ async def test_a_time_that_never_comes_is_refused(
         await hooks.send(shop, "order.paid", {}, deliver_at=deliver_at)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("event_type", ""), ("event_type", 7), ("event_id", "x" * 257), ("key", ""), ("key", "a\0b")],
+)
+async def test_what_a_message_goes_by_is_text_that_any_store_keeps(
+    hooks: Hooks,
+    shop: Application,
+    field: str,
+    value: Any,  # noqa: ANN401  wrong ones
+) -> None:
+    told = {"event_type": "order.paid", "payload": {}, field: value}
+    with pytest.raises(SettingsError, match=field):
+        await hooks.send(shop, **told)
+    with pytest.raises(SettingsError, match="uid"):
+        await hooks.application(value)
+
+
+@pytest.mark.parametrize("payload", [b"{}", bytearray(b"{}"), memoryview(b"{}")])
+async def test_bytes_of_any_kind_are_sent_as_they_are(
+    hooks: Hooks, shop: Application, payload: object
+) -> None:
+    accepted = await hooks.send(shop, "order.paid", payload)
+    assert accepted.message.payload == b"{}"
+
+
 async def test_one_text_is_no_list_of_texts(hooks: Hooks, shop: Application) -> None:
     with pytest.raises(SettingsError, match="channels"):
         await hooks.send(shop, "order.paid", {}, channels="eu")

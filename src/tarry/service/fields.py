@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 from tarry.core.text import from_json
 from tarry.errors import SettingsError
 from tarry.service.model.endpoint import Standing
+from tarry.service.model.text import check_text, words
 
 OWNERS = (Standing.ENABLED, Standing.PAUSED, Standing.DISABLED)
 """How an endpoint may stand because its owner says so."""
@@ -57,20 +58,12 @@ def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
         wanted = f"one of {', '.join(OWNERS)}; to delete an endpoint call delete_endpoint"
         raise SettingsError("standing", str(standing), wanted)
     told: dict[str, Any] = dict(fields)
+    if told.get("uid") is not None:
+        check_text("uid", told["uid"])
     for field in ("event_types", "channels"):
         if told.get(field) is not None:
             told[field] = words(field, told[field])
     return told
-
-
-def words(field: str, value: Iterable[str]) -> tuple[str, ...]:
-    """Several texts; one text alone would be taken for its letters."""
-    if value == ():  # as mostly
-        return ()
-    found = (value,) if isinstance(value, str) else tuple(value)
-    if isinstance(value, str) or not all(isinstance(word, str) for word in found):
-        raise SettingsError(field, value, "a list of texts")
-    return found
 
 
 def check_policy(document: str | None) -> None:

@@ -22,9 +22,7 @@ from tarry.service.explain import Explanation, explain, origin_of
 from tarry.service.fields import (
     ApplicationFields,
     check_policy,
-    check_seconds,
     checked_application,
-    words,
 )
 from tarry.service.keys import Keys
 from tarry.service.model import ids
@@ -36,12 +34,15 @@ from tarry.service.model.entropy import entropy
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
 from tarry.service.model.task import Task
+from tarry.service.model.text import check_instant, check_text, words
 from tarry.service.replays import Replays
 from tarry.service.store.contract import Store
 from tarry.service.wire.sign import check_headers
 
 DEFAULT = "org_default"
 """The environment of programs that need only one."""
+BYTES = (bytes, bytearray, memoryview)
+"""Payloads that are sent as they are."""
 
 
 class Hooks(Endpoints, Keys, Replays):
@@ -84,6 +85,7 @@ class Hooks(Endpoints, Keys, Replays):
         self, uid: str, *, name: str = "", **fields: Unpack[ApplicationFields]
     ) -> Application:
         """The application with this uid (or id); made if there is none, changed if told so."""
+        check_text("uid", uid)
         told, now = checked_application(fields), self._now()
         if name:
             told["name"] = name
@@ -142,11 +144,14 @@ class Hooks(Endpoints, Keys, Replays):
         content_type: str | None = None,
     ) -> Message:
         """A message to be sent. Bytes are kept as they are; anything else becomes JSON."""
-        check_seconds("deliver_at", deliver_at)
-        check_seconds("payload_until", payload_until)
+        check_text("event_type", event_type)
+        if event_id is not None:
+            check_text("event_id", event_id)
+        check_instant("deliver_at", deliver_at)
+        check_instant("payload_until", payload_until)
         if content_type is not None:
             check_headers([("content-type", content_type)])
-        body = payload if isinstance(payload, bytes) else msgspec.json.encode(payload)
+        body = bytes(payload) if isinstance(payload, BYTES) else msgspec.json.encode(payload)
         now = self._now()  # read once: lists go by the time in the id
         return Message(
             id=ids.make(ids.MESSAGE, now=now, entropy=self._chance(ids.CHANCE)),
@@ -193,6 +198,8 @@ class Hooks(Endpoints, Keys, Replays):
             payload_until=payload_until,
             content_type=content_type,
         )
+        if key is not None:
+            check_text("key", key)
         mark = b"" if key is None else _mark(message)
         (answer,) = await self.send_many([NewMessage(message, key, mark)])
         if isinstance(answer, Accepted):

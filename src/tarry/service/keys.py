@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
 from tarry.errors import SettingsError
-from tarry.service.fields import check_seconds
 from tarry.service.model import ids
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.listing import Cut
+from tarry.service.model.text import check_instant
 from tarry.service.store.contract import Store
 from tarry.service.wire.seal import Place, Seals
 
@@ -53,7 +53,7 @@ class Keys:
         expires_at: float | None = None,
     ) -> tuple[str, Key]:
         """A new key to this environment, or to one application; the text is shown only now."""
-        check_seconds("expires_at", expires_at)
+        check_instant("expires_at", expires_at)
         told = tuple(scopes)
         if not told:
             raise SettingsError("scopes", "nothing", f"some of {', '.join(Scope)}")

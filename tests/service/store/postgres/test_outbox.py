@@ -1,3 +1,4 @@
+import math
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -158,6 +159,13 @@ async def test_any_program_may_insert_by_itself_and_gets_an_id(
         ("payload", "text"),
         ("channels", "eu"),
         ("tags", "x"),
+        ("tags", [7]),
+        ("event_id", 7),
+        ("event_id", "nul\0"),
+        ("event_type", "half \ud800"),
+        ("application", "the-uid-of-one"),
+        ("deliver_at", "soon"),
+        ("deliver_at", math.inf),
     ],
 )
 def test_what_cannot_be_sent_is_refused_before_it_is_written(
@@ -169,12 +177,25 @@ def test_what_cannot_be_sent_is_refused_before_it_is_written(
     assert plain.execute("SELECT count(*) FROM tarry.outbox").fetchone() == (0,)
 
 
-def test_a_nul_is_refused_before_it_breaks_the_callers_transaction(
-    plain: psycopg.Connection[Any],
+async def test_raw_cursors_get_the_statement_as_they_want_it(
+    scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    with pytest.raises(StoreError, match="NUL"):
-        put(plain, application="app_1", event_id="a\0b", **PAID)
-    assert plain.execute("SELECT 1").fetchone() == (1,)
+    with psycopg.connect(tarry_url, cursor_factory=psycopg.RawCursor) as connection:
+        put(connection, application=scene.application.id, **PAID)
+        put(connection.cursor(), application=scene.application.id, **PAID)
+        with psycopg.ClientCursor(connection) as cursor:
+            put(cursor, application=scene.application.id, **PAID)
+    async with await psycopg.AsyncConnection.connect(
+        tarry_url, cursor_factory=psycopg.AsyncRawCursor
+    ) as other:
+        await aput(other, application=scene.application.id, **PAID)
+    assert len(await collected(store, scene.application.id)) == 4
+
+
+async def test_a_pool_itself_is_refused_because_it_has_no_transaction(tarry_url: str) -> None:
+    async with asyncpg.create_pool(tarry_url, min_size=1, max_size=1) as pool:
+        with pytest.raises(StoreError, match=r"aput takes a connection .* not asyncpg\.pool\.Pool"):
+            await aput(pool, application="app_1", **PAID)
 
 
 async def test_another_drivers_connection_is_named(

@@ -10,20 +10,18 @@ from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message, NewMessage
+from tarry.service.model.text import SHOWN, check_instant
 from tarry.service.store.postgres import faults, rows
 from tarry.service.store.postgres.accept import accept
 from tarry.service.store.postgres.claims import Result
 from tarry.service.store.postgres.database import Connection
-from tarry.service.store.postgres.outbox import refuse_long
+from tarry.service.store.postgres.outbox import check_names
 from tarry.service.store.postgres.part import Part
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.routes import Routes
-from tarry.service.store.postgres.text import SHOWN
 
 REFUSED = "message.refused"
 """The kind of a notice about a message that could not be accepted."""
-END_OF_TIME = 253_402_300_800.0
-"""Clocks and calendars have no year 10000."""
 
 
 class PostgresCollect(Part):
@@ -106,16 +104,15 @@ How = Callable[
 
 def _refusal(row: rows.Row, known: Container[str]) -> ServiceError | None:
     """Why what was put cannot be a message, whoever it is for."""
-    name, at = row["id"], row["deliver_at"]
+    name = row["id"]
     if name in known:
         return Conflict("message", name)
     if not ids.well_formed(name, ids.MESSAGE):
         wanted = f"{ids.MESSAGE!r} and {ids.LENGTH} letters or digits"
         return SettingsError("id", name[:SHOWN], wanted)
-    if at is not None and not abs(at) < END_OF_TIME:
-        return SettingsError("deliver_at", at, "seconds since 1970, before the year 10000")
     try:
-        refuse_long(
+        check_instant("deliver_at", row["deliver_at"])
+        check_names(
             row["application"], row["event_type"], row["event_id"], row["channels"], row["tags"]
         )
     except SettingsError as error:

@@ -20,13 +20,11 @@ from msgspec import Struct
 
 from tarry.errors import SettingsError, StoreError
 from tarry.service.model import ids
+from tarry.service.model.text import check_instant, check_text, words
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.text import SHOWN, refuse_nul
 
 ASYNCPG = SQL["collect_put"]
 PSYCOPG = re.sub(r"\$\d", "%s", ASYNCPG)  # the same, as psycopg marks its arguments
-MOST_CHARACTERS = 256
-"""Of a name, a sender's id, a channel or a tag."""
 
 
 def put(  # noqa: PLR0913  one argument a field of the message
@@ -49,7 +47,7 @@ def put(  # noqa: PLR0913  one argument a field of the message
     driver = _driver(connection)
     if driver != "psycopg" or _is_async(connection):
         raise _unknown(connection, "put", "a connection or cursor of psycopg")
-    connection.execute(PSYCOPG, row)
+    connection.execute(_psycopg(connection), row)
     return str(row[0])
 
 
@@ -70,7 +68,7 @@ async def aput(  # noqa: PLR0913  one argument a field of the message
     if driver == "asyncpg":
         await connection.execute(ASYNCPG, *row)
     elif driver == "psycopg" and _is_async(connection):
-        await connection.execute(PSYCOPG, row)
+        await connection.execute(_psycopg(connection), row)
     else:
         raise _unknown(connection, "aput", "a connection of asyncpg, or an async one of psycopg")
     return str(row[0])
@@ -89,18 +87,14 @@ class _Put(Struct, frozen=True):
 
     def row(self) -> tuple[Any, ...]:
         """The row it becomes, with a new id; what cannot be sent is refused."""
-        for field in ("application", "event_type"):
-            value = getattr(self, field)
-            if not isinstance(value, str) or not value:
-                raise SettingsError(field, value, "text with something in it")
         if not isinstance(self.payload, bytes):
             wanted = "bytes, which are signed and sent as they are"
             raise SettingsError("payload", self.payload, wanted)
-        for field in ("channels", "tags"):
-            if isinstance(getattr(self, field), str):
-                raise SettingsError(field, getattr(self, field), "a list of texts")
-        refuse_nul(self.application, self.event_type, self.event_id, *self.channels, *self.tags)
-        refuse_long(self.application, self.event_type, self.event_id, self.channels, self.tags)
+        check_names(self.application, self.event_type, self.event_id, self.channels, self.tags)
+        if not self.application.startswith(ids.APPLICATION):
+            wanted = f"the id of an application, which begins with {ids.APPLICATION}"
+            raise SettingsError("application", self.application, wanted)
+        check_instant("deliver_at", self.deliver_at)
         return (
             ids.make(ids.MESSAGE, now=time.time(), entropy=os.urandom(ids.CHANCE)),
             self.application,
@@ -113,24 +107,36 @@ class _Put(Struct, frozen=True):
         )
 
 
-def refuse_long(
+def check_names(
     application: str,
     event_type: str,
     event_id: str | None,
     channels: Iterable[str],
     tags: Iterable[str],
 ) -> None:
-    """Raise if a text is longer than what the API would take: no index has room for any length."""
-    named = [("application", application), ("event_type", event_type), ("event_id", event_id or "")]
-    named += [("channels", text) for text in channels] + [("tags", text) for text in tags]
-    for field, text in named:
-        if len(text) > MOST_CHARACTERS:
-            wanted = f"at most {MOST_CHARACTERS} characters long"
-            raise SettingsError(field, f"{text[:SHOWN]}...", wanted)
+    """Raise if a text is not what the API would take."""
+    check_text("application", application)
+    check_text("event_type", event_type)
+    if event_id is not None:
+        check_text("event_id", event_id)
+    words("channels", channels)
+    words("tags", tags)
+
+
+def _psycopg(connection: object) -> str:
+    """The statement as this connection or cursor wants it: raw cursors take PostgreSQL's own."""
+    cursor = getattr(connection, "cursor_factory", type(connection))
+    raw = any("Raw" in kind.__name__ for kind in cursor.__mro__)
+    return ASYNCPG if raw else PSYCOPG
 
 
 def _driver(connection: object) -> str:
-    """Whose connection it is: of the class itself or of one it is made from."""
+    """Whose connection it is: of the class itself or of one it is made from.
+
+    A pool is none: it would run the statement on some connection, outside of any transaction.
+    """
+    if any(kind.__name__ == "Pool" for kind in type(connection).__mro__):
+        return ""
     modules = {kind.__module__.partition(".")[0] for kind in type(connection).__mro__}
     return next((driver for driver in ("asyncpg", "psycopg") if driver in modules), "")
 
