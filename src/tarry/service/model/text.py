@@ -1,5 +1,6 @@
 """What a message and its owner go by: names, ids, words and instants that any store can keep."""
 
+import math
 from collections.abc import Iterable
 
 from tarry.errors import SettingsError
@@ -37,12 +38,12 @@ def words(field: str, value: Iterable[str]) -> tuple[str, ...]:
     return found
 
 
-def check_instant(field: str, value: float | None) -> None:
+def check_instant(field: str, value: object) -> None:
     """Refuse what is no instant; None is for none."""
     if value is None:
         return
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not abs(value) < END_OF_TIME:  # which is not so for NaN either
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not abs(number) < END_OF_TIME:  # nor is NaN
         raise SettingsError(field, value, "a number of seconds since 1970, before the year 10000")
 
 
