@@ -252,6 +252,15 @@ def test_messages_are_found_by_every_filter(sdk: Sdk, app: str) -> None:
     assert everything == [third.id, second.id, first.id]
 
 
+def test_a_time_without_a_zone_is_in_utc(sdk: Sdk, app: str) -> None:
+    later = datetime.now(UTC).replace(tzinfo=None) + timedelta(hours=1)  # the SDK sends it so
+    told = MessageIn(event_type="a.b", payload={}, deliver_at=later)
+    message = sdk.message.create(app, told)
+    assert message.deliver_at == later.replace(tzinfo=UTC)
+    assert sdk.message.list(app, MessageListOptions(before=later)).data == [message]
+    assert sdk.message.list(app, MessageListOptions(after=later)).data == []
+
+
 def test_messages_are_walked_both_ways(sdk: Sdk, app: str) -> None:
     sent = [sdk.message.create(app, MessageIn(event_type="a.b", payload={})).id for _ in range(5)]
 

@@ -62,7 +62,7 @@ def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
         (said(channels=list("abcdefghijk")), "channels"),
         (said(channels=["a b"]), "channels"),
         (said(tags=["a\0b"]), "tags"),
-        (said(deliverAt="2030-01-01T00:00:00"), "timezone"),
+        (said(deliverAt="2030-01-01"), "RFC3339"),
         (said(deliverAt="soon"), "deliverAt"),
         (said(application={"uid": "a"}), "application.name"),
         (said(transformationsParams={"rawPayload": 1}), "transformationsParams.rawPayload"),

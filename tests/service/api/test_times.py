@@ -1,9 +1,9 @@
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.api.times import LATEST, instant, written
+from tarry.service.api.times import LATEST, instant, seconds, written
 
 
 def test_an_instant_is_written_with_its_zone() -> None:
@@ -27,3 +27,10 @@ def test_an_instant_that_came_in_is_written_as_it_was(naive: datetime) -> None:
 @given(st.floats(allow_nan=False))
 def test_any_number_of_seconds_can_be_written(at: float) -> None:
     assert 0.0 <= instant(at).timestamp() <= LATEST
+
+
+def test_an_instant_without_a_zone_is_in_utc() -> None:
+    assert seconds(None) is None
+    assert seconds(datetime(2023, 11, 14, 22, 13, 20)) == 1_700_000_000  # noqa: DTZ001  so it comes
+    there = timezone(timedelta(hours=5, minutes=30))
+    assert seconds(datetime(2023, 11, 15, 3, 43, 20, tzinfo=there)) == 1_700_000_000

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Union, get_args, get_type_hints
 from urllib.parse import parse_qsl
@@ -23,6 +24,9 @@ _SPELLED = re.compile(
 _NUMBERED = re.compile(r"\[\d*\]\Z")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_TIME = re.compile(
+    r"(?P<minute>\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d)(?P<second>:[\d.]+)?(?P<plus> )?(?P<zone>\S*)"
+)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
@@ -96,7 +100,7 @@ def _list_fields(wanted: type) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _kinds(wanted: type) -> dict[str, frozenset[type]]:
-    """What the fields of a query may hold beside texts: whole numbers, or yes and no."""
+    """What the fields of a query may hold beside texts: whole numbers, yes and no, or times."""
     hints = get_type_hints(wanted)
     return {
         field.encode_name: frozenset(_inside(hints[field.name]))
@@ -108,6 +112,8 @@ def _inside(hint: Any) -> Iterator[type]:  # noqa: ANN401  a type, or a value of
     kind = hint if isinstance(hint, type) else type(hint)
     if issubclass(kind, int):
         yield bool if kind is bool else int
+    if issubclass(kind, datetime):
+        yield datetime
     for part in get_args(hint):
         yield from _inside(part)
 
@@ -118,7 +124,19 @@ def _plain(text: str, kinds: frozenset[type]) -> object:
         return _BOOLEANS[text.lower()]
     if int in kinds and _WHOLE.fullmatch(text):
         return int(text)
-    return text
+    return _time(text) if datetime in kinds else text
+
+
+def _time(text: str) -> str:
+    """A time with its seconds, which Java leaves out of 12:00:00, and its plus.
+
+    In a query that is a space, unless it was quoted.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return text
+    second, plus = found["second"] or ":00", "+" if found["plus"] else ""
+    return f"{found['minute']}{second}{plus}{found['zone']}"
 
 
 def _said(where: str, error: msgspec.ValidationError) -> Invalid:

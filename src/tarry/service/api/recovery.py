@@ -76,7 +76,7 @@ async def bulk_replay(call: Call, body: BulkReplayIn) -> TaskStarted:
 
 
 def _span(call: Call, body: SpanIn) -> tuple[float, float | None]:
-    since, until = body.since.timestamp(), seconds(body.until)
+    since, until = seconds(body.since) or 0.0, seconds(body.until)
     end = call.now if until is None else until
     if end - since > LONGEST + SLACK:
         raise Invalid(["body", "since"], "it may be at most 14 days before the end")

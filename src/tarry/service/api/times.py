@@ -5,8 +5,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-Instant = Annotated[datetime, Meta(tz=True)]
-"""An instant with its time zone."""
+Instant = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
+"""An instant; without a time zone it is in UTC, which the SDKs for Python and C# leave out."""
 LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 """Later ones cannot be written in every time zone."""
 _LEAST = timedelta(microseconds=1)
@@ -29,4 +29,7 @@ def written(at: float | None) -> datetime | None:
 
 def seconds(at: datetime | None) -> float | None:
     """Seconds since 1970, if there is an instant; one that could not be written back is bent."""
-    return None if at is None else min(max(0.0, at.timestamp()), LATEST)
+    if at is None:
+        return None
+    zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    return min(max(0.0, zoned.timestamp()), LATEST)
