@@ -16,7 +16,7 @@ class Shell:
 
     def __init__(self, url: str, db: str, receiver: Receiver) -> None:
         self.url, self.db, self.receiver = url, db, receiver
-        self.variables: dict[str, str | None] = {"TARRY_SERVER": url, "TARRY_API_KEY": KEY}
+        self.variables: dict[str, str | None] = {"TARRY_SERVER": url, "TARRY_KEY": KEY}
 
     def run(self, *typed: str, given: str | bytes | None = None) -> Result:
         """How a command ends."""

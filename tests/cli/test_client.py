@@ -139,7 +139,7 @@ def test_a_url_that_is_none_is_refused(url: str) -> None:
 def test_a_key_that_is_none_is_refused_and_not_shown(key: str) -> None:
     with pytest.raises(WrongSettings) as told:
         Server("http://x", key)
-    assert told.value.message == "'api-key' is no key: it may hold printable ASCII characters only"
+    assert told.value.message == "'key' is no key: it may hold printable ASCII characters only"
 
 
 def test_an_empty_name_is_refused() -> None:

@@ -37,7 +37,7 @@ def test_commands_that_ask_a_server_need_no_package_of_the_service() -> None:
         "import sys; sys.modules.update(dict.fromkeys(sys.argv.pop().split()))\n"
         "from tarry.cli.main import main\nmain()\n"
     )
-    typed = ("app", "list", "--server", "http://127.0.0.1:1", "--api-key", "k")
+    typed = ("app", "list", "--server", "http://127.0.0.1:1", "--key", "k")
     ended = subprocess.run(
         [sys.executable, "-c", program, *typed, " ".join(PACKAGES)],
         capture_output=True,

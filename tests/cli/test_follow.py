@@ -1,7 +1,11 @@
+import click
 import pytest
 
-from tarry.cli.follow import poll
-from tests.cli.shell import Shell
+from tarry.cli import follow as module
+from tarry.cli.client import Answer, NoServer, Server
+from tarry.cli.follow import Journey, interruptible, poll
+from tarry.cli.remote import Remote
+from tests.cli.shell import KEY, Shell
 
 
 @pytest.fixture
@@ -24,10 +28,62 @@ def test_one_that_waits_says_why_and_ends_in_time(shell: Shell, app: str) -> Non
     shell.out("endpoint", "create", app, shell.receiver.url, "--uid", "till")
     shell.out("endpoint", "pause", app, "till")
     told = shell.run("send", app, "order.paid", "--wait", "--timeout", "0.3s")
-    assert told.exit_code == 1
-    first, last = told.stderr.splitlines()
-    assert "): It waits: paused." in first
-    assert last == "not delivered within 300 ms; it is kept, and still waits"
+    assert told.exit_code == 4
+    message = told.stdout.split()[0]
+    waits = f"till ({shell.receiver.url}): It waits: paused."
+    assert told.stderr.splitlines() == [
+        waits,
+        "after 300 ms it is at 0 of 1 endpoints; it is kept, and still waits for:",
+        f"  {waits}",
+        f"`tarry message get {app} {message}` shows how it fares",
+    ]
+
+
+def test_of_several_each_is_told_and_counted(shell: Shell, app: str) -> None:
+    for uid in ("one", "two", "three"):
+        shell.out("endpoint", "create", app, f"{shell.receiver.url}{uid}", "--uid", uid)
+    shell.out("endpoint", "pause", app, "three")
+    told = shell.run("send", app, "order.paid", "--wait", "--timeout", "3s")
+    assert told.exit_code == 4
+    assert "(1 of 3)\n" in told.stderr
+    assert "(2 of 3)\n" in told.stderr
+    *_, over, waits, _ = told.stderr.splitlines()
+    assert over.startswith("after 3 s it is at 2 of 3 endpoints; ")
+    assert waits == f"  three ({shell.receiver.url}three): It waits: paused."
+
+
+def test_many_are_asked_about_when_they_stand_otherwise(
+    shell: Shell, app: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FEW", 0)
+    shell.out("endpoint", "create", app, shell.receiver.url, "--uid", "till")
+    shell.out("endpoint", "pause", app, "till")
+    sent = shell.json("send", app, "order.paid")["id"]
+    remote = Remote(Server(shell.url, KEY), as_json=False)
+    asked: list[tuple[str, ...]] = []
+
+    def get(*way: str) -> Answer:
+        asked.append(way)
+        return Remote.get(remote, *way)
+
+    monkeypatch.setattr(remote, "get", get)
+    journey = Journey(remote, app, sent)
+    for _ in range(3):
+        assert len(journey.look()) == 1
+    assert len(asked) == 1
+
+
+def test_ctrl_c_says_where_to_look(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(click.exceptions.Exit) as ended, interruptible("look there"):
+        raise KeyboardInterrupt
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == "\nlook there\n"
+
+
+def test_so_does_a_server_that_goes_away(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(NoServer), interruptible("look there"):
+        raise NoServer("gone")
+    assert capsys.readouterr().err == "look there\n"
 
 
 def test_one_that_nobody_wants_is_said_to_be_so(shell: Shell, app: str) -> None:

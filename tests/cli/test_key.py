@@ -20,8 +20,8 @@ def test_a_key_is_made_and_opens_what_it_may(shell: Shell, where: tuple[str, ...
     text = told.stdout.strip()
     assert text.startswith("tarry_")
     assert told.stderr.endswith(" may: read. Shown only now:\n")
-    assert shell.run("app", "list", "--api-key", text).exit_code == 0
-    code, said = shell.wrong("app", "create", "x", "--api-key", text)
+    assert shell.run("app", "list", "--key", text).exit_code == 0
+    code, said = shell.wrong("app", "create", "x", "--key", text)
     assert (code, "403 permission_denied" in said) == (1, True)
 
 
@@ -60,14 +60,14 @@ def test_environments_have_their_own_keys(shell: Shell) -> None:
     made = shell.json("key", "create", *other)
     assert [one["id"] for one in shell.lines("key", "list", *other)] == [made["id"]]
     assert made["id"] not in shell.out("key", "list", "--db", shell.db, "--all")
-    assert shell.lines("app", "list", "--api-key", made["key"]) == []
+    assert shell.lines("app", "list", "--key", made["key"]) == []
 
 
 def test_the_database_counts_unless_the_server_was_typed(shell: Shell, folder: Path) -> None:
     (folder / "tarry.toml").write_text(f'db = "{shell.db}"\n')
-    made = shell.json("key", "create", "--api-key", "wrong")
+    made = shell.json("key", "create", "--key", "wrong")
     assert made["key"].startswith("tarry_")
-    code, said = shell.wrong("key", "create", "--server", shell.url, "--api-key", "wrong")
+    code, said = shell.wrong("key", "create", "--server", shell.url, "--key", "wrong")
     assert (code, "401" in said) == (1, True)
 
 
@@ -82,7 +82,15 @@ def test_it_must_be_said_where_they_are(shell: Shell) -> None:
         check=False,
     )
     assert ended.returncode == 2
-    assert "Error: where are the keys? Give --db sqlite:///hooks.db, say, or" in ended.stderr
+    said = "there is no key to http://127.0.0.1:8400: give --key, or set TARRY_KEY; or work on the"
+    assert f"{said} database itself: --db sqlite:///hooks.db, say" in ended.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_server_is_asked_that_other_commands_ask(shell: Shell) -> None:
+    assert shell.json("key", "create")["key"].startswith("tarry_")
+    code, said = shell.wrong("key", "create", "--environment", "org_other")
+    assert (code, "--environment goes with --db" in said) == (2, True)
 
 
 def test_a_database_that_is_not_there_is_not_made(shell: Shell, folder: Path) -> None:
@@ -92,9 +100,9 @@ def test_a_database_that_is_not_there_is_not_made(shell: Shell, folder: Path) ->
 
 
 def test_with_nothing_but_a_server_a_key_is_needed(shell: Shell) -> None:
-    shell.variables["TARRY_API_KEY"] = None
+    shell.variables["TARRY_KEY"] = None
     try:
         code, said = shell.wrong("key", "list", "--server", shell.url)
     finally:
-        shell.variables["TARRY_API_KEY"] = KEY
+        shell.variables["TARRY_KEY"] = KEY
     assert (code, "there is no key" in said) == (2, True)

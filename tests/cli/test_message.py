@@ -14,6 +14,8 @@ def test_messages_are_listed_and_found(shell: Shell) -> None:
     assert listed("--since", "1h", "--limit", "1") == [second["id"]]
     assert listed("--until", "1h") == []
     assert shell.lines("message", "list", "shop", "--tag", "t", "--content")[0] == first
+    assert all("payload" not in one for one in shell.lines("message", "list", "shop"))
+    assert '{"n": 1}' in shell.out("message", "list", "shop", "--content")
     said = shell.out("message", "list", "shop")
     assert first["id"] in said
     assert max(map(len, said.splitlines())) <= 100
@@ -31,6 +33,9 @@ def test_how_they_stand_with_an_endpoint_is_told(shell: Shell) -> None:
     said = shell.out("message", "get", "shop", sent["id"])
     assert '{"n": 1}' in said
     assert "https://example.com/" in said
+    assert "paused " in said
+    assert "payload" not in shell.lines(*way)[0]
+    assert shell.lines(*way, "--content")[0]["payload"] == {"n": 1}
     assert shell.json("message", "get", "shop", sent["id"])["payload"] == {"n": 1}
     explained = shell.json("message", "explain", "shop", sent["id"], "paused")
     assert (explained["state"], explained["reason"]) == ("ready", "paused")

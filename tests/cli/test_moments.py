@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from tarry.cli.moments import ago, ahead, due, told, wire
+from tarry.cli.moments import ago, ahead, due, local, told, wire
 
 
 def from_now(**span: float) -> datetime:
@@ -63,3 +63,10 @@ def test_what_should_have_happened_is_due() -> None:
     assert due(late.isoformat()) == told(late.isoformat()).replace("30 s ago, ", "due since ")
     assert due(from_now(seconds=90.4).isoformat()).startswith("in 90 s, ")
     assert due(None) == ""
+
+
+def test_sentences_have_the_clock_on_the_wall_in_them() -> None:
+    today, old = from_now().astimezone(), from_now(days=-9).astimezone()
+    written = [f"{at.astimezone(UTC).isoformat(timespec='milliseconds')}" for at in (today, old)]
+    said = local(f"Attempt 1 at {written[0]}: none. It began {written[1]}.")
+    assert said == f"Attempt 1 at {today:%H:%M:%S}: none. It began {old:%Y-%m-%d %H:%M}."

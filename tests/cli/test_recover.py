@@ -45,10 +45,20 @@ def test_a_task_that_fails_ends_with_one() -> None:
     task = {"id": "qtask_1", "status": "running", "task": "endpoint.recover", "data": {}}
     failed = {**task, "status": "failed", "data": {"error": "it is gone"}}
     answers = [(status, json.dumps(body).encode()) for status, body in ((202, task), (200, failed))]
-    typed = ("recover", "shop", "till", "--since", "1h", "--wait", "--api-key", "k")
+    typed = ("recover", "shop", "till", "--since", "1h", "--wait", "--key", "k")
     with scripted(*answers) as (server, _):
         ended = CliRunner().invoke(tarry, [*typed, "--server", server.url])
     assert (ended.exit_code, ended.stdout) == (1, "qtask_1 failed: it is gone\n")
+
+
+def test_one_that_takes_too_long_ends_with_four() -> None:
+    task = {"id": "qtask_1", "status": "running", "task": "endpoint.recover", "data": {}}
+    answers = [(status, json.dumps(task).encode()) for status in (202, *[200] * 20)]
+    typed = ("recover", "shop", "till", "--since", "1h", "--wait", "--timeout", "0.2s")
+    with scripted(*answers) as (server, _):
+        ended = CliRunner().invoke(tarry, [*typed, "--key", "k", "--server", server.url])
+    assert ended.exit_code == 4
+    assert ended.stdout == "qtask_1 is running; `tarry task get qtask_1` shows how far it is\n"
 
 
 def test_too_long_a_time_is_refused(shell: Shell, till: str) -> None:

@@ -16,13 +16,13 @@ def runner(shell: Shell) -> CliRunner:
 
 
 def test_flags_say_where_the_server_is(shell: Shell, runner: CliRunner) -> None:
-    told = runner.invoke(tarry, ["app", "get", "shop", "--server", shell.url, "--api-key", KEY])
+    told = runner.invoke(tarry, ["app", "get", "shop", "--server", shell.url, "--key", KEY])
     assert told.exit_code == 0
 
 
 @pytest.mark.usefixtures("folder")
 def test_so_does_the_settings_file(shell: Shell, runner: CliRunner) -> None:
-    Path("tarry.toml").write_text(f'server = "{shell.url}"\napi_key = "{KEY}"\n')
+    Path("tarry.toml").write_text(f'server = "{shell.url}"\nkey = "{KEY}"\n')
     assert runner.invoke(tarry, ["app", "get", "shop"]).exit_code == 0
 
 
@@ -30,12 +30,16 @@ def test_so_does_the_settings_file(shell: Shell, runner: CliRunner) -> None:
 def test_without_a_key_one_line_says_so(runner: CliRunner) -> None:
     told = runner.invoke(tarry, ["app", "list"])
     assert told.exit_code == 2
-    assert told.stderr == "Error: there is no key: give --api-key, or set TARRY_API_KEY\n"
+    said = "Error: there is no key to http://127.0.0.1:8400: give --key, or set TARRY_KEY\n"
+    assert told.stderr == said
+    told = runner.invoke(tarry, ["app", "list"], env={"TARRY_API_KEY": "k"})
+    assert told.exit_code == 2
+    assert "(TARRY_API_KEY is what `tarry serve` lets in, and not read here)" in told.stderr
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_key_that_opens_nothing_is_refused(shell: Shell, runner: CliRunner) -> None:
-    told = runner.invoke(tarry, ["app", "list", "--server", shell.url, "--api-key", "wrong"])
+    told = runner.invoke(tarry, ["app", "list", "--server", shell.url, "--key", "wrong"])
     assert (told.exit_code, "401 authentication_failed" in told.stderr) == (1, True)
 
 

@@ -33,8 +33,8 @@ def serve(db: str) -> Serve:
     """`tarry serve`, ready; killed at the end if it still runs."""
 
     @contextmanager
-    def start() -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
-        command = [*COMMAND, "--db", db, *OPTIONS]
+    def start(*more: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+        command = [*COMMAND, "--db", db, *OPTIONS, *more]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr
             try:
@@ -95,6 +95,19 @@ def test_what_comes_in_over_http_is_delivered_and_sigterm_lets_it_finish(
             while sink.arrivals() < 20:
                 pass
         assert sink.report().distinct == 20
+
+
+@pytest.mark.slow
+def test_it_waits_no_longer_than_its_grace(db: str, serve: Serve) -> None:
+    with Receiver() as receiver:
+        receiver.go_down("hang")
+        asyncio.run(set_up(db, receiver.url))
+        with serve("--grace", "0.1") as (url, process):
+            assert post(url).status_code == 202
+            while not receiver.arrivals:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(10) == 1
 
 
 @pytest.mark.slow

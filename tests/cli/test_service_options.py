@@ -12,6 +12,8 @@ from tarry.cli.service_options import (
     allow_network_option,
     config_option,
     db_option,
+    dispatch_limits,
+    dispatch_options,
     ended,
     ports_option,
     quota_options,
@@ -22,7 +24,7 @@ from tarry.errors import NotFound, SettingsError, StoreError, StoreUnavailable
 
 @click.command
 @config_option
-@db_option
+@db_option(required=True)
 @allow_network_option
 @ports_option
 @serving
@@ -33,7 +35,16 @@ async def show(*, db: str, allow_network: tuple[str, ...], ports: str) -> None:
 @pytest.fixture
 def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     monkeypatch.chdir(tmp_path)
-    for name in ("DB", "ALLOW_NETWORK", "PORTS", "MOST_WAITING", "DISK_RESERVE"):
+    for name in (
+        "DB",
+        "ALLOW_NETWORK",
+        "PORTS",
+        "MOST_WAITING",
+        "DISK_RESERVE",
+        "GRACE",
+        "LEASE",
+        "IN_FLIGHT",
+    ):
         monkeypatch.delenv(f"TARRY_{name}", raising=False)
     return CliRunner()
 
@@ -156,3 +167,24 @@ def test_a_dispatcher_that_left_attempts_on_their_way_ends_with_one(
     assert left.value.exit_code == 1
     ended(drained=True)
     assert capsys.readouterr().err == "stopped; nothing is on its way\n"
+
+
+@pytest.mark.parametrize(("lease", "margin"), [(10.0, 2.0), (1.0, 0.2)])
+def test_a_dispatcher_stops_sending_before_its_lease_ends(lease: float, margin: float) -> None:
+    limits = dispatch_limits(in_flight=7, lease=lease, grace=3)
+    assert (limits.in_flight, limits.lease, limits.grace) == (7, lease, 3)
+    assert limits.margin == pytest.approx(margin)
+
+
+def test_what_a_dispatcher_does_at_a_time_comes_from_the_environment_too(runner: CliRunner) -> None:
+    @click.command
+    @config_option
+    @dispatch_options
+    def told(*, in_flight: int, lease: float, grace: float) -> None:
+        click.echo(f"{in_flight} {lease} {grace}")
+
+    assert runner.invoke(told).stdout == "1000 10.0 30.0\n"
+    environment = {"TARRY_IN_FLIGHT": "5", "TARRY_LEASE": "2", "TARRY_GRACE": "0"}
+    assert runner.invoke(told, env=environment).stdout == "5 2.0 0.0\n"
+    Path("tarry.toml").write_text("in_flight = 6\ngrace = 1.5\n")
+    assert runner.invoke(told).stdout == "6 10.0 1.5\n"

@@ -69,7 +69,7 @@ class Terminals:
         return done.stdout
 
     def know(self, key: str) -> None:
-        self._here["TARRY_API_KEY"] = key
+        self._here["TARRY_KEY"] = key
 
     @contextmanager
     def stay(self, line: str) -> Iterator["Screen"]:
@@ -138,6 +138,6 @@ def test_a_newcomer_gets_there_in_five_minutes(tmp_path: Path) -> None:
             return bool(re.search(r"backoff|lane open|probed", explained))
 
         until(waits, lambda: explained)
-        assert "ep_" in terminals.run(undelivered)
+        assert "shop main (" in terminals.run(undelivered)
         with terminals.stay(listen[0]) as receiver:
             receiver.shows('"order": 3')

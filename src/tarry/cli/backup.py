@@ -10,7 +10,7 @@ from tarry.errors import SettingsError
 
 @click.command
 @config_option
-@db_option
+@db_option(required=True)
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace TARGET if it is there already.")
 @serving

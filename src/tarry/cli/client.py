@@ -125,7 +125,7 @@ class Server:
             wanted = "a URL like http://127.0.0.1:8400"
             raise WrongSettings(f"'server' is {url!r}; it must be {wanted}")
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
-            raise WrongSettings("'api-key' is no key: it may hold printable ASCII characters only")
+            raise WrongSettings("'key' is no key: it may hold printable ASCII characters only")
         self.url = url.rstrip("/")
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
         self._prefix, self._key = parts.path.rstrip("/"), key

@@ -1,13 +1,17 @@
 """Wait for what a server does in the background: a message on its way, or a task."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from tarry.call.api import retry
+from tarry.cli.client import NoServer
+from tarry.cli.moments import local
 from tarry.cli.plain import plain
 from tarry.cli.remote import Remote
+from tarry.cli.show import known_as
 from tarry.core.backoff import Exponential
 from tarry.core.duration import spoken
 from tarry.core.policy import Policy
@@ -17,6 +21,10 @@ WAITING = frozenset({"pending", "sending"})
 DELIVERED = "delivered"
 FRESH = "not tried yet"
 """Why a message waits that was accepted just now."""
+FEW = 20
+"""With more endpoints than that, one is asked about only when it stands otherwise than before."""
+FAILED, TOO_LATE, INTERRUPTED = 1, 4, 130
+"""Exit codes: it came to no good end; it still goes on when the time is over, or at Ctrl-C."""
 
 
 def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float | None) -> Any:  # noqa: ANN401  what is looked at
@@ -30,43 +38,93 @@ def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float |
         return None
 
 
-def follow(remote: Remote, app: str, message: str, timeout: float) -> bool:
+@contextmanager
+def interruptible(words: str) -> Iterator[None]:
+    """Wait for what goes on without us; `words` say where to look after Ctrl-C or a lost server."""
+    try:
+        yield
+    except NoServer:
+        click.echo(words, err=True)
+        raise
+    except KeyboardInterrupt:
+        click.echo(f"\n{words}", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
+
+
+def follow(remote: Remote, app: str, message: str, timeout: float) -> None:
     """Wait until a message has reached its endpoints, and say on stderr what becomes of it.
 
-    Whether all have got it.
+    Unless all have got it, the exit code tells.
     """
-    heard: dict[str, str] = {}
-    fresh: set[str] = set()
-
-    def look() -> list[Any]:
-        way = ("app", app, "msg", message, "endpoint")
-        found = list(remote.server.items(*way, most=None, expanded_statuses=True))
-        for one in found:
-            reason, words = _standing(remote, app, message, one)
-            if reason == FRESH and one["id"] not in fresh:
-                fresh.add(one["id"])  # in a moment there will be more to tell
-            elif heard.get(one["id"]) != reason:
-                heard[one["id"]] = reason
-                said = plain(f"{one['uid'] or one['id']} ({one['url']}): {words}")
-                click.echo(said, err=True)
-        return found
-
-    found = poll(
-        look, lambda found: not any(one["statusText"] in WAITING for one in found), timeout
-    )
-    if found is None:
-        click.echo(f"not delivered within {spoken(timeout)}; it is kept, and still waits", err=True)
-        return False
-    if not found:
+    journey = Journey(remote, app, message)
+    later = f"`tarry message get {app} {message}` shows how it fares"
+    with interruptible(f"no longer waiting; {message} is kept, and goes on. {later}"):
+        arrived = poll(journey.look, lambda found: not any(map(_waits, found)), timeout)
+    if arrived is None:
+        journey.tell_what_waits(timeout)
+        click.echo(later, err=True)
+        raise click.exceptions.Exit(TOO_LATE)
+    if not arrived:
         click.echo("there is no endpoint that wants it", err=True)
-    return all(one["statusText"] == "success" for one in found)
+    if not all(one["statusText"] == "success" for one in arrived):
+        raise click.exceptions.Exit(FAILED)
 
 
-def _standing(remote: Remote, app: str, message: str, one: Any) -> tuple[str, str]:  # noqa: ANN401  JSON
-    """How a message stands with an endpoint: a word for it, and sentences."""
-    if one["statusText"] == "success":
-        return DELIVERED, DELIVERED
-    said = remote.get("app", app, "msg", message, "endpoint", one["id"], "explain").read()
-    # It may have got there in between.
-    words = DELIVERED if said["reason"] == DELIVERED else " ".join(said["sentences"])
-    return said["reason"], words
+class Journey:
+    """A message on its way to its endpoints, and what was said of it so far."""
+
+    def __init__(self, remote: Remote, app: str, message: str) -> None:
+        self._remote, self._way = remote, ("app", app, "msg", message, "endpoint")
+        self._found: list[Mapping[str, Any]] = []
+        self._stood: dict[str, tuple[object, ...]] = {}
+        self._heard: dict[str, str] = {}
+        self._fresh: set[str] = set()
+
+    def look(self) -> list[Mapping[str, Any]]:
+        """Look where it is, and tell what is new."""
+        way = self._way
+        self._found = list(self._remote.server.items(*way, most=None, expanded_statuses=True))
+        for one in self._found:
+            stands = (one["statusText"], one["nextAttempt"])
+            if len(self._found) <= FEW or self._stood.get(one["id"]) != stands:
+                self._stood[one["id"]] = stands
+                self._tell(one)
+        return self._found
+
+    def _tell(self, one: Mapping[str, Any]) -> None:
+        """Say how it stands with an endpoint, if that was not said before."""
+        known, (reason, words) = one["id"], self._standing(one)
+        if reason == FRESH and known not in self._fresh:
+            self._fresh.add(known)  # in a moment there will be more to tell
+        elif self._heard.get(known) != reason:
+            self._heard[known] = reason
+            arrived = sum(heard == DELIVERED for heard in self._heard.values())
+            count = f" ({arrived} of {len(self._found)})" if len(self._found) > 1 else ""
+            click.echo(f"{_name(one)}: {words}{count if reason == DELIVERED else ''}", err=True)
+
+    def tell_what_waits(self, timeout: float) -> None:
+        """Say what it waits for where it has not arrived, when the time is over."""
+        waiting = [one for one in self._found if _waits(one)]
+        arrived = sum(one["statusText"] == "success" for one in self._found)
+        said = f"after {spoken(timeout)} it is at {arrived} of {len(self._found)} endpoints"
+        click.echo(f"{said}; it is kept, and still waits for:", err=True)
+        for one in waiting:
+            click.echo(f"  {_name(one)}: {self._standing(one)[1]}", err=True)
+
+    def _standing(self, one: Mapping[str, Any]) -> tuple[str, str]:
+        """How it stands with an endpoint: a word for it, and sentences."""
+        if one["statusText"] == "success":
+            return DELIVERED, DELIVERED
+        said = self._remote.get(*self._way, one["id"], "explain").read()
+        if said["reason"] == DELIVERED:  # it got there in between
+            return DELIVERED, DELIVERED
+        why, *attempts = said["sentences"]
+        return said["reason"], plain(" ".join(map(local, [why, *attempts[-1:]])))
+
+
+def _waits(one: Mapping[str, Any]) -> bool:
+    return one["statusText"] in WAITING
+
+
+def _name(one: Mapping[str, Any]) -> str:
+    return plain(f"{known_as(one)} ({one['url']})")

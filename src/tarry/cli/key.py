@@ -13,8 +13,8 @@ from click.core import ParameterSource
 from tarry.cli import show
 from tarry.cli.client import Server
 from tarry.cli.moments import ahead, wire
-from tarry.cli.remote import all_option, api_key_option, json_option, limit_option
-from tarry.cli.service_options import WrongSettings, config_option
+from tarry.cli.remote import NoKey, json_option, key_option, listed, server_option
+from tarry.cli.service_options import config_option, db_option
 from tarry.cli.show import Columns, at
 
 EXIT_CODES = (
@@ -81,7 +81,7 @@ def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
     """Give a command the options that say where keys are kept; it gets a `Ring` first."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
-        where = {name: options.pop(name) for name in ("db", "server", "api_key", "environment")}
+        where = {name: options.pop(name) for name in ("db", "server", "key", "environment")}
         return work(_ring(**where), *args, **options)  # type: ignore[arg-type]  # click's, by name
 
     command: Callable[P, T] = update_wrapper(run, work)
@@ -94,46 +94,43 @@ def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
             metavar="NAME",
             help="With --db: keys to this one.",
         ),
-        api_key_option,
-        click.option(
-            "--server",
-            envvar="TARRY_SERVER",
-            metavar="URL",
-            help="A server that is asked instead of a database  [TARRY_SERVER]",
-        ),
-        click.option(
-            "--db",
-            envvar="TARRY_DB",
-            metavar="URL",
-            help="sqlite:///FILE or postgresql://USER@HOST/NAME  [TARRY_DB]",
-        ),
+        key_option,
+        server_option,
+        db_option(help="Instead of a server: sqlite:///FILE or postgresql://...  [TARRY_DB]"),
         config_option,
     ):
         command = option(command)
     return command
 
 
-def _ring(db: str | None, server: str | None, api_key: str | None, environment: str) -> Ring:
-    """The database or the server: a flag counts more than a variable, else the database does."""
+def _ring(db: str | None, server: str, key: str | None, environment: str) -> Ring:
+    """The server, or the database if one is known; what was typed counts more than what is set."""
     source = click.get_current_context().get_parameter_source
-    typed = {name for name in ("db", "server") if source(name) is ParameterSource.COMMANDLINE}
-    if len(typed) > 1:
+    typed = {
+        name
+        for name in ("db", "server", "environment")
+        if source(name) is ParameterSource.COMMANDLINE
+    }
+    if typed >= {"db", "server"}:
         raise click.UsageError("--db and --server do not go together")
     if db is not None and "server" not in typed:
         from tarry.cli.keyring import DatabaseRing  # noqa: PLC0415  only what is used
 
         return DatabaseRing(db, environment)
-    if server is None:
-        where = "--db sqlite:///hooks.db, say, or --server http://127.0.0.1:8400"
-        raise click.UsageError(f"where are the keys? Give {where}")
-    if api_key is None:
-        raise WrongSettings("there is no key: give --api-key, or set TARRY_API_KEY")
-    return ServedRing(Server(server, api_key))
+    if "environment" in typed:
+        raise click.UsageError("--environment goes with --db: a key to a server is to one already")
+    if key is None:
+        raise NoKey(server, "; or work on the database itself: --db sqlite:///hooks.db, say")
+    return ServedRing(Server(server, key))
 
 
 @click.group
 def key() -> None:
-    """Make, list and revoke keys to the API."""
+    """Make, list and revoke keys to the API.
+
+    A server is asked, with a key that may do everything; or with --db they are made in the
+    database itself, and no server need run.
+    """
 
 
 @key.command(epilog=EXIT_CODES)
@@ -167,8 +164,7 @@ def create(
 
 
 @key.command("list", epilog=EXIT_CODES)
-@limit_option
-@all_option
+@listed
 @ringed
 def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> None:
     """List keys, without their texts."""
@@ -180,10 +176,10 @@ def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> Non
 
 
 @key.command(epilog=EXIT_CODES)
-@click.argument("key", metavar="KEY-ID")
+@click.argument("revoked", metavar="KEY-ID")
 @ringed
-def revoke(ring: Ring, *, key: str, as_json: bool) -> None:
+def revoke(ring: Ring, *, revoked: str, as_json: bool) -> None:
     """Revoke a key: within a second it opens nothing any more."""
-    ring.revoke(key)
+    ring.revoke(revoked)
     if not as_json:
-        click.echo(f"{key} is revoked")
+        click.echo(f"{revoked} is revoked")

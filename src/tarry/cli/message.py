@@ -10,10 +10,10 @@ from tarry.cli import show
 from tarry.cli.app import app_argument
 from tarry.cli.attempt import attempts_of
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.moments import ago, due, wire
+from tarry.cli.moments import ago, due, local, wire
 from tarry.cli.plain import plain
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
-from tarry.cli.show import Columns, at, next_at
+from tarry.cli.show import Columns, at, known_as, next_at
 
 COLUMNS: Columns = {
     "Id": "id",
@@ -24,7 +24,7 @@ COLUMNS: Columns = {
 STATUSES = ("success", "pending", "fail", "sending", "canceled")
 """How a message stands with an endpoint, in the order of the API's numbers."""
 _DESTINATIONS: Columns = {
-    "Endpoint": "id",
+    "Endpoint": known_as,
     "URL": "url",
     "Stands": "statusText",
     "Next attempt": next_at("nextAttempt"),
@@ -89,7 +89,7 @@ def message() -> None:
 @click.option(
     "--status", type=click.Choice(STATUSES), help="With --endpoint: only those that stand so."
 )
-@click.option("--content", is_flag=True, help="With payloads, for --json.")
+@click.option("--content", is_flag=True, help="With payloads.")
 @listed
 @remote
 def list_messages(  # noqa: PLR0913  each option is one
@@ -107,16 +107,15 @@ def list_messages(  # noqa: PLR0913  each option is one
     """List an application's messages, the newest first."""
     query = {**recent(**which), "with_content": content}
     way: tuple[str, ...] = ("app", app, "msg")
-    columns = COLUMNS
+    columns = dict(COLUMNS)
     if endpoint is not None:
-        way, columns = (
-            ("app", app, "endpoint", endpoint, "msg"),
-            {**COLUMNS, "Stands": "statusText"},
-        )
+        way, columns["Stands"] = ("app", app, "endpoint", endpoint, "msg"), "statusText"
         query["status"] = None if status is None else STATUSES.index(status)
         query["expanded_statuses"] = True
     elif status is not None:
         raise click.UsageError("--status goes with --endpoint: each may stand otherwise")
+    if content:
+        columns["Payload"] = "payload"
     remote.list(columns, *way, limit=limit, everything=everything, **query)
 
 
@@ -189,7 +188,7 @@ def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
     if found["nextAt"] is not None:
         click.echo(f"next attempt: {due(found['nextAt'])}")
     for sentence in found["sentences"]:
-        click.echo(plain(sentence))
+        click.echo(plain(local(sentence)))
 
 
 @message.command(epilog=EXIT_CODES)

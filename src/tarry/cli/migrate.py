@@ -12,7 +12,7 @@ def migrate() -> None:
 
 @migrate.command
 @config_option
-@db_option
+@db_option(required=True)
 @serving
 async def up(*, db: str) -> None:
     """Make all steps that are to be made."""
@@ -28,7 +28,7 @@ async def up(*, db: str) -> None:
 
 @migrate.command
 @config_option
-@db_option
+@db_option(required=True)
 @serving
 async def status(*, db: str) -> None:
     """Say which schema is there, and which steps are to be made."""
@@ -43,7 +43,7 @@ async def status(*, db: str) -> None:
 
 @migrate.command
 @config_option
-@db_option
+@db_option(required=True)
 @serving
 async def sql(*, db: str) -> None:
     """Print the SQL that `up` would run."""

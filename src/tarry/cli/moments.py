@@ -1,5 +1,6 @@
 """Instants as people type and read them: `2h` ago, `30d` from now, or a date; told both ways."""
 
+import re
 import time
 from datetime import UTC, datetime
 
@@ -9,6 +10,7 @@ from tarry.cli.amounts import seconds
 from tarry.core.duration import spoken
 
 WANTED = "a duration like 2h, or an instant like 2026-01-31T14:00:00Z"
+_WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
 def ago(typed: str) -> datetime:
@@ -47,10 +49,22 @@ def told(written: str | None) -> str:
     now = datetime.now(UTC).astimezone()
     away = (at - now).total_seconds()
     near = spoken(round(abs(away)) or 0)
-    clock = f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
+    clock = _clock(at, now)
     if abs(away) < 1:
         return f"now, {clock}"
     return f"in {near}, {clock}" if away > 0 else f"{near} ago, {clock}"
+
+
+def _clock(at: datetime, now: datetime) -> str:
+    return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
+
+
+def local(sentence: str) -> str:
+    """A sentence of the API for people: its instants by the clock on the wall."""
+    now = datetime.now(UTC).astimezone()
+    return _WRITTEN.sub(
+        lambda at: _clock(datetime.fromisoformat(at[0]).astimezone(), now), sentence
+    )
 
 
 def due(written: str | None) -> str:

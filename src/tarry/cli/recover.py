@@ -7,14 +7,16 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tarry.cli.amounts import seconds
 from tarry.cli.app import app_argument
+from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.follow import poll
+from tarry.cli.follow import FAILED, TOO_LATE, interruptible, poll
 from tarry.cli.moments import ago, wire
-from tarry.cli.remote import EXIT_CODES, Remote, remote, said
+from tarry.cli.remote import WAITED, Remote, remote, said
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(epilog=WAITED)
 @app_argument
 @endpoint_argument
 @click.option(
@@ -27,6 +29,12 @@ from tarry.cli.remote import EXIT_CODES, Remote, remote, said
 @click.option("--until", type=ago, metavar="WHEN", help="Until then; now if not given.")
 @click.option("--missing", is_flag=True, help="What was never sent to it, instead of what failed.")
 @click.option("--wait", is_flag=True, help="Wait until all of it is in line.")
+@click.option(
+    "--timeout",
+    type=seconds,
+    metavar="DURATION",
+    help="With --wait: for how long; until it is done, if not given.",
+)
 @remote
 def recover(  # noqa: PLR0913  each option is one
     remote: Remote,
@@ -37,26 +45,36 @@ def recover(  # noqa: PLR0913  each option is one
     until: datetime | None,
     missing: bool,
     wait: bool,
+    timeout: float | None,
 ) -> None:
     """Deliver again what failed at ENDPOINT.
 
     The server does that in the background, at the pace that the endpoint can take; `tarry task get`
-    shows how far it is. With --wait the exit code is 1 if it could not be done.
+    shows how far it is.
     """
     way = ("app", app, "endpoint", endpoint, "replay-missing" if missing else "recover")
     body = said(since=wire(since), until=wire(until))
     answer = remote.server.ask("POST", *way, body=body)
     if wait:
-        started = answer.read()["id"]
-        with _bar():
-            answer = poll(lambda: remote.get("background-task", started), _ended, None)
+        answer = _awaited(remote, answer, timeout)
     found = answer.read()
     if remote.as_json:
         remote.print(answer)
     else:
         click.echo(_words(found))
     if found["status"] == "failed":
-        raise click.exceptions.Exit(1)
+        raise click.exceptions.Exit(FAILED)
+    if wait and found["status"] == "running":
+        raise click.exceptions.Exit(TOO_LATE)
+
+
+def _awaited(remote: Remote, begun: Answer, timeout: float | None) -> Answer:
+    """The task when it is over; or as it stood at first, when the time is."""
+    task = begun.read()["id"]
+    later = f"`tarry task get {task}` shows how far it is"
+    with interruptible(f"no longer waiting; the server goes on. {later}"), _bar():
+        done: Answer | None = poll(lambda: remote.get("background-task", task), _ended, timeout)
+    return done or begun
 
 
 def _ended(answer: Any) -> bool:  # noqa: ANN401  an Answer

@@ -1,5 +1,6 @@
 """What commands share that ask a server: where it is, the key, and how answers are shown."""
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import update_wrapper
@@ -17,6 +18,12 @@ EXIT_CODES = (
     "Exit codes: 0, it is done; 1, the server refused; 2, the command line or a setting is wrong;"
     " 3, the server cannot be reached, or something is wrong with it."
 )
+WAITED = (
+    "Exit codes: 0, it is done; 1, the server refused, or what was waited for came to no good end;"
+    " 2, the command line or a setting is wrong; 3, the server cannot be reached, or something is"
+    " wrong with it; 4, the time was over first; 130, Ctrl-C."
+)
+"""Of commands that can --wait."""
 URL = "http://127.0.0.1:8400"
 
 P = ParamSpec("P")
@@ -33,11 +40,11 @@ server_option = click.option(
     metavar="URL",
     help="The server to ask  [TARRY_SERVER]",
 )
-api_key_option = click.option(
-    "--api-key",
-    envvar="TARRY_API_KEY",
+key_option = click.option(
+    "--key",
+    envvar="TARRY_KEY",
     metavar="KEY",
-    help="A key to it, as `tarry key create` makes them  [TARRY_API_KEY]",
+    help="A key to it, as `tarry key create` makes them  [TARRY_KEY]",
 )
 limit_option = click.option(
     "--limit",
@@ -49,6 +56,16 @@ limit_option = click.option(
 )
 all_option = click.option("--all", "everything", is_flag=True, help="Show all there are.")
 yes_option = click.option("--yes", is_flag=True, help="Do not ask whether you are sure.")
+
+
+class NoKey(WrongSettings):
+    """Nobody said which key opens a server."""
+
+    def __init__(self, url: str, otherwise: str = "") -> None:
+        said = f"there is no key to {url}: give --key, or set TARRY_KEY{otherwise}"
+        if "TARRY_API_KEY" in os.environ:
+            said += " (TARRY_API_KEY is what `tarry serve` lets in, and not read here)"
+        super().__init__(said)
 
 
 class Remote:
@@ -89,6 +106,8 @@ class Remote:
         """Show a list: up to `limit`, or everything."""
         most = None if everything else limit + 1
         found = iter(self.server.items(*path, most=most, **query))
+        if query.get("with_content") is False:
+            found = map(_without_payload, found)
         self.rows(found if everything else islice(found, limit), columns)
         if not everything and next(found, None) is not None:
             click.echo("there is more: --limit N shows up to N, --all everything", err=True)
@@ -100,19 +119,24 @@ class Remote:
             click.echo("there is none", err=True)
 
 
+def _without_payload(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A message whose payload was not asked for: the API says {}, which nobody sent."""
+    return {name: value for name, value in row.items() if name != "payload"}
+
+
 def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
     """Give a command the options that say which server to ask; it gets a `Remote` first."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
-        url, key = options.pop("server"), options.pop("api_key")
+        url, key = options.pop("server"), options.pop("key")
         as_json = bool(options.pop("as_json"))
         if key is None:
-            raise WrongSettings("there is no key: give --api-key, or set TARRY_API_KEY")
+            raise NoKey(str(url))
         asked = Remote(Server(str(url), str(key)), as_json=as_json)
         return work(asked, *args, **options)
 
     command: Callable[P, T] = update_wrapper(run, work)
-    for option in (json_option, api_key_option, server_option, config_option):
+    for option in (json_option, key_option, server_option, config_option):
         command = option(command)
     return command
 

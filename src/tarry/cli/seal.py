@@ -35,7 +35,7 @@ def new(*, name: str) -> None:
 
 @seal.command
 @config_option
-@db_option
+@db_option(required=True)
 @serving
 async def rotate(*, db: str) -> None:
     """Seal all secrets with the newest key; afterwards older keys can be thrown away."""

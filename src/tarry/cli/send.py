@@ -12,7 +12,7 @@ from tarry.cli.amounts import seconds
 from tarry.cli.app import app_argument
 from tarry.cli.follow import follow
 from tarry.cli.moments import ahead, wire
-from tarry.cli.remote import EXIT_CODES, Remote, remote, said
+from tarry.cli.remote import WAITED, Remote, remote, said
 
 
 def read_payload(typed: str) -> bytes:
@@ -40,7 +40,7 @@ def _refuse(word: str) -> NoReturn:
     raise ValueError(f"{word} is not a number in JSON")
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(epilog=WAITED)
 @app_argument
 @click.argument("event_type", metavar="TYPE")
 @click.argument("payload", metavar="[PAYLOAD|-|@FILE]", default="{}")
@@ -55,14 +55,16 @@ def _refuse(word: str) -> NoReturn:
 @click.option(
     "--deliver-at", type=ahead, metavar="WHEN", help="Not before: 30min from now, or an instant."
 )
-@click.option("--wait", is_flag=True, help="Wait until it is delivered, and say why it waits.")
+@click.option(
+    "--wait", is_flag=True, help="Wait until every endpoint has got it, and say why one has not."
+)
 @click.option(
     "--timeout",
     type=seconds,
     default="1min",
     show_default=True,
     metavar="DURATION",
-    help="How long to wait.",
+    help="With --wait: for how long.",
 )
 @remote
 def send(  # noqa: PLR0913  each option is one
@@ -82,7 +84,7 @@ def send(  # noqa: PLR0913  each option is one
     """Send a message of TYPE to the endpoints of APP that want it.
 
     PAYLOAD is an object in JSON, {} if none is given; - reads it from stdin, @FILE from a file. It
-    is sent byte for byte. With --wait the exit code is 1 if an endpoint has not got it.
+    is sent byte for byte. With --wait it is told how it fares with each endpoint.
     """
     rest = said(
         eventType=event_type,
@@ -99,5 +101,5 @@ def send(  # noqa: PLR0913  each option is one
         remote.print(answer)
     else:
         click.echo(f"{message} is accepted")
-    if wait and not follow(remote, app, message, timeout):
-        raise click.exceptions.Exit(1)
+    if wait:
+        follow(remote, app, message, timeout)

@@ -11,6 +11,8 @@ from tarry.cli.service_options import (
     Told,
     config_option,
     db_option,
+    dispatch_limits,
+    dispatch_options,
     ended,
     quota_options,
     serving,
@@ -69,22 +71,19 @@ def front_options(command: Callable[P, T]) -> Callable[P, T]:
 
 @click.command(epilog=EXIT_CODES)
 @config_option
-@click.option(
-    "--db",
-    envvar="TARRY_DB",
-    default=FILE,
-    show_default=True,
-    metavar="URL",
-    help="sqlite:///FILE or postgresql://USER@HOST/NAME  [TARRY_DB]",
-)
+@db_option(default=FILE, show_default=True)
 @wire_options
 @quota_options
 @front_options
+@dispatch_options
 @serving
 async def serve(
     *,
     db: str,
     listen: str,
+    in_flight: int,
+    lease: float,
+    grace: float,
     **settings: Any,  # noqa: ANN401  those of the other options, handed on
 ) -> None:
     """Serve the API and deliver messages, all in one process.
@@ -94,6 +93,7 @@ async def serve(
     from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
 
     told = told_to_stop()
+    settings["limits"] = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
     async with _fronting(db, listen, told, settings) as (hooks, front):
         async with hooks.dispatching() as dispatcher:
             async with front as url:
@@ -107,7 +107,7 @@ async def serve(
 
 @click.command(epilog=EXIT_CODES)
 @config_option
-@db_option
+@db_option(required=True)
 @wire_options
 @quota_options
 @front_options

@@ -9,9 +9,9 @@ import logging
 import signal
 import tomllib
 from collections.abc import Callable, Coroutine, Mapping
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import click
 
@@ -20,6 +20,9 @@ from tarry.cli.extras import needed_for
 from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
 
+if TYPE_CHECKING:
+    from tarry.service.model.settings import Limits
+
 FILE = Path("tarry.toml")
 EXIT_CODES = (
     "Exit codes: 0, stopped with nothing on its way; 1, stopped with attempts on their way;"
@@ -27,7 +30,8 @@ EXIT_CODES = (
 )
 KNOWN = (
     *("allow_network", "api_key", "authorities", "certificate", "db", "disk_reserve", "grace"),
-    *("in_flight", "key_rate", "lease", "listen", "most_waiting", "ports", "proxy", "server"),
+    *("in_flight", "key", "key_rate", "lease", "listen", "most_waiting", "ports", "proxy"),
+    "server",
 )
 
 P = ParamSpec("P")
@@ -79,13 +83,14 @@ config_option = click.option(
     expose_value=False,
     help="A TOML file with settings; tarry.toml in this folder if there is one.",
 )
-db_option = click.option(
+db_option = partial(
+    click.option,
     "--db",
     envvar="TARRY_DB",
-    required=True,
     metavar="URL",
     help="sqlite:///FILE or postgresql://USER@HOST/NAME  [TARRY_DB]",
 )
+"""To be called: some commands need it, others have a default or do without."""
 allow_network_option = click.option(
     "--allow-network",
     envvar="TARRY_ALLOW_NETWORK",
@@ -154,6 +159,48 @@ def wire_options(command: Callable[P, T]) -> Callable[P, T]:
 def quota_options(command: Callable[P, T]) -> Callable[P, T]:
     """What says how much may wait, for every command that takes messages in."""
     return most_waiting_option(disk_reserve_option(command))
+
+
+def dispatch_options(command: Callable[P, T]) -> Callable[P, T]:
+    """What says how much a dispatcher does at a time, and how it stops."""
+    for option in (
+        click.option(
+            "--grace",
+            envvar="TARRY_GRACE",
+            type=click.FloatRange(min=0),
+            default=30.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="To wait for attempts on their way when told to stop  [TARRY_GRACE]",
+        ),
+        click.option(
+            "--lease",
+            envvar="TARRY_LEASE",
+            type=click.FloatRange(min=1),
+            default=10.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="That its shards stay its own without a sign of life  [TARRY_LEASE]",
+        ),
+        click.option(
+            "--in-flight",
+            envvar="TARRY_IN_FLIGHT",
+            type=click.IntRange(min=1),
+            default=1000,
+            show_default=True,
+            metavar="N",
+            help="Attempts at a time  [TARRY_IN_FLIGHT]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def dispatch_limits(*, in_flight: int, lease: float, grace: float) -> "Limits":
+    """The same as a dispatcher takes them."""
+    from tarry.service.model.settings import Limits  # noqa: PLC0415  it needs the extra
+
+    return Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)
 
 
 def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:

@@ -21,6 +21,11 @@ Columns = Mapping[str, str | Cell]
 """What stands above each column, and the field it is from or how it is made."""
 
 
+def known_as(row: Mapping[str, Any]) -> str:
+    """What a thing is called: by its owner's id if it has one."""
+    return str(row.get("uid") or row["id"])
+
+
 def console() -> Console:
     """Where tables are printed: as wide as the window."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
@@ -79,7 +84,11 @@ def cell(name: str, value: object) -> str:
         return told(value) if name.endswith(("At", "timestamp", "Since", "Attempt")) else value
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    if isinstance(value, dict) and all(isinstance(part, str) for part in value.values()):
+    if (
+        name != "payload"
+        and isinstance(value, dict)
+        and all(isinstance(part, str) for part in value.values())
+    ):
         return ", ".join(f"{key}={part}" for key, part in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -5,6 +5,8 @@ from itertools import groupby
 import click
 
 from tarry.cli import show
+from tarry.cli.names import Names
+from tarry.cli.plain import plain
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
 from tarry.cli.show import Columns, at, next_at
 
@@ -48,8 +50,11 @@ def undelivered(  # noqa: PLR0913  each option is one
         return
     found = list(remote.server.items(*way, most=most, **query))
     shown = found if everything else found[:limit]
-    for (whose, where), rows in groupby(shown, lambda row: (row["appId"], row["endpointId"])):
-        click.echo(f"{whose} {where}")
+    names = Names(remote.server)
+    for lane, rows in groupby(shown, lambda row: (row["appId"], row["endpointId"])):
+        url = names.url(*lane)
+        said = f"{names.app(lane[0])} {names.endpoint(*lane)}" + (f" ({url})" if url else "")
+        click.echo(plain(said))
         show.table(rows, COLUMNS)
     if not found:
         click.echo("everything is delivered", err=True)

@@ -8,6 +8,8 @@ from tarry.cli.service_options import (
     EXIT_CODES,
     config_option,
     db_option,
+    dispatch_limits,
+    dispatch_options,
     ended,
     serving,
     told_to_stop,
@@ -17,30 +19,10 @@ from tarry.cli.service_options import (
 
 @click.command(epilog=EXIT_CODES)
 @config_option
-@db_option
+@db_option(required=True)
 @wire_options
 @click.option("--migrate", is_flag=True, help="Bring the schema up to date first.")
-@click.option(
-    "--in-flight",
-    type=click.IntRange(min=1),
-    default=1000,
-    show_default=True,
-    help="Attempts at a time.",
-)
-@click.option(
-    "--lease",
-    type=click.FloatRange(min=1),
-    default=10.0,
-    show_default=True,
-    help="Seconds that a worker owns its shards without a sign of life.",
-)
-@click.option(
-    "--grace",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    show_default=True,
-    help="Seconds to wait for attempts on their way when told to stop.",
-)
+@dispatch_options
 @serving
 async def worker(
     *,
@@ -58,10 +40,9 @@ async def worker(
     """
     from tarry.service import build  # noqa: PLC0415  it needs the extra
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
-    from tarry.service.model.settings import Limits  # noqa: PLC0415  likewise
 
     told = told_to_stop()
-    limits = Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)
+    limits = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
     opened = open_hooks(db, migrate=migrate, limits=limits, **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
         shown = build.without_password(db)

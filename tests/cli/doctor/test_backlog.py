@@ -18,11 +18,13 @@ async def looked_at(hooks: Hooks, now: float) -> dict[str, Finding]:
 async def test_what_waits_and_for_how_long_is_told() -> None:
     async with open_hooks("sqlite:///hooks.db") as hooks:
         shop = await hooks.application("shop")
-        await hooks.add_endpoint(shop, "https://example.com/in", standing=Standing.PAUSED)
+        there = "https://example.com/in"
+        await hooks.add_endpoint(shop, there, uid="till", standing=Standing.PAUSED)
         sent = [await hooks.send(shop, "order.paid", {}) for _ in range(3)]
         found = await looked_at(hooks, now=sent[0].message.accepted_at + 7200)
     assert found["backlog"].words == "deliveries that wait: 3, the oldest for 2 h; endpoints: 1"
     assert found["paused"].state is State.ADVICE
+    assert found["paused"].words.endswith(": shop till")
     assert found["down"].state is found["parked"].state is State.OK
     assert found["success"].words == "there was none so far"
 
@@ -40,8 +42,8 @@ async def test_what_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(hooks.store, "lane", down)
         found = await looked_at(hooks, now=160.0)
-    assert found["down"].words.startswith("4 are down and only probed")
-    assert min(one.id for one in made) in found["down"].words
+    assert found["down"].words.startswith("4 down and only probed")
+    assert f": shop {min(one.id for one in made)}, " in found["down"].words
     assert found["down"].words.endswith(", ...")
     assert found["success"].words == "the last one was 60 s ago"
 

@@ -2,7 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from tarry.cli.commands import tarry
 from tarry.cli.doctor import command
 from tarry.cli.doctor.finding import Finding, ok, wrong
 from tests.cli.shell import Shell
@@ -39,6 +41,17 @@ def test_a_settings_file_that_is_wrong_is_a_finding(shell: Shell, folder: Path) 
     (folder / "tarry.toml").write_text(f'db = "{shell.db}"\n')
     code, found = found_of(shell)
     assert (code, found["settings"], found["schema"]) == (0, "ok", "ok")
+
+
+def test_a_server_is_asked_if_it_or_a_key_is_known() -> None:
+    def asked(**variables: str) -> bool:
+        nothing = dict.fromkeys(("TARRY_SERVER", "TARRY_KEY", "TARRY_DB"))
+        ended = CliRunner().invoke(tarry, ["doctor", "--json"], env={**nothing, **variables})
+        return '"check": "server"' in ended.stdout
+
+    assert not asked()
+    assert asked(TARRY_SERVER="http://127.0.0.1:1")
+    assert asked(TARRY_KEY="k")
 
 
 def test_rules_for_what_may_be_called_are_looked_at(shell: Shell) -> None:

@@ -25,7 +25,7 @@ def test_what_waits_is_told_unless_somebody_has(shell: Shell) -> None:
     found = {one.check: one for one in serving(shell.url, KEY)}
     assert "the oldest for " in found["backlog"].words
     assert "endpoints: 2" in found["backlog"].words
-    assert made in found["paused"].words
+    assert found["paused"].words.endswith(f": shop {made}")
     assert found["success"].state is State.OK
     assert "backlog" not in {one.check for one in serving(shell.url, KEY, backlog=False)}
 

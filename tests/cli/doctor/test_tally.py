@@ -15,10 +15,10 @@ def test_endpoints_are_counted_by_what_is_the_matter_with_them() -> None:
     tally.add("ep_7", standing="parked", down=False, waiting=1)
     tally.add("ep_8", standing="disabled", down=False, waiting=0)
     found = found_of(tally)
-    assert found["down"].words.startswith("4 are down")
-    assert found["down"].words.endswith("; ep_2, ep_3, ep_4, ...")
-    assert found["paused"].words.endswith("; ep_6")
-    assert found["parked"].words.endswith("; ep_7")
+    assert found["down"].words.startswith("4 down and only probed")
+    assert found["down"].words.endswith(": ep_2, ep_3, ep_4, ...")
+    assert found["paused"].words.endswith(": ep_6")
+    assert found["parked"].words.endswith(": ep_7")
     assert found["backlog"].words == "deliveries that wait: 10; endpoints: 8"
     assert found["success"].state is State.ADVICE
 

@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from tarry.cli.bench.options import bench_options
 from tarry.cli.service_options import serving
 
 if TYPE_CHECKING:
@@ -44,11 +45,6 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 
 @click.command
 @click.option(
-    "--db",
-    metavar="URL",
-    help="A database that nobody else uses; a new SQLite file if none is named.",
-)
-@click.option(
     "--deliveries",
     type=click.IntRange(min=100),
     default=20_000,
@@ -69,16 +65,9 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
     help="Worker processes, for PostgreSQL; repeatable.",
 )
 @click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="The best of so many counts.",
-)
-@click.option(
     "--rivals", is_flag=True, help="Measure other stacks too (./dev bench deliver --rivals)."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@bench_options
 @serving
 async def deliver(  # noqa: PLR0913  one argument an option
     *,

@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tarry.cli.bench.deliver import sealing
+from tarry.cli.bench.options import bench_options
 from tarry.cli.service_options import serving
 
 BATCH = 1000
@@ -40,11 +41,6 @@ class Row:
 
 @click.command
 @click.option(
-    "--db",
-    metavar="URL",
-    help="A database that nobody else uses; a new SQLite file if none is named.",
-)
-@click.option(
     "--messages",
     type=click.IntRange(min=100),
     default=20_000,
@@ -58,14 +54,7 @@ class Row:
     show_default=True,
     help="Over how many connections.",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    default=3,
-    show_default=True,
-    help="The best of so many counts.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@bench_options
 @serving
 async def ingest(
     *, db: str | None, messages: int, connections: int, rounds: int, as_json: bool

@@ -1,10 +1,12 @@
 """What the doctor sees of what waits in a database."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tarry.cli.doctor.finding import Finding
 from tarry.cli.doctor.tally import Tally
 from tarry.core.pace import Phase
+from tarry.errors import NotFound
 from tarry.service.explain import origin_of, outlook
 from tarry.service.model.delivery import LIVE
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
@@ -21,19 +23,30 @@ MOST = 2_000
 
 async def backlog(store: "Store", *, now: float) -> list[Finding]:
     """How the sending to all endpoints goes."""
-    tally, after = Tally(MOST), ""
+    tally, after, apps = Tally(MOST), "", dict[str, str]()
     while not tally.is_full and (found := await store.sealed(after=after, limit=PAGE)):
         after = found[-1].id
         for endpoint in found:
-            await _count(store, endpoint, tally, now)
+            if endpoint.application not in apps:
+                apps[endpoint.application] = await _called(store, endpoint.application)
+            name = f"{apps[endpoint.application]} {endpoint.uid or endpoint.id}"
+            await _count(store, endpoint, name, tally, now)
     return tally.findings(now)
 
 
-async def _count(store: "Store", endpoint: "Endpoint", tally: Tally, now: float) -> None:
+async def _called(store: "Store", application: str) -> str:
+    """What an application is called by its owner, if it is; an endpoint does not know."""
+    for environment in await store.environments():
+        with suppress(NotFound):
+            return (await store.application(environment, application)).uid or application
+    return application
+
+
+async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, now: float) -> None:
     row = await store.lane(endpoint.application, endpoint.id)
     origin = await store.origin(origin_of(row))
     down = outlook(row, now=now, origin=origin).phase is Phase.OPEN
-    tally.add(endpoint.id, standing=endpoint.standing, down=down, waiting=row.waiting)
+    tally.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
     tally.succeeded(row.known.accepted_at)
     # What a lane knows of its successes is written down now and then only.
     lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from tarry.cli.doctor.finding import Finding, State, ok, wrong
 from tarry.cli.doctor.machine import EXTRAS, names, python, variables
 from tarry.cli.doctor.outgoing import outgoing
 from tarry.cli.doctor.server import serving
-from tarry.cli.remote import api_key_option
+from tarry.cli.remote import key_option, server_option
 from tarry.cli.service_options import (
     FILE,
     WrongSettings,
     allow_network_option,
+    db_option,
     disk_reserve_option,
     from_file,
     ports_option,
@@ -43,19 +45,9 @@ def lenient(context: click.Context, option: click.Parameter, path: Path | None) 
     is_eager=True,
     help="A TOML file with settings; tarry.toml in this folder if there is one.",
 )
-@click.option(
-    "--db",
-    envvar="TARRY_DB",
-    metavar="URL",
-    help="The database to look at, if any  [TARRY_DB]",
-)
-@click.option(
-    "--server",
-    envvar="TARRY_SERVER",
-    metavar="URL",
-    help="The server to ask, if any  [TARRY_SERVER]",
-)
-@api_key_option
+@db_option(help="The database to look at, if any  [TARRY_DB]")
+@server_option
+@key_option
 @allow_network_option
 @ports_option
 @disk_reserve_option
@@ -64,8 +56,8 @@ def doctor(  # noqa: PLR0913  each option is one
     *,
     config: Path | None,
     db: str | None,
-    server: str | None,
-    api_key: str | None,
+    server: str,
+    key: str | None,
     allow_network: tuple[str, ...],
     ports: str,
     disk_reserve: int | None,
@@ -73,7 +65,8 @@ def doctor(  # noqa: PLR0913  each option is one
 ) -> None:
     """Look for what could be wrong, here, in a database and with a server.
 
-    What is wrong should be mended; an advice may be taken or left.
+    A server is asked if it is named, or a key to it is known. What is wrong should be mended; an
+    advice may be taken or left.
     """
     here = click.get_current_context()
     heard = _Heard(as_json=as_json)
@@ -90,8 +83,9 @@ def doctor(  # noqa: PLR0913  each option is one
         heard.one(outgoing(allow_network, ports))
     if looked and db is not None:
         _look_into(db, disk_reserve, heard)
-    if server is not None:
-        heard.all(serving(server, api_key, backlog=not looked))
+    named = here.get_parameter_source("server") is not ParameterSource.DEFAULT
+    if named or key is not None:
+        heard.all(serving(server, key, backlog=not looked))
     if heard.anything_wrong:
         raise click.exceptions.Exit(1)
 

@@ -10,6 +10,7 @@ from tarry.cli.client import POLICY, NoServer, Server, ServerRefused
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.cli.doctor.tally import Tally
 from tarry.cli.service_options import WrongSettings
+from tarry.cli.show import known_as
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
 SKEW = 2.0
@@ -50,7 +51,7 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
 
 def _accepted(server: Server, key: str | None) -> Finding:
     if key is None:
-        return advice("key", "none was given to try: --api-key or TARRY_API_KEY")
+        return advice("key", "none was given to try: --key or TARRY_KEY")
     try:
         server.ask("GET", "app", query={"limit": 1})
     except ServerRefused as error:
@@ -75,13 +76,13 @@ def _backlog(server: Server) -> list[Finding]:
 def _endpoints(server: Server) -> Iterator[tuple[str, str]]:
     for app in server.items("app", most=None):
         for endpoint in server.items("app", app["id"], "endpoint", most=None):
-            yield app["id"], endpoint["id"]
+            yield known_as(app), known_as(endpoint)
 
 
 def _count(server: Server, app: str, endpoint: str, tally: Tally) -> None:
     lane = server.ask("GET", "app", app, "endpoint", endpoint, "lane").read()
     down, waiting = lane["phase"] == "open", lane["backlog"]
-    tally.add(endpoint, standing=lane["standing"], down=down, waiting=waiting)
+    tally.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)
     succeeded = {"status": 0, "with_content": False}
     for one in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
         tally.succeeded(_seconds(one["timestamp"]))

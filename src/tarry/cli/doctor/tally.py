@@ -6,9 +6,9 @@ from tarry.core.duration import spoken
 NAMED = 3
 """Endpoints that are named, of those something is the matter with."""
 _MATTERS = {
-    "down": "are down and only probed: tarry endpoint lane",
-    "parked": "were disabled after days of failure: tarry endpoint resume",
-    "paused": "are paused: tarry endpoint resume",
+    "down": "down and only probed (tarry endpoint lane APP ENDPOINT)",
+    "parked": "disabled after days of failure (tarry endpoint resume APP ENDPOINT)",
+    "paused": "paused (tarry endpoint resume APP ENDPOINT)",
 }
 
 
@@ -28,7 +28,7 @@ class Tally:
         return self.seen >= self._most
 
     def add(self, endpoint: str, *, standing: str, down: bool, waiting: int) -> None:
-        """Count an endpoint."""
+        """Count an endpoint, which is called so."""
         self.seen += 1
         self.waiting += waiting
         matter = "down" if down and standing not in _MATTERS else standing
@@ -64,4 +64,4 @@ class Tally:
         if not endpoints:
             return ok(matter, "none")
         named = ", ".join(endpoints[:NAMED]) + (", ..." if len(endpoints) > NAMED else "")
-        return advice(matter, f"{len(endpoints)} {_MATTERS[matter]}; {named}")
+        return advice(matter, f"{len(endpoints)} {_MATTERS[matter]}: {named}")
