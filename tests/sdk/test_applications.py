@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from svix.api import ApplicationCreateOptions, ApplicationListOptions
 from svix.exceptions import HttpError, HTTPValidationError
-from svix.models import ApplicationIn, ApplicationPatch, Ordering
+from svix.models import ApplicationIn, ApplicationPatch, EndpointIn, Ordering
 
 from tests.sdk.conftest import Sdk
 
@@ -56,6 +56,31 @@ def test_applications_are_walked_both_ways(sdk: Sdk) -> None:
         ApplicationListOptions(limit=2, order=newest, iterator=second.prev_iterator)
     )
     assert [one.id for one in back.data] == [one.id for one in first.data]
+
+
+@pytest.mark.parametrize(
+    ("kind", "left_out"),
+    [
+        ("no", None),
+        ("disabled", {"disabled": True}),
+        ("svix_play", {"url": "https://play.svix.com/"}),
+    ],
+)
+def test_applications_are_left_out_that_have_only_such_endpoints(
+    sdk: Sdk, kind: str, left_out: dict[str, Any] | None
+) -> None:
+    usual, other = (sdk.application.create(ApplicationIn(name=name)).id for name in "ab")
+    sdk.endpoint.create(usual, EndpointIn(url="https://example.com/"))
+    if left_out is not None:
+        sdk.endpoint.create(other, EndpointIn(**{"url": "https://example.com/", **left_out}))
+
+    def newest(*, told: bool) -> list[str]:
+        options: dict[str, Any] = {f"exclude_apps_with_{kind}_endpoints": told}
+        asked = ApplicationListOptions(limit=2, order=Ordering.DESCENDING, **options)
+        return [one.id for one in sdk.application.list(asked).data]
+
+    assert newest(told=False) == [other, usual]
+    assert newest(told=True)[0] == usual
 
 
 def test_a_uid_moves_on_once_it_is_free(sdk: Sdk, uid: str) -> None:

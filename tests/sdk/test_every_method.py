@@ -1,10 +1,13 @@
 """Whatever the SDK can ask for is served, or is told to be not served in JSON."""
 
+import importlib
 import inspect
+import itertools
 import re
 from pathlib import Path
 
 import httpx
+import msgspec
 import pytest
 import svix.api
 from svix.api import Svix, SvixOptions
@@ -13,6 +16,8 @@ from tarry.service.api.open import operations
 from tests.sdk.conftest import KEY
 
 CALL = re.compile(r'method="(\w+)",\s+path="(/api/v1/[^"]*)"')
+OPTIONS = re.compile(r"options: (\w+Options) =")
+OPTION = re.compile(r'"(\w+)": self')
 
 
 WHOLE = (
@@ -47,6 +52,40 @@ def test_the_modules_that_are_served_are_served_whole() -> None:
 def test_what_is_not_served_says_so_in_json(how: str, way: str, sqlite_server: str) -> None:
     answer = httpx.request(how, sqlite_server + way, headers={"authorization": f"Bearer {KEY}"})
     assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
+
+
+def options() -> set[tuple[str, str, str]]:
+    """Every option in a query that the SDK knows, with the operation it is of."""
+    found = set()
+    for name in WHOLE:
+        module = importlib.import_module(f"svix.api.{name}")
+        for source in (
+            inspect.getsource(method)
+            for _, group in inspect.getmembers(module, inspect.isclass)
+            if group.__module__ == module.__name__ and not group.__name__.endswith("Options")
+            for _, method in inspect.getmembers(group, inspect.isfunction)
+        ):
+            calls, told = CALL.findall(source), OPTIONS.findall(source)
+            for (how, way), kind in itertools.product(calls, told):
+                asked = inspect.getsource(getattr(module, kind)._query_params)  # noqa: SLF001  what it sends
+                where = re.sub(r"\{\w+\}", "x", way)
+                found |= {(how.upper(), where, one) for one in OPTION.findall(asked)}
+    return found
+
+
+@pytest.mark.parametrize(("how", "way", "option"), sorted(options()))
+def test_every_option_is_read(how: str, way: str, option: str) -> None:
+    (operation,) = (
+        one
+        for one in operations()
+        if (one.method, re.sub(r"\{\w+\}", "x", f"/api/v1{one.path}")) == (how, way)
+    )
+    assert operation.query is not None
+    assert option in {one.encode_name for one in msgspec.structs.fields(operation.query)}
+
+
+def test_there_are_options() -> None:
+    assert len(options()) > 60
 
 
 def known_methods() -> set[str]:

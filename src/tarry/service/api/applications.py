@@ -11,7 +11,6 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.operation import Group, Reply
-from tarry.service.api.paging import OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
 from tarry.service.api.times import instant
 from tarry.service.model import ids
@@ -67,13 +66,6 @@ class CreateQuery(Struct):
     """Whether one that is there will do."""
 
     get_if_exists: bool = False
-
-
-@group.get("/app", name="list")
-async def list_applications(call: Call, query: OrderedQuery) -> Page[ApplicationOut]:
-    """List the applications of the environment."""
-    found = await call.hooks.store.list_applications(call.who.environment, cut(query))
-    return page(found, query, written, lambda one: one.id)
 
 
 @group.post("/app", needs=Need.CHANGE, status=CREATED, also=(UPDATED,))

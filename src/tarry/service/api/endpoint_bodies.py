@@ -32,6 +32,8 @@ Value = Annotated[str, Meta(extra_json_schema={"pattern": _VALUE})]
 _NAMES = {"propertyNames": {"pattern": HEADER}}
 Headers = Annotated[dict[str, Value], Meta(max_length=MOST_HEADERS, extra_json_schema=_NAMES)]
 """Likewise, by `check_headers`."""
+DISABLED = frozenset({Standing.DISABLED, Standing.PARKED})
+"""How one stands that says it is disabled."""
 VERSION = 1
 """What every endpoint says: the field is there for older programs only."""
 
@@ -169,7 +171,7 @@ def written(endpoint: Endpoint) -> EndpointOut:
         uid=endpoint.uid,
         url=endpoint.url,
         description=endpoint.description,
-        disabled=endpoint.standing in _DISABLED,
+        disabled=endpoint.standing in DISABLED,
         event_types=endpoint.event_types,
         filter_types=endpoint.event_types,
         channels=endpoint.channels,
@@ -184,9 +186,6 @@ def written(endpoint: Endpoint) -> EndpointOut:
         created_at=instant(endpoint.created_at),
         updated_at=instant(endpoint.updated_at),
     )
-
-
-_DISABLED = frozenset({Standing.DISABLED, Standing.PARKED})
 
 
 def _once(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | None:
@@ -205,6 +204,6 @@ def _standing(
     """How it is to stand, if that is told. One that tarry parked is disabled already."""
     if wish is not UNSET:
         return {"standing": Standing(wish.value)}
-    if disabled is UNSET or (disabled and stored in _DISABLED):
+    if disabled is UNSET or (disabled and stored in DISABLED):
         return {}
     return {"standing": Standing.DISABLED if disabled else Standing.ENABLED}

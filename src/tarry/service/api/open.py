@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 from tarry.service.api import (
+    application_list,
     applications,
     attempted,
     attempts,
@@ -38,6 +39,7 @@ from tarry.service.api.routes import Routes
 from tarry.service.hooks import Hooks
 
 GROUPS = (
+    application_list.group,
     applications.group,
     ingest.group,
     attempted.group,

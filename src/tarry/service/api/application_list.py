@@ -1,0 +1,76 @@
+"""The list of applications over HTTP, without those that are of no interest."""
+
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from tarry.service.api import walk
+from tarry.service.api.applications import ApplicationOut, written
+from tarry.service.api.call import Call
+from tarry.service.api.endpoint_bodies import DISABLED
+from tarry.service.api.operation import Group
+from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.model.application import Application
+
+PLAY = frozenset({"play.svix.com", "api.play.svix.com"})
+"""Hosts of a public receiver to try things out with."""
+
+group = Group("Application", "v1.application")
+
+
+class ApplicationQuery(OrderedQuery, kw_only=True):
+    """Which applications: without those that have no endpoints, or only such endpoints."""
+
+    exclude_apps_with_no_endpoints: bool = False
+    exclude_apps_with_disabled_endpoints: bool = False
+    exclude_apps_with_svix_play_endpoints: bool = False
+
+    @property
+    def excludes(self) -> bool:
+        """Whether some applications are left out."""
+        return (
+            self.exclude_apps_with_no_endpoints
+            or self.exclude_apps_with_disabled_endpoints
+            or self.exclude_apps_with_svix_play_endpoints
+        )
+
+
+@group.get("/app", name="list")
+async def list_applications(call: Call, query: ApplicationQuery) -> Page[ApplicationOut]:
+    """List the applications of the environment.
+
+    Each `exclude_` leaves out those that have no endpoints, or only disabled ones, or only ones at
+    Svix Play.
+    """
+    return page(await _found(call, query), query, written, lambda one: one.id)
+
+
+async def _found(call: Call, query: ApplicationQuery) -> list[Application]:
+    """What a page is made of: the store is asked until there is enough that is of interest."""
+    wanted, found = cut(query), list[Application]()
+    asked = wanted
+    while True:
+        piece = await call.hooks.store.list_applications(call.who.environment, asked)
+        if not query.excludes:
+            return piece
+        fitting = [one for one in piece if await _interests(call, query, one)]
+        found = [*fitting, *found] if wanted.back else [*found, *fitting]
+        if len(piece) < wanted.limit or len(found) >= wanted.limit:
+            return found[-wanted.limit :] if wanted.back else found[: wanted.limit]
+        asked = replace(asked, mark=piece[0 if wanted.back else -1].id)
+
+
+async def _interests(call: Call, query: ApplicationQuery, application: Application) -> bool:
+    """Whether an application stays in the list; its endpoints are looked at as far as need be."""
+    empty, enabled, elsewhere = True, False, False
+    async for endpoint in walk.endpoints(call, application):
+        empty = False
+        enabled = enabled or endpoint.standing not in DISABLED
+        elsewhere = elsewhere or urlsplit(endpoint.url).hostname not in PLAY
+        if enabled and elsewhere:
+            return True
+    if empty:
+        return not query.exclude_apps_with_no_endpoints
+    if not enabled and query.exclude_apps_with_disabled_endpoints:
+        return False
+    return elsewhere or not query.exclude_apps_with_svix_play_endpoints
