@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from tarry.cli.inbox import Arrival, Inbox, Manner
+from tarry.cli.inbox import Arrival, Inbox, Manner, Stray
 from tarry.cli.listener import Reply, Request
 from tarry.receive import Webhook
 from tarry.service.wire.secret import generate_shared
@@ -38,9 +38,15 @@ class Heard:
         draw: Callable[[], float] = lambda: 0.5,
     ) -> None:
         self.arrivals: list[Arrival] = []
+        self.strays: list[Stray] = []
         webhook = Webhook(SECRET, clock=clock) if checked else None
-        tell = self.arrivals.append
-        self.inbox = Inbox(webhook, manner or Manner(), tell, draw=draw, clock=clock)
+        self.inbox = Inbox(webhook, manner or Manner(), self._hear, draw=draw, clock=clock)
+
+    def _hear(self, came: Arrival | Stray) -> None:
+        if isinstance(came, Stray):
+            self.strays.append(came)
+        else:
+            self.arrivals.append(came)
 
     def answers(self, *requests: Request) -> list[Reply]:
         async def talk() -> list[Reply]:
@@ -56,6 +62,8 @@ def test_a_proven_message_is_taken_and_told() -> None:
     assert arrival.facts(body=False) == {
         "event": "message",
         "at": NOW,
+        "method": "POST",
+        "path": "/",
         "id": "msg_1",
         "type": "order.paid",
         "attempt": 3,
@@ -68,6 +76,14 @@ def test_a_proven_message_is_taken_and_told() -> None:
         "bytes": len(BODY),
     }
     assert arrival.line().endswith("  order.paid  msg_1  attempt 3  signature fits  -> 200")
+
+
+def test_where_it_came_to_is_told_if_that_is_not_the_root() -> None:
+    heard = Heard()
+    heard.answers(a_request()._replace(path="/hooks?a=\x1b1"))
+    (arrival,) = heard.arrivals
+    assert "  POST /hooks?a=\\x1b1  order.paid  msg_1  " in arrival.line()
+    assert arrival.facts(body=False)["path"] == "/hooks?a=\x1b1"
 
 
 def test_a_message_that_is_not_proven_is_answered_as_a_receiver_would() -> None:
@@ -103,9 +119,14 @@ def test_the_older_headers_have_an_id_too() -> None:
 
 def test_other_methods_are_no_messages() -> None:
     heard = Heard()
-    (reply,) = heard.answers(a_request()._replace(method="GET"))
+    (reply,) = heard.answers(a_request()._replace(method="GET", path="/x"))
     assert (reply.status, reply.headers) == (405, (("allow", "POST"),))
-    assert heard.arrivals == []
+    assert (heard.arrivals, heard.inbox.tally.received) == ([], 0)
+    (stray,) = heard.strays
+    assert stray.line().endswith("  GET /x  no message: those come by POST  -> 405")
+    facts = {"event": "stray", "at": NOW, "method": "GET", "path": "/x", "status": 405}
+    assert stray.facts(body=True) == facts
+    assert stray.shown_body() == ""
 
 
 def test_a_share_fails_by_chance() -> None:

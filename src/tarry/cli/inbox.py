@@ -19,6 +19,8 @@ from tarry.receive import Memory, Webhook
 from tarry.receive.answer import answer_to
 
 OK, NOT_ALLOWED = 200, 405
+POST, ROOT = "POST", "/"
+"""What a message comes by, and where to if nobody says so."""
 DAY = 86400.0
 TYPE_KEYS = ("type", "eventType", "event_type", "event")
 """Where senders write the type of an event."""
@@ -42,6 +44,7 @@ class Arrival(Value):
     """A message that came, and what was answered."""
 
     at: float
+    path: str
     id: str
     type: str
     attempt: int | None
@@ -59,7 +62,8 @@ class Arrival(Value):
         """One line for people."""
         judged = {"fits": "signature fits", "unchecked": "signature not checked"}
         parts = [
-            f"{datetime.fromtimestamp(self.at).astimezone():%H:%M:%S}",
+            _clock(self.at),
+            *([] if self.path == ROOT else [plain(f"{POST} {self.path}")]),
             plain(self.type or "-"),
             plain(self.id or "-"),
             "attempt -" if self.attempt is None else f"attempt {self.attempt}",
@@ -76,6 +80,8 @@ class Arrival(Value):
         told: dict[str, object] = {
             "event": "message",
             "at": self.at,
+            "method": POST,
+            "path": self.path,
             "id": self.id or None,
             "type": self.type or None,
             "attempt": self.attempt,
@@ -101,6 +107,33 @@ class Arrival(Value):
             return {"body_base64": b64encode(self.body).decode("ascii")}
 
 
+class Stray(Value):
+    """A request that is no message, since it did not come by POST."""
+
+    at: float
+    method: str
+    path: str
+
+    def line(self) -> str:
+        """One line for people."""
+        said = plain(f"{self.method} {self.path}")
+        return f"{_clock(self.at)}  {said}  no message: those come by POST  -> {NOT_ALLOWED}"
+
+    def facts(self, *, body: bool) -> dict[str, object]:
+        """The same for programs; what is in its body is nobody's business."""
+        _ = body
+        told: dict[str, object] = {"event": "stray", "at": self.at, "method": self.method}
+        return told | {"path": self.path, "status": NOT_ALLOWED}
+
+    def shown_body(self) -> str:
+        """Nothing, likewise."""
+        return ""
+
+
+def _clock(at: float) -> str:
+    return f"{datetime.fromtimestamp(at).astimezone():%H:%M:%S}"
+
+
 class Tally:
     """What came so far."""
 
@@ -123,13 +156,13 @@ class Tally:
 
 
 class Inbox:
-    """Takes requests; `tell` hears of each message when it comes."""
+    """Takes requests; `tell` hears of each when it comes."""
 
     def __init__(
         self,
         webhook: Webhook | None,
         manner: Manner,
-        tell: Callable[[Arrival], None],
+        tell: Callable[[Arrival | Stray], None],
         *,
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
@@ -144,7 +177,8 @@ class Inbox:
 
     async def handle(self, request: Request) -> Reply:
         """Answer one request."""
-        if request.method != "POST":
+        if request.method != POST:
+            self._tell(Stray(at=self._clock(), method=request.method, path=request.path))
             return Reply(NOT_ALLOWED, (("allow", "POST"),), b"webhooks come by POST\n")
         arrival, reply = self._judged(request)
         self.tally.add(arrival)
@@ -171,6 +205,7 @@ class Inbox:
         signature: Signature = "refused" if refusal else "fits" if self._webhook else "unchecked"
         arrival = Arrival(
             at=now,
+            path=request.path,
             id=message,
             type=_type(request.body),
             attempt=int(attempt[:9]) if attempt.isdecimal() else None,

@@ -8,7 +8,7 @@ import click
 
 from tarry.cli.amounts import seconds, share
 from tarry.cli.extras import needed_for
-from tarry.cli.inbox import Arrival, Inbox, Manner
+from tarry.cli.inbox import Arrival, Inbox, Manner, Stray
 from tarry.cli.listener import Listener
 from tarry.cli.service_options import WrongSettings
 from tarry.core.duration import spoken
@@ -77,8 +77,9 @@ def listen(  # noqa: PLR0913  each option is one
 ) -> None:
     """Receive webhooks here, and show each as it comes.
 
-    A line has the time, the event's type if the body names one (as "type", say; else -), the
-    message's id, which attempt it is by its header, what its signature is worth, and the answer.
+    A line has the time, the path if it is not /, the event's type if the body names one (as "type",
+    say; else -), the message's id, which attempt it is by its header, what its signature is worth,
+    and the answer.
 
     While it runs, SIGUSR1 takes it down (connections are refused) and SIGUSR2 brings it back.
     Ctrl-C ends it and tells what came.
@@ -104,14 +105,14 @@ class _Voice:
         self._json = as_json
         self._show_body = show_body
 
-    def tell(self, arrival: Arrival) -> None:
-        """Say that a message came."""
+    def tell(self, arrival: Arrival | Stray) -> None:
+        """Say what came."""
         if self._json:
             click.echo(json.dumps(arrival.facts(body=self._show_body)))
         else:
             click.echo(arrival.line())
-            if self._show_body and arrival.body:
-                click.echo(arrival.shown_body())
+            if self._show_body and (body := arrival.shown_body()):
+                click.echo(body)
 
     def say(self, event: str, words: str, **facts: object) -> None:
         """Say that something else happened."""
