@@ -57,6 +57,15 @@ def test_a_long_log_is_copied_and_then_begun_anew(db: apsw.Connection, path: Pat
     assert kept.pages < LONG
 
 
+def test_on_a_small_disk_a_log_is_long_sooner(db: apsw.Connection, path: Path) -> None:
+    kept = Log(db, path)
+    write(db, 5)
+    kept.tidy(reserve=4 * log.SHARE * log.PAGE)
+    kept.leave()
+    assert kept.pages < LONG
+    assert copied(db)
+
+
 def test_what_was_written_while_the_bulk_was_copied_is_copied_too(
     db: apsw.Connection, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

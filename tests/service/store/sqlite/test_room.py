@@ -12,7 +12,7 @@ from tarry.errors import DiskNearlyFull
 from tarry.service.model.message import Accepted
 from tarry.service.store.contract import Retention
 from tarry.service.store.sqlite.connection import connect
-from tarry.service.store.sqlite.room import LOOK, RESERVE, Disk, Room, disk_of
+from tarry.service.store.sqlite.room import LOOK, NEAR, RESERVE, Disk, Room, disk_of
 from tarry.service.store.sqlite.store import open_sqlite
 from tarry.testing.clock import PushedClock
 from tarry.testing.samples import NOON, delivered, new_message
@@ -65,6 +65,20 @@ async def small(path: Path, room: Room) -> AsyncIterator[Scene]:
     store = await open_sqlite(path, room=room)
     yield await Scene.set_up(store)
     await store.close()
+
+
+def test_a_disk_that_is_filling_up_is_looked_at_each_time(
+    room: Room, db: apsw.Connection, disk: Filling
+) -> None:
+    disk.free = NEAR * RESERVE - 1
+    assert not any(room.look(db) for _ in range(5))
+    assert disk.looks == 5
+    disk.free = 0
+    assert room.look(db)
+    disk.free = 50 * GB
+    assert not room.look(db)
+    assert not room.look(db)
+    assert disk.looks == 7
 
 
 def test_the_disk_is_looked_at_once_a_second(

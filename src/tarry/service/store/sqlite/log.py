@@ -20,6 +20,10 @@ MORE_PAGES = LONG_PAGES // 16
 
 Where there is no room for more, it is as long as a log may get at all.
 """
+PAGE = 4096
+SHARE = 4
+"""One part in so many of the room that is kept back may be in the log: it needs as much again in
+the file, and a disk can be small."""
 
 
 class Log:
@@ -33,8 +37,11 @@ class Log:
         self._copying: Thread | None = None
         db.set_wal_hook(self._note)  # which takes the place of SQLite's own copying
 
-    def tidy(self, *, is_short_of_room: bool = False) -> None:
-        """Begin to copy a log that is long, or end what was begun; between two transactions."""
+    def tidy(self, *, is_short_of_room: bool = False, reserve: int = 0) -> None:
+        """Begin to copy a log that is long, or end what was begun; between two transactions.
+
+        `reserve` are the bytes that are kept back on its disk, 0 if none are.
+        """
         if self._copying is not None:
             if self._copying.is_alive():
                 return
@@ -44,6 +51,8 @@ class Log:
         elif self.pages < self._tried:  # it was begun anew
             self._tried = 0
         long = MORE_PAGES if is_short_of_room else LONG_PAGES
+        if reserve:
+            long = min(long, reserve // SHARE // PAGE)
         if self.pages >= max(long, self._tried and self._tried + MORE_PAGES):
             self._copying = Thread(target=self._copy_bulk, name="tarry-log", daemon=True)
             self._copying.start()

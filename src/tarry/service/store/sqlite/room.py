@@ -23,6 +23,9 @@ LEAST_FREE_SHARE = 16
 """One part in so many of the reserve must be on the disk itself: the log of writes grows there."""
 LOOK = 1.0
 """Seconds between two looks."""
+NEAR = 8
+"""With less left than so many reserves it is looked at each time: a second's worth of messages can
+be more than a small disk has."""
 
 
 class Disk(Struct, frozen=True):
@@ -62,9 +65,10 @@ class Room:
         """As seen by the last look."""
 
     def look(self, db: apsw.Connection) -> bool:
-        """Whether new messages have to wait; what was seen within a second counts."""
+        """Whether new messages have to wait; far from it, what was seen within a second counts."""
         now = self._clock()
-        if self._wanted != 0 and now >= self._looked_at + LOOK:
+        is_near = self.left < NEAR * self.reserve
+        if self._wanted != 0 and (is_near or now >= self._looked_at + LOOK):
             self._looked_at = now
             self._measure(db)
         return self.is_short

@@ -86,7 +86,8 @@ class Writer(Line[Session]):
         """Keep the log short while nobody waits."""
         session = self._session
         if session is not None:
-            session.log.tidy(is_short_of_room=session.room.look(session.db))
+            is_short = session.room.look(session.db)
+            session.log.tidy(is_short_of_room=is_short, reserve=session.room.reserve)
 
     def leave(self) -> None:
         """Close the connection: the last one to go copies the log into the file."""
