@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from tarry.service.model.task import COUNTED, Piece, Work, discarding
+from tarry.service.model.task import COUNTED, Piece, Work, behind, discarding
 from tarry.testing.samples import NOON, a_task, an_endpoint
 
 
@@ -11,6 +11,13 @@ def test_a_task_begins_at_the_beginning_and_concerns_all() -> None:
     assert (task.cursor, task.done, task.finished_at) == ("", 0, None)
     assert (task.since, task.until) == (0.0, None)
     assert task.lane == 3
+
+
+def test_a_task_goes_on_behind_the_message_it_came_to() -> None:
+    task = a_task(an_endpoint("app_1", lane=3), Work.REPLAY_MISSING, since=NOON)
+    assert task.place == (NOON, "")
+    at = NOON + 0.1 + 0.2  # as much of it as there is
+    assert replace(task, cursor=behind(at, "msg_1")).place == (at, "msg_1")
 
 
 def test_a_deleted_endpoint_leaves_one_task_whoever_asks_for_it() -> None:

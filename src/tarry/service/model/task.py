@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tarry.service.model import ids
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.listing import FIRST
 from tarry.service.model.replay import ReplayFilter
 
 
@@ -69,6 +70,15 @@ class Task(Struct, frozen=True, kw_only=True):
     finished_at: float | None = None
     failed: str | None = None
 
+    @property
+    def place(self) -> tuple[float, str]:
+        """Which message it came to last, by when that was accepted and its id; first its `since`.
+
+        This is for work that goes through an application's messages; see `behind`.
+        """
+        at, _, known = self.cursor.partition(" ")
+        return (float(at), known) if at else (self.since, FIRST)
+
     def after(self, piece: Piece, now: float) -> "Task":
         """The task when a piece of it was done."""
         done = self.done + piece.done
@@ -80,6 +90,11 @@ class Task(Struct, frozen=True, kw_only=True):
     def given_up(self, why: str, now: float) -> "Task":
         """The task when it turned out that it cannot be done."""
         return replace(self, failed=why, finished_at=now)
+
+
+def behind(accepted_at: float, message: str) -> str:
+    """The cursor of a task that came to a message."""
+    return f"{accepted_at!r} {message}"
 
 
 def discarding(gone: Endpoint, environment: str) -> Task:

@@ -184,11 +184,15 @@ class Queue(Protocol):
         RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, memory and due
         time gone, `tries` kept, `accepted_at` now: its age counts anew), REPLAY_MISSING gives
         messages that the endpoint wants and has no delivery of a new one, READY and REPLAYED and
-        accepted now, by message id, and makes SKIPPED ones READY in the same way. BULK_REPLAY does
-        either to messages that are `wanted`, still have their payload and need not wait for their
+        accepted now, and makes SKIPPED ones READY in the same way. BULK_REPLAY does either to
+        messages that are `wanted`, still have their payload and need not wait for their
         `deliver_at`. DISCARD ends live ones as DISCARDED and removes resends; PURGE_CONTENT
-        expunges the messages of an application. It goes on from the cursor that is stored, whatever
-        the one handed in; a finished task stays as it is. Nothing happens under a stale lease.
+        expunges the messages of an application.
+
+        Messages are gone through as they were accepted, those of one instant by id. What is not of
+        the task's time should cost nothing, however much it is. It goes on from the cursor that is
+        stored, whatever the one handed in; a finished task stays as it is. Nothing happens under a
+        stale lease.
         """
 
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from tarry.errors import NotFound
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
+from tarry.service.model.ids import MESSAGE
 from tarry.service.model.lane import Stream
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.replay import Fate, ReplayFilter
@@ -18,6 +19,7 @@ from tarry.testing.samples import (
     an_application,
     delivered,
     failed,
+    new_id,
     new_message,
     postponed,
 )
@@ -130,7 +132,37 @@ class TasksContract(Topic):
         row = await scene.row(endpoint)
         assert row.waiting == (36 if work is Work.DISCARD else 4)
 
-    async def test_what_an_endpoint_missed_is_delivered_in_the_order_of_ids(
+    @pytest.mark.parametrize("limit", [1, 2, 3, 100])
+    @pytest.mark.parametrize("work", [Work.REPLAY_MISSING, Work.BULK_REPLAY])
+    async def test_messages_are_replayed_in_the_order_they_were_accepted_in(
+        self, scene: Scene, work: Work, limit: int
+    ) -> None:
+        known = [new_id(MESSAGE) for _ in range(9)]
+        places = [(5, 8), (0, 7), (2, 6), (1, 5), (1, 4), (1, 3), (3, 2), (0, 1), (9, 0)]
+        times = {known[number]: NOON + after for after, number in places}
+        for message, at in times.items():
+            await scene.add(id=message, accepted_at=at)
+        late = await scene.add_endpoint()
+        task = a_task(late, work, since=NOON + 1, until=NOON + 9)
+        await scene.store.add_task(task)
+        while task.finished_at is None:
+            task = await scene.store.advance(task, now=NOON + 50, limit=limit, lease=scene.lease)
+        wanted = [known[number] for _, number in sorted(places) if number not in {0, 1, 7}]
+        assert [one.message for one in await scene.due(lane=late.lane)] == wanted
+        assert task.done == len(wanted)
+
+    async def test_payloads_are_forgotten_by_when_they_were_accepted(self, scene: Scene) -> None:
+        known = [new_id(MESSAGE) for _ in range(6)]
+        for after, message in enumerate(reversed(known)):
+            await scene.add(id=message, accepted_at=NOON + after // 2)
+        task = a_task(scene.endpoint, Work.PURGE_CONTENT, until=NOON + 2)
+        await scene.store.add_task(task)
+        while task.finished_at is None:
+            task = await scene.store.advance(task, now=NOON, limit=1, lease=scene.lease)
+        kept = [one.id for one in await scene.messages() if one.payload is not None]
+        assert (task.done, kept) == (4, known[:2])
+
+    async def test_what_an_endpoint_missed_is_delivered_behind_what_came_since(
         self, scene: Scene
     ) -> None:
         old = [await scene.add() for _ in range(3)]

@@ -115,9 +115,9 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
         ("doze", ([1], [0])),
         ("undelivered", ("app", 1, 50_000, 20, 2**62)),
         ("advance_failed", (1, 50_000, 0.0, None, 20)),
-        ("advance_missing", (1, "app", "msg_5", 0.0, None, 20, 1e9)),
-        ("advance_wanted", (1, "app", "msg_5", 0.0, None, 20, 1e9, True)),
-        ("advance_payloads", ("app", "msg_5", 0.0, None, 20)),
+        ("advance_missing", (1, "app", 99_990.0, "", 1e9, 20, 1e9)),
+        ("advance_wanted", (1, "app", 99_990.0, "", 1e9, 20, 1e9, True)),
+        ("advance_payloads", ("app", 99_990.0, "", 1e9, 20)),
         ("advance_live", (1, 50_000, 0.0, None, 20)),
         ("sweep_messages", (500.0, 100.0, "", 10, "", "")),
         ("sweep_full", (500.0, 100.0, "", 10, "", "")),
@@ -134,6 +134,23 @@ def test_nothing_else_reads_a_whole_table_either(
     assert "Seq Scan on delivery" not in found
     assert "Seq Scan on message" not in found
     assert buffers(found) < 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("query", "arguments"),
+    [
+        ("advance_missing", (1, "app", 99_990.0, "msg_99990", 99_995.0, 20, 1e9)),
+        ("advance_wanted", (1, "app", 99_990.0, "msg_99990", 99_995.0, 20, 1e9, True)),
+        ("advance_payloads", ("app", 99_990.0, "msg_99990", 99_995.0, 20)),
+    ],
+)
+def test_a_replay_looks_at_no_message_from_before_its_time_or_after(
+    backlog: str, query: str, arguments: tuple[object, ...]
+) -> None:
+    found = plan(backlog, query, *arguments)
+    assert "application_accepted_at_id_idx" in found
+    assert buffers(found) < 100
 
 
 async def test_lanes_that_are_gone_and_wants_of_nothing_bring_nothing(scene: Scene) -> None:

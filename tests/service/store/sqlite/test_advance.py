@@ -5,8 +5,9 @@ import pytest
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.task import Task, Work
+from tarry.service.store.pieces import LATE
 from tarry.service.store.sqlite.advance import LOOKED_AT
-from tarry.testing.samples import NOON, a_task, new_message
+from tarry.testing.samples import NOON, a_task, failed, new_message
 from tarry.testing.store_contract.scene import Scene
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +52,20 @@ async def test_what_was_skipped_is_ready_again_in_pieces(scene: Scene) -> None:
         assert (delivery.state, delivery.reason) == (State.READY, Reason.REPLAYED)
     assert (await scene.row(disabled)).waiting == 8
     assert disabled.lane in await scene.store.woken(scene.leases)
+
+
+@pytest.mark.parametrize("work", [Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY])
+async def test_what_is_from_before_a_tasks_time_is_not_looked_at(scene: Scene, work: Work) -> None:
+    old = [new_message(scene.application, accepted_at=NOON - 2 * LATE) for _ in range(100)]
+    await scene.store.add([*old, *(new_message(scene.application) for _ in range(4))])
+    endpoint = scene.endpoint
+    if work is Work.RECOVER:
+        await scene.settle(*map(failed, await scene.due(limit=200)))
+    else:
+        endpoint = await scene.add_endpoint()
+    pieces = await run(scene, a_task(endpoint, work, since=NOON - 1))
+    assert [piece.done for piece in pieces] == [0, 3, 4]
+    assert (await scene.row(endpoint)).waiting == 4
 
 
 async def test_a_backlog_is_discarded_in_pieces(scene: Scene) -> None:

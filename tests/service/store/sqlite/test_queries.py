@@ -86,6 +86,8 @@ def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) ->
         ("advance_live", "delivery_ready (lane=? AND seq>?)"),
         ("advance_live", "delivery_stuck (lane=? AND seq>?)"),
         ("advance_live", "MERGE (UNION ALL)"),
+        ("advance_messages", "message_accepted (application=? AND (accepted_at,id)>(?,?)"),
+        ("advance_payloads", "message_accepted (application=? AND (accepted_at,id)>(?,?)"),
         ("list_applications", "application_environment (environment=? AND id>? AND id<?)"),
         ("list_endpoints", "endpoint_application (application=? AND id>? AND id<?)"),
         ("list_messages", "message_application (application=? AND id>? AND id<?)"),

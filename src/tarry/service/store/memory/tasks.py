@@ -12,7 +12,7 @@ from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter, SoFar
-from tarry.service.model.task import Piece, Task, Work
+from tarry.service.model.task import Piece, Task, Work, behind
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
@@ -94,7 +94,7 @@ class MemoryTasks:
                 return self._replayed(task, now)
             case Work.PURGE_CONTENT:
                 full = (one for one in self._messages(task) if one.payload is not None)
-                return ((one.id, replace(one, payload=None)) for one in full)
+                return ((_behind(one), replace(one, payload=None)) for one in full)
             case Work.APP_STATS | Work.EVENT_TYPE_STATS:
                 return iter(())
             case _:
@@ -110,8 +110,8 @@ class MemoryTasks:
                 yield delivery
 
     def _messages(self, task: Task) -> Iterator[Message]:
-        for message in sorted(self._data.messages.values(), key=lambda message: message.id):
-            ours = message.application == task.application and message.id > task.cursor
+        for message in sorted(self._data.messages.values(), key=_place):
+            ours = message.application == task.application and _place(message) > task.place
             if ours and _concerns(task, message):
                 yield message
 
@@ -127,10 +127,10 @@ class MemoryTasks:
         for message in self._sendable(task, now):
             there = self._there(lane, message)
             if there is not None and there.state is State.SKIPPED:
-                yield message.id, _again(there, now)
+                yield _behind(message), _again(there, now)
             elif there is None and lane.endpoint.wants(message.event_type, message.channels):
                 seq += 1
-                yield message.id, _fresh(lane, seq, message, now)
+                yield _behind(message), _fresh(lane, seq, message, now)
 
     def _replayed(self, task: Task, now: float) -> Iterator[Step]:
         lane = self._data.lanes[task.lane]
@@ -141,10 +141,10 @@ class MemoryTasks:
             if not wanted.fits(message, self._so_far(lane, message)):
                 continue
             if there is not None:
-                yield message.id, _again(there, now)
+                yield _behind(message), _again(there, now)
             elif lane.endpoint.wants(message.event_type, message.channels):
                 seq += 1
-                yield message.id, _fresh(lane, seq, message, now)
+                yield _behind(message), _fresh(lane, seq, message, now)
 
     def _there(self, lane: Lane, message: Message) -> Delivery | None:
         places = self._data.places.get(message.id, ())
@@ -172,6 +172,14 @@ class MemoryTasks:
 
 def _order(task: Task) -> tuple[float, str]:
     return (task.created_at, task.id)
+
+
+def _place(message: Message) -> tuple[float, str]:
+    return message.accepted_at, message.id
+
+
+def _behind(message: Message) -> str:
+    return behind(message.accepted_at, message.id)
 
 
 def _concerns(task: Task, message: Message) -> bool:

@@ -1,6 +1,6 @@
 """A piece of a task: what is looked at, which of it is changed, and how."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -8,14 +8,16 @@ from msgspec.structs import replace
 from tarry.service.model.delivery import LIVE, Reason, State
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter, SoFar
-from tarry.service.model.task import Piece, Task, Work
+from tarry.service.model.task import Piece, Task, Work, behind
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.accept import DELIVERY
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.leaving import staying
 from tarry.service.store.postgres.many import insert_many
+from tarry.service.store.postgres.places import first_since
 from tarry.service.store.postgres.queries import SQL
 
+FOR_EVER = float("inf")
 LOOKED_AT = 5
 """How many are looked at in one piece, for each that may be changed: shards are held meanwhile."""
 
@@ -56,16 +58,9 @@ async def _discard(connection: Connection, task: Task, now: float, limit: int) -
 
 async def _replay_missing(connection: Connection, task: Task, now: float, limit: int) -> Piece:
     looked = await connection.fetch(
-        SQL["advance_missing"],
-        task.lane,
-        task.application,
-        task.cursor,
-        task.since,
-        task.until,
-        limit * LOOKED_AT,
-        now,
+        SQL["advance_missing"], task.lane, *_place(task), limit * LOOKED_AT, now
     )
-    concerned, piece = _concerned(looked, "id", task, limit)
+    concerned, piece = _concerned(looked, _behind_message, task, limit)
     done = await _replay(connection, task, concerned, [State.SKIPPED], now)
     return replace(piece, done=done)
 
@@ -75,16 +70,13 @@ async def _replay_wanted(connection: Connection, task: Task, now: float, limit: 
     looked = await connection.fetch(
         SQL["advance_wanted"],
         task.lane,
-        task.application,
-        task.cursor,
-        task.since,
-        task.until,
+        *_place(task),
         limit * LOOKED_AT,
         now,
         wanted.status_class is not None,
     )
     fitting = [{**row, "concerned": row["concerned"] and _fits(wanted, row)} for row in looked]
-    concerned, piece = _concerned(fitting, "id", task, limit)
+    concerned, piece = _concerned(fitting, _behind_message, task, limit)
     done = await _replay(connection, task, concerned, wanted.states, now)
     return replace(piece, done=done)
 
@@ -148,15 +140,8 @@ async def _deliver(connection: Connection, task: Task, messages: Sequence[str], 
 
 
 async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
-    looked = await connection.fetch(
-        SQL["advance_payloads"],
-        task.application,
-        task.cursor,
-        task.since,
-        task.until,
-        limit * LOOKED_AT,
-    )
-    concerned, piece = _concerned(looked, "id", task, limit)
+    looked = await connection.fetch(SQL["advance_payloads"], *_place(task), limit * LOOKED_AT)
+    concerned, piece = _concerned(looked, _behind_message, task, limit)
     expunged = await connection.fetch(SQL["advance_expunged"], [row["id"] for row in concerned])
     return replace(piece, done=len(expunged))
 
@@ -165,10 +150,13 @@ async def _behind(
     connection: Connection, query: str, task: Task, limit: int, states: Collection[State]
 ) -> tuple[list[int], Piece]:
     """The deliveries that are to be changed in this piece, held until the commit."""
+    if not task.cursor:  # it begins: what is in a lane from before its time is not looked at
+        first = await first_since(connection.fetch, task.lane, task.since)
+        task = replace(task, cursor=str(first - 1))
     looked = await connection.fetch(
-        SQL[query], task.lane, int(task.cursor or 0), task.since, task.until, limit * LOOKED_AT
+        SQL[query], task.lane, int(task.cursor), task.since, task.until, limit * LOOKED_AT
     )
-    concerned, piece = _concerned(looked, "seq", task, limit)
+    concerned, piece = _concerned(looked, lambda row: str(row["seq"]), task, limit)
     if State.FAILED in states:  # they are to be brought back
         stays = await staying(connection, [row["message"] for row in concerned])
         concerned = [row for row in concerned if row["message"] in stays]
@@ -178,14 +166,23 @@ async def _behind(
 
 
 def _concerned(
-    looked: Sequence[rows.Row], cursor: str, task: Task, limit: int
+    looked: Sequence[rows.Row], cursor: Callable[[rows.Row], str], task: Task, limit: int
 ) -> tuple[list[rows.Row], Piece]:
     """Those of what was looked at that are to be changed, at most so many."""
     concerned = [row for row in looked if row["concerned"]][:limit]
     if len(concerned) == limit:
-        return concerned, Piece(limit, str(concerned[-1][cursor]), last=False)
-    behind = str(looked[-1][cursor]) if looked else task.cursor
-    return concerned, Piece(len(concerned), behind, last=len(looked) < limit * LOOKED_AT)
+        return concerned, Piece(limit, cursor(concerned[-1]), last=False)
+    reached = cursor(looked[-1]) if looked else task.cursor
+    return concerned, Piece(len(concerned), reached, last=len(looked) < limit * LOOKED_AT)
+
+
+def _place(task: Task) -> tuple[str, float, str, float]:
+    """Behind which of an application's messages a task goes on, and until when."""
+    return task.application, *task.place, FOR_EVER if task.until is None else task.until
+
+
+def _behind_message(row: rows.Row) -> str:
+    return behind(row["accepted_at"], row["id"])
 
 
 async def _take(connection: Connection, lane: int, many: int) -> int:

@@ -21,15 +21,13 @@ from tarry.service.model.listing import (
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
 from tarry.service.store.pieces import (
-    LATE,
-    NUMBERS,
     UNDELIVERED,
-    Halving,
     count_through,
     look_through,
 )
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.part import Part
+from tarry.service.store.postgres.places import span
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.sql_files import downwards
 
@@ -63,7 +61,7 @@ class PostgresListing(Part):
         """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
         lane, states = endpoint.lane, wanted.states
         rare = states is not None and states <= UNDELIVERED
-        low, high = await self._span(lane, cut, wanted.message)
+        low, high = await span(self._database.fetch, lane, cut, wanted.message)
         seqs = await self._look(
             "list_deliveries_to_undelivered" if rare else "list_deliveries_to",
             lane,
@@ -199,34 +197,6 @@ class PostgresListing(Part):
             return [(row["what"], row["there"], row["there"], row["last"]) for row in found]
 
         return await count_through(ask, first)
-
-    async def _span(self, lane: int, cut: Cut, wanted: MessageFilter) -> tuple[int, int]:
-        """The numbers of a lane between which a page is."""
-        low, high = NUMBERS
-        if cut.mark:
-            before, behind = await self._place(lane, cut.mark)
-            low, high = (before, high) if cut.upwards else (low, behind)
-        if wanted.after is not None:
-            since = wanted.after - LATE
-            low = max(low, await self._first(lane, lambda near: near["accepted_at"] >= since) - 1)
-        return low, high
-
-    async def _place(self, lane: int, message: str) -> tuple[int, int]:
-        """The numbers that what is before a message ends and what is behind it begins with."""
-        found = await self._database.fetch(SQL["list_deliveries_to_mark"], lane, message)
-        if found:
-            return found[0]["seq"], found[0]["seq"]
-        later = await self._first(lane, lambda near: near["message"] > message)
-        return later - 1, later
-
-    async def _first(self, lane: int, yes: Callable[[rows.Row], bool]) -> int:
-        """The number that a lane's deliveries begin with of which something is so."""
-        last = await self._database.fetch(SQL["list_deliveries_to_last"], lane)
-        search = Halving(last[0]["seq"] if last else 0)
-        while (middle := search.middle) is not None:
-            near = await self._database.fetch(SQL["list_deliveries_to_near"], lane, middle)
-            search.tell(middle, yes=not near or yes(near[0]))
-        return search.first
 
 
 def _along(query: str, cut: Cut) -> str:

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from typing import Any, assert_never  # parameters of queries are numbers and words
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tarry.service.model.delivery import LIVE, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter, SoFar
-from tarry.service.model.task import Piece, Task, Work
+from tarry.service.model.task import Piece, Task, Work, behind
 from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.places import first_since
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 
@@ -22,16 +24,15 @@ LOOKED_AT = 5
 class Candidate(Struct, frozen=True):
     """A message that may be replayed, and its delivery, if there is one.
 
-    `concerned` tells that it is of the task's time, `whole` that it has its payload and need not
-    wait for its own time.
+    `whole` tells that it has its payload and need not wait for its own time.
     """
 
+    accepted_at: float
     id: str
     number: int
     event_type: str
     channels: str
     tags: str
-    concerned: bool
     whole: bool
     seq: int | None
     state: str | None
@@ -44,7 +45,7 @@ class Candidate(Struct, frozen=True):
 
     def wanted(self, task: Task, endpoint: Endpoint) -> bool:
         """Whether it is to be replayed."""
-        if not (self.concerned and self.whole):
+        if not self.whole:
             return False
         if self.state is None and not self._is_for(endpoint):
             return False
@@ -65,7 +66,7 @@ class Candidate(Struct, frozen=True):
             payload=None,
             channels=rows.words(self.channels),
             tags=rows.words(self.tags),
-            accepted_at=0.0,
+            accepted_at=self.accepted_at,
         )
 
 
@@ -87,11 +88,7 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
         case Work.REPLAY_MISSING | Work.BULK_REPLAY:
             return _replay(session, task, now, limit)
         case Work.PURGE_CONTENT:
-            bounds = _bounds(task, limit, after=task.cursor, application=task.application)
-            found = list(session.db.execute(SQL["advance_payloads"], bounds))
-            concerned, piece = _concerned(found, task, limit)
-            session.db.executemany(SQL["sweep_payload"], ((number,) for _, _, number in concerned))
-            return piece
+            return _purge(session, task, limit)
         case Work.APP_STATS | Work.EVENT_TYPE_STATS:
             return Piece(0, task.cursor, last=True)
         case _:
@@ -100,24 +97,26 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
 
 def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[int], Piece]:
     """The deliveries that are to be changed in this piece."""
-    bounds = _bounds(task, limit, after=int(task.cursor or 0), lane=task.lane)
+    if not task.cursor:  # it begins: what is in a lane from before its time is not looked at
+        task = replace(task, cursor=str(first_since(session.db, task.lane, task.since) - 1))
+    bounds = _bounds(task, limit, since=task.since, after=int(task.cursor), lane=task.lane)
     concerned, piece = _concerned(list(session.db.execute(SQL[query], bounds)), task, limit)
     return [seq for seq, _ in concerned], piece
 
 
 def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
     endpoint = rows.ENDPOINT.decode(session.db.execute(SQL["settle_endpoint"], (task.lane,)).get)
-    bounds = _bounds(
+    bounds = _bounds_of_messages(
         task,
         limit,
-        after=task.cursor,
-        application=task.application,
         lane=task.lane,
         now=now,
         classed=task.wanted is not None and task.wanted.status_class is not None,
     )
     candidates = (Candidate(*row) for row in session.db.execute(SQL["advance_messages"], bounds))
-    found = [(one.id, one.wanted(task, endpoint), one) for one in candidates]
+    found = [
+        (behind(one.accepted_at, one.id), one.wanted(task, endpoint), one) for one in candidates
+    ]
     concerned, piece = _concerned(found, task, limit)
     known = [one for _, _, one in concerned]
     _again(session, task.lane, [one.seq for one in known if one.seq is not None], now)
@@ -127,9 +126,24 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
     return piece
 
 
+def _purge(session: Session, task: Task, limit: int) -> Piece:
+    bounds = _bounds_of_messages(task, limit)
+    found = [
+        (behind(accepted_at, known), full, number)
+        for accepted_at, known, full, number in session.db.execute(SQL["advance_payloads"], bounds)
+    ]
+    concerned, piece = _concerned(found, task, limit)
+    session.db.executemany(SQL["sweep_payload"], ((number,) for _, _, number in concerned))
+    return piece
+
+
+def _bounds_of_messages(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  as above
+    at, after = task.place
+    return _bounds(task, limit, application=task.application, at=at, after=after, **more)
+
+
 def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  as above
     return {
-        "since": task.since,
         "until": FOR_EVER if task.until is None else task.until,
         "limit": limit * LOOKED_AT,
         **more,

@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import apsw
-
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import EXPUNGED, Attempt
@@ -23,15 +21,13 @@ from tarry.service.model.listing import (
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
 from tarry.service.store.pieces import (
-    LATE,
-    NUMBERS,
     UNDELIVERED,
-    Halving,
     count_through,
     look_through,
 )
 from tarry.service.store.sql_files import downwards
 from tarry.service.store.sqlite import rows
+from tarry.service.store.sqlite.places import span
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
@@ -83,7 +79,7 @@ class SqliteListing:
         }
         rare = states is not None and states <= UNDELIVERED
         query = "list_deliveries_to_undelivered" if rare else "list_deliveries_to"
-        low, high = await self._threads.browse(lambda db: _span(db, lane, cut, wanted.message))
+        low, high = await self._threads.browse(lambda db: span(db, lane, cut, wanted.message))
         found = await self._look(query, low, high, cut, bounds)
         places = [(lane, row[0]) for row in found]
         return await self._found("list_deliveries_to_found", places, rows.message_with_delivery)
@@ -235,36 +231,6 @@ def _come_out(wanted: AttemptFilter) -> Bounds:
         "made_in": wanted.lane,
         **_chosen(wanted.message),
     }
-
-
-def _span(db: apsw.Connection, lane: int, cut: Cut, wanted: MessageFilter) -> tuple[int, int]:
-    """The numbers of a lane between which a page is."""
-    low, high = NUMBERS
-    if cut.mark:
-        before, behind = _place(db, lane, cut.mark)
-        low, high = (before, high) if cut.upwards else (low, behind)
-    if wanted.after is not None:
-        since = wanted.after - LATE
-        low = max(low, _first(db, lane, lambda near: near[1] >= since) - 1)
-    return low, high
-
-
-def _place(db: apsw.Connection, lane: int, message: str) -> tuple[int, int]:
-    """The numbers that what is before a message ends and what is behind it begins with."""
-    seq = db.execute(SQL["list_deliveries_to_mark"], (message, lane)).get
-    if seq is not None:
-        return seq, seq
-    later = _first(db, lane, lambda near: near[0] > message)
-    return later - 1, later
-
-
-def _first(db: apsw.Connection, lane: int, yes: Callable[[rows.Row], bool]) -> int:
-    """The number that a lane's deliveries begin with of which something is so."""
-    search = Halving(db.execute(SQL["list_deliveries_to_last"], (lane,)).get or 0)
-    while (middle := search.middle) is not None:
-        near = db.execute(SQL["list_deliveries_to_near"], (lane, middle)).fetchone()
-        search.tell(middle, yes=near is None or yes(near))
-    return search.first
 
 
 DOWN = {

@@ -115,6 +115,7 @@ CREATE TABLE tarry.message (
     seqs          bigint[] NOT NULL
 ) PARTITION BY RANGE (id);
 CREATE INDEX message_listed ON tarry.message (application, id);
+CREATE INDEX message_accepted ON tarry.message (application, accepted_at, id);
 CREATE INDEX message_kept ON tarry.message (accepted_at, (payload IS NULL));
 CREATE INDEX message_expires ON tarry.message (payload_until, id)
     WHERE payload_until IS NOT NULL AND payload IS NOT NULL;

@@ -73,32 +73,33 @@ SELECT d.seq, d.state
    FOR UPDATE OF d FOR SHARE OF m;
 
 -- name: advance_missing
--- Messages behind one; those are concerned that an endpoint wants and never got, or that it was
--- skipped by, of a span of time, which have their payload and need not wait for their own time.
-SELECT m.id, d.seq,
+-- Messages behind one, by when they were accepted; those are concerned that an endpoint wants and
+-- never got, or that it was skipped by, which have their payload and need not wait for their time.
+SELECT m.accepted_at, m.id, d.seq,
        m.payload IS NOT NULL
-       AND m.accepted_at >= $4 AND ($5::float8 IS NULL OR m.accepted_at < $5)
        AND coalesce(m.deliver_at <= $7, true)
        AND CASE WHEN d.seq IS NOT NULL THEN d.state = 'skipped'
                 ELSE (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
                      AND (e.channels IS NULL OR e.channels && m.channels) END AS concerned
   FROM (SELECT * FROM tarry.message
-         WHERE application = $2 AND id > $3 ORDER BY id LIMIT $6) AS m
+         WHERE (application, accepted_at, id) > ($2, $3, $4)
+           AND (application, accepted_at) < ($2, $5)
+         ORDER BY application, accepted_at, id
+         LIMIT $6) AS m
   JOIN tarry.endpoint AS e ON e.lane = $1 AND e.application = m.application
   LEFT JOIN LATERAL (
       SELECT p.seq FROM unnest(m.lanes, m.seqs) AS p (lane, seq) WHERE p.lane = $1 LIMIT 1
   ) AS place ON true
   LEFT JOIN tarry.delivery AS d ON d.lane = $1 AND d.seq = place.seq
- ORDER BY m.id;
+ ORDER BY m.accepted_at, m.id;
 
 -- name: advance_wanted
--- Messages behind one, each with its delivery in a lane if it has any, and with the status class of
--- the last attempt there if that is asked for; those may be concerned that are of a span of time,
--- have their payload, need not wait for their own time, and went to the endpoint or would. OFFSET 0
--- has a message's attempts found by the message: from the end of the lane they are far away.
-SELECT m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
+-- Messages behind one, by when they were accepted, each with its delivery in a lane if it has any,
+-- and with the status class of the last attempt there if that is asked for; those may be concerned
+-- that have their payload, need not wait for their own time, and went to the endpoint or would.
+-- OFFSET 0 has a message's attempts found by the message: from the end of the lane they are far away.
+SELECT m.accepted_at, m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
        m.payload IS NOT NULL
-       AND m.accepted_at >= $4 AND ($5::float8 IS NULL OR m.accepted_at < $5)
        AND coalesce(m.deliver_at <= $7, true)
        AND (d.seq IS NOT NULL
             OR (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
@@ -109,21 +110,23 @@ SELECT m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
              WHERE a.lane = $1
              ORDER BY a.id DESC LIMIT 1) END AS status_class
   FROM (SELECT * FROM tarry.message
-         WHERE application = $2 AND id > $3 ORDER BY id LIMIT $6) AS m
+         WHERE (application, accepted_at, id) > ($2, $3, $4)
+           AND (application, accepted_at) < ($2, $5)
+         ORDER BY application, accepted_at, id
+         LIMIT $6) AS m
   JOIN tarry.endpoint AS e ON e.lane = $1 AND e.application = m.application
   LEFT JOIN LATERAL (
       SELECT p.seq FROM unnest(m.lanes, m.seqs) AS p (lane, seq) WHERE p.lane = $1 LIMIT 1
   ) AS place ON true
   LEFT JOIN tarry.delivery AS d ON d.lane = $1 AND d.seq = place.seq
- ORDER BY m.id;
+ ORDER BY m.accepted_at, m.id;
 
 -- name: advance_payloads
--- Messages behind one; those are concerned that have their payload, of a span of time.
-SELECT id, payload IS NOT NULL
-       AND accepted_at >= $3 AND ($4::float8 IS NULL OR accepted_at < $4) AS concerned
+-- Messages behind one, by when they were accepted; those are concerned that have their payload.
+SELECT accepted_at, id, payload IS NOT NULL AS concerned
   FROM tarry.message
- WHERE application = $1 AND id > $2
- ORDER BY id
+ WHERE (application, accepted_at, id) > ($1, $2, $3) AND (application, accepted_at) < ($1, $4)
+ ORDER BY application, accepted_at, id
  LIMIT $5;
 
 -- name: advance_expunged

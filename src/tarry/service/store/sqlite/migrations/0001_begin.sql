@@ -83,6 +83,7 @@ CREATE TABLE message (
 ) STRICT;
 
 CREATE INDEX message_application ON message (application, id);
+CREATE INDEX message_accepted ON message (application, accepted_at, id);
 CREATE UNIQUE INDEX message_event ON message (application, event_id) WHERE event_id IS NOT NULL;
 CREATE INDEX message_kept ON message (accepted_at, (payload IS NULL));
 CREATE INDEX message_expires ON message (payload_until)

@@ -49,10 +49,10 @@ SELECT delivery.seq AS seq, delivery.state = 'waiting'
  LIMIT :limit;
 
 -- name: advance_messages
--- An application's messages behind one, each with its delivery in a lane if it has any, and with
--- the status class of the last attempt there if that is asked for.
-SELECT message.id, message.number, message.event_type, message.channels, message.tags,
-       message.accepted_at >= :since AND message.accepted_at < :until,
+-- An application's messages behind one, by when they were accepted, each with its delivery in a lane
+-- if it has any, and with the status class of the last attempt there if that is asked for.
+SELECT message.accepted_at, message.id, message.number, message.event_type, message.channels,
+       message.tags,
        message.payload IS NOT NULL AND coalesce(message.deliver_at <= :now, 1),
        delivery.seq, delivery.state,
        iif(:classed, (SELECT coalesce(attempt.status, 0) / 100 * 100
@@ -60,20 +60,21 @@ SELECT message.id, message.number, message.event_type, message.channels, message
                        WHERE attempt.message = message.number AND attempt.lane = :lane
                        ORDER BY attempt.id DESC
                        LIMIT 1), NULL)
-  FROM message INDEXED BY message_application
+  FROM message INDEXED BY message_accepted
   LEFT JOIN delivery INDEXED BY delivery_message
     ON delivery.message = message.number AND delivery.lane = :lane
- WHERE message.application = :application AND message.id > :after
- ORDER BY message.id
+ WHERE message.application = :application
+   AND (message.accepted_at, message.id) > (:at, :after) AND message.accepted_at < :until
+ ORDER BY message.accepted_at, message.id
  LIMIT :limit;
 
 -- name: advance_payloads
--- An application's messages behind one, and whether each has its payload and was accepted in a span
--- of time.
-SELECT id, payload IS NOT NULL AND accepted_at >= :since AND accepted_at < :until, number
-  FROM message INDEXED BY message_application
- WHERE application = :application AND id > :after
- ORDER BY id
+-- An application's messages behind one, by when they were accepted, and whether each has its payload.
+SELECT accepted_at, id, payload IS NOT NULL, number
+  FROM message INDEXED BY message_accepted
+ WHERE application = :application
+   AND (accepted_at, id) > (:at, :after) AND accepted_at < :until
+ ORDER BY accepted_at, id
  LIMIT :limit;
 
 -- name: advance_again
