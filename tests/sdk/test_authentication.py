@@ -136,8 +136,12 @@ def test_tokens_are_ended_all_or_by_their_sessions(sdk: Sdk, app: str, opened: O
     assert sdk.authentication.expire_all(app, told) is None
     until(lambda: status(first.application.get, app) == 401)
     assert status(second.application.get, app) == status(third.application.get, app) == 200
-    sdk.authentication.expire_all(app, ApplicationTokenExpireIn())
+    later = ApplicationTokenExpireIn(session_ids=["two"], expiry=1)
+    sdk.authentication.expire_all(app, later)
+    assert status(second.application.get, app) == 200
     until(lambda: status(second.application.get, app) == 401)
+    assert status(third.application.get, app) == 200
+    sdk.authentication.expire_all(app, ApplicationTokenExpireIn())
     until(lambda: status(third.application.get, app) == 401)
 
 

@@ -22,3 +22,12 @@ def test_a_key_opens_until_it_expires_or_is_revoked(
     key = a_key(expires_at=expires_at, revoked_at=revoked_at)
     assert key.opens(NOON) is opens
     assert key.ends_at == ends_at
+
+
+def test_a_key_is_revoked_once_and_expires_no_later_than_it_would() -> None:
+    key = a_key(expires_at=NOON + 90)
+    assert key.revoked(NOON).revoked(NOON + 1).revoked_at == NOON
+    assert key.revoked(NOON, 60.0).expires_at == NOON + 60
+    assert key.revoked(NOON, 120.0) == key
+    assert a_key().revoked(NOON, 60.0).expires_at == NOON + 60
+    assert key.revoked(NOON).revoked(NOON, 60.0).expires_at == NOON + 90

@@ -49,10 +49,10 @@ class PortalAccessOut(Struct):
 
 
 class ExpireAllIn(Struct, rename="camel", kw_only=True):
-    """Whose tokens end: those of some sessions, or all."""
+    """Whose tokens end, those of some sessions or all, and after how many seconds."""
 
     session_ids: Annotated[list[Session], Meta(min_length=1, max_length=1000)] | None = None
-    expiry: Annotated[int, Meta(ge=0, extra_json_schema={"maximum": 0})] | None = None
+    expiry: Annotated[int, Meta(ge=0, le=WEEK)] | None = None
 
 
 @group.post("/auth/app-portal-access/{app_id}", needs=Need.CHANGE, secret=True)
@@ -78,11 +78,14 @@ async def logout(call: Call) -> None:
 
 @group.post("/auth/app/{app_id}/expire-all", needs=Need.CHANGE)
 async def expire_all(call: Call, body: ExpireAllIn) -> None:
-    """Let the tokens to an application open nothing any more, all or those of some sessions."""
+    """Let the tokens to an application open nothing any more, all or those of some sessions.
+
+    With an `expiry` they still do so for that many seconds.
+    """
     application = await call.application()
-    if body.expiry:
-        raise Invalid(["body", "expiry"], "only 0 is supported: tokens end at once")
-    await call.hooks.store.revoke_keys_of(application.id, sessions=body.session_ids, now=call.now)
+    await call.hooks.store.revoke_keys_of(
+        application.id, sessions=body.session_ids, now=call.now, delay=float(body.expiry or 0)
+    )
 
 
 async def _let_in(call: Call, body: PortalAccessIn) -> PortalAccessOut:

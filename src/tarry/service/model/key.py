@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 
 class Scope(StrEnum):
@@ -45,6 +46,17 @@ class Key(Struct, frozen=True, kw_only=True):
         """When it has let somebody in for the last time; None if that is not known."""
         ends = [at for at in (self.expires_at, self.revoked_at) if at is not None]
         return min(ends, default=None)
+
+    def revoked(self, now: float, delay: float = 0.0) -> "Key":
+        """The same from `now` on, or as it is if it was revoked; after a `delay` it expires."""
+        if self.revoked_at is not None:
+            return self
+        if not delay:
+            return replace(self, revoked_at=now)
+        end = now + delay
+        return replace(
+            self, expires_at=end if self.expires_at is None else min(end, self.expires_at)
+        )
 
     def opens(self, now: float) -> bool:
         """Whether it still lets anybody in."""

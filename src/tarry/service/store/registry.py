@@ -45,9 +45,12 @@ class Registry(Protocol):
         """
 
     async def revoke_keys_of(
-        self, application: str, *, sessions: Sequence[str] | None, now: float
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
-        """Revoke the keys to an application, all or those of some sessions; how many it was."""
+        """Revoke the keys to an application, all or those of some sessions; how many it was.
+
+        With a `delay` in seconds they expire then, unless they do so before.
+        """
 
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
         """An environment's keys by id, revoked ones included, those to one application left out."""

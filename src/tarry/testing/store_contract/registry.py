@@ -217,6 +217,25 @@ class RegistryContract(Topic):
         assert [place for place, key in enumerate(found) if key.revoked_at == NOON + 5] == ended
         assert await store.revoke_keys_of("app_1", sessions=sessions, now=NOON + 6) == 0
 
+    async def test_the_keys_to_an_application_end_after_a_while(self, store: Store) -> None:
+        keys = [
+            a_key(application="app_1"),
+            a_key(application="app_1", expires_at=NOON + 90),
+            a_key(application="app_1", expires_at=NOON + 30),
+            a_key(application="app_1", revoked_at=NOON - 1),
+            a_key(application="app_2"),
+        ]
+        for key in keys:
+            await store.add_key(key)
+        assert await store.revoke_keys_of("app_1", sessions=None, now=NOON, delay=60.0) == 3
+        found = [await store.key(key.hash) for key in keys]
+        assert [key.expires_at for key in found] == [NOON + 60, NOON + 60, NOON + 30, None, None]
+        assert [key.revoked_at for key in found] == [None, None, None, NOON - 1, None]
+        assert [key.opens(NOON + 59) for key in found] == [True, True, False, False, True]
+        assert not found[0].opens(NOON + 60)
+        assert await store.revoke_keys_of("app_1", sessions=None, now=NOON + 1) == 3
+        assert not (await store.key(keys[0].hash)).opens(NOON + 2)
+
     async def test_keys_are_listed_without_those_to_an_application(self, store: Store) -> None:
         keys = [a_key(), a_key(revoked_at=NOON), a_key()]
         for key in (*reversed(keys), a_key(application="app_1"), a_key(environment="org_other")):

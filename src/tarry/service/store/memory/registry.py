@@ -78,7 +78,7 @@ class MemoryRegistry:
         return self._revoke(found, now)
 
     async def revoke_keys_of(
-        self, application: str, *, sessions: Sequence[str] | None, now: float
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application."""
         found = [
@@ -89,7 +89,7 @@ class MemoryRegistry:
             and (sessions is None or key.session in sessions)
         ]
         for key in found:
-            self._revoke(key, now)
+            self._revoke(key, now, delay)
         return len(found)
 
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
@@ -153,8 +153,8 @@ class MemoryRegistry:
         """Mark news as told."""
         self._data.told.update(self._data.notices.keys() & set(notices))
 
-    def _revoke(self, key: Key, now: float) -> Key:
-        revoked = key if key.revoked_at is not None else replace(key, revoked_at=now)
+    def _revoke(self, key: Key, now: float, delay: float = 0.0) -> Key:
+        revoked = key.revoked(now, delay)
         self._data.api_keys[key.id] = revoked
         return revoked
 

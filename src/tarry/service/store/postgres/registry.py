@@ -88,11 +88,12 @@ class PostgresRegistry(Part):
         return _key(found[0])
 
     async def revoke_keys_of(
-        self, application: str, *, sessions: Sequence[str] | None, now: float
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application."""
         named = None if sessions is None else list(sessions)
-        return len(await self._database.execute(SQL["revoke_keys_of"], application, named, now))
+        asked = (application, named, now if not delay else None, now + delay if delay else None)
+        return len(await self._database.execute(SQL["revoke_keys_of"], *asked))
 
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
         """An environment's keys by id."""

@@ -119,7 +119,7 @@ class SqliteRegistry:
         return await self._threads.write(work)
 
     async def revoke_keys_of(
-        self, application: str, *, sessions: Sequence[str] | None, now: float
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
         """Revoke the keys to an application."""
 
@@ -131,7 +131,7 @@ class SqliteRegistry:
                 if key.revoked_at is None and (sessions is None or key.session in sessions)
             ]
             for key in found:
-                _revoke(session, key, now)
+                _revoke(session, key, now, delay)
             return len(found)
 
         return await self._threads.write(work)
@@ -244,10 +244,8 @@ def _event_type_row(event_type: EventType) -> dict[str, str | bool]:
     }
 
 
-def _revoke(session: Session, key: Key, now: float) -> Key:
-    if key.revoked_at is not None:
-        return key
-    revoked = replace(key, revoked_at=now)
+def _revoke(session: Session, key: Key, now: float, delay: float = 0.0) -> Key:
+    revoked = key.revoked(now, delay)
     asked = {"id": key.id, "ends_at": revoked.ends_at, "document": rows.document(revoked)}
     session.db.execute(SQL["revoke_key"], asked)
     return revoked

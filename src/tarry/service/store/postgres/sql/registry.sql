@@ -72,8 +72,8 @@ UPDATE tarry.api_key SET revoked_at = coalesce(revoked_at, $3)
 RETURNING *;
 
 -- name: revoke_keys_of
--- Revoke the keys to an application, all or those of some sessions.
-UPDATE tarry.api_key SET revoked_at = $3
+-- Revoke the keys to an application, all or those of some sessions, or have them expire.
+UPDATE tarry.api_key SET revoked_at = $3, expires_at = least(expires_at, $4)
  WHERE application = $1 AND ($2::text[] IS NULL OR session = ANY($2)) AND revoked_at IS NULL
 RETURNING id;
 
