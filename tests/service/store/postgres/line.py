@@ -6,20 +6,21 @@ from contextlib import asynccontextmanager, suppress
 from urllib.parse import parse_qs, urlsplit
 
 CHUNK = 65536
+PORT = 5432
 
 
 class Line:
     """Passes bytes on, until it sees what it is to be cut at."""
 
-    def __init__(self, socket: str) -> None:
-        self._socket = socket
+    def __init__(self, url: str) -> None:
+        self._url = url
         self.cut_before = b""
         """Of what is asked: it does not reach the server."""
         self.cut_behind = b""
         """Of what is asked: it reaches the server, but the answer does not come back."""
 
     async def serve(self, client: asyncio.StreamReader, answer: asyncio.StreamWriter) -> None:
-        server, ask = await asyncio.open_unix_connection(self._socket)
+        server, ask = await connected(self._url)
         back = asyncio.create_task(self._pass(server, answer))
         with suppress(ConnectionError):
             while data := await client.read(CHUNK):
@@ -45,15 +46,19 @@ class Line:
 
 @asynccontextmanager
 async def line_to(url: str) -> AsyncIterator[tuple[Line, str]]:
-    """A line to the server of a cluster for tests, and the URL that leads over it."""
+    """A line to a server, and the URL that leads over it."""
     parts = urlsplit(url)
-    line = Line(socket_of(url))
+    line = Line(url)
     server = await asyncio.start_server(line.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server:
         yield line, f"postgresql://postgres@127.0.0.1:{port}{parts.path}?sslmode=disable"
 
 
-def socket_of(url: str) -> str:
-    """The Unix socket of a cluster for tests."""
-    return f"{parse_qs(urlsplit(url).query)['host'][0]}/.s.PGSQL.5432"
+async def connected(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A bare connection to a server: a cluster for tests has a Unix socket, others have a port."""
+    parts = urlsplit(url)
+    folder = parse_qs(parts.query).get("host")
+    if folder is None:
+        return await asyncio.open_connection(parts.hostname, parts.port or PORT)
+    return await asyncio.open_unix_connection(f"{folder[0]}/.s.PGSQL.{PORT}")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
-from tests.service.store.postgres.line import socket_of
+from tests.service.store.postgres.line import connected
 
 SSL_REQUEST, CANCEL_REQUEST, PROTOCOL = 80877103, 80877102, 196608
 KEY = struct.pack("!II", 4_000_000_000, 7)  # not a process: this is how a pooler is known
@@ -22,8 +22,8 @@ class Process:
         self.settings: list[bytes] = []
 
     @classmethod
-    async def start(cls, socket: str, database: str) -> "Process":
-        process = cls(*await asyncio.open_unix_connection(socket))
+    async def start(cls, url: str, database: str) -> "Process":
+        process = cls(*await connected(url))
         words = b"user\0postgres\0database\0" + database.encode() + b"\0\0"
         process.writer.write(struct.pack("!II", len(words) + 8, PROTOCOL) + words)
         while (message := await read(process.reader))[:1] != b"Z":
@@ -110,7 +110,7 @@ async def pooler_of(url: str, processes: int = 3) -> AsyncIterator[tuple[Pooler,
     database = urlsplit(url).path.lstrip("/")
     pooler = Pooler()
     for _ in range(processes):
-        pooler.free.put_nowait(await Process.start(socket_of(url), database))
+        pooler.free.put_nowait(await Process.start(url, database))
     server = await asyncio.start_server(pooler.serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server:
