@@ -59,12 +59,23 @@ def test_what_the_receiver_decided_is_final_however_the_lane_lay(
 def test_one_that_is_held_keeps_its_attempts_and_its_place(phase: Phase) -> None:
     found = ruled(HELD, Lay(phase))
     assert (found.state, found.reason, found.counted) == (State.READY, Reason.PACE, False)
-    assert (found.attempts, found.memory, found.due_at, found.moment) == (2, 7.0, None, None)
+    assert (found.attempts, found.memory, found.due_at) == (2, 7.0, None)
 
 
 def test_one_that_is_held_says_whether_it_was_told_until_when() -> None:
-    asked = Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0)
-    assert ruled(asked).reason is Reason.RETRY_AFTER
+    asked = ruled(Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0))
+    assert (asked.reason, asked.moment) == (Reason.RETRY_AFTER, None)  # the lane is held
+
+
+@pytest.mark.parametrize("asked", [None, 0.0])
+def test_one_that_is_held_without_being_told_until_when_waits_longer_each_time(
+    asked: float | None,
+) -> None:
+    held = Judgement(Verdict.HELD, Kind.THROTTLED, asked=asked)
+    waits = [ruled(held, Lay(Phase.CLOSED, moments=moments)).moment or 0.0 for moments in range(8)]
+    assert waits == sorted(waits)
+    assert waits[0] >= 0.125
+    assert 1.0 <= waits[-1] <= 2.0
 
 
 @pytest.mark.parametrize("judgement", [FAILED, REFUSED])

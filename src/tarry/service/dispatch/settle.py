@@ -22,7 +22,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due
 
 MOMENT = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
-"""When a delivery goes again that failed while its lane was finding its pace."""
+"""When a delivery goes again that failed while its lane was finding its pace, or was too many."""
 MOMENTS = 3
 """How often that is put down to the pace before it is the delivery's own failure."""
 
@@ -81,8 +81,10 @@ def rule(  # noqa: PLR0913  a delivery, an answer, and time and chance as argume
     if verdict is Verdict.REFUSED and lay.proven and lay.phase is not Phase.OPEN:
         return Ruling(State.FAILED, Reason.REFUSED, due.attempts + 1, decision="refused for good")
     if verdict is Verdict.HELD:
-        reason = Reason.PACE if judgement.asked is None else Reason.RETRY_AFTER
-        return _kept(due, reason, "the lane's failure: held")
+        # If nobody said when, the lane is not held, but this one must not go again at once.
+        moment = None if judgement.asked else MOMENT.wait(lay.moments + 1, None, draw())[0]
+        reason = Reason.RETRY_AFTER if judgement.asked else Reason.PACE
+        return _kept(due, reason, "the lane's failure: held", moment)
     if lay.phase is Phase.OPEN:
         return _kept(due, Reason.LANE_OPEN, "the lane's failure: open")
     if lay.phase is Phase.PACED and verdict is Verdict.FAILED and lay.moments < MOMENTS:
