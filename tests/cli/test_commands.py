@@ -1,13 +1,23 @@
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
+from typing import NoReturn
 
+import click
 import pytest
 from click.testing import CliRunner
 
+from tarry.cli.client import Server
 from tarry.cli.commands import GROUPS, tarry
 from tarry.cli.extras import PACKAGES
 from tarry.core.schema import schema_text
+
+ONE_FORM = {
+    *(("serve",), ("api",), ("worker",), ("completion",), ("schema",), ("openapi",)),
+    *(("migrate", "sql"), ("storm", "show")),
+}
+"""Commands that print nothing, or always the same."""
 
 
 def test_the_version_is_the_package_s() -> None:
@@ -30,6 +40,39 @@ def test_the_help_tells_of_every_command_under_a_heading() -> None:
     ]
     listed = {line.split()[0] for line in told if line.startswith("  ") and line[2] != " "}
     assert set(tarry.commands) <= listed
+
+
+def every_command(
+    command: click.Command = tarry, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from every_command(below, (*path, name))
+
+
+@pytest.mark.parametrize(("path", "command"), list(every_command()), ids=str)
+def test_every_help_fits_a_terminal_and_is_not_cut_short(
+    path: tuple[str, ...], command: click.Command
+) -> None:
+    told = CliRunner().invoke(tarry, [*path, "--help"], terminal_width=80).output
+    assert max(map(len, told.splitlines())) <= 80
+    assert "INTEGER" not in told
+    assert "FLOAT" not in told
+    if isinstance(command, click.Group):
+        _, _, commands = told.partition("Options:")
+        assert "..." not in commands
+    else:
+        assert ("--json" in told) is (path not in ONE_FORM), path
+
+
+def test_ctrl_c_ends_a_command_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Server, "ask", interrupted)
+    ended = CliRunner().invoke(tarry, ["app", "get", "shop", "--key", "k"])
+    assert (ended.exit_code, ended.stderr) == (130, "\ninterrupted\n")
 
 
 def test_commands_that_ask_a_server_need_no_package_of_the_service() -> None:

@@ -1,5 +1,6 @@
 """`tarry migrate`: what is to be done, doing it, and a schema from the future."""
 
+import json
 from pathlib import Path
 
 import apsw
@@ -35,6 +36,14 @@ def test_status_names_the_steps_that_are_to_be_made(url: str) -> None:
     assert "to be made: 0001 begin" in before.stdout
     run("up", "--db", url)
     assert "to be made" not in run("status", "--db", url).stdout
+
+
+def test_programs_are_told_the_same(url: str) -> None:
+    before = json.loads(run("status", "--db", url, "--json").stdout)
+    assert (before["found"], before["pending"][0]) == (0, {"number": 1, "name": "begin"})
+    assert json.loads(run("up", "--db", url, "--json").stdout) == before
+    after = json.loads(run("status", "--db", url, "--json").stdout)
+    assert after == {"found": before["wanted"], "wanted": before["wanted"], "pending": []}
 
 
 def test_sql_prints_what_up_would_run_and_runs_nothing(url: str) -> None:

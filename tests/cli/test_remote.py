@@ -62,5 +62,10 @@ def test_only_what_was_given_is_said() -> None:
     assert said(a=None, b=(), c={}, d=False, e=0, f="") == {"d": False, "e": 0, "f": ""}
 
 
+def test_a_change_changes_something(shell: Shell) -> None:
+    code, told = shell.wrong("app", "update", "shop")
+    assert (code, told) == (2, "Error: nothing is said that is to change")
+
+
 def test_who_is_sure_is_not_asked() -> None:
     sure("Really?", yes=True)

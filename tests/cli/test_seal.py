@@ -1,6 +1,7 @@
 """`tarry seal`: new keys, and everything sealed with the newest."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ def test_a_new_key_can_be_used_and_has_a_name() -> None:
     assert made.stdout.startswith("spring")
     Seals.of(made.stdout.strip())
     assert CliRunner().invoke(seal, ["new"]).stdout.startswith("key-")
+    told = CliRunner().invoke(seal, ["new", "--json"]).stdout
+    assert json.loads(told)["key"].startswith("key-")
 
 
 def test_rotate_seals_everything_with_the_newest_key(

@@ -51,7 +51,7 @@ def read_ready(process: "subprocess.Popen[str]") -> dict[str, str]:
     """What a server says of itself once it is ready, by name."""
     assert process.stderr
     said = {}
-    for _ in range(3):
+    for _ in range(4):
         name, _, value = process.stderr.readline().strip().partition(": ")
         said[name] = value.partition(",")[0]
     return said
@@ -178,6 +178,7 @@ def test_without_a_key_the_first_one_is_made_and_shown_once(command: str, db: st
             lets_in = {"authorization": f"Bearer {key}"}
             assert httpx.get(f"{url}/api/v1/app", headers=lets_in).json()["data"] == []
             assert httpx.get(said["docs"]).status_code == 200
+            assert said["to ask it"] == f"export TARRY_SERVER={url} TARRY_KEY={key}"
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(30) == 0

@@ -18,11 +18,15 @@ def test_a_thing_is_a_line_for_each_field_that_says_something(
             "metadata": {"plan": "pro"},
             "payload": {"n": [1]},
             "createdAt": "2020-01-01T00:00:00Z",
+            "eventTypes": ["x"],
+            "filterTypes": ["x"],
         }
     )
-    said = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
-    fields = {name: rest.strip() for name, rest in said}
-    assert fields.pop("createdAt").endswith((" 2020-01-01 00:00", ":00"))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [line.rstrip() for line in lines]
+    fields = dict(line.split("  ", 1) for line in lines)
+    fields = {name: value.strip() for name, value in fields.items()}
+    assert fields.pop("made").endswith((" 2020-01-01 00:00", ":00"))
     assert fields == {
         "id": "app_1",
         "rate": "5",
@@ -30,7 +34,15 @@ def test_a_thing_is_a_line_for_each_field_that_says_something(
         "channels": "a, b",
         "metadata": "plan=pro",
         "payload": '{"n": [1]}',
+        "event types": "x",
     }
+
+
+def test_names_that_are_not_ours_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    show.pairs({"fooBar": "[b]", "xAt": "home"})
+    assert capsys.readouterr().out == "fooBar  [b]\nxAt     home\n"
+    show.pairs({})
+    assert capsys.readouterr().out == ""
 
 
 def test_a_table_has_what_its_columns_ask_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,6 +62,8 @@ def test_a_table_has_what_its_columns_ask_for(capsys: pytest.CaptureFixture[str]
     assert "[bold]not" in said
     assert "\x1b" not in said
     assert max(map(len, said.splitlines())) <= show.WIDTH
+    assert "" not in said.splitlines()
+    assert all(line == line.rstrip() for line in said.splitlines())
 
 
 def test_an_empty_table_is_nothing(capsys: pytest.CaptureFixture[str]) -> None:

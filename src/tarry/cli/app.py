@@ -2,7 +2,17 @@
 
 import click
 
-from tarry.cli.remote import EXIT_CODES, Remote, listed, pairs, remote, said, sure, yes_option
+from tarry.cli.remote import (
+    EXIT_CODES,
+    Remote,
+    changes,
+    listed,
+    pairs,
+    remote,
+    said,
+    sure,
+    yes_option,
+)
 from tarry.cli.show import Columns, at
 
 COLUMNS: Columns = {"Id": "id", "Uid": "uid", "Name": "name", "Made": at("createdAt")}
@@ -20,7 +30,10 @@ metadata_option = click.option(
 
 @click.group
 def app() -> None:
-    """Make, look at and change applications."""
+    """Make, look at and change applications.
+
+    APP is an id, or the uid that it was given.
+    """
 
 
 @app.command("list", epilog=EXIT_CODES)
@@ -91,7 +104,7 @@ def update(  # noqa: PLR0913  each option is one
     }
     body = {field: value for name in clear for field, value in nothing[name].items()}
     body |= said(name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata"))
-    remote.show(remote.server.ask("PATCH", "app", app, body=body))
+    remote.show(remote.server.ask("PATCH", "app", app, body=changes(body)))
 
 
 @app.command(epilog=EXIT_CODES)

@@ -55,7 +55,10 @@ def list_attempts(  # noqa: PLR0913  each option is one
     limit: int,
     everything: bool,
 ) -> None:
-    """List attempts at an endpoint, at a message, or at both together; the newest first."""
+    """List attempts at an endpoint or a message, the newest first.
+
+    With both, those at this message that were made at this endpoint.
+    """
     attempts_of(
         remote,
         app,

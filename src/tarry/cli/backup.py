@@ -1,20 +1,23 @@
 """`tarry backup`: a consistent copy of an SQLite database, while others work on it."""
 
+import json
 from pathlib import Path
 
 import click
 
-from tarry.cli.service_options import config_option, db_option, serving
+from tarry.cli.service_options import DATABASE_CODES, config_option, db_option, serving
+from tarry.cli.show import json_option
 from tarry.errors import SettingsError
 
 
-@click.command
+@click.command(epilog=DATABASE_CODES)
 @config_option
 @db_option(required=True)
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace TARGET if it is there already.")
+@json_option
 @serving
-async def backup(*, db: str, target: Path, force: bool) -> None:
+async def backup(*, db: str, target: Path, force: bool, as_json: bool) -> None:
     """Write a consistent copy of a database to the file TARGET.
 
     The file with the sealing keys is not in it: keep that apart.
@@ -28,4 +31,4 @@ async def backup(*, db: str, target: Path, force: bool) -> None:
         await store.backup(target)
     finally:
         await store.close()
-    click.echo(f"wrote {target}")
+    click.echo(json.dumps({"target": str(target)}) if as_json else f"wrote {target}")

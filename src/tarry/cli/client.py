@@ -20,6 +20,7 @@ from tarry.call import sync
 from tarry.call.http.body import Rewound, stay
 from tarry.call.http.exchange import ATTEMPT_HEADER, Client, Exchange, Terms
 from tarry.call.http.fault import Fault, fault_in
+from tarry.cli.exit_codes import FAILED, UNUSABLE
 from tarry.cli.plain import plain
 from tarry.cli.service_options import WrongSettings
 from tarry.core.backoff import Exponential
@@ -61,13 +62,13 @@ _REFUSED, _BROKEN = range(400, 500), 500
 class ServerRefused(click.ClickException):
     """The server refuses what is asked; one line says why."""
 
-    exit_code = 1
+    exit_code = FAILED
 
 
 class NoServer(click.ClickException):
     """The server cannot be reached, or cannot do its work just now."""
 
-    exit_code = 3
+    exit_code = UNUSABLE
 
 
 class Unconnected(Exception):  # noqa: N818  it says what, and is never seen

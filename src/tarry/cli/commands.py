@@ -12,6 +12,7 @@ from tarry.cli.completion import completion
 from tarry.cli.doctor.command import doctor
 from tarry.cli.endpoint import endpoint
 from tarry.cli.event_type import event_type
+from tarry.cli.exit_codes import INTERRUPTED
 from tarry.cli.explain import explain
 from tarry.cli.key import key
 from tarry.cli.lane import lane, pause, policy, probe, resume, stats
@@ -53,7 +54,15 @@ GROUPS: Mapping[str, tuple[click.Command, ...]] = {
 
 
 class Grouped(click.Group):
-    """A group whose help tells what belongs together."""
+    """A group whose help tells what belongs together, and whose commands end well at Ctrl-C."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command; one that says nothing itself when it is interrupted says so here."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("\ninterrupted", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands down under their headings."""
@@ -73,7 +82,8 @@ class Grouped(click.Group):
 @click.group(
     cls=Grouped,
     epilog="Exit codes: 0, it is done; 1, it could not be done; 2, the command line, a setting or a"
-    " file it names is wrong; 3, the database or the server cannot be used.",
+    " file it names is wrong; 3, the database or the server cannot be used; 4, what was waited for"
+    " takes longer; 130, Ctrl-C.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="tarry", message="tarry %(version)s")

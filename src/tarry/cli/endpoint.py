@@ -6,7 +6,17 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from tarry.cli.app import app_argument, metadata_option, rate_option, uid_option
-from tarry.cli.remote import EXIT_CODES, Remote, listed, pairs, remote, said, sure, yes_option
+from tarry.cli.remote import (
+    EXIT_CODES,
+    Remote,
+    changes,
+    listed,
+    pairs,
+    remote,
+    said,
+    sure,
+    yes_option,
+)
 from tarry.cli.show import Columns, at
 
 COLUMNS: Columns = {
@@ -69,7 +79,10 @@ def field_options(command: Callable[P, T]) -> Callable[P, T]:
 
 @click.group
 def endpoint() -> None:
-    """Make, look at and change endpoints and their lanes."""
+    """Make, look at and change endpoints and their lanes.
+
+    APP and ENDPOINT are ids, or uids that they were given.
+    """
 
 
 @endpoint.command("list", epilog=EXIT_CODES)
@@ -140,11 +153,15 @@ def update(  # noqa: PLR0913  each option is one
     clear: tuple[str, ...],
     **fields: Any,  # noqa: ANN401  those of the other options
 ) -> None:
-    """Change an endpoint: what is not given stays, and what waits goes by the new settings."""
+    """Change an endpoint: what is not given stays.
+
+    What waits goes by the new settings.
+    """
     body = dict(CLEARED[name] for name in clear)
     body |= said(url=url, disabled=None if enabled is None else not enabled)
     body |= _told(**fields)
-    remote.show(remote.server.ask("PATCH", "app", app, "endpoint", endpoint, body=body))
+    way = ("app", app, "endpoint", endpoint)
+    remote.show(remote.server.ask("PATCH", *way, body=changes(body)))
 
 
 @endpoint.command(epilog=EXIT_CODES)

@@ -72,7 +72,10 @@ def create(
 @yes_option
 @remote
 def delete(remote: Remote, *, name: str, expunge: bool, yes: bool) -> None:
-    """Delete a type of events: it goes into the archive, unless it is expunged."""
+    """Delete a type of events.
+
+    It goes into the archive, unless it is expunged.
+    """
     sure(f"Delete the event type {name}?", yes=yes)
     remote.server.ask("DELETE", "event-type", name, query={"expunge": expunge})
     remote.say(f"{name} is {'forgotten' if expunge else 'in the archive'}")

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tarry.cli.extras import needed_for
 from tarry.cli.policy_file import read_policy
+from tarry.cli.show import json_option
 from tarry.core.codec import to_dict
 from tarry.core.duration import spoken
 from tarry.core.explain import COUNTED_ATTEMPTS, Range, Row, schedule, sentences
@@ -20,7 +21,7 @@ NOTHING = Range(0.0, 0.0, 0.0)
 
 @click.command(epilog="Exit codes: 0, it is done; 2, the file or the command line is wrong.")
 @click.argument("policy_file", metavar="POLICY", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@json_option
 @click.option(
     "--attempts",
     type=click.IntRange(min=1, max=COUNTED_ATTEMPTS),

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 
 import click
 
+from tarry.cli.exit_codes import WRONG
+
 PACKAGES: Mapping[str, str] = {
     "apsw": "service",
     "asyncpg": "postgres",
@@ -22,7 +24,7 @@ PACKAGES: Mapping[str, str] = {
 class NotInstalled(click.ClickException):
     """An extra is missing."""
 
-    exit_code = 2
+    exit_code = WRONG
 
 
 @contextmanager

@@ -8,6 +8,7 @@ import click
 
 from tarry.call.api import retry
 from tarry.cli.client import NoServer
+from tarry.cli.exit_codes import FAILED, INTERRUPTED, TOO_LATE
 from tarry.cli.moments import local
 from tarry.cli.plain import plain
 from tarry.cli.remote import Remote
@@ -23,8 +24,6 @@ FRESH = "not tried yet"
 """Why a message waits that was accepted just now."""
 FEW = 20
 """With more endpoints than that, one is asked about only when it stands otherwise than before."""
-FAILED, TOO_LATE, INTERRUPTED = 1, 4, 130
-"""Exit codes: it came to no good end; it still goes on when the time is over, or at Ctrl-C."""
 
 
 def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float | None) -> Any:  # noqa: ANN401  what is looked at

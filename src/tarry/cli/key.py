@@ -13,9 +13,9 @@ from click.core import ParameterSource
 from tarry.cli import show
 from tarry.cli.client import Server
 from tarry.cli.moments import ahead, wire
-from tarry.cli.remote import NoKey, json_option, key_option, listed, server_option
+from tarry.cli.remote import NoKey, key_option, listed, server_option
 from tarry.cli.service_options import config_option, db_option
-from tarry.cli.show import Columns, at
+from tarry.cli.show import Columns, at, json_option
 
 EXIT_CODES = (
     "Exit codes: 0, it is done; 1, it was refused; 2, the command line or a setting is wrong;"
@@ -96,7 +96,7 @@ def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
         ),
         key_option,
         server_option,
-        db_option(help="Instead of a server: sqlite:///FILE or postgresql://...  [TARRY_DB]"),
+        db_option(help="Instead of a server: sqlite:///FILE or postgresql://..."),
         config_option,
     ):
         command = option(command)
@@ -142,7 +142,8 @@ def key() -> None:
     multiple=True,
     default=("write",),
     show_default=True,
-    help="What it may do; repeatable. admin: everything, keys included; write: everything else.",
+    help="What it may do; repeatable. admin: everything; write: everything but keys; read: look,"
+    " but not at secrets; send: send messages.",
 )
 @click.option(
     "--expires",

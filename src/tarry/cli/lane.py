@@ -24,7 +24,7 @@ from tarry.core.text import from_json
 @endpoint_argument
 @remote
 def lane(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Show how the sending to an endpoint goes: whether it is down, its pace, what waits."""
+    """Show whether an endpoint is down, its pace, and what waits."""
     remote.show(remote.get("app", app, "endpoint", endpoint, "lane"))
 
 
@@ -64,7 +64,7 @@ def probe(remote: Remote, *, app: str, endpoint: str) -> None:
 @click.option("--clear", is_flag=True, help="Take its own policy away.")
 @remote
 def policy(remote: Remote, *, app: str, endpoint: str, file: Path | None, clear: bool) -> None:
-    """Show the policy that an endpoint's deliveries follow, after changing it if asked to."""
+    """Show the policy that deliveries follow, or change it."""
     way = ("app", app, "endpoint", endpoint, "policy")
     if file is not None and clear:
         raise click.UsageError("--set and --clear do not go together")
@@ -96,7 +96,7 @@ def _show_policy(remote: Remote, answer: Answer) -> None:
 def stats(
     remote: Remote, *, app: str, endpoint: str, since: datetime | None, until: datetime | None
 ) -> None:
-    """Count messages by how they stand with an endpoint, and the attempts at it."""
+    """Count messages by how they stand, and attempts."""
     way, span = ("app", app, "endpoint", endpoint), {"since": wire(since), "until": wire(until)}
     counts: dict[str, Any] = {
         "messages": remote.get(*way, "stats", **span).read(),

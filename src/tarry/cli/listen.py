@@ -11,6 +11,7 @@ from tarry.cli.extras import needed_for
 from tarry.cli.inbox import Arrival, Inbox, Manner, Stray
 from tarry.cli.listener import Listener
 from tarry.cli.service_options import WrongSettings
+from tarry.cli.show import json_option
 from tarry.core.duration import spoken
 from tarry.errors import SettingsError
 from tarry.receive import Webhook
@@ -24,6 +25,7 @@ EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
+    metavar="PORT",
     default=8500,
     show_default=True,
     help="The port to listen on; 0 takes a free one.",
@@ -32,9 +34,10 @@ EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong
     "--secret",
     "secrets",
     envvar="TARRY_WEBHOOK_SECRET",
+    show_envvar=True,
     multiple=True,
     metavar="WHSEC",
-    help="Check signatures with this secret, or public key; repeatable  [TARRY_WEBHOOK_SECRET]",
+    help="Check signatures with this secret, or public key; repeatable.",
 )
 @click.option(
     "--fail",
@@ -45,6 +48,7 @@ EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong
 @click.option(
     "--status",
     type=click.IntRange(300, 599),
+    metavar="STATUS",
     help=f"What those that fail are answered; {DEFAULT_STATUS} if not given.",
 )
 @click.option(
@@ -61,7 +65,7 @@ EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong
     help="Refuse connections for so long at first.",
 )
 @click.option("--show-body", is_flag=True, help="Show bodies too.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs, one object a line.")
+@json_option
 def listen(  # noqa: PLR0913  each option is one
     *,
     host: str,

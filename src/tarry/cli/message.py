@@ -79,7 +79,10 @@ def recent(
 
 @click.group
 def message() -> None:
-    """Look at messages, say why they wait, and stop or forget them."""
+    """Look at messages, say why they wait, and stop or forget them.
+
+    APP and ENDPOINT are ids or uids, MESSAGE is an id or the event id that it was sent with.
+    """
 
 
 @message.command("list", epilog=EXIT_CODES)
@@ -128,6 +131,7 @@ def get(remote: Remote, *, app: str, message: str) -> None:
     way = ("app", app, "msg", message)
     remote.show(remote.get(*way))
     if not remote.as_json:
+        click.echo()
         show.table(
             remote.server.items(*way, "endpoint", most=None, expanded_statuses=True), _DESTINATIONS
         )
@@ -178,7 +182,7 @@ def resend(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
-    """Say why a message is not delivered to an endpoint yet, or how that ended."""
+    """Say why a message is not at an endpoint yet, or how that ended."""
     answer = remote.get("app", app, "msg", message, "endpoint", endpoint, "explain")
     if remote.as_json:
         remote.print(answer)

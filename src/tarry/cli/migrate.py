@@ -1,8 +1,15 @@
 """`tarry migrate`: bring a database's schema up to date, or say what that would do."""
 
+import json
+from typing import TYPE_CHECKING
+
 import click
 
-from tarry.cli.service_options import config_option, db_option, serving
+from tarry.cli.service_options import DATABASE_CODES, config_option, db_option, serving
+from tarry.cli.show import json_option
+
+if TYPE_CHECKING:
+    from tarry.service.store.migrate import Status
 
 
 @click.group
@@ -10,38 +17,51 @@ def migrate() -> None:
     """Bring a database's schema up to date."""
 
 
-@migrate.command
+@migrate.command(epilog=DATABASE_CODES)
 @config_option
 @db_option(required=True)
+@json_option
 @serving
-async def up(*, db: str) -> None:
+async def up(*, db: str, as_json: bool) -> None:
     """Make all steps that are to be made."""
     from tarry.service.build import migrator  # noqa: PLC0415  it needs the extra
 
     async with migrator(db) as opened:
         before = await opened.up()
-    if before.pending:
+    if as_json:
+        click.echo(_written(before))
+    elif before.pending:
         click.echo(f"schema {before.found} is now {before.wanted}")
     else:
         click.echo(f"schema {before.found} is up to date")
 
 
-@migrate.command
+@migrate.command(epilog=DATABASE_CODES)
 @config_option
 @db_option(required=True)
+@json_option
 @serving
-async def status(*, db: str) -> None:
+async def status(*, db: str, as_json: bool) -> None:
     """Say which schema is there, and which steps are to be made."""
     from tarry.service.build import migrator  # noqa: PLC0415  it needs the extra
 
     async with migrator(db) as opened:
         found = await opened.status()
+    if as_json:
+        click.echo(_written(found))
+        return
     click.echo(f"schema {found.found}; this tarry works with {found.wanted}")
     for step in found.pending:
         click.echo(f"to be made: {step.number:04d} {step.name.replace('_', ' ')}")
 
 
-@migrate.command
+def _written(schema: "Status") -> str:
+    """A schema for programs: as it was found, and what was or is to be done."""
+    steps = [{"number": step.number, "name": step.name} for step in schema.pending]
+    return json.dumps({"found": schema.found, "wanted": schema.wanted, "pending": steps})
+
+
+@migrate.command(epilog=DATABASE_CODES)
 @config_option
 @db_option(required=True)
 @serving

@@ -7,14 +7,12 @@ import click
 from rich.console import Console
 
 from tarry.cli.contestants import contestants
+from tarry.cli.exit_codes import INTERRUPTED
 from tarry.cli.pictures import plot_to, report_to
 from tarry.cli.progress import progress
 from tarry.cli.results import as_json, show
 from tarry.cli.scenario_file import read_storm
 from tarry.sim.study import study
-
-INTERRUPTED = 130
-"""What a shell says of a program that Ctrl-C has ended."""
 
 
 class Asked(NamedTuple):

@@ -5,13 +5,14 @@ from pathlib import Path
 import click
 
 from tarry.call.policy import Policy
+from tarry.cli.exit_codes import WRONG
 from tarry.errors import PolicyFormatError
 
 
 class BadFile(click.ClickException):
     """A file named on the command line cannot be used."""
 
-    exit_code = 2
+    exit_code = WRONG
 
 
 def read_policy(path: Path) -> Policy:

@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 import click
 
 from tarry.cli.extras import needed_for
+from tarry.cli.show import json_option
 
 EXIT_CODES = (
     "Exit codes: 0, a policy does it; 1, none does, the best is shown all the same; 2, what was "
@@ -47,6 +48,7 @@ class Typed(TypedDict):
 @click.option(
     "--seed",
     type=click.IntRange(min=0),
+    metavar="N",
     default=1,
     show_default=True,
     help="Which chance: the same seed gives the same answer.",
@@ -54,11 +56,12 @@ class Typed(TypedDict):
 @click.option(
     "--runs",
     type=click.IntRange(min=2, max=MOST_RUNS),
+    metavar="N",
     default=20,
     show_default=True,
     help="Runs to predict from; fewer where one takes long.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@json_option
 @click.option(
     "--save",
     type=click.Path(path_type=Path),

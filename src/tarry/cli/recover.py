@@ -11,7 +11,8 @@ from tarry.cli.amounts import seconds
 from tarry.cli.app import app_argument
 from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.follow import FAILED, TOO_LATE, interruptible, poll
+from tarry.cli.exit_codes import FAILED, TOO_LATE
+from tarry.cli.follow import interruptible, poll
 from tarry.cli.moments import ago, wire
 from tarry.cli.remote import WAITED, Remote, remote, said
 

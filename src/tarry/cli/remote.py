@@ -12,7 +12,7 @@ import click
 from tarry.cli import show
 from tarry.cli.client import Answer, Server
 from tarry.cli.service_options import WrongSettings, config_option
-from tarry.cli.show import Columns
+from tarry.cli.show import Columns, json_option
 
 EXIT_CODES = (
     "Exit codes: 0, it is done; 1, the server refused; 2, the command line or a setting is wrong;"
@@ -29,22 +29,21 @@ URL = "http://127.0.0.1:8400"
 P = ParamSpec("P")
 T = TypeVar("T")
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print JSON for programs: lists an object a line."
-)
 server_option = click.option(
     "--server",
     envvar="TARRY_SERVER",
+    show_envvar=True,
     default=URL,
     show_default=True,
     metavar="URL",
-    help="The server to ask  [TARRY_SERVER]",
+    help="The server to ask.",
 )
 key_option = click.option(
     "--key",
     envvar="TARRY_KEY",
+    show_envvar=True,
     metavar="KEY",
-    help="A key to it, as `tarry key create` makes them  [TARRY_KEY]",
+    help="A key to it, as `tarry key create` makes them.",
 )
 limit_option = click.option(
     "--limit",
@@ -160,6 +159,13 @@ def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
 def said(**fields: object) -> dict[str, object]:
     """The fields that were given: options that were left out are None, or empty."""
     return {name: value for name, value in fields.items() if value not in (None, (), {})}
+
+
+def changes(body: dict[str, object]) -> dict[str, object]:
+    """The fields of an update, of which there should be one."""
+    if not body:
+        raise click.UsageError("nothing is said that is to change")
+    return body
 
 
 def sure(question: str, *, yes: bool) -> None:

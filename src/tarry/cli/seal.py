@@ -1,11 +1,19 @@
 """`tarry seal`: the keys that endpoints' secrets are sealed with."""
 
+import json
 import time
 
 import click
 
 from tarry.cli.extras import needed_for
-from tarry.cli.service_options import WrongSettings, config_option, db_option, serving
+from tarry.cli.service_options import (
+    DATABASE_CODES,
+    WrongSettings,
+    config_option,
+    db_option,
+    serving,
+)
+from tarry.cli.show import json_option
 from tarry.errors import SettingsError
 
 
@@ -14,9 +22,12 @@ def seal() -> None:
     """Make and change the keys that secrets are sealed with."""
 
 
-@seal.command
-@click.option("--name", default="", help="The key's name; the date if none is given.")
-def new(*, name: str) -> None:
+@seal.command(epilog="Exit codes: 0, it is done; 2, the name will not do.")
+@click.option(
+    "--name", default="", metavar="TEXT", help="The key's name; the date if none is given."
+)
+@json_option
+def new(*, name: str, as_json: bool) -> None:
     """Print a new sealing key.
 
     Put it first in the list of keys, of every process; then run `tarry seal rotate`.
@@ -30,17 +41,21 @@ def new(*, name: str) -> None:
     except SettingsError:
         wanted = "1 to 64 letters, digits, '.', '_' or '-'"
         raise WrongSettings(f"'name' is {name!r}; it must be {wanted}") from None
-    click.echo(key)
+    click.echo(json.dumps({"key": key}) if as_json else key)
 
 
-@seal.command
+@seal.command(epilog=DATABASE_CODES)
 @config_option
 @db_option(required=True)
+@json_option
 @serving
-async def rotate(*, db: str) -> None:
-    """Seal all secrets with the newest key; afterwards older keys can be thrown away."""
+async def rotate(*, db: str, as_json: bool) -> None:
+    """Seal all secrets with the newest key.
+
+    Afterwards older keys can be thrown away.
+    """
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  it needs the extra
 
     async with open_hooks(db, migrate=False) as hooks:
         count = await hooks.reseal()
-    click.echo(f"sealed again: {count} endpoints")
+    click.echo(json.dumps({"endpoints": count}) if as_json else f"sealed again: {count} endpoints")

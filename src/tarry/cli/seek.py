@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, cast
 import click
 from rich.console import Console
 
+from tarry.cli.exit_codes import FAILED, INTERRUPTED, WRONG
 from tarry.cli.output_file import check, written
-from tarry.cli.play import INTERRUPTED
 from tarry.cli.progress import progress
 from tarry.cli.recommended import as_json, show
 from tarry.core.policy import Policy
@@ -17,14 +17,13 @@ from tarry.errors import ScenarioError
 from tarry.sim.recommend.recommendation import recommend, steps
 from tarry.sim.recommend.wish import Wish
 
-INFEASIBLE = 1
 WRITERS = {".toml": to_toml, ".json": to_json}
 
 
 class BadWish(click.ClickException):
     """What is wished for makes no sense."""
 
-    exit_code = 2
+    exit_code = WRONG
 
 
 class Asked(NamedTuple):
@@ -58,7 +57,7 @@ def seek(asked: Asked) -> None:
         click.echo(f"Interrupted: this is what was known by then.{unsaved}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
     if not found.feasible:
-        raise click.exceptions.Exit(INFEASIBLE)
+        raise click.exceptions.Exit(FAILED)
 
 
 def _wish(typed: Mapping[str, object]) -> Wish:

@@ -39,16 +39,17 @@ def front_options(command: Callable[P, T]) -> Callable[P, T]:
         click.option(
             "--key-rate",
             envvar="TARRY_KEY_RATE",
+            show_envvar=True,
             type=click.FloatRange(min=0, min_open=True),
             metavar="N",
-            help="Requests a second that each key may make, in this process  [TARRY_KEY_RATE]",
+            help="Requests a second that each key may make, in this process.",
         ),
         click.option(
             "--api-key",
             envvar="TARRY_API_KEY",
+            show_envvar=True,
             metavar="KEY",
-            help="A key that may do everything, beside those made by `tarry key create`"
-            "  [TARRY_API_KEY]",
+            help="A key that may do everything, beside those that `tarry key create` makes.",
         ),
         click.option(
             *("--port", "--host", "--bind"),
@@ -59,10 +60,11 @@ def front_options(command: Callable[P, T]) -> Callable[P, T]:
         click.option(
             "--listen",
             envvar="TARRY_LISTEN",
+            show_envvar=True,
             default="127.0.0.1:8400",
             show_default=True,
             metavar="HOST:PORT",
-            help="Where to listen  [TARRY_LISTEN]",
+            help="Where to listen.",
         ),
     ):
         command = option(command)
@@ -105,7 +107,7 @@ async def serve(
         ended(drained=dispatcher.drained)
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command(short_help="Serve the API, and leave delivering to workers.", epilog=EXIT_CODES)
 @config_option
 @db_option(required=True)
 @wire_options
@@ -153,3 +155,4 @@ async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa:
     click.echo(f"  docs: {url}/docs", err=True)
     if api_key is None and (first := await hooks.first_key()):
         click.echo(f"  first key, shown only now: {first}", err=True)
+        click.echo(f"  to ask it: export TARRY_SERVER={url} TARRY_KEY={first}", err=True)

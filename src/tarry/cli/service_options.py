@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from tarry.cli.byte_size import ByteSize
+from tarry.cli.exit_codes import UNUSABLE, WRONG
 from tarry.cli.extras import needed_for
 from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
@@ -27,6 +28,10 @@ FILE = Path("tarry.toml")
 EXIT_CODES = (
     "Exit codes: 0, stopped with nothing on its way; 1, stopped with attempts on their way;"
     " 2, a setting is wrong; 3, the database cannot be used."
+)
+DATABASE_CODES = (
+    "Exit codes: 0, it is done; 2, the command line or a setting is wrong; 3, the database cannot"
+    " be used."
 )
 KNOWN = (
     *("allow_network", "api_key", "authorities", "certificate", "db", "disk_reserve", "grace"),
@@ -41,13 +46,13 @@ T = TypeVar("T")
 class WrongSettings(click.ClickException):
     """A setting is wrong; one line says which."""
 
-    exit_code = 2
+    exit_code = WRONG
 
 
 class NoDatabase(click.ClickException):
     """The database cannot be used; one line says why."""
 
-    exit_code = 3
+    exit_code = UNUSABLE
 
 
 def from_file(context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
@@ -87,59 +92,67 @@ db_option = partial(
     click.option,
     "--db",
     envvar="TARRY_DB",
+    show_envvar=True,
     metavar="URL",
-    help="sqlite:///FILE or postgresql://USER@HOST/NAME  [TARRY_DB]",
+    help="sqlite:///FILE or postgresql://USER@HOST/NAME",
 )
 """To be called: some commands need it, others have a default or do without."""
 allow_network_option = click.option(
     "--allow-network",
     envvar="TARRY_ALLOW_NETWORK",
+    show_envvar=True,
     multiple=True,
     metavar="NETWORK",
-    help="A private network that may be called, e.g. 10.0.0.0/8; repeatable  [TARRY_ALLOW_NETWORK]",
+    help="A private network that may be called, e.g. 10.0.0.0/8; repeatable.",
 )
 ports_option = click.option(
     "--ports",
     envvar="TARRY_PORTS",
+    show_envvar=True,
     default="80, 443, 1024-65535",
     show_default=True,
-    help="The ports that may be called  [TARRY_PORTS]",
+    help="The ports that may be called.",
 )
 
 proxy_option = click.option(
     "--proxy",
     envvar="TARRY_PROXY",
+    show_envvar=True,
     metavar="URL",
-    help="An egress proxy that every request goes through, e.g. http://proxy:3128  [TARRY_PROXY]",
+    help="An egress proxy that every request goes through, e.g. http://proxy:3128.",
 )
 authorities_option = click.option(
     "--authorities",
     envvar="TARRY_AUTHORITIES",
+    show_envvar=True,
     type=click.Path(path_type=Path),
-    help="A PEM file of authorities that are trusted beside the system's  [TARRY_AUTHORITIES]",
+    help="A PEM file of authorities that are trusted beside the system's.",
 )
 certificate_option = click.option(
     "--certificate",
     envvar="TARRY_CERTIFICATE",
+    show_envvar=True,
     type=click.Path(path_type=Path),
-    help="A PEM file with a client certificate and its key  [TARRY_CERTIFICATE]",
+    help="A PEM file with a client certificate and its key.",
 )
 
 
 most_waiting_option = click.option(
     "--most-waiting",
     envvar="TARRY_MOST_WAITING",
+    show_envvar=True,
     type=click.IntRange(min=0),
     metavar="N",
     help="Deliveries that may wait of an application which has no limit of its own; with more,"
-    " messages are turned away  [TARRY_MOST_WAITING]",
+    " messages are turned away.",
 )
 disk_reserve_option = click.option(
     "--disk-reserve",
     envvar="TARRY_DISK_RESERVE",
+    show_envvar=True,
     type=ByteSize(),
     help="Of an SQLite file's disk: with less free, messages are turned away; 0 for never. 256MB,"
-    " or a twentieth of a smaller disk, if it is not said  [TARRY_DISK_RESERVE]",
+    " or a twentieth of a smaller disk, if it is not said.",
 )
 
 
@@ -167,29 +180,32 @@ def dispatch_options(command: Callable[P, T]) -> Callable[P, T]:
         click.option(
             "--grace",
             envvar="TARRY_GRACE",
+            show_envvar=True,
             type=click.FloatRange(min=0),
             default=30.0,
             show_default=True,
             metavar="SECONDS",
-            help="To wait for attempts on their way when told to stop  [TARRY_GRACE]",
+            help="How long to wait for attempts on their way when told to stop.",
         ),
         click.option(
             "--lease",
             envvar="TARRY_LEASE",
+            show_envvar=True,
             type=click.FloatRange(min=1),
             default=10.0,
             show_default=True,
             metavar="SECONDS",
-            help="That its shards stay its own without a sign of life  [TARRY_LEASE]",
+            help="How long its shards stay its own without a sign of life.",
         ),
         click.option(
             "--in-flight",
             envvar="TARRY_IN_FLIGHT",
+            show_envvar=True,
             type=click.IntRange(min=1),
             default=1000,
             show_default=True,
             metavar="N",
-            help="Attempts at a time  [TARRY_IN_FLIGHT]",
+            help="Attempts at a time.",
         ),
     ):
         command = option(command)

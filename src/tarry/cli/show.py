@@ -1,6 +1,7 @@
 """What a server answered: tables for people, JSON for programs."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -16,6 +17,7 @@ from tarry.cli.plain import plain
 
 WIDTH = 100
 """Of tables that go into a file or another program."""
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 Cell = Callable[[Mapping[str, Any]], str]
 Columns = Mapping[str, str | Cell]
 """What stands above each column, and the field it is from or how it is made."""
@@ -43,13 +45,40 @@ def next_at(field: str) -> Cell:
 
 def one(row: Mapping[str, Any]) -> None:
     """Print a thing for people: a line for each of its fields that says something."""
+    pairs(
+        {
+            label(name): cell(name, value)
+            for name, value in row.items()
+            if name not in _OLDER and value not in (None, "", [], {})
+        }
+    )
+
+
+def pairs(said: Mapping[str, str]) -> None:
+    """Print names and values, a line for each."""
     grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for name, value in row.items():
-        if value not in (None, "", [], {}):
-            grid.add_row(plain(name), Text(plain(cell(name, value))))
-    console().print(grid)
+    for name, value in said.items():
+        grid.add_row(Text(plain(name)), Text(plain(value)))
+    if said:
+        _print(grid)
+
+
+def label(field: str) -> str:
+    """A field's name as people write it.
+
+    >>> label("eventTypes")
+    'event types'
+    """
+    return _CALLED.get(field) or _HUMP.sub(lambda hump: f" {hump[0].lower()}", field)
+
+
+_CALLED = {"throttleRate": "rate", "createdAt": "made", "updatedAt": "changed"}
+"""Fields that options and columns have another word for."""
+_HUMP = re.compile(r"(?<=[a-z])[A-Z]")
+_OLDER = frozenset({"filterTypes", "rateLimit"})
+"""Fields that are there under their newer names as well."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
@@ -62,8 +91,16 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
         count += 1
         shown.add_row(*(Text(plain(_filled(row, source))) for source in columns.values()))
     if count:
-        console().print(shown)
+        _print(shown)
     return count
+
+
+def _print(shown: Table) -> None:
+    """Print without what rich fills up with: a window takes no harm from it, a file does."""
+    with (screen := console()).capture() as drawn:
+        screen.print(shown)
+    lines = [line.rstrip() for line in drawn.get().splitlines()]
+    click.echo("\n".join(lines).strip("\n"))
 
 
 _WHOLE = frozenset({"Id", "Message", "Endpoint"})

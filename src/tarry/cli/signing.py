@@ -36,7 +36,10 @@ def secret(remote: Remote, *, app: str, endpoint: str) -> None:
 def rotate(
     remote: Remote, *, app: str, endpoint: str, secret: str | None, grace: float | None
 ) -> None:
-    """Sign with a new secret, and print what the receiver verifies with now."""
+    """Sign with a new secret, and print it.
+
+    It is what the receiver verifies with now. For a while the old one is signed with as well.
+    """
     body = said(key=secret, gracePeriodSeconds=None if grace is None else round(grace))
     way = ("app", app, "endpoint", endpoint, "secret", "rotate")
     answer = remote.server.ask("POST", *way, body=body, once=True)
@@ -57,7 +60,7 @@ def rotate(
 def headers(
     remote: Remote, *, app: str, endpoint: str, given: tuple[str, ...], unset: tuple[str, ...]
 ) -> None:
-    """Show the headers that are sent along, after changing those that are given."""
+    """Show the headers that are sent along, or change some."""
     way = ("app", app, "endpoint", endpoint, "headers")
     if given or unset:
         body = {"headers": pairs(given, "--set"), "deleteHeaders": list(unset)}
@@ -68,4 +71,6 @@ def headers(
         return
     found = answer.read()
     hidden = dict.fromkeys(found["sensitive"], "(not shown)")
-    show.one({**found["headers"], **hidden})
+    show.pairs({**found["headers"], **hidden})
+    if not found["headers"] and not hidden:
+        click.echo("there is none", err=True)

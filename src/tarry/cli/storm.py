@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tarry.cli.extras import needed_for
+from tarry.cli.show import json_option
 
 EXIT_CODES = "Exit codes: 0, it is done; 2, what was typed or a file is wrong; 130, Ctrl-C."
 MOST_RUNS = 100_000
@@ -72,6 +73,7 @@ def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None
         click.option(
             "--seed",
             type=click.IntRange(min=0),
+            metavar="N",
             default=1,
             show_default=True,
             help="Which chance: the same seed gives the same numbers.",
@@ -79,11 +81,12 @@ def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None
         click.option(
             "--runs",
             type=click.IntRange(min=1, max=MOST_RUNS),
+            metavar="N",
             default=20,
             show_default=True,
             help="How many times, each with other chance.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+        json_option,
         click.option(
             "--report",
             type=click.Path(path_type=Path),
@@ -127,14 +130,14 @@ def run(**typed: Unpack[Typed]) -> None:
 @_playing("SCENARIO POLICY ...")
 @click.option(POLICY, "policies", multiple=True, hidden=True)
 def compare(**typed: Unpack[Typed]) -> None:
-    """Put every POLICY through SCENARIO, under the same chance, and compare."""
+    """Compare every POLICY under SCENARIO, with the same chance."""
     if not typed["policies"]:
         raise click.UsageError("Missing argument 'POLICY ...': whom to compare.")
     _play("compare", **typed)
 
 
 @storm.command(name="list")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@json_option
 def list_scenarios(*, as_json: bool) -> None:
     """List the scenarios that come with tarry."""
     with needed_for(THE_SIMULATOR):

@@ -51,10 +51,11 @@ def undelivered(  # noqa: PLR0913  each option is one
     found = list(remote.server.items(*way, most=most, **query))
     shown = found if everything else found[:limit]
     names = Names(remote.server)
-    for lane, rows in groupby(shown, lambda row: (row["appId"], row["endpointId"])):
+    lanes = groupby(shown, lambda row: (row["appId"], row["endpointId"]))
+    for number, (lane, rows) in enumerate(lanes):
         url = names.url(*lane)
         said = f"{names.app(lane[0])} {names.endpoint(*lane)}" + (f" ({url})" if url else "")
-        click.echo(plain(said))
+        click.echo(plain(said) if not number else f"\n{plain(said)}")
         show.table(rows, COLUMNS)
     if not found:
         click.echo("everything is delivered", err=True)

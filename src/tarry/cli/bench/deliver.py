@@ -47,6 +47,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 @click.option(
     "--deliveries",
     type=click.IntRange(min=100),
+    metavar="N",
     default=20_000,
     show_default=True,
     help="How many wait at first.",
@@ -54,6 +55,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 @click.option(
     "--applications",
     type=click.IntRange(min=1),
+    metavar="N",
     default=64,
     show_default=True,
     help="Of how many applications.",
@@ -61,6 +63,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 @click.option(
     "--workers",
     type=click.IntRange(min=1),
+    metavar="N",
     multiple=True,
     help="Worker processes, for PostgreSQL; repeatable.",
 )
@@ -79,9 +82,10 @@ async def deliver(  # noqa: PLR0913  one argument an option
     rivals: bool,
     as_json: bool,
 ) -> None:
-    """Measure how fast a backlog of signed webhooks drains, durably, on this machine.
+    """Measure how fast a backlog of signed webhooks drains.
 
-    The floor is a bare HTTP client that stores nothing, in the same run and against the same sink.
+    What came of each is kept on disk. The floor is a bare HTTP client that stores nothing, in the
+    same run and against the same sink.
     """
     if workers and not (db or "").startswith("postgres"):
         raise click.UsageError("--workers needs a PostgreSQL --db: an SQLite file takes one worker")

@@ -43,6 +43,7 @@ class Row:
 @click.option(
     "--messages",
     type=click.IntRange(min=100),
+    metavar="N",
     default=20_000,
     show_default=True,
     help="How many are sent.",
@@ -50,6 +51,7 @@ class Row:
 @click.option(
     "--connections",
     type=click.IntRange(min=1),
+    metavar="N",
     default=64,
     show_default=True,
     help="Over how many connections.",
@@ -59,11 +61,13 @@ class Row:
 async def ingest(
     *, db: str | None, messages: int, connections: int, rounds: int, as_json: bool
 ) -> None:
-    """Measure how fast messages are accepted over HTTP, each on disk before it is answered.
+    """Measure how fast messages are accepted over HTTP.
 
-    The floor is an ASGI callable that answers 202 and keeps nothing, on the same server; for
-    batches it is SQLite, which keeps the same rows and answers nobody. Starlette does what the
-    floor does, if it is installed. The best of some rounds counts. At half of what is possible
+    Each is on disk before it is answered. The floor is an ASGI callable that answers 202 and keeps
+    nothing, on the same server; for batches it is SQLite, which keeps the same rows and answers
+    nobody. Starlette does what the floor does, if it is installed. The best of some rounds counts.
+
+    At full speed a time says how long the queue is. In the rows at half of what is possible
     messages come at a steady rate, and are timed from when they were due.
     """
     with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:

@@ -5,6 +5,8 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from tarry.cli.show import json_option
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -12,10 +14,11 @@ T = TypeVar("T")
 def bench_options(command: Callable[P, T]) -> Callable[P, T]:
     """Give a benchmark a database, its rounds, and a say in how it prints."""
     for option in (
-        click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+        json_option,
         click.option(
             "--rounds",
             type=click.IntRange(min=1),
+            metavar="N",
             default=3,
             show_default=True,
             help="The best of so many counts.",

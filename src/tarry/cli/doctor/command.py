@@ -23,6 +23,7 @@ from tarry.cli.service_options import (
     ports_option,
 )
 from tarry.cli.service_options import serving as on_a_loop
+from tarry.cli.show import json_option
 
 COLOURS = {State.OK: "green", State.ADVICE: "yellow", State.WRONG: "red"}
 _WRONG_FILE = "tarry.doctor.settings"
@@ -37,7 +38,10 @@ def lenient(context: click.Context, option: click.Parameter, path: Path | None) 
         return path or FILE
 
 
-@click.command(epilog="Exit codes: 0, nothing is wrong; 1, something is; 2, an option is wrong.")
+@click.command(
+    short_help="Look for what could be wrong, here or with a server.",
+    epilog="Exit codes: 0, nothing is wrong; 1, something is; 2, an option is wrong.",
+)
 @click.option(
     "--config",
     type=click.Path(path_type=Path),
@@ -45,13 +49,13 @@ def lenient(context: click.Context, option: click.Parameter, path: Path | None) 
     is_eager=True,
     help="A TOML file with settings; tarry.toml in this folder if there is one.",
 )
-@db_option(help="The database to look at, if any  [TARRY_DB]")
+@db_option(help="The database to look at, if any.")
 @server_option
 @key_option
 @allow_network_option
 @ports_option
 @disk_reserve_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs, an object a line.")
+@json_option
 def doctor(  # noqa: PLR0913  each option is one
     *,
     config: Path | None,
