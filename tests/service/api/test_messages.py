@@ -88,6 +88,17 @@ def test_what_cannot_be_used_is_refused_with_a_reason(body: bytes, wrong: str) -
     assert wrong in str(error.value)
 
 
+@pytest.mark.parametrize("batch", [False, True])
+def test_half_a_surrogate_pair_stays_in_a_payload_as_it_is(*, batch: bool) -> None:
+    payload = rb'{"cut": "\ud83d", "\uDE00":"\ud83d\ude00 \\ud83d \ue000"}'
+    body = said(payload.decode())
+    (one, *_) = read_messages(b"[" + body + b"," + said() + b"]" if batch else body, batch=batch)
+    assert one.body() == payload
+    assert bytes(written(kept(payload), with_content=True).payload) == payload
+    with pytest.raises(Invalid, match="outside of payloads"):
+        read_messages(said(tags=["\ud800"]), batch=False)
+
+
 def test_the_message_of_a_batch_that_is_wrong_is_named() -> None:
     with pytest.raises(Invalid, match=r"body\.1\.payload"):
         read_messages(b"[" + said() + b"," + said("1") + b"]", batch=True)

@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 from tarry.errors import SettingsError
 from tarry.service.api.applications import ApplicationIn
 from tarry.service.api.problem import Invalid
-from tarry.service.api.read import read_body
+from tarry.service.api.read import NO_JSON, read_body
+from tarry.service.api.surrogates import StandIns, decode, stand_ins
 from tarry.service.api.times import Instant, instant
 from tarry.service.api.times import written as written_at
 from tarry.service.model.message import Message
@@ -103,9 +104,31 @@ def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
 
     A payload is looked through, not taken apart: its bytes stay as they are.
     """
-    found = read_body(body, Many) if batch else [read_body(body, MessageIn)]
+    try:
+        found = _read(body, batch=batch)
+    except Invalid as error:
+        stand = stand_ins(body) if error.kind == NO_JSON else None
+        if stand is None:
+            raise
+        found = _read_with(stand, batch=batch)
     for number, one in enumerate(found):
         _check(one, ["body", str(number)] if batch else ["body"])
+    return found
+
+
+def _read(body: bytes, *, batch: bool) -> list[MessageIn]:
+    return read_body(body, Many) if batch else [read_body(body, MessageIn)]
+
+
+def _read_with(stand: StandIns, *, batch: bool) -> list[MessageIn]:
+    """The same, with halves of surrogate pairs in payloads."""
+    found, count = _read(stand.text, batch=batch), 0
+    for one in found:
+        payload, halves = stand.back(bytes(one.payload))
+        one.payload = msgspec.Raw(payload)
+        count += halves
+    if count < len(stand.halves):
+        raise Invalid(["body"], "there is half a surrogate pair outside of payloads")
     return found
 
 
@@ -156,7 +179,7 @@ def shown(payload: bytes | None) -> msgspec.Raw:
         return _EXPIRED
     if payload[:1] == b"{":
         try:
-            msgspec.json.decode(payload, type=msgspec.Raw)
+            decode(payload, msgspec.Raw)
         except (msgspec.DecodeError, RecursionError):
             pass
         else:

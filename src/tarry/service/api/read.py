@@ -11,6 +11,8 @@ import msgspec
 
 from tarry.service.api.problem import Invalid
 
+NO_JSON = "json_error"
+"""The kind of what cannot be read at all."""
 MOST_FIELDS = 100
 """In one query string."""
 
@@ -43,7 +45,7 @@ def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type tha
     except msgspec.ValidationError as error:
         raise _said("body", error) from error
     except ValueError as error:  # no JSON, or no UTF-8
-        raise Invalid(["body"], str(error), "json_error") from error
+        raise Invalid(["body"], str(error), NO_JSON) from error
 
 
 def may_be_left_out(wanted: Any) -> bool:  # noqa: ANN401  a type

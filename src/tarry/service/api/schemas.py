@@ -11,6 +11,7 @@ import msgspec
 
 from tarry.service.api.problem import Invalid
 from tarry.service.api.schema_weight import MOST_BYTES, TooHeavyError, alike, values, weigh
+from tarry.service.api.surrogates import decode
 
 Patterns = jsonschema_rs.FancyRegexOptions | jsonschema_rs.RegexOptions
 
@@ -80,7 +81,7 @@ def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
     """Refuse a payload that does not fit a schema; Invalid says where."""
     try:
         validator, weight, unique = _validator(schema)
-        told = msgspec.json.decode(payload)
+        told = decode(payload, Any)
         work = weight * values(told)
         if unique:
             work += weight * alike(told) * PAIR
