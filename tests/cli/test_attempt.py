@@ -23,7 +23,7 @@ def test_attempts_are_listed_by_endpoint_and_by_message(shell: Shell) -> None:
     assert sent in said
     assert "400" in said
     assert max(map(len, said.splitlines())) <= 100
-    assert only["endpointId"] in shell.out("message", "attempts", "shop", failed)
+    assert shell.out("message", "attempts", "shop", failed).endswith("  till\n")
 
 
 def test_it_must_be_said_which(shell: Shell) -> None:

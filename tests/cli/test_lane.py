@@ -1,7 +1,15 @@
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from tarry.cli.commands import tarry
+from tarry.cli.lane import PHASES, of_delivery
+from tarry.core.pace import Phase
+from tarry.core.policy import RetryAfter
+from tarry.service.model.settings import DELIVERY
+from tests.cli.scripted import scripted
 from tests.cli.shell import Shell
 
 
@@ -21,9 +29,49 @@ def test_an_endpoint_is_paused_and_resumed(shell: Shell, endpoint: str) -> None:
 
 def test_its_lane_is_shown(shell: Shell, endpoint: str) -> None:
     said = shell.out("endpoint", "lane", "shop", endpoint)
-    assert said.splitlines()[0].split() == ["phase", "closed"]
-    assert "backlog" in said
+    assert said.splitlines() == [
+        "standing  enabled",
+        "phase     closed: messages go as they come",
+        "waiting   0",
+    ]
     assert shell.json("endpoint", "probe", "shop", endpoint)["phase"] == "closed"
+
+
+def test_every_phase_has_its_words() -> None:
+    assert set(PHASES) == set(Phase)
+
+
+def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
+    lane = {
+        "phase": "open",
+        "shared": True,
+        "standing": "enabled",
+        "backlog": 3,
+        "failures": 5,
+        "pace": None,
+        "capacity": 41.26,
+        "acceptedAt": None,
+        "doneAt": None,
+        **dict.fromkeys(("failingSince", "downSince", "probeAt"), "2020-01-01T00:00:00Z"),
+    }
+    typed = ("endpoint", "lane", "shop", "till", "--key", "k", "--server")
+    with scripted((200, json.dumps(lane).encode())) as (server, _):
+        said = CliRunner().invoke(tarry, [*typed, server.url]).stdout
+    found = dict(line.split("  ", 1) for line in said.splitlines())
+    assert found["phase"].strip() == "open: the endpoint takes nothing, and is only probed"
+    assert found["capacity"].strip() == "41.3 a second"
+    assert "due since" in found["next probe"]
+    assert "last success" not in found
+
+
+def test_of_a_policy_only_what_concerns_deliveries_is_said() -> None:
+    said = " ".join(of_delivery(DELIVERY))
+    assert "It makes up to 9 attempts" in said
+    assert "(Retry-After) is kept, up to 60 min; a longer one is cut short." in said
+    assert "gives up and hands it on" not in said
+    assert "Inside another retry" not in said
+    ignored = of_delivery(DELIVERY.replace(retry_after=RetryAfter(honour=False)))
+    assert ignored[-1] == "A wait that the endpoint asks for (Retry-After) is ignored."
 
 
 def test_a_policy_is_given_shown_and_taken_away(shell: Shell, endpoint: str, folder: Path) -> None:

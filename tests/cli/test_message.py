@@ -47,6 +47,15 @@ def test_how_they_stand_with_an_endpoint_is_told(shell: Shell) -> None:
     assert len(shell.lines(*way, "--status", "canceled")) == 1
 
 
+def test_payloads_of_a_list_are_shown_as_they_came(shell: Shell) -> None:
+    odd = '{"n": 1e400,\n "m": 1.10, "big": ' + "9" * 5000 + "}"
+    shell.out("send", "shop", "order.odd", odd)
+    said = shell.out("message", "list", "shop", "--limit", "1", "--content", "--json")
+    assert f'"payload":{odd.replace(chr(10), " ")},' in said
+    assert said.count("\n") == 1
+    assert "1e400" in shell.out("message", "list", "shop", "--content")
+
+
 def test_a_payload_is_forgotten_and_not_sent_again(shell: Shell) -> None:
     shell.out("app", "create", "The bar", "--uid", "bar")
     shell.out("endpoint", "create", "bar", shell.receiver.url, "--uid", "till")

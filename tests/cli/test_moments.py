@@ -42,6 +42,9 @@ def test_it_is_written_with_its_zone() -> None:
         (-36_000.0, "10 h ago, "),
         (90.4, "in 90 s, "),
         (-864_000.0, "10 d ago, "),
+        (-499.0, "8.3 min ago, "),
+        (-754.0, "13 min ago, "),
+        (-94_608_000.0, "1,095 d ago, "),
     ],
 )
 def test_people_read_how_far_away_it_is_and_by_the_clock(away: float, begins: str) -> None:

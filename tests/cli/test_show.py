@@ -13,7 +13,8 @@ def test_a_thing_is_a_line_for_each_field_that_says_something(
             "id": "app_1",
             "uid": None,
             "rate": 5,
-            "disabled": False,
+            "fifo": False,
+            "blocking": True,
             "channels": ["a", "b"],
             "metadata": {"plan": "pro"},
             "payload": {"n": [1]},
@@ -30,7 +31,7 @@ def test_a_thing_is_a_line_for_each_field_that_says_something(
     assert fields == {
         "id": "app_1",
         "rate": "5",
-        "disabled": "no",
+        "blocking": "yes",
         "channels": "a, b",
         "metadata": "plan=pro",
         "payload": '{"n": [1]}',

@@ -8,6 +8,7 @@ import click
 
 from tarry.cli.app import app_argument
 from tarry.cli.moments import ago, wire
+from tarry.cli.names import Names
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
 from tarry.cli.show import Columns, at
 from tarry.core.duration import spoken
@@ -86,7 +87,8 @@ def attempts_of(  # noqa: PLR0913  what a list may be told
     columns = dict(COLUMNS)
     if message is not None:
         way, query["endpoint_id"] = ("app", app, "attempt", "msg", message), endpoint
-        columns["Endpoint"] = "endpointId"
+        names = Names(remote.server)
+        columns["Endpoint"] = lambda row: names.endpoint(app, row["endpointId"])
     elif endpoint is not None:
         way = ("app", app, "attempt", "endpoint", endpoint)
         columns["Message"] = "msgId"

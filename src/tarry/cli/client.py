@@ -21,6 +21,7 @@ from tarry.call.http.body import Rewound, stay
 from tarry.call.http.exchange import ATTEMPT_HEADER, Client, Exchange, Terms
 from tarry.call.http.fault import Fault, fault_in
 from tarry.cli.exit_codes import FAILED, UNUSABLE
+from tarry.cli.json_text import elements, read
 from tarry.cli.plain import plain
 from tarry.cli.service_options import WrongSettings
 from tarry.core.backoff import Exponential
@@ -84,7 +85,7 @@ class Answer(NamedTuple):
 
     def read(self) -> Any:  # noqa: ANN401  JSON
         """The JSON in it; None if there is none."""
-        return json.loads(self.body) if self.body else None
+        return read(self.body) if self.body else None
 
 
 def _tell(event: object) -> None:
@@ -185,11 +186,24 @@ class Server:
 
     def items(self, *path: str, most: int | None, **query: object) -> Iterator[Any]:
         """What a list holds, page by page: `most` of it, or all."""
+        for _, page in self._pages(*path, most=most, **query):
+            yield from page["data"]
+
+    def texts(self, *path: str, most: int | None, **query: object) -> Iterator[str]:
+        """The same as it is written, an object a line."""
+        for answer, _ in self._pages(*path, most=most, **query):
+            yield from elements(answer.body.decode(), "data")
+
+    def _pages(
+        self, *path: str, most: int | None, **query: object
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
         left, mark = most, None
         while left is None or left > 0:
             limit = PAGE if left is None else min(PAGE, left)
-            page = self.ask("GET", *path, query={**query, "limit": limit, "iterator": mark}).read()
-            yield from page["data"]
+            asked = {**query, "limit": limit, "iterator": mark}
+            answer = self.ask("GET", *path, query=asked)
+            page = answer.read()
+            yield answer, page
             left = None if left is None else left - len(page["data"])
             mark = page["iterator"]
             if page["done"] or mark is None:

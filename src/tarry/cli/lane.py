@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tarry.cli import show
+from tarry.cli import moments, show
 from tarry.cli.app import app_argument
 from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
@@ -15,8 +15,16 @@ from tarry.cli.moments import ago, wire
 from tarry.cli.policy_file import read_policy
 from tarry.cli.remote import EXIT_CODES, Remote, remote
 from tarry.core.codec import to_dict
+from tarry.core.duration import spoken
 from tarry.core.explain import sentences
+from tarry.core.policy import Policy, RetryAfter
 from tarry.core.text import from_json
+
+PHASES = {
+    "closed": "messages go as they come",
+    "open": "the endpoint takes nothing, and is only probed",
+    "paced": "it is back, and what waits goes at a pace",
+}
 
 
 @click.command(epilog=EXIT_CODES)
@@ -25,7 +33,7 @@ from tarry.core.text import from_json
 @remote
 def lane(remote: Remote, *, app: str, endpoint: str) -> None:
     """Show whether an endpoint is down, its pace, and what waits."""
-    remote.show(remote.get("app", app, "endpoint", endpoint, "lane"))
+    _show_lane(remote, remote.get("app", app, "endpoint", endpoint, "lane"))
 
 
 @click.command(epilog=EXIT_CODES)
@@ -52,7 +60,33 @@ def resume(remote: Remote, *, app: str, endpoint: str) -> None:
 @remote
 def probe(remote: Remote, *, app: str, endpoint: str) -> None:
     """Try at once whether an endpoint that is down is back."""
-    remote.show(remote.server.ask("POST", "app", app, "endpoint", endpoint, "probe"))
+    _show_lane(remote, remote.server.ask("POST", "app", app, "endpoint", endpoint, "probe"))
+
+
+def _show_lane(remote: Remote, answer: Answer) -> None:
+    if remote.as_json:
+        remote.print(answer)
+        return
+    found = answer.read()
+    told = {
+        "standing": found["standing"],
+        "phase": f"{found['phase']}: {PHASES.get(found['phase'], 'nobody knows')}",
+        "shared": "with all endpoints of its origin" if found["shared"] else "",
+        "waiting": str(found["backlog"]),
+        "pace": _speed(found["pace"]),
+        "capacity": _speed(found["capacity"]),
+        "failures": str(found["failures"] or ""),
+        "last success": moments.told(found["acceptedAt"]),
+        "failing since": moments.told(found["failingSince"]),
+        "down since": moments.told(found["downSince"]),
+        "next probe": moments.due(found["probeAt"]),
+        "nothing waits": moments.told(found["doneAt"]),
+    }
+    show.pairs({name: words for name, words in told.items() if words})
+
+
+def _speed(rate: float | None) -> str:
+    return "" if rate is None else f"{rate:.3g} a second"
 
 
 @click.command(epilog=EXIT_CODES)
@@ -81,8 +115,21 @@ def _show_policy(remote: Remote, answer: Answer) -> None:
         return
     found = answer.read()
     click.echo(f"from: {found['source']}")
-    for sentence in sentences(from_json(json.dumps(found["policy"]))):
+    for sentence in of_delivery(from_json(json.dumps(found["policy"]))):
         click.echo(sentence)
+
+
+def of_delivery(policy: Policy) -> list[str]:
+    """Say what a policy does to a delivery: what it says of calls alone is left out."""
+    rule = policy.retry_after
+    of_calls = policy.replace(
+        nested=not policy.nested, retry_after=RetryAfter(honour=not rule.honour)
+    )
+    said = [sentence for sentence in sentences(policy) if sentence in sentences(of_calls)]
+    if not rule.honour:
+        return [*said, "A wait that the endpoint asks for (Retry-After) is ignored."]
+    limit = f"up to {spoken(rule.at_most)}; a longer one is cut short"
+    return [*said, f"A wait that the endpoint asks for (Retry-After) is kept, {limit}."]
 
 
 @click.command(epilog=EXIT_CODES)

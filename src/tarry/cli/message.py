@@ -23,6 +23,8 @@ COLUMNS: Columns = {
 }
 STATUSES = ("success", "pending", "fail", "sending", "canceled")
 """How a message stands with an endpoint, in the order of the API's numbers."""
+TELLING = frozenset({"lane open", "pace"})
+"""Reasons whose sentence tells more than the word: how much else waits, and how fast it goes."""
 _DESTINATIONS: Columns = {
     "Endpoint": known_as,
     "URL": "url",
@@ -188,10 +190,11 @@ def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
         remote.print(answer)
         return
     found = answer.read()
-    click.echo(f"{found['state']}: {found['reason']}")
+    state, reason, (first, *attempts) = found["state"], found["reason"], found["sentences"]
+    click.echo(state if state == reason else f"{state}: {reason}")
     if found["nextAt"] is not None:
         click.echo(f"next attempt: {due(found['nextAt'])}")
-    for sentence in found["sentences"]:
+    for sentence in [first, *attempts] if reason in TELLING else attempts:
         click.echo(plain(local(sentence)))
 
 

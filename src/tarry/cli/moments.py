@@ -10,6 +10,8 @@ from tarry.cli.amounts import seconds
 from tarry.core.duration import spoken
 
 WANTED = "a duration like 2h, or an instant like 2026-01-31T14:00:00Z"
+FEW = 10
+"""Of which the first part counts too: 8.3 min ago, but 12 min ago."""
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
@@ -48,11 +50,18 @@ def told(written: str | None) -> str:
     at = datetime.fromisoformat(written).astimezone()
     now = datetime.now(UTC).astimezone()
     away = (at - now).total_seconds()
-    near = spoken(round(abs(away)) or 0)
+    near = _near(round(abs(away)))
     clock = _clock(at, now)
     if abs(away) < 1:
         return f"now, {clock}"
     return f"in {near}, {clock}" if away > 0 else f"{near} ago, {clock}"
+
+
+def _near(seconds: float) -> str:
+    """A duration as one says it of something that is over: 8.3 min, 12 h."""
+    number, unit = spoken(seconds).split()
+    amount = float(number.replace(",", ""))
+    return f"{amount:,.1f} {unit}".replace(".0 ", " ") if amount < FEW else f"{amount:,.0f} {unit}"
 
 
 def _clock(at: datetime, now: datetime) -> str:

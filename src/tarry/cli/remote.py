@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import update_wrapper
 from itertools import islice
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -104,14 +104,18 @@ class Remote:
     ) -> None:
         """Show a list: up to `limit`, or everything."""
         most = None if everything else limit + 1
-        found = iter(self.server.items(*path, most=most, **query))
+        found: Iterator[Any]
         if query.get("with_content") is False:
-            found = map(_without_payload, found)
+            found = map(_without_payload, self.server.items(*path, most=most, **query))
+        elif self.as_json:
+            found = self.server.texts(*path, most=most, **query)
+        else:
+            found = self.server.items(*path, most=most, **query)
         self.rows(found if everything else islice(found, limit), columns)
         if not everything and next(found, None) is not None:
             click.echo("there is more: --limit N shows up to N, --all everything", err=True)
 
-    def rows(self, found: Iterable[Mapping[str, Any]], columns: Columns) -> None:
+    def rows(self, found: Iterable[Any], columns: Columns) -> None:
         """Show what was found."""
         count = show.lines(found) if self.as_json else show.table(found, columns)
         if not count and not self.as_json:

@@ -25,7 +25,7 @@ def read_payload(typed: str) -> bytes:
         else:
             raw = typed.encode()
         text = raw.decode("utf-8-sig")
-        found = json.loads(text, parse_constant=_refuse)
+        found = json.loads(text, parse_constant=_refuse, parse_int=str, parse_float=str)
     except OSError as error:
         said = f"{typed[1:] or '@'} cannot be read: {error.strerror or error}"
         raise click.BadParameter(said, param_hint="PAYLOAD") from error

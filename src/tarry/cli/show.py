@@ -49,7 +49,7 @@ def one(row: Mapping[str, Any]) -> None:
         {
             label(name): cell(name, value)
             for name, value in row.items()
-            if name not in _OLDER and value not in (None, "", [], {})
+            if name not in _SAID and value not in (None, "", [], {}) and value is not False
         }
     )
 
@@ -77,8 +77,8 @@ def label(field: str) -> str:
 _CALLED = {"throttleRate": "rate", "createdAt": "made", "updatedAt": "changed"}
 """Fields that options and columns have another word for."""
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
-_OLDER = frozenset({"filterTypes", "rateLimit"})
-"""Fields that are there under their newer names as well."""
+_SAID = frozenset({"disabled", "filterTypes", "rateLimit", "version"})
+"""Fields that say nothing which is not there under a newer name as well."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
@@ -111,7 +111,8 @@ def lines(rows: Iterable[object]) -> int:
     """Print a list for programs, an object a line as it comes; how many there were."""
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007  counted
-        click.echo(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
+        written = isinstance(row, str)
+        click.echo(row if written else json.dumps(row, ensure_ascii=False, separators=(",", ":")))
     return count
 
 
