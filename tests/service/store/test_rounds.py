@@ -66,3 +66,10 @@ async def test_each_look_is_bounded_and_goes_on_where_the_last_one_ended() -> No
         looks += 1
         assert things.seen <= PIECE * looks
     assert looks == 6
+
+
+async def test_where_all_may_go_no_more_is_looked_at_than_goes() -> None:
+    things, rounds = Things(PIECE), Rounds(-1)
+    things.over = dict.fromkeys(things.over, True)
+    assert await sweep(rounds, things) == [0, 1]
+    assert things.seen == LIMIT

@@ -37,12 +37,20 @@ class Rounds(Generic[Key]):
     async def _piece(
         self, ask: Callable[[float, Key, int], Awaitable[list[tuple[float, Key, bool]]]], limit: int
     ) -> list[Key]:
-        seen = await ask(*self._behind, limit * LOOKED_AT)
-        over = [(at, key) for at, key, over in seen if over][:limit]
-        if len(over) == limit:
-            self._behind = over[-1]
-        elif len(seen) < limit * LOOKED_AT:
-            self._behind = self._start
-        else:
+        """Look at a few, and at more only if few of them may go."""
+        found: list[Key] = []
+        looked, most = 0, limit
+        while looked < limit * LOOKED_AT:
+            seen = await ask(*self._behind, most)
+            over = [(at, key) for at, key, over in seen if over][: limit - len(found)]
+            found += [key for _, key in over]
+            if len(found) == limit:
+                self._behind = over[-1]
+                break
+            if len(seen) < most:
+                self._behind = self._start
+                break
             self._behind = seen[-1][:2]
-        return [key for _, key in over]
+            looked += most
+            most = min(2 * most, limit * LOOKED_AT - looked)
+        return found
