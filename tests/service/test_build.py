@@ -107,6 +107,17 @@ async def test_a_refusal_does_not_tell_the_password(url: str) -> None:
     assert "hush" not in str(refused.value)
 
 
+async def test_without_its_driver_a_server_is_refused_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(build, "find_spec", lambda _: None)
+    with pytest.raises(SettingsError, match=r"pip install 'tarry\[postgres\]'"):
+        await build.open_store("postgresql://me@here/x", migrate=False)
+    with pytest.raises(SettingsError, match=r"pip install 'tarry\[postgres\]'"):
+        async with build.migrator("postgres://me@here/x"):
+            pytest.fail("there is nothing to migrate with")
+
+
 @pytest.mark.parametrize(
     ("url", "path"),
     [

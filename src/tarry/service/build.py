@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -79,6 +80,7 @@ async def open_store(
             room = Room(path.resolve(), disk_reserve)
             return await open_sqlite(path, migrate=migrate, room=room, most_waiting=most_waiting)
         case "postgresql" | "postgres":
+            _refuse_missing_driver(url)
             from tarry.service.store.postgres.store import (  # noqa: PLC0415  it needs an extra
                 PostgresStore,
             )
@@ -100,6 +102,12 @@ def scheme(url: str) -> str:
         return urlsplit(url).scheme
     except ValueError as error:
         raise SettingsError("db", url.partition(":")[0] + ":...", WANTED_URL) from error
+
+
+def _refuse_missing_driver(url: str) -> None:
+    if find_spec("asyncpg") is None:
+        wanted = "of a database whose driver is installed: pip install 'tarry[postgres]'"
+        raise SettingsError("db", without_password(url), wanted)
 
 
 def sqlite_path(url: str) -> Path:
@@ -139,6 +147,7 @@ async def migrator(url: str) -> AsyncIterator[Migrator]:
 
             yield SqliteMigrator(sqlite_path(url))
         case "postgresql" | "postgres":
+            _refuse_missing_driver(url)
             from tarry.service.store.postgres.schema import (  # noqa: PLC0415  it needs an extra
                 open_migrator,
             )
