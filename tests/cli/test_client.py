@@ -1,11 +1,12 @@
 import json
 import socket
+import ssl
 from threading import Thread
 
 import click
 import pytest
 
-from tarry.cli.client import POLICY, NoServer, Server, ServerRefused
+from tarry.cli.client import POLICY, NoServer, Server, ServerRefused, obstacle
 from tarry.cli.service_options import WrongSettings
 from tarry.core.backoff import Fixed
 from tarry.core.jitter import NoJitter
@@ -39,6 +40,26 @@ def test_a_wait_that_people_notice_is_told(
     with scripted((503, b""), (200, b"{}")) as (server, _script):
         Server(server.url, "k", POLICY.replace(backoff=Fixed(4), jitter=NoJitter())).ask("GET", "x")
     assert capsys.readouterr().err == "the server is busy or away: again in 4 s\n"
+
+
+def test_the_address_of_the_api_will_do_as_well() -> None:
+    with scripted((200, b"{}")) as (server, script):
+        known = Server(f"{server.url}/api/v1/", "k")
+        known.ask("GET", "app")
+    assert (known.url, script.asked[0][1]) == (server.url, "/api/v1/app")
+
+
+def test_a_server_without_tls_is_said_to_be_at_http() -> None:
+    with scripted() as (server, _), pytest.raises(NoServer) as told:
+        Server(server.url.replace("http:", "https:"), "k", QUICK).ask("GET", "app")
+    assert "it speaks no TLS" in told.value.message
+    assert told.value.message.endswith("is it at http:// instead?")
+
+
+def test_a_certificate_that_nobody_vouches_for_is_told() -> None:
+    unproven = ssl.SSLCertVerificationError(1, "[SSL] verify failed")
+    unproven.verify_message = "self-signed certificate"
+    assert obstacle(unproven) == "its certificate is not trusted (self-signed certificate)"
 
 
 def test_a_server_may_be_below_a_path() -> None:

@@ -2,6 +2,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -73,6 +74,45 @@ def test_ctrl_c_ends_a_command_with_its_own_code(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(Server, "ask", interrupted)
     ended = CliRunner().invoke(tarry, ["app", "get", "shop", "--key", "k"])
     assert (ended.exit_code, ended.stderr) == (130, "\ninterrupted\n")
+
+
+@pytest.mark.parametrize("typed", [["schema"], ["storm", "list"], ["seal", "new"]])
+def test_output_that_cannot_be_written_is_one_line(typed: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "tarry.cli", *typed],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (1, "Error: No space left on device\n")
+
+
+def test_who_stops_reading_is_no_error() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tarry.cli", "openapi"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as reading:
+        assert reading.stdout
+        assert reading.stderr
+        reading.stdout.close()
+        assert reading.stderr.read() == ""
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR=1", "TERM=dumb", "TERM=xterm"])
+def test_who_wants_no_colour_gets_none(variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command
+    def paint() -> None:
+        click.secho("red", fg="red")
+
+    monkeypatch.setitem(tarry.commands, "paint", paint)
+    name, _, value = variable.partition("=")
+    nothing: dict[str, str | None] = {"NO_COLOR": None, "TERM": "xterm"}
+    told = CliRunner().invoke(tarry, ["paint"], env={**nothing, name: value}, color=True)
+    assert ("\x1b" in told.stdout) is (variable == "TERM=xterm")
 
 
 def test_commands_that_ask_a_server_need_no_package_of_the_service() -> None:

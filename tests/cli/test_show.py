@@ -67,6 +67,22 @@ def test_a_table_has_what_its_columns_ask_for(capsys: pytest.CaptureFixture[str]
     assert all(line == line.rstrip() for line in said.splitlines())
 
 
+def test_in_a_narrow_window_each_is_a_few_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show, "WIDTH", 40)
+    rows: list[dict[str, object]] = [
+        {"id": "x" * 31, "url": "https://example.com/"},
+        {"id": "y", "url": None},
+    ]
+    columns: show.Columns = {"Id": "id", "URL": "url"}
+    assert show.table(rows, columns) == 2
+    said = capsys.readouterr().out
+    assert said == f"Id   {'x' * 31}\nURL  https://example.com/\n\nId  y\n"
+    assert show.table(rows[1:], columns) == 1  # there is room for this one
+    assert capsys.readouterr().out.startswith(" Id  URL\n")
+
+
 def test_an_empty_table_is_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert show.table([], {"Id": "id"}) == show.lines([]) == 0
     assert capsys.readouterr().out == ""

@@ -26,6 +26,8 @@ async def backup(*, db: str, target: Path, force: bool, as_json: bool) -> None:
 
     if target.is_file() and not force:  # noqa: ASYNC240  nobody else is on this loop
         raise SettingsError("target", str(target), "a new file, or come with --force")
+    if target.is_dir() or not target.parent.is_dir():  # noqa: ASYNC240  likewise
+        raise SettingsError("target", str(target), "a file in a folder that is there")
     store = await open_store(db, migrate=False)
     try:
         await store.backup(target)

@@ -128,9 +128,10 @@ class Server:
             raise WrongSettings(f"'server' is {url!r}; it must be {wanted}")
         if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
             raise WrongSettings("'key' is no key: it may hold printable ASCII characters only")
-        self.url = url.rstrip("/")
+        # The API's own address, as it stands in the docs, will do as well.
+        self.url = url.rstrip("/").removesuffix(ROOT)
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
-        self._prefix, self._key = parts.path.rstrip("/"), key
+        self._prefix, self._key = parts.path.rstrip("/").removesuffix(ROOT), key
         self._terms = Terms(
             _CLIENT,
             policy,
@@ -232,9 +233,7 @@ class Server:
         try:
             return sync.retry_call(exchange.plan(), attempt)()
         except (Unconnected, HTTPException, OSError) as error:
-            why = error.__cause__ or error
-            said = getattr(why, "strerror", None) or str(why) or type(why).__name__
-            raise NoServer(f"{self.url} cannot be reached: {said}") from error
+            raise NoServer(f"{self.url} cannot be reached: {obstacle(error)}") from error
 
     def _once(self, method: str, way: str, headers: dict[str, str], body: bytes | None) -> Answer:
         limit = self._terms.limit()
@@ -255,6 +254,17 @@ class Server:
             return Answer(response.status, response.headers, response.read())
         finally:
             connection.close()
+
+
+def obstacle(error: Exception) -> str:
+    """What is in the way, in words."""
+    match error.__cause__ or error:
+        case ssl.SSLCertVerificationError() as unproven:
+            return f"its certificate is not trusted ({unproven.verify_message})"
+        case ssl.SSLError() as broken:
+            return f"it speaks no TLS ({broken.reason}); is it at http:// instead?"
+        case other:
+            return getattr(other, "strerror", None) or str(other) or type(other).__name__
 
 
 def _written(query: Mapping[str, object]) -> str:

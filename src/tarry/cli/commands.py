@@ -1,6 +1,8 @@
 """The commands under `tarry`, in groups; each has its own file."""
 
+import os
 from collections.abc import Mapping
+from errno import EPIPE
 
 import click
 
@@ -63,6 +65,11 @@ class Grouped(click.Group):
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
+        except OSError as error:
+            if error.errno == EPIPE or error.strerror is None:
+                raise  # who read has read enough, which click knows; the other is no system's word
+            where = "" if error.filename is None else f"{error.filename}: "
+            raise click.ClickException(f"{where}{error.strerror}") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands down under their headings."""
@@ -87,8 +94,11 @@ class Grouped(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(package_name="tarry", message="tarry %(version)s")
-def tarry() -> None:
+@click.pass_context
+def tarry(context: click.Context) -> None:
     """Retries that never stampede."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        context.color = False
 
 
 for commands in GROUPS.values():

@@ -6,7 +6,6 @@ from typing import Any
 
 from tarry.cli.extras import needed_for
 from tarry.cli.service_options import serving
-from tarry.errors import SchemaMismatch
 
 PAGE = 250
 
@@ -29,7 +28,6 @@ class DatabaseRing:
 
         @serving
         async def make() -> dict[str, Any]:
-            await _check(self._db)
             opening = open_hooks(self._db, environment=self._environment, migrate=False)
             async with opening as hooks:
                 text, key = await hooks.make_key(map(Scope, scopes), name=name, expires_at=at)
@@ -45,7 +43,6 @@ class DatabaseRing:
 
         @serving
         async def look() -> list[dict[str, Any]]:
-            await _check(self._db)
             found, mark = list[dict[str, Any]](), ""
             async with open_hooks(self._db, migrate=False) as hooks:
                 while page := await hooks.store.list_keys(self._environment, Cut(PAGE, mark)):
@@ -61,21 +58,10 @@ class DatabaseRing:
 
         @serving
         async def end() -> None:
-            await _check(self._db)
             async with open_hooks(self._db, migrate=False) as hooks:
                 await hooks.within(self._environment).revoke_key(key)
 
         end()
-
-
-async def _check(db: str) -> None:
-    """SchemaMismatch says what to do about a database that is not there or not up to date."""
-    from tarry.service.build import migrator  # noqa: PLC0415  it needs the extra
-
-    async with migrator(db) as opened:
-        schema = await opened.status()
-    if schema.pending:
-        raise SchemaMismatch(schema.found, schema.wanted)
 
 
 def _builtins(told: object) -> dict[str, Any]:

@@ -17,6 +17,8 @@ from tarry.cli.plain import plain
 
 WIDTH = 100
 """Of tables that go into a file or another program."""
+NARROW = 80
+"""Of a window: in one that is narrower, columns would be a few letters each."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 Cell = Callable[[Mapping[str, Any]], str]
 Columns = Mapping[str, str | Cell]
@@ -82,17 +84,28 @@ _SAID = frozenset({"disabled", "filterTypes", "rateLimit", "version"})
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
-    """Print a list for people; how many there were."""
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    """Print a list for people; how many there were. In a narrow window each is a few lines."""
+    cells = [[_filled(row, source) for source in columns.values()] for row in rows]
+    drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in columns:
-        shown.add_column(name, overflow="fold", no_wrap=name in _WHOLE)
-    count = 0
-    for row in rows:
-        count += 1
-        shown.add_row(*(Text(plain(_filled(row, source))) for source in columns.values()))
-    if count:
-        _print(shown)
-    return count
+        drawn.add_column(name, overflow="fold", no_wrap=name in _WHOLE)
+    for row in cells:
+        drawn.add_row(*(Text(plain(cell)) for cell in row))
+    if cells and _fits(drawn):
+        _print(drawn)
+        return len(cells)
+    for number, row in enumerate(cells):
+        if number:
+            click.echo()
+        pairs({name: cell for name, cell in zip(columns, row, strict=True) if cell})
+    return len(cells)
+
+
+def _fits(drawn: Table) -> bool:
+    """Whether there is room for a table; in a wide window some of its cells are folded."""
+    screen = console()
+    endless = screen.options.update(width=10_000)
+    return screen.width >= NARROW or screen.measure(drawn, options=endless).maximum <= screen.width
 
 
 def _print(shown: Table) -> None:
