@@ -67,8 +67,8 @@ class Settlement(Struct, frozen=True, kw_only=True):
 class Resent(Struct, frozen=True):
     """A message that somebody asked to be sent again was.
 
-    The attempt is recorded, and a delivery that had failed has arrived if it was taken; one that
-    still waits goes on as if nothing had been.
+    The attempt is recorded, and a delivery that had failed or was skipped has arrived if it was
+    taken; one that still waits goes on as if nothing had been.
     """
 
     lane: int

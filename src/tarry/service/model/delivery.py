@@ -22,12 +22,13 @@ LIVE = frozenset({State.READY, State.WAITING})
 ENDED = frozenset(State) - LIVE
 
 _REPLAYED = frozenset({State.READY})
+_RESENT = frozenset({State.DELIVERED})  # by a resend that was taken
 MOVES: Mapping[State, frozenset[State]] = {
     State.READY: frozenset(State) - {State.SKIPPED},
     State.WAITING: frozenset(State) - {State.SKIPPED},
     State.DELIVERED: _REPLAYED,
-    State.FAILED: _REPLAYED | {State.DELIVERED},  # by a resend that was taken
-    State.SKIPPED: _REPLAYED,
+    State.FAILED: _REPLAYED | _RESENT,
+    State.SKIPPED: _REPLAYED | _RESENT,
     State.CANCELLED: frozenset(),
     State.DISCARDED: frozenset(),
 }

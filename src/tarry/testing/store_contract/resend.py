@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from tarry.errors import NotFound
 from tarry.service.model.attempt import Resent, Trigger
 from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Stream
 from tarry.testing.samples import NOON, an_attempt, delivered, failed
 from tarry.testing.store_contract.scene import Scene
@@ -67,6 +68,24 @@ class ResendContract(Topic):
         assert (await scene.row()).ended == row.ended
         assert await scene.store.attempts(message.id) == [earlier, attempt]
         assert await scene.due(Stream.RESEND) == []
+
+    @pytest.mark.parametrize("taken", [True, False])
+    async def test_what_was_skipped_has_arrived_by_a_resend_that_was_taken(
+        self, scene: Scene, *, taken: bool
+    ) -> None:
+        disabled = await scene.add_endpoint(standing=Standing.DISABLED)
+        message = await scene.add()
+        before, row = await scene.delivery(message, disabled), await scene.row(disabled)
+        await scene.store.resend(disabled, message.id, resend="r1")
+        (due,) = await scene.due(Stream.RESEND, lane=disabled.lane)
+        said: tuple[int, str | None] = (200, None) if taken else (500, "transient")
+        attempt = an_attempt(due, trigger=Trigger.MANUAL, status=said[0], kind=said[1])
+        assert await scene.settle(Resent(disabled.lane, "r1", attempt)) == [True]
+        arrived = replace(
+            before, state=State.DELIVERED, reason=Reason.DELIVERED, ended_at=attempt.at
+        )
+        assert await scene.delivery(message, disabled) == (arrived if taken else before)
+        assert (await scene.row(disabled)).ended == row.ended
 
     async def test_a_resend_that_was_not_taken_leaves_an_attempt_and_nothing_else(
         self, scene: Scene

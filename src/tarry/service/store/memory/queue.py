@@ -153,9 +153,10 @@ class MemoryQueue:
         return True
 
     def _arrived(self, lane: Lane, attempt: Attempt) -> None:
-        """What had failed arrived after all."""
+        """What had failed or was skipped arrived after all."""
         for delivery in list(lane.deliveries.values()):
-            if delivery.message == attempt.message and delivery.state is State.FAILED:
+            over = delivery.state in (State.FAILED, State.SKIPPED)
+            if delivery.message == attempt.message and over:
                 lane.put(ended(delivery, State.DELIVERED, Reason.DELIVERED, attempt.at))
 
     def _change(self, lane: Lane, change: Change) -> None:

@@ -103,14 +103,14 @@ DELETE FROM tarry.resend AS r
 RETURNING made.place - 1 AS place;
 
 -- name: settle_arrived
--- What had failed arrived after all; the messages say where their deliveries are.
+-- What had failed or was skipped arrived after all; the messages say where their deliveries are.
 UPDATE tarry.delivery AS d
    SET state = 'delivered', reason = 'delivered', ended_at = told.at
   FROM unnest($1::bigint[], $2::text[], $3::float8[]) AS told (lane, message, at)
   JOIN tarry.message AS m ON m.id = told.message
  CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
  WHERE place.lane = told.lane AND d.lane = place.lane AND d.seq = place.seq
-   AND d.state = 'failed';
+   AND d.state IN ('failed', 'skipped');
 
 -- name: settle_attempts
 -- Keep an attempt.

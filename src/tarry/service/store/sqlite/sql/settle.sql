@@ -12,9 +12,9 @@ RETURNING ?, message;
 DELETE FROM resend WHERE lane = :lane AND id = :resend RETURNING message;
 
 -- name: settle_arrived
--- What had failed arrived after all.
+-- What had failed or was skipped arrived after all.
 UPDATE delivery SET state = 'delivered', reason = 'delivered', ended_at = :at
- WHERE message = :message AND lane = :lane AND state = 'failed';
+ WHERE message = :message AND lane = :lane AND state IN ('failed', 'skipped');
 
 -- name: settle_attempt
 -- Keep an attempt.
