@@ -67,7 +67,7 @@ def test_an_open_lane_counts_more_than_the_delivery_s_own_wait() -> None:
 
 def test_an_origin_in_trouble_counts_more_than_the_lane() -> None:
     assert explain(a_delivery(), a_row(), [], origin=OPEN).reason is Reason.LANE_OPEN
-    assert explain(a_delivery(), a_row(OPEN), [], origin=PACED).reason is Reason.PACE
+    assert explain(a_delivery(), a_row(), [], origin=PACED).reason is Reason.PACE
     assert explain(a_delivery(), a_row(OPEN), [], origin=CLOSED).reason is Reason.LANE_OPEN
 
 
@@ -122,6 +122,13 @@ def test_a_lane_goes_by_the_pace_of_its_origin_while_that_is_in_trouble() -> Non
     ahead = outlook(a_row(own), now=NOON, origin=PACED)
     assert (ahead.shared, ahead.rate, ahead.capacity) == (True, 120.0, 9.0)
     assert ahead.done_at is None  # others wait for it too
+
+
+def test_a_lane_that_stays_open_while_its_origin_comes_back_is_apart() -> None:
+    assert explain(a_delivery(), a_row(OPEN), [], origin=PACED).reason is Reason.LANE_OPEN
+    ahead = outlook(a_row(OPEN), now=NOON, origin=PACED)
+    assert (ahead.phase, ahead.shared, ahead.probe_at) == (Phase.OPEN, False, NOON + 60)
+    assert outlook(a_row(OPEN), now=NOON, origin=OPEN).shared
 
 
 def test_what_a_delivery_waits_for_can_be_told_without_a_word() -> None:

@@ -100,8 +100,8 @@ class Outlook(Struct, frozen=True, kw_only=True):
 def outlook(row: LaneRow, *, now: float, origin: bytes = b"") -> Outlook:
     """How a lane goes; `origin` is what was learned of its origin."""
     own, all_of_it = _read(row.known.pace), _read(origin)
-    shared = all_of_it.phase is not Phase.CLOSED
-    pace = all_of_it if shared else own
+    pace = _gating(row.known.pace, origin)
+    shared = pace == all_of_it and pace.phase is not Phase.CLOSED
     down = pace.phase is Phase.OPEN
     speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
     enabled = row.endpoint.standing is Standing.ENABLED
@@ -118,9 +118,13 @@ def outlook(row: LaneRow, *, now: float, origin: bytes = b"") -> Outlook:
 
 
 def _gating(lane: bytes, origin: bytes) -> _Pace:
-    """The pace a lane goes by: its origin's while that is in trouble, else its own."""
-    shared = _read(origin)
-    return shared if shared.phase is not Phase.CLOSED else _read(lane)
+    """The pace a lane goes by: its origin's while that is in trouble, else its own.
+
+    One that is open while its origin comes back is apart from the others.
+    """
+    own, shared = _read(lane), _read(origin)
+    apart = shared.phase is Phase.PACED and own.phase is Phase.OPEN
+    return own if apart or shared.phase is Phase.CLOSED else shared
 
 
 def _read(pace: bytes) -> _Pace:

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.service.dispatch.doubts import KINDS, RECENTLY, REMEMBERED, Doubts
 from tarry.service.dispatch.settle import Ruling
@@ -91,9 +92,15 @@ def test_a_refusal_is_usual_for_a_kind_that_was_never_taken_by_who_takes_others(
 
 
 def test_nothing_is_usual_for_an_endpoint_that_took_nothing_lately() -> None:
-    assert Doubts().usual(DUE, accepted_at=NOON, now=NOON + RECENTLY - 1)
-    assert not Doubts().usual(DUE, accepted_at=NOON, now=NOON + RECENTLY)
-    assert not Doubts().usual(DUE, accepted_at=-math.inf, now=NOON)
+    doubts = Doubts()
+    doubts.taken(replace(DUE, event_type="another"))
+    assert doubts.usual(DUE, accepted_at=NOON, now=NOON + RECENTLY - 1)
+    assert not doubts.usual(DUE, accepted_at=NOON, now=NOON + RECENTLY)
+    assert not doubts.usual(DUE, accepted_at=-math.inf, now=NOON)
+
+
+def test_nothing_is_usual_before_anything_was_taken() -> None:
+    assert not Doubts().usual(DUE, accepted_at=NOON, now=NOON + 1)
 
 
 # --- Moments ------------------------------------------------------------------------------------

@@ -135,10 +135,39 @@ def test_a_probe_that_is_asked_for_goes_at_once_and_only_that_one() -> None:
     assert gate.free_at(NOON + 0.1, MOST) > NOON + 0.1
 
 
+def test_a_probe_that_was_brought_forward_can_be_made_up_for() -> None:
+    gate = opened()
+    first = gate.free_at(NOON, MOST)
+    sooner = gate.hurry(NOON)
+    assert sooner == pytest.approx(first - NOON)
+    assert gate.hurry(NOON) == 0
+    answer(gate, NOON)
+    then = gate.free_at(NOON, MOST)
+    gate.delay(sooner)
+    assert gate.free_at(NOON, MOST) == pytest.approx(then + sooner)
+
+
+def test_answers_from_before_it_opened_do_not_count_as_a_probe_that_passed() -> None:
+    gate = a_gate()
+    answer(gate, NOON, passed=True)
+    gate.open(NOON, 1)
+    assert not gate.step(NOON, 1)
+    assert gate.phase is Phase.OPEN
+
+
+def test_what_is_known_of_a_capacity_may_come_from_elsewhere() -> None:
+    gate = a_gate()
+    gate.open(NOON, 1, capacity=90.0)
+    assert gate.pace.capacity == 90.0
+    gate.close()
+    gate.open(NOON, 1)
+    assert gate.pace.capacity == 90.0
+
+
 def test_a_gate_that_is_not_open_cannot_be_hurried() -> None:
     for gate in (a_gate(), ramped()):
         before = gate.pace
-        gate.hurry(NOON)
+        assert gate.hurry(NOON) == 0
         assert gate.pace == before
 
 

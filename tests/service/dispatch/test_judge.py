@@ -124,6 +124,11 @@ def test_an_endpoint_is_alive_that_decides_about_a_message(
     assert Judgement(verdict).alive is alive
 
 
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_refusal_is_about_one_endpoint_alone_until_others_say_so(verdict: Verdict) -> None:
+    assert Judgement(verdict).private is (verdict in {Verdict.REFUSED, Verdict.GONE})
+
+
 def test_a_policy_may_retry_what_is_final_by_default() -> None:
     lenient = DELIVERY.replace(statuses=Statuses(retry=(404, 410, 422), never=()))
     found = [judged(status, lenient).verdict for status in (404, 410, 422)]

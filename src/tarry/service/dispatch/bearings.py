@@ -38,7 +38,7 @@ class Bearings(ABC):
     """
 
     __slots__ = (
-        *("_budget", "_failed_at", "_fifo_from", "_sent_at", "_took", "added"),
+        *("_budget", "_failed_at", "_fifo_from", "_sent_at", "_took", "added", "apart"),
         *("came_back", "desk", "doubts", "dozing", "ended", "endpoint", "failing", "gate", "held"),
         *("hold_until", "hungry", "in_flight", "left", "most", "number", "origin", "outfit"),
         *("rate", "record", "streams", "tenant", "tenant_rate", "trust", "unsettled", "version"),
@@ -71,7 +71,7 @@ class Bearings(ABC):
         self.doubts = Doubts()
         self.hold_until = 0.0
         self.came_back = self.gate.phase is Phase.PACED
-        self.hungry = self.left = self.dozing = False
+        self.hungry = self.left = self.dozing = self.apart = False
         self._budget = budget.Budget()
         self._sent_at = LONG_AGO
         self.wake_at = math.inf
@@ -81,7 +81,7 @@ class Bearings(ABC):
         self.dress(row.endpoint, outfit)
         failed = self.gate.phase is Phase.CLOSED and row.known.failures >= RULE.failures
         if self.origin.shared:
-            self.gate.close()  # as when it was here while its origin opened
+            self.join(now)  # as when it was here while its origin opened
         elif failed and not moved:
             self.gate.open(now, max(1, self.waiting()))
         if self.gate.phase is Phase.PACED:
@@ -113,15 +113,25 @@ class Bearings(ABC):
         if self.record.moved(outfit.origin):
             self.gate.close(forget=True)
 
+    def join(self, now: float) -> None:
+        """Leave the pace to its origin, and say so if it had one of its own."""
+        was, self.apart = self.gate.phase, False
+        self.gate.close()
+        if was is not Phase.CLOSED:
+            self.save(now)
+
     def waiting(self) -> int:
         """How many deliveries wait, those in the air left out."""
         return max(0, self.added - self.ended - self.in_flight)
 
     @property
     def gate_now(self) -> Gate:
-        """The gate it goes by: its own, or its origin's while that is in trouble."""
+        """The gate it goes by: its own, or its origin's while that is in trouble.
+
+        One that is `apart` goes by its own even then: its troubles are others than its origin's.
+        """
         shared = self.origin.gate
-        return self.gate if shared.phase is Phase.CLOSED else shared
+        return self.gate if shared.phase is Phase.CLOSED or self.apart else shared
 
     @property
     def at_work(self) -> bool:

@@ -50,7 +50,8 @@ class Doubts:
         It takes others: it was not asked for messages of this type, and says so. One that refuses
         what it used to take is in trouble.
         """
-        return now - accepted_at < RECENTLY and due.event_type not in self._kinds
+        known = self._kinds
+        return now - accepted_at < RECENTLY and bool(known) and due.event_type not in known
 
     def moments(self, due: Due) -> int:
         """How often this one failed by the lane's pace."""

@@ -126,13 +126,24 @@ class Gate:
         self._took, self._asked = 0.0, None
         self._become(step(RULE, self.pace, seen, now=now, waiting=waiting, draw=self._draw))
 
-    def hurry(self, now: float) -> None:
-        """Let the next probe go at once: somebody asks for it."""
-        if self.phase is Phase.OPEN and self.pace.probe_at > now:
-            self._become(self.pace.replace(probe_at=now))
+    def hurry(self, now: float) -> float:
+        """Let the next probe go at once, somebody asks for it; how much sooner that is."""
+        sooner = self.pace.probe_at - now
+        if self.phase is not Phase.OPEN or sooner <= 0:
+            return 0.0
+        self._become(self.pace.replace(probe_at=now))
+        return sooner
 
-    def open(self, now: float, waiting: int) -> None:
-        """Open it, for what is known from elsewhere."""
+    def delay(self, longer: float) -> None:
+        """Let the next probe go so much later."""
+        if longer > 0:
+            self._become(self.pace.replace(probe_at=self.pace.probe_at + longer))
+
+    def open(self, now: float, waiting: int, capacity: float | None = None) -> None:
+        """Open it, for what is known from elsewhere; maybe also what the endpoint can do."""
+        self._passed = self._failed = self._late = self._missed = 0  # of another time
+        if capacity is not None:
+            self.pace = self.pace.replace(capacity=capacity)
         self._become(opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw()))
         self._told = self.phase
 

@@ -52,8 +52,14 @@ class Judgement(Struct, frozen=True):
         """Whether the endpoint does its work, whatever it thinks of this message."""
         return self.verdict in _ALIVE
 
+    @property
+    def private(self) -> bool:
+        """Whether it is about this endpoint, said by somebody who may well serve the others."""
+        return self.verdict in _PRIVATE
+
 
 _ALIVE = frozenset({Verdict.TAKEN, Verdict.UNFIT, Verdict.ABORTED})
+_PRIVATE = frozenset({Verdict.REFUSED, Verdict.GONE})
 _TAKEN = Judgement(Verdict.TAKEN)
 
 

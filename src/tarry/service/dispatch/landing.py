@@ -92,8 +92,9 @@ class Landing(Bearings):
         elif verdict is Verdict.GONE:
             gate.lost()
             self._stand(Standing.DISABLED, "the receiver said so", now)
-            if gate is not self.gate:
-                self.origin.serve()  # the others wait for this answer
+            if gate is not self.gate:  # the others wait for this answer
+                self.origin.refused(self)
+                self.origin.answered(self, judgement, now)
             return
         else:
             self.failing, self._failed_at = self.failing + 1, now
@@ -104,7 +105,7 @@ class Landing(Bearings):
         failures = self._speaks(flight, judgement, now)
         if verdict is Verdict.HELD and judgement.asked is not None:
             self._hold(judgement.asked, now)
-        if gate is self.gate and self.origin.shared:
+        if gate is self.gate and gate is not self.gate_now:
             gate.lost()  # it was closed when its origin opened
             return
         gate.answered(
@@ -116,7 +117,8 @@ class Landing(Bearings):
             now=now,
         )
         if gate is not self.gate:
-            self.origin.answered(now)
+            self.origin.answered(self, judgement, now)
+            self._goes_alone(judgement, now, spoke=failures > 0)
         elif passed or failures:
             self._tell(judgement, now)
 
@@ -130,6 +132,8 @@ class Landing(Bearings):
         ):
             return 0
         self.doubts.refusals += 1
+        if flight.gate is not self.gate:
+            return int(self.origin.refused(self))
         if phase is not Phase.CLOSED:
             return 1
         if self.doubts.refusals == RULE.failures:
@@ -146,6 +150,14 @@ class Landing(Bearings):
         elif not judgement.alive:
             self.desk.tick(self)
 
+    def _goes_alone(self, judgement: Judgement, now: float, *, spoke: bool) -> None:
+        """Leave the others of its origin to their pace if it alone is refused, and always is."""
+        if judgement.verdict is not Verdict.REFUSED or spoke or self.gate_now is self.gate:
+            return
+        if self.origin.gate.phase is Phase.PACED and self.doubts.refusals >= RULE.failures:
+            self.apart = True
+            self.alone(now)
+
     def _hold(self, asked: float, now: float) -> None:
         until = now + asked * (1 + 0.1 * self.desk.draw())
         self.hold_until = max(self.hold_until, until)
@@ -156,7 +168,7 @@ class Landing(Bearings):
 
     def tick(self, now: float) -> bool:
         """Look at the answers; whether to look again soon."""
-        if not self.origin.shared:
+        if self.gate_now is self.gate:
             if self.gate.step(now, self.waiting()):
                 self._own_turned(now)
             elif self.gate.phase is Phase.OPEN:
@@ -166,8 +178,10 @@ class Landing(Bearings):
 
     def _own_turned(self, now: float, *, blame: bool = True) -> None:
         log.info("the lane of %s is %s; %d wait", self.endpoint.id, self.gate.phase, self.waiting())
+        if self.apart and self.gate.phase is Phase.PACED:
+            self.join(now)  # it is taken again, and goes with the others
         self._change(self.record.saved(self.gate.pace, now))
-        self.turned(self.gate.phase, now, blame=blame)
+        self.turned(self.gate_now.phase, now, blame=blame)
         if self.gate.phase is Phase.PACED:
             self.desk.tick(self)
 
@@ -181,21 +195,43 @@ class Landing(Bearings):
         if phase is Phase.OPEN:
             self.streams.changed()  # read again when they can be sent: it may take days
         if phase is Phase.PACED:
+            self.doubts.refusals = min(self.doubts.refusals, 1)
             self.came_back = self.hungry = True
             self.desk.feed(self)
         self.pump()
 
     def shared(self, now: float) -> None:
         """Its origin is in trouble: it leaves the pace to that."""
-        self.gate.close()
+        self.join(now)
         self.doubts.blame_the_lane()
         self._refund(now)
         self.streams.changed()
         self.pump()
 
+    def origin_turned(self, phase: Phase, now: float) -> None:
+        """The gate of its origin is in another phase; if it is apart, only trouble is news."""
+        if not self.apart:
+            self.turned(phase, now)
+        elif phase is Phase.OPEN:
+            self.shared(now)
+        else:
+            self.apart = False
+
+    def alone(self, now: float, capacity: float | None = None) -> None:
+        """Its troubles are its own: it is open, and its origin is not."""
+        self.gate.open(now, max(1, self.waiting()), capacity)
+        self._own_turned(now)
+
+    def released(self, now: float) -> None:
+        """Its origin leaves the pace to it again, although something may wait still."""
+        self.replay(now)
+        if self.gate.phase is Phase.CLOSED:
+            self.turned(Phase.CLOSED, now)
+
     def replay(self, now: float) -> None:
         """Much waits at once: it goes at a pace, and fresh messages before it."""
-        if self.gate.phase is Phase.CLOSED and not self.origin.shared and self.waiting() > 1:
+        alone = self.gate_now is self.gate
+        if self.gate.phase is Phase.CLOSED and alone and self.waiting() > 1:
             self.gate.ramp(now)
             self._own_turned(now, blame=False)
 

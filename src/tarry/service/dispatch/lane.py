@@ -62,7 +62,7 @@ class Lane(Landing):
         """Send what may be sent now; see to it that the rest is looked at when it may."""
         if not self.at_work:
             return
-        shared = self.origin.shared
+        shared = self.gate_now is not self.gate
         if shared and not turn:
             if self._has_rows(self.desk.now()):
                 self.origin.queue(self)

@@ -2,7 +2,8 @@
 
 While it is well, its lanes know nothing of each other. When nobody is there, or several of them
 fail and none passes, they share one gate: a dead gateway with 2,000 endpoints is probed as one, and
-comes back as one.
+comes back as one. What is about one endpoint alone, a token that was revoked or a page that is not
+there, says nothing about the others until several say so.
 """
 
 import logging
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.gate import RULE, Gate
-from tarry.service.dispatch.spacing import LONG_AGO
 from tarry.service.dispatch.sparse import NOTHING, put, without
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.alarms import Timer
+    from tarry.service.dispatch.judge import Judgement
     from tarry.service.dispatch.landing import Landing
 
 log = logging.getLogger("tarry.service")
@@ -33,8 +34,28 @@ class Origin:
     """
 
     __slots__ = (
-        *("_failing", "_failures", "_held", "_passed_at", "_queue", "_serving", "_timer"),
-        *("_unreachable", "desk", "dirty", "gate", "hold_until", "lanes", "name"),
+        *(
+            "_early",
+            "_failing",
+            "_failures",
+            "_held",
+            "_next",
+            "_own",
+            "_passed_at",
+            "_patient_until",
+        ),
+        *("_queue", "_refused"),
+        *(
+            "_serving",
+            "_timer",
+            "_unreachable",
+            "desk",
+            "dirty",
+            "gate",
+            "hold_until",
+            "lanes",
+            "name",
+        ),
     )
 
     def __init__(self, name: str, desk: Desk, pace: Pace) -> None:
@@ -50,7 +71,12 @@ class Origin:
         self._failures = self._unreachable = 0
         self._failing: dict[int, None] = NOTHING
         self._held: dict[int, float] = NOTHING
-        self._passed_at = LONG_AGO
+        # It was well when it was last heard of: what is open on its own has been so before.
+        self._passed_at = desk.now() - RULE.silence
+        self._refused: dict[int, None] = NOTHING
+        self._own: dict[int, None] = NOTHING
+        self._next = False
+        self._early = self._patient_until = 0.0
         if self.shared:
             desk.tick(self)
 
@@ -61,15 +87,29 @@ class Origin:
 
     def waiting(self) -> int:
         """How many deliveries wait for it, those in the air left out."""
-        return sum(lane.waiting() for lane in self.lanes.values())
+        return sum(lane.waiting() for lane in self.lanes.values() if not lane.apart)
 
     # --- Whose turn it is -----------------------------------------------------------------------
 
     def queue(self, lane: "Landing") -> None:
         """Let a lane send when it is its turn."""
+        if len(self._refused) >= SEVERAL and not lane.doubts.refusals:
+            self._queue_first(lane)
         self._queue = put(self._queue, lane, None)
         if not self._serving:
             self.serve()
+
+    def _queue_first(self, lane: "Landing") -> None:
+        """Ask one first that was not refused yet: somebody is there, who refused some others.
+
+        It goes at once, in place of a probe to come; until that one's time the next have to wait.
+        """
+        if lane not in self._queue:
+            self._queue = {lane: None, **self._queue}
+        now = self.desk.now()
+        if now >= self._patient_until:
+            self._patient_until = self.gate.pace.probe_at
+            self._early += self.gate.hurry(now)
 
     def serve(self) -> None:
         """Let lanes send in turns, as far as the gate allows."""
@@ -94,6 +134,7 @@ class Origin:
         """One of its lanes is another's now, or somebody else's."""
         self.lanes.pop(lane.number, None)
         self._queue = without(self._queue, lane)
+        lane.apart = False
         if lane.in_flight and self.shared:
             # The others may wait for an answer that will not be told to this origin any more.
             self.desk.later(lane.outfit.timeout, self.serve)
@@ -106,20 +147,53 @@ class Origin:
     def saw(self, lane: "Landing", *, passed: bool, unreachable: bool, now: float) -> None:
         """An answer at one of its lanes, while they are on their own."""
         if passed:
-            self._passed_at = now
-            if self._failures:
-                self._failures = self._unreachable = 0
-                self._failing = NOTHING
+            self._passed(now)
             return
         if len(self.lanes) == 1:
             return  # there is nobody to speak for
+        own = lane.gate
+        if own.phase is Phase.OPEN and own.pace.down_since <= self._passed_at and not unreachable:
+            return  # others passed while it was down: its troubles are its own
+        self._failed(lane, unreachable=unreachable)
+        silent = now - self._passed_at >= RULE.silence
+        if self._failures >= RULE.failures and self._spoken_for() and silent:
+            self._open(now)
+
+    def _passed(self, now: float) -> None:
+        self._passed_at = now
+        if self._refused:
+            self._own = dict.fromkeys(self._refused_before())
+            self._refused = NOTHING
+        if self._failures:
+            self._failures = self._unreachable = 0
+            self._failing = NOTHING
+
+    def _refused_before(self) -> list[int]:
+        """Those that were refused and took nothing since: it is about them alone if others pass."""
+        return [number for number, lane in self.lanes.items() if lane.doubts.refusals]
+
+    def _failed(self, lane: "Landing", *, unreachable: bool) -> None:
         self._failures += 1
         self._unreachable += unreachable
-        self._failing = put(self._failing, lane.number, None)
-        speaks = len(self._failing) >= SEVERAL or self._unreachable >= RULE.failures
-        silent = now - self._passed_at >= RULE.silence
-        if self._failures >= RULE.failures and speaks and silent:
-            self._open(now)
+        if len(self._failing) < SEVERAL:
+            self._failing = put(self._failing, lane.number, None)
+
+    def _spoken_for(self) -> bool:
+        """Whether what failed since something passed is the trouble of all."""
+        return len(self._failing) >= SEVERAL or self._unreachable >= RULE.failures
+
+    def refused(self, lane: "Landing") -> bool:
+        """One was refused at the shared gate; whether so many were that it is meant for all.
+
+        It is not if others passed after it was refused.
+        """
+        if lane.number in self._own and self.gate.phase is Phase.PACED:
+            return False
+        known, so_far = lane.number in self._refused, len(self._refused)
+        if so_far < SEVERAL:
+            self._refused = put(self._refused, lane.number, None)
+        self._next = not known and so_far + 1 < SEVERAL
+        return len(self._refused) >= SEVERAL
 
     def held(self, lane: "Landing", until: float, now: float) -> None:
         """One of its lanes was told to come back later; of several it is meant for all."""
@@ -133,10 +207,15 @@ class Origin:
             self.gate = Gate(Pace(), self.desk.draw)
         self.gate.open(now, max(1, self.waiting()))
         self._turned()
-        self._failures = self._unreachable = 0
-        self._failing = NOTHING
+        self._forget()
+        self._own = NOTHING
         for lane in list(self.lanes.values()):
             lane.shared(now)
+
+    def _forget(self) -> None:
+        self._failures = self._unreachable = 0
+        self._failing = NOTHING
+        self._early = 0.0
 
     def _turned(self) -> None:
         said = "all %d lanes to %s are %s; %d wait"
@@ -147,22 +226,65 @@ class Origin:
         self.dirty = True
         self.desk.learn()
 
-    def answered(self, now: float) -> None:
-        """An answer came to its gate."""
+    def answered(self, lane: "Landing", judgement: "Judgement", now: float) -> None:
+        """An answer came to its gate, which knows of it."""
+        if judgement.alive:
+            self._passed(now)
+            self._own = without(self._own, lane.number)
+        elif not judgement.private:
+            self._refused = NOTHING
+            self._failed(lane, unreachable=judgement.unreachable)
+        elif len(self._refused) >= SEVERAL:
+            self._failed(lane, unreachable=False)
+            self._failing = dict(self._refused)
         if self.gate.phase is Phase.OPEN:
+            self._ask_another(now, private=judgement.private)
             self.tick(now)
         self.serve()
+
+    def _ask_another(self, now: float, *, private: bool) -> None:
+        """A probe that learned of one endpoint alone did not find out: another goes at once.
+
+        It is one of those to come, brought forward. If it does not pass either, the next one is
+        as late as it would have been: probes do not become more by that.
+        """
+        if private and self._next and any(one.number not in self._refused for one in self._queue):
+            self._early += self.gate.hurry(now)
+        else:
+            self.gate.delay(self._early)
+            self._early = 0.0
 
     def tick(self, now: float) -> bool:
         """Look at the answers; whether it wants to be asked again."""
         # While it is open, it does not matter how many wait.
         if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting()):
+            if self.gate.phase is Phase.OPEN and not self._spoken_for():
+                self._disband(now)
+                return False
             self._turned()
+            self._forget()
+            if self.gate.phase is Phase.CLOSED:
+                self._passed_at = now  # who is open still has troubles of its own
             for lane in list(self.lanes.values()):
-                lane.turned(self.gate.phase, now)
+                lane.origin_turned(self.gate.phase, now)
             if self.gate.ticks(now):
                 self.desk.tick(self)
         elif self.gate.phase is Phase.OPEN:
             self._learned()  # a probe failed: who asks is told when the next one goes
         self.serve()
         return self.gate.ticks(now)
+
+    def _disband(self, now: float) -> None:
+        """Too few fail to speak for it: they are open on their own, and nobody waits for them."""
+        failing, capacity = self._failing, self.gate.pace.capacity
+        self.gate.close()
+        self._turned()
+        self._forget()
+        self._passed_at = now
+        for lane in list(self.lanes.values()):
+            if lane.apart:
+                lane.apart = False
+            elif lane.number in failing:
+                lane.alone(now, capacity)
+            else:
+                lane.released(now)
