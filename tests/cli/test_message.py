@@ -67,6 +67,13 @@ def test_a_payload_is_forgotten_and_not_sent_again(shell: Shell) -> None:
     assert (code, "400 missing_payload" in said) == (1, True)
 
 
+def test_an_empty_payload_is_shown_too(shell: Shell) -> None:
+    sent = shell.json("send", "shop", "order.paid")["id"]
+    said = shell.out("message", "get", "shop", sent)
+    assert "payload     {}\n" in said
+    assert "\naccepted    " in said
+
+
 def test_an_unknown_one_is_named(shell: Shell) -> None:
     code, said = shell.wrong("message", "get", "shop", "msg_x")
     assert (code, said) == (1, "Error: 404 not_found: there is no message 'msg_x'")

@@ -35,6 +35,8 @@ def test_without_a_key_one_line_says_so(runner: CliRunner) -> None:
     told = runner.invoke(tarry, ["app", "list"], env={"TARRY_API_KEY": "k"})
     assert told.exit_code == 2
     assert "(TARRY_API_KEY is what `tarry serve` lets in, and not read here)" in told.stderr
+    Path("tarry.toml").write_text('api_key = "k"\n')
+    assert "(api_key is what `tarry serve` lets in" in runner.invoke(tarry, ["app", "list"]).stderr
 
 
 @pytest.mark.usefixtures("folder")

@@ -58,5 +58,5 @@ def test_rotate_without_the_old_key_is_one_line_and_changes_nothing(
     asyncio.run(fill())
     monkeypatch.setenv(KEYS, generate_key("another"))
     refused = CliRunner().invoke(seal, ["rotate", "--db", url])
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert refused.stderr.count("\n") == 1

@@ -39,7 +39,7 @@ def test_under_the_same_key_it_is_accepted_once(shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     "payload",
-    ["[1]", "{", "nonsense", '{"a": NaN}', '{}, "eventType": "x"', "@gone.json", "\ud800"],
+    ["[1]", "{", "nonsense", '{"a": NaN}', '{}, "eventType": "x"', "@gone.json", "\ud800", " "],
 )
 def test_what_is_no_object_in_json_is_refused(payload: str) -> None:
     with pytest.raises(click.BadParameter):

@@ -21,6 +21,15 @@ def test_what_waits_is_told_with_its_reason(shell: Shell) -> None:
     assert sent[2] not in part.stdout
 
 
+def test_what_is_to_come_is_not_said_to_be_accepted_then(shell: Shell) -> None:
+    shell.out("app", "create", "Later", "--uid", "later")
+    shell.out("endpoint", "create", "later", "https://example.com/", "--uid", "till")
+    sent = shell.json("send", "later", "order.paid", "--deliver-at", "1h")["id"]
+    (line,) = (one for one in shell.out("undelivered", "later").splitlines() if sent in one)
+    assert "scheduled" in line
+    assert line.count("in 60 min, ") == 1
+
+
 def test_an_endpoint_is_somebody_s(shell: Shell) -> None:
     assert shell.wrong("undelivered", "--endpoint", "till")[0] == 2
 

@@ -61,8 +61,12 @@ def create(
     if schema is not None:
         try:
             body["schemas"] = {"1": json.loads(schema.read_bytes())}
-        except (OSError, ValueError) as error:
-            raise click.BadParameter(f"{schema}: {error}", param_hint="--schema") from error
+        except OSError as error:
+            words = f"{schema} cannot be read: {error.strerror or error}"
+            raise click.BadParameter(words, param_hint="--schema") from error
+        except ValueError as error:
+            words = f"{schema} is no JSON: {error}"
+            raise click.BadParameter(words, param_hint="--schema") from error
     remote.show(remote.server.ask("POST", "event-type", body=body))
 
 

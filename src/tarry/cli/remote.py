@@ -62,8 +62,12 @@ class NoKey(WrongSettings):
 
     def __init__(self, url: str, otherwise: str = "") -> None:
         said = f"there is no key to {url}: give --key, or set TARRY_KEY{otherwise}"
-        if "TARRY_API_KEY" in os.environ:
-            said += " (TARRY_API_KEY is what `tarry serve` lets in, and not read here)"
+        here = click.get_current_context(silent=True)
+        settings = (here.default_map if here else None) or {}
+        for name, known in (("TARRY_API_KEY", os.environ), ("api_key", settings)):
+            if name in known:
+                said += f" ({name} is what `tarry serve` lets in, and not read here)"
+                break
         super().__init__(said)
 
 

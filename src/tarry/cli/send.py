@@ -25,6 +25,8 @@ def read_payload(typed: str) -> bytes:
         else:
             raw = typed.encode()
         text = raw.decode("utf-8-sig")
+        if not text.strip():
+            raise click.BadParameter("it is empty; {} is the least", param_hint="PAYLOAD")
         found = json.loads(text, parse_constant=_refuse, parse_int=str, parse_float=str)
     except OSError as error:
         said = f"{typed[1:] or '@'} cannot be read: {error.strerror or error}"

@@ -62,7 +62,9 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
         return None
     try:
         said = tomllib.loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise WrongSettings(f"{file} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
         raise WrongSettings(f"{file} cannot be read: {error}") from error
     check_keys(said, str(file))
     if isinstance(network := said.get("allow_network"), str):

@@ -17,6 +17,8 @@ from tarry.cli.plain import plain
 
 WIDTH = 100
 """Of tables that go into a file or another program."""
+PAYLOAD = "payload"
+"""The field that is somebody else's JSON, and is shown as that."""
 NARROW = 80
 """Of a window: in one that is narrower, columns would be a few letters each."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
@@ -51,9 +53,13 @@ def one(row: Mapping[str, Any]) -> None:
         {
             label(name): cell(name, value)
             for name, value in row.items()
-            if name not in _SAID and value not in (None, "", [], {}) and value is not False
+            if name == PAYLOAD or _tells(name, value)
         }
     )
+
+
+def _tells(field: str, value: object) -> bool:
+    return field not in _SAID and value not in (None, "", [], {}) and value is not False
 
 
 def pairs(said: Mapping[str, str]) -> None:
@@ -76,7 +82,12 @@ def label(field: str) -> str:
     return _CALLED.get(field) or _HUMP.sub(lambda hump: f" {hump[0].lower()}", field)
 
 
-_CALLED = {"throttleRate": "rate", "createdAt": "made", "updatedAt": "changed"}
+_CALLED = {
+    "createdAt": "made",
+    "throttleRate": "rate",
+    "timestamp": "accepted",
+    "updatedAt": "changed",
+}
 """Fields that options and columns have another word for."""
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 _SAID = frozenset({"disabled", "filterTypes", "rateLimit", "version"})
@@ -135,15 +146,15 @@ def cell(name: str, value: object) -> str:
         return told(value) if name.endswith(("At", "timestamp", "Since", "Attempt")) else value
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    if (
-        name != "payload"
-        and isinstance(value, dict)
-        and all(isinstance(part, str) for part in value.values())
-    ):
+    if isinstance(value, dict) and name != PAYLOAD and _all_text(value):
         return ", ".join(f"{key}={part}" for key, part in value.items())
     if isinstance(value, bool):
         return "yes" if value else "no"
     return json.dumps(value, ensure_ascii=False)
+
+
+def _all_text(said: Mapping[str, object]) -> bool:
+    return all(isinstance(part, str) for part in said.values())
 
 
 def _filled(row: Mapping[str, Any], source: str | Cell) -> str:

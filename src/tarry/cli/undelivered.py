@@ -5,10 +5,11 @@ from itertools import groupby
 import click
 
 from tarry.cli import show
+from tarry.cli.moments import told
 from tarry.cli.names import Names
 from tarry.cli.plain import plain
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
-from tarry.cli.show import Columns, at, next_at
+from tarry.cli.show import Columns, next_at
 
 COLUMNS: Columns = {
     "Message": "msgId",
@@ -16,8 +17,9 @@ COLUMNS: Columns = {
     "Reason": "reason",
     "Tries": "tries",
     "Next": next_at("nextAt"),
-    "Accepted": at("acceptedAt"),
+    "Accepted": lambda row: "" if row["reason"] == "scheduled" else told(row["acceptedAt"]),
 }
+"""What is scheduled counts as accepted when it is due, which is not what people call so."""
 
 
 @click.command(epilog=EXIT_CODES)
