@@ -437,3 +437,20 @@ async def test_no_new_key_file_is_made_for_secrets_whose_keys_are_gone(
     kept.rename(keys)
     async with open_hooks(db):
         pass
+
+
+async def test_keys_that_open_nothing_of_what_is_there_are_refused(db: str) -> None:
+    mine, other = generate_key("mine"), generate_key("other")
+    async with open_hooks(db, sealing_keys=mine) as hooks:
+        await hooks.add_endpoint(await hooks.application("acme"), ELSEWHERE)
+
+    for wrong, why in (
+        (other, "sealed with the key 'mine'"),
+        (generate_key("mine"), "named 'mine'"),
+    ):
+        with pytest.raises(SettingsError, match=rf"sealing keys.*{why}"):
+            async with open_hooks(db, sealing_keys=wrong):
+                pass
+
+    async with open_hooks(db, sealing_keys=f"{other} {mine}"):
+        pass

@@ -7,7 +7,7 @@ from typing import Unpack
 import msgspec
 from msgspec.structs import replace
 
-from tarry.errors import NotFound, SettingsError
+from tarry.errors import NotFound, SealError, SettingsError
 from tarry.service.dispatch.outfit import opened_headers, opened_secrets, place
 from tarry.service.fields import EndpointFields, check_seconds, checked_endpoint
 from tarry.service.model import ids
@@ -159,6 +159,21 @@ class Endpoints:
                     count += 1
             after = page[-1].id
         return count
+
+    async def refuse_other_keys(self) -> None:
+        """Refuse sealing keys that open nothing of what is there: nothing could be signed."""
+        why: SealError | None = None
+        for endpoint in await self.store.sealed():
+            for secret in endpoint.secrets:
+                try:
+                    self.seals.open(secret.sealed, place(endpoint, "secret"))
+                except SealError as error:
+                    why = why or error
+                else:
+                    return
+        if why is not None:
+            wanted = f"those of this database: {why}"
+            raise SettingsError("sealing keys", "those of another one", wanted)
 
     def _needs_resealing(self, endpoint: Endpoint) -> bool:
         kept = [secret.sealed for secret in endpoint.secrets]

@@ -319,6 +319,7 @@ async def open_hooks(
     try:
         await build.refuse_lost_keys(made, store)
         hooks = Hooks(made, store, environment=environment)
+        await hooks.refuse_other_keys()
         if environment not in await store.environments():
             await store.put_environment(environment)
         yield hooks
