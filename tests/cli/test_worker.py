@@ -101,7 +101,7 @@ def states(db: str) -> list[tuple[str, str]]:
         async with open_hooks(db) as hooks:
             shop = await hooks.application("shop")
             newest = Cut(descending=True)
-            messages = await hooks.store.list_messages(shop.id, newest, MessageFilter())
+            messages = (await hooks.store.list_messages(shop.id, newest, MessageFilter())).entries
             return [
                 (message.id, delivery.state)
                 for message in messages

@@ -233,7 +233,7 @@ async def test_too_many_requests_hold_the_whole_lane_for_as_long_as_was_asked() 
         assert min(later) >= 90
         assert await service.counts(endpoint) == {State.DELIVERED: 85}
         busy = AttemptFilter(status_class=400)
-        found = await service.store.list_attempts_to(endpoint, Cut(limit=1000), busy)
+        found = (await service.store.list_attempts_to(endpoint, Cut(limit=1000), busy)).entries
         assert {attempt.status for attempt, _ in found} == {429}
         assert not any(attempt.counted for attempt, _ in found)
 

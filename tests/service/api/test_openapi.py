@@ -47,6 +47,12 @@ def test_patterns_are_those_of_every_language(told: dict[str, Any]) -> None:
     assert r"\\Z" not in json.dumps(told)
 
 
+def test_texts_are_not_indented(told: dict[str, Any]) -> None:
+    texts = [one.get("description", "") for one in told["components"]["schemas"].values()]
+    assert any("\n" in text for text in texts)
+    assert not [text for text in texts if "\n " in text]
+
+
 def test_schemas_are_schemas(told: dict[str, Any]) -> None:
     for schema in told["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)

@@ -60,7 +60,7 @@ class Scene:
 
     async def told(self) -> list[Message]:
         """All that was told, by id."""
-        return await self.store.list_messages(self.listening.id, Cut(), MessageFilter())
+        return (await self.store.list_messages(self.listening.id, Cut(), MessageFilter())).entries
 
 
 @pytest.fixture

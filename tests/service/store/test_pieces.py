@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import LOOK, Cut
 from tarry.service.store.pieces import MOST, MOST_COUNTED, Halving, Row, count_through, look_through
 
 
@@ -36,9 +36,10 @@ def test_a_page_has_what_fits_wherever_it_is(
 ) -> None:
     cut = Cut(limit=limit, back=back, descending=descending)
     rows = Rows(many, every, upwards=cut.upwards)
-    found = asyncio.run(look_through(rows.ask, 0, many + 1, cut))
+    found, left = asyncio.run(look_through(rows.ask, 0, many + 1, cut))
     whole = sorted((number for number, fits in rows.rows if fits), reverse=descending)
     assert [number for number, _ in found] == (whole[-limit:] if back else whole[:limit])
+    assert left is None
 
 
 def test_what_all_fits_is_asked_for_once() -> None:
@@ -49,9 +50,36 @@ def test_what_all_fits_is_asked_for_once() -> None:
 
 def test_where_nothing_fits_pieces_grow_to_a_bound() -> None:
     rows = Rows(5 * MOST, 10**9, upwards=True)
-    assert asyncio.run(look_through(rows.ask, 0, 10**6, Cut(limit=50))) == []
+    assert asyncio.run(look_through(rows.ask, 0, 10**6, Cut(limit=50))) == ([], None)
     assert rows.pieces[:4] == [50, 200, 800, MOST]
     assert max(rows.pieces) == MOST
+
+
+@given(
+    many=st.integers(0, 200),
+    every=st.integers(1, 60),
+    limit=st.integers(1, 20),
+    look=st.integers(1, 250),
+    upwards=st.booleans(),
+)
+def test_no_more_is_looked_at_than_may_be(
+    *, many: int, every: int, limit: int, look: int, upwards: bool
+) -> None:
+    rows = Rows(many, every, upwards=upwards)
+    cut = Cut(limit=limit, descending=not upwards, look=look)
+    found, left = asyncio.run(look_through(rows.ask, 0, many + 1, cut))
+    assert sum(rows.pieces) <= look
+    way = rows.rows if upwards else rows.rows[::-1]
+    fitting = [row for row in way[:look] if row[1]]
+    assert found == fitting[:limit]
+    assert left == (way[look - 1] if len(fitting) < limit and many >= look else None)
+
+
+def test_a_page_of_a_long_list_is_left_in_the_end() -> None:
+    rows = Rows(LOOK + 1, 10**9, upwards=True)
+    found, left = asyncio.run(look_through(rows.ask, 0, 10**6, Cut()))
+    assert (found, left) == ([], (LOOK, False))
+    assert sum(rows.pieces) == LOOK
 
 
 @pytest.mark.parametrize("many", [0, 1, MOST_COUNTED - 1, MOST_COUNTED, 2 * MOST_COUNTED + 1])

@@ -22,7 +22,7 @@ def test_messages_are_added_to_both_stores(machine: Machine) -> None:
     (application, *_) = play.applications
     listed = play.ask(lambda side: side.store.list_messages(application.id, Cut(), MessageFilter()))
     assert listed is not None
-    assert {message.id for message in listed} == set(play.messages)
+    assert {message.id for message in listed.entries} == set(play.messages)
     play.teardown()
 
 
@@ -42,7 +42,7 @@ def test_what_is_there_is_changed_and_taken_away(machine: Machine) -> None:
     known = play.applications[0].id
     kept = play.ask(lambda side: side.store.list_messages(known, Cut(), MessageFilter()))
     assert kept is not None
-    assert len(kept) == 1, "a resend waits for it"
+    assert len(kept.entries) == 1, "a resend waits for it"
     play.teardown()
 
 

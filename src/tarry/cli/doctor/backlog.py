@@ -50,11 +50,12 @@ async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, 
     tally.succeeded(row.known.accepted_at)
     # What a lane knows of its successes is written down now and then only.
     lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
-    for attempt, _ in await store.list_attempts_to(endpoint, Cut(1, descending=True), lately):
+    found = await store.list_attempts_to(endpoint, Cut(1, descending=True), lately)
+    for attempt, _ in found.entries:
         tally.succeeded(attempt.at)
     if row.waiting:
         # The oldest that waits is behind a hundred that failed, at most.
-        found = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
-        waiting = (one for _, one in found if one.state in LIVE)
+        there = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
+        waiting = (one for _, one in there if one.state in LIVE)
         if (oldest := next(waiting, None)) is not None:
             tally.waits_since(oldest.accepted_at)

@@ -73,7 +73,7 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
     expanded = query.expanded_statuses
     wanted = deliveries(query.status, filtered(query, ids.MESSAGE, call.now), expanded=expanded)
     found = await call.hooks.store.list_deliveries_to(endpoint, recent_cut(query), wanted)
-    waiting = any(delivery.state in LIVE for _, delivery in found)
+    waiting = any(delivery.state in LIVE for _, delivery in found.entries)
     lane = await lane_of(call, endpoint) if waiting else None
 
     def shown(pair: tuple[Message, Delivery]) -> EndpointMessageOut:
@@ -86,7 +86,7 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
             next_attempt=_next(delivery, lane),
         )
 
-    return page(found, query, shown, lambda pair: pair[0].id)
+    return page(found.entries, query, shown, lambda pair: pair[0].id, left_at=found.left_at)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/endpoint")

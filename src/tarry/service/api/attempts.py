@@ -90,15 +90,16 @@ async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOu
     """List attempts that were made at an endpoint, the newest first."""
     endpoint = await call.endpoint(await call.application())
     wanted = _wanted(call, query)
-    cut = recent_cut(query)
-    found = [] if wanted is None else await call.hooks.store.list_attempts_to(endpoint, cut, wanted)
+    if wanted is None:
+        return _nothing()
+    found = await call.hooks.store.list_attempts_to(endpoint, recent_cut(query), wanted)
 
     def shown(pair: tuple[Attempt, Message]) -> AttemptOut:
         attempt, message = pair
         said = written_message(message, with_content=False) if query.with_msg else None
         return written(attempt, endpoint.id, with_content=query.with_content, message=said)
 
-    return page(found, query, shown, _mark)
+    return page(found.entries, query, shown, _mark, left_at=found.left_at)
 
 
 @group.get("/app/{app_id}/attempt/msg/{msg_id}")
@@ -161,17 +162,20 @@ async def _of_message(call: Call, query: OfMessageQuery, at: str | None) -> Page
     message = await call.message(application)
     lane = None if at is None else (await call.hooks.store.endpoint(application.id, at)).lane
     wanted = _wanted(call, query, lane)
-    found = (
-        []
-        if wanted is None
-        else await call.hooks.store.list_attempts_of(message.id, recent_cut(query), wanted)
-    )
+    if wanted is None:
+        return _nothing()
+    found = await call.hooks.store.list_attempts_of(message.id, recent_cut(query), wanted)
     return page(
-        found,
+        found.entries,
         query,
         lambda pair: written(pair[0], pair[1].id, with_content=query.with_content),
         _mark,
+        left_at=found.left_at,
     )
+
+
+def _nothing() -> Page[AttemptOut]:
+    return Page(data=[], iterator=None, prev_iterator=None, done=True)
 
 
 def _wanted(

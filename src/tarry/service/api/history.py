@@ -81,10 +81,11 @@ async def list_messages(call: Call, query: MessageQuery) -> Page[MessageOut]:
     wanted = filtered(query, ids.MESSAGE, call.now)
     found = await call.hooks.store.list_messages(application.id, recent_cut(query), wanted)
     return page(
-        found,
+        found.entries,
         query,
         lambda one: written(one, with_content=query.with_content),
         lambda one: one.id,
+        left_at=found.left_at,
     )
 
 

@@ -1,7 +1,8 @@
 """The OpenAPI document: written from the same types that requests are read by."""
 
+import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -26,6 +27,10 @@ _KINDS = {
     "event_type_name": "a type of event",
     "task_id": "a background task",
     "key_id": "a key",
+}
+_MENDED: Mapping[str, Callable[[str], str]] = {
+    "pattern": lambda pattern: pattern.replace(r"\Z", "$"),
+    "description": inspect.cleandoc,
 }
 _ERRORS = {
     400: "It cannot be done just now",
@@ -102,12 +107,16 @@ def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Json], Json]
 
 
 def _for_everybody(schema: Any) -> Any:  # noqa: ANN401  JSON
-    """A schema whose patterns end as those of other languages do."""
+    """A schema whose patterns end as those of other languages do, and whose texts are not indented.
+
+    Only a schema says something as text: a field of that name has a schema of its own.
+    """
     match schema:
         case dict():
-            return {
-                name: value.replace(r"\Z", "$") if name == "pattern" else _for_everybody(value)
-                for name, value in schema.items()
+            return {name: _for_everybody(value) for name, value in schema.items()} | {
+                name: mend(schema[name])
+                for name, mend in _MENDED.items()
+                if isinstance(schema.get(name), str)
             }
         case list():
             return [_for_everybody(one) for one in schema]

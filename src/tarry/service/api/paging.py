@@ -5,7 +5,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-from tarry.service.model.listing import Cut
+from tarry.service.model.listing import LOOK, Cut
 
 MOST = 250
 BACK = "-"
@@ -41,7 +41,11 @@ class OrderedQuery(ListQuery, kw_only=True):
 
 
 class Page(Struct, Generic[T], rename="camel"):
-    """A part of a list. `done` tells that nothing follows in the direction it was asked for."""
+    """A part of a list. `done` tells that nothing follows in the direction it was asked for.
+
+    One that is not done may have fewer entries than its limit, or none, if what is wanted is rare:
+    a request looks at no more than 50,000. What is next leads on from there.
+    """
 
     data: list[T]
     iterator: str | None
@@ -53,7 +57,7 @@ def cut(query: ListQuery, *, descending: bool = False) -> Cut:
     """What to ask the store for: one more than is shown, to know whether there is more."""
     if isinstance(query, OrderedQuery) and query.order is not None:
         descending = query.order == "descending"
-    return Cut(query.limit + 1, query.mark, query.back, descending)
+    return Cut(query.limit + 1, query.mark, query.back, descending, LOOK)
 
 
 def page(
@@ -61,12 +65,20 @@ def page(
     query: ListQuery,
     written: Callable[[S], T],
     mark: Callable[[S], str],
+    *,
+    left_at: str | None = None,
 ) -> Page[T]:
-    """A page of what the store found by `cut(query)`, and what leads on and back."""
+    """A page of what the store found by `cut(query)`, and what leads on and back.
+
+    If the store looked no further than `left_at`, the way that was asked for leads on from there.
+    """
     shown = found[-query.limit :] if query.back else found[: query.limit]
+    first, last = (mark(shown[0]), mark(shown[-1])) if shown else (left_at, left_at)
+    if left_at is not None:
+        first, last = (left_at, last) if query.back else (first, left_at)
     return Page(
         data=[written(one) for one in shown],
-        iterator=mark(shown[-1]) if shown else None,
-        prev_iterator=BACK + mark(shown[0]) if shown else None,
-        done=len(found) <= query.limit,
+        iterator=last,
+        prev_iterator=None if first is None else BACK + first,
+        done=left_at is None and len(found) <= query.limit,
     )

@@ -1,6 +1,6 @@
 """Parts of lists: where a page begins, which way it goes, and what is left out."""
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -17,17 +17,23 @@ GRAIN = 5e-7
 """A float that stands for a millisecond's beginning may lie as much before it."""
 
 
+LOOK = 50_000
+"""Entries of a list that are looked at for one page, at the most."""
+
+
 class Cut(Struct, frozen=True):
     """At most `limit` entries of a list, in the order of the list.
 
     Those behind `mark`, an id that need not be there any more; with `back` the last ones before it.
-    Without a mark the list begins (with `back`: ends) the page.
+    Without a mark the list begins (with `back`: ends) the page. What is wanted of a long list may
+    be rare: `look` entries are looked at, and what was found of them is the page.
     """
 
     limit: int = 50
     mark: str = ""
     back: bool = False
     descending: bool = False
+    look: int = LOOK
 
     @property
     def upwards(self) -> bool:
@@ -44,6 +50,17 @@ class Cut(Struct, frozen=True):
         """What was found on the way from the mark, in the order of the list."""
         page = found[: self.limit]
         return page[::-1] if self.back else page
+
+
+class Found(Struct, Generic[Thing], frozen=True):
+    """What of a cut was found, in the order of the list.
+
+    `left_at` is set if there may be more, though fewer were found than the cut has room for: it is
+    the mark to go on from, the same way.
+    """
+
+    entries: list[Thing]
+    left_at: str | None = None
 
 
 class MessageFilter(Struct, frozen=True, kw_only=True):

@@ -6,13 +6,17 @@ from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, MessageFilter
+from tarry.service.model.listing import AttemptFilter, Cut, DeliveryFilter, Found, MessageFilter
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
 
 
 class Listing(Protocol):
-    """Lists. Each is by id, in the order that its cut asks for."""
+    """Lists. Each is by id, in the order that its cut asks for.
+
+    For what tells where it was left, no more is looked at than the cut says. Entries that could be
+    passed over without a look, by an index, need not be counted.
+    """
 
     async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
         """An environment's applications, without deleted ones."""
@@ -22,12 +26,12 @@ class Listing(Protocol):
 
     async def list_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
-    ) -> list[Message]:
+    ) -> Found[Message]:
         """An application's messages."""
 
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
-    ) -> list[tuple[Message, Delivery]]:
+    ) -> Found[tuple[Message, Delivery]]:
         """An endpoint's deliveries with their messages, in the order of its lane's sequence.
 
         The mark is a message's id; one that has no delivery here (any more) is taken by its time.
@@ -36,12 +40,12 @@ class Listing(Protocol):
 
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
-    ) -> list[tuple[Attempt, Message]]:
+    ) -> Found[tuple[Attempt, Message]]:
         """Attempts that were made at an endpoint, with their messages."""
 
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
-    ) -> list[tuple[Attempt, Endpoint]]:
+    ) -> Found[tuple[Attempt, Endpoint]]:
         """Attempts at a message, with the endpoints they were made at, deleted ones included."""
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:

@@ -37,21 +37,24 @@ as well. A replay is accepted anew: then there is only more to look at.
 
 async def look_through(
     ask: Callable[[Key, Key, int], Awaitable[list[Row]]], low: Key, high: Key, cut: Cut
-) -> list[Row]:
+) -> tuple[list[Row], Row | None]:
     """The rows of a page, in its order: those between two keys that fit, as many as the cut says.
 
+    And the last row that was looked at, if these are not enough and there may be more behind it.
     `ask` gives so many rows between two keys, from the end that the way begins at.
     """
     found: list[Row] = []
-    piece = cut.limit
-    while len(found) < cut.limit:
+    left, piece = cut.look, min(cut.limit, cut.look)
+    while True:
         seen = await ask(low, high, piece)
         found += (row for row in seen if row[1])
-        if len(seen) < piece:
-            break
+        left -= piece
+        if len(found) >= cut.limit or len(seen) < piece:
+            return cut.in_order(found), None
+        if not left:
+            return cut.in_order(found), seen[-1]
         low, high = (seen[-1][0], high) if cut.upwards else (low, seen[-1][0])
-        piece = max(piece, min(MOST, piece * WIDER))
-    return cut.in_order(found)
+        piece = min(left, max(piece, min(MOST, piece * WIDER)))
 
 
 async def count_through(

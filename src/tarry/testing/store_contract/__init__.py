@@ -30,6 +30,7 @@ TOPICS = (
     "listing",
     "deliveries",
     "attempts",
+    "looks",
     "counting",
     "paging",
     "resend",
@@ -55,6 +56,7 @@ from tarry.testing.store_contract.fetch import FetchContract
 from tarry.testing.store_contract.keys import KeysContract
 from tarry.testing.store_contract.lease import LeaseContract
 from tarry.testing.store_contract.listing import ListingContract
+from tarry.testing.store_contract.looks import LooksContract
 from tarry.testing.store_contract.paging import PagingContract
 from tarry.testing.store_contract.registry import RegistryContract
 from tarry.testing.store_contract.resend import ResendContract
@@ -82,6 +84,7 @@ class StoreContract(
     ListingContract,
     DeliveriesContract,
     AttemptsContract,
+    LooksContract,
     CountingContract,
     PagingContract,
     ResendContract,

@@ -40,10 +40,10 @@ class AttemptsContract(Topic):
         gone = await scene.row(second)
 
         async def ask_to(cut: Cut) -> list[tuple[Attempt, Message]]:
-            return await store.list_attempts_to(scene.endpoint, cut, AttemptFilter())
+            return (await store.list_attempts_to(scene.endpoint, cut, AttemptFilter())).entries
 
         async def ask_of(cut: Cut) -> list[tuple[Attempt, Endpoint]]:
-            return await store.list_attempts_of(one.id, cut, AttemptFilter())
+            return (await store.list_attempts_of(one.id, cut, AttemptFilter())).entries
 
         to = [(attempt, message) for attempt, message, at in made if at is scene.endpoint]
         await check_pages(ask_to, to, lambda pair: pair[0].id)
@@ -58,10 +58,11 @@ class AttemptsContract(Topic):
         await check_pages(ask_of, of, lambda pair: pair[0].id)
         for lane in (scene.lane, second.lane):
             wanted = AttemptFilter(lane=lane)
-            found = await store.list_attempts_of(one.id, ALL, wanted)
+            found = (await store.list_attempts_of(one.id, ALL, wanted)).entries
             assert found == [pair for pair in of if pair[0].lane == lane]
-        assert await store.list_attempts_to(scene.endpoint, ALL, AttemptFilter(lane=-1)) == []
-        assert await store.list_attempts_of("msg_nobody", ALL, AttemptFilter()) == []
+        none = await store.list_attempts_to(scene.endpoint, ALL, AttemptFilter(lane=-1))
+        assert none.entries == []
+        assert (await store.list_attempts_of("msg_nobody", ALL, AttemptFilter())).entries == []
 
     async def test_attempts_are_chosen_by_what_came_of_them_and_their_messages(
         self, scene: Scene
@@ -102,8 +103,10 @@ class AttemptsContract(Topic):
             of = [(made[place], scene.endpoint) for place in places]
             for limit in (1, 2, 100):
                 cut = Cut(limit=limit)
-                assert await store.list_attempts_to(scene.endpoint, cut, wanted) == to[:limit]
-                assert await store.list_attempts_of(message.id, cut, wanted) == of[:limit]
+                here = await store.list_attempts_to(scene.endpoint, cut, wanted)
+                assert here.entries == to[:limit]
+                there = await store.list_attempts_of(message.id, cut, wanted)
+                assert there.entries == of[:limit]
 
     async def test_one_attempt_is_found_by_its_message(self, scene: Scene) -> None:
         store = scene.store

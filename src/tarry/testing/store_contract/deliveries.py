@@ -35,10 +35,10 @@ class DeliveriesContract(Topic):
         wanted = [(one, await scene.delivery(one)) for one in here]
 
         async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())
+            return (await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())).entries
 
         async def ask_elsewhere(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return await store.list_deliveries_to(elsewhere, cut, DeliveryFilter())
+            return (await store.list_deliveries_to(elsewhere, cut, DeliveryFilter())).entries
 
         await check_pages(ask, wanted, lambda pair: pair[0].id)
         only = [(foreign, await scene.delivery(foreign, elsewhere))]
@@ -57,7 +57,7 @@ class DeliveriesContract(Topic):
         wanted = [(one, await scene.delivery(one)) for one in kept]
 
         async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())
+            return (await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())).entries
 
         await check_pages(ask, wanted, lambda pair: pair[0].id)
         await check_gone(ask, wanted, 0, first.id)
@@ -77,15 +77,15 @@ class DeliveriesContract(Topic):
         await store.advance(task, now=NOON, limit=10, lease=scene.lease)
 
         async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return await store.list_deliveries_to(late, cut, DeliveryFilter())
+            return (await store.list_deliveries_to(late, cut, DeliveryFilter())).entries
 
         found = await ask(ALL)
         assert [message for message, _ in found] == [after, before]
         await check_pages(ask, found, lambda pair: pair[0].id)
         wanted = DeliveryFilter(message=MessageFilter(after=made_at(after.id)))
-        assert await store.list_deliveries_to(late, ALL, wanted) == found[:1]
+        assert (await store.list_deliveries_to(late, ALL, wanted)).entries == found[:1]
         wanted = DeliveryFilter(message=MessageFilter(before=made_at(after.id)))
-        assert await store.list_deliveries_to(late, ALL, wanted) == found[1:]
+        assert (await store.list_deliveries_to(late, ALL, wanted)).entries == found[1:]
 
     async def test_deliveries_are_chosen_by_state_and_whether_they_were_tried(
         self, scene: Scene
@@ -141,7 +141,7 @@ class DeliveriesContract(Topic):
         self, scene: Scene, wanted: DeliveryFilter, found: list[Message]
     ) -> None:
         async def ask(cut: Cut) -> list[tuple[Message, Delivery]]:
-            return await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)
+            return (await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)).entries
 
         pairs = [(message, await scene.delivery(message)) for message in found]
         await check_pages(ask, pairs, lambda pair: pair[0].id)

@@ -82,12 +82,12 @@ class ListingContract(Topic):
         assert await store.sweep(Retention(messages_before=NOON - 50), limit=10)
 
         async def ask(cut: Cut) -> list[Message]:
-            return await store.list_messages(scene.application.id, cut, MessageFilter())
+            return (await store.list_messages(scene.application.id, cut, MessageFilter())).entries
 
         await check_pages(ask, made, lambda one: one.id)
         await check_gone(ask, made, 2, gone.id)
         await check_gone(ask, made, len(made), new_id(MESSAGE))
-        assert await store.list_messages("app_nobody", ALL, MessageFilter()) == []
+        assert (await store.list_messages("app_nobody", ALL, MessageFilter())).entries == []
 
     async def test_messages_of_a_span_of_time_begin_with_its_first_millisecond(
         self, scene: Scene
@@ -141,7 +141,7 @@ class ListingContract(Topic):
         wanted = DeliveryFilter(message=MessageFilter(tag="rare"))
         for limit in (1, 2, 3):
             cut = Cut(limit=limit, descending=True)
-            found = await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)
+            found = (await scene.store.list_deliveries_to(scene.endpoint, cut, wanted)).entries
             assert [message for message, _ in found] == [far, near][:limit]
 
     async def test_tasks_are_listed_also_of_applications_that_were_deleted(
@@ -189,6 +189,6 @@ class ListingContract(Topic):
         self, scene: Scene, wanted: MessageFilter, found: list[Message]
     ) -> None:
         async def ask(cut: Cut) -> list[Message]:
-            return await scene.store.list_messages(scene.application.id, cut, wanted)
+            return (await scene.store.list_messages(scene.application.id, cut, wanted)).entries
 
         await check_pages(ask, found, lambda message: message.id)

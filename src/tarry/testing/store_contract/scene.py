@@ -119,13 +119,13 @@ class Scene:
     async def messages(self, application: Application | None = None) -> list[Message]:
         """All messages of the application, or of another one."""
         known = (application or self.application).id
-        return await self.store.list_messages(known, EVERYTHING, MessageFilter())
+        return (await self.store.list_messages(known, EVERYTHING, MessageFilter())).entries
 
     async def attempts_to(self, endpoint: Endpoint | None = None) -> list[Attempt]:
         """All attempts that were made at the endpoint, or at another one."""
         wanted = AttemptFilter()
         made = await self.store.list_attempts_to(endpoint or self.endpoint, EVERYTHING, wanted)
-        return [attempt for attempt, _ in made]
+        return [attempt for attempt, _ in made.entries]
 
     async def rest(self) -> None:
         """The lane, which has nothing to send, is at rest."""

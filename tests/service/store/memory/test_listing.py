@@ -14,8 +14,8 @@ def test_nothing_is_listed_of_what_is_not_there() -> None:
         return [
             await store.list_applications("org_none", cut),
             await store.list_endpoints("app_none", cut),
-            await store.list_messages("app_none", cut, MessageFilter()),
-            await store.list_attempts_of("msg_none", cut, AttemptFilter()),
+            (await store.list_messages("app_none", cut, MessageFilter())).entries,
+            (await store.list_attempts_of("msg_none", cut, AttemptFilter())).entries,
             await store.list_tasks("org_none", cut),
         ]
 
@@ -27,7 +27,9 @@ def test_an_empty_lane_has_nothing_on_either_side_of_any_mark() -> None:
         scene = await Scene.set_up(MemoryStore())
         for back in (False, True):
             cut = Cut(mark=new_id("msg_"), back=back)
-            found = await scene.store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())
+            found = (
+                await scene.store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())
+            ).entries
             assert found == []
         span = {"since": 0.0, "until": NOON * 2}
         assert await scene.store.count_deliveries(scene.endpoint, **span) == {}

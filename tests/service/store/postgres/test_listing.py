@@ -44,7 +44,7 @@ async def test_a_long_look_is_many_short_ones(
     await store.add([new_message(scene.application) for _ in range(100)])
     asked.clear()
     wanted = MessageFilter(tag="no")
-    assert await store.list_messages(scene.application.id, Cut(limit=1), wanted) == []
+    assert (await store.list_messages(scene.application.id, Cut(limit=1), wanted)).entries == []
     assert [arguments[3] for _, arguments in asked] == [1, 4, 16, 64, 256]
 
 
@@ -58,7 +58,7 @@ async def test_what_came_in_long_before_is_not_looked_at(
     new = await scene.add()
     wanted = DeliveryFilter(message=MessageFilter(after=NOON))
     asked.clear()
-    found = await store.list_deliveries_to(scene.endpoint, Cut(descending=True), wanted)
+    found = (await store.list_deliveries_to(scene.endpoint, Cut(descending=True), wanted)).entries
     assert [message for message, _ in found] == [new]
     assert [arguments[1] for name, arguments in asked if name == "list_deliveries_to"] == [30]
 
@@ -71,7 +71,7 @@ async def test_what_is_live_or_failed_is_found_among_what_was_delivered(
     await scene.settle(*map(delivered, due[1:-2]), failed(due[0]))
     asked.clear()
     wanted = DeliveryFilter(states=frozenset({State.READY, State.FAILED}))
-    found = await store.list_deliveries_to(scene.endpoint, Cut(limit=3), wanted)
+    found = (await store.list_deliveries_to(scene.endpoint, Cut(limit=3), wanted)).entries
     assert [delivery.seq for _, delivery in found] == [1, 39, 40]
     assert asked[0][0] == "list_deliveries_to_undelivered"
     assert len(asked) == 3
@@ -152,5 +152,5 @@ async def test_nothing_is_found_of_an_endpoint_that_has_nothing(
 ) -> None:
     for back in (False, True):
         cut = Cut(mark=new_id(MESSAGE), back=back)
-        assert await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter()) == []
-        assert await store.list_attempts_to(scene.endpoint, cut, AttemptFilter()) == []
+        assert (await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())).entries == []
+        assert (await store.list_attempts_to(scene.endpoint, cut, AttemptFilter())).entries == []

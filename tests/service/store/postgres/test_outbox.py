@@ -42,7 +42,7 @@ async def asyncpg_one(tarry_url: str) -> AsyncIterator[AsyncpgConnection]:
 async def collected(store: PostgresStore, application: str) -> list[str]:
     await store.collect(now=NOON, limit=100)
     newest = Cut(descending=True)
-    found = await store.list_messages(application, newest, MessageFilter())
+    found = (await store.list_messages(application, newest, MessageFilter())).entries
     return [message.id for message in found]
 
 

@@ -70,6 +70,6 @@ async def test_what_was_asked_for_is_done_before_it_is_closed(
     await store.close()
     messages = await asyncio.gather(*calls)
     other = await PostgresStore.open(tarry_url)
-    found = await other.list_messages(scene.application.id, Cut(), MessageFilter())
+    found = (await other.list_messages(scene.application.id, Cut(), MessageFilter())).entries
     assert {message.id for message in found} == {message.id for message in messages}
     await other.close()

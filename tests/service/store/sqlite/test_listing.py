@@ -39,7 +39,8 @@ async def test_a_long_look_is_many_short_ones(
     await store.add([new_message(scene.application) for _ in range(100)])
     jobs.clear()
     cut = Cut(limit=1)
-    assert await store.list_messages(scene.application.id, cut, MessageFilter(tag="no")) == []
+    found = await store.list_messages(scene.application.id, cut, MessageFilter(tag="no"))
+    assert found.entries == []
     assert jobs == ["browse"] * 6  # 1, 4, 16 and 64 of them, the last 15, then what was found
 
 
@@ -85,13 +86,13 @@ async def test_what_came_in_long_before_is_not_looked_at(
     new = await scene.add()
     looked: list[int] = []
 
-    async def look(ask: object, low: int, high: int, cut: Cut) -> list[Row]:
+    async def look(ask: object, low: int, high: int, cut: Cut) -> tuple[list[Row], Row | None]:
         looked.append(low)
         return await look_through(ask, low, high, cut)  # type: ignore[arg-type]  # as it came
 
     monkeypatch.setattr(listing, "look_through", look)
     wanted = DeliveryFilter(message=MessageFilter(after=NOON))
-    found = await store.list_deliveries_to(scene.endpoint, Cut(descending=True), wanted)
+    found = (await store.list_deliveries_to(scene.endpoint, Cut(descending=True), wanted)).entries
     assert [message for message, _ in found] == [new]
     assert looked == [30]
 
@@ -101,5 +102,5 @@ async def test_nothing_is_found_of_an_endpoint_that_has_nothing(
 ) -> None:
     for back in (False, True):
         cut = Cut(mark=new_id(MESSAGE), back=back)
-        assert await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter()) == []
-        assert await store.list_attempts_to(scene.endpoint, cut, AttemptFilter()) == []
+        assert (await store.list_deliveries_to(scene.endpoint, cut, DeliveryFilter())).entries == []
+        assert (await store.list_attempts_to(scene.endpoint, cut, AttemptFilter())).entries == []

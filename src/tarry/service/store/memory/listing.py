@@ -1,7 +1,7 @@
 """Lists of what is in the memory store, page by page."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from tarry.service.model.listing import (
     AttemptFilter,
     Cut,
     DeliveryFilter,
+    Found,
     MessageFilter,
 )
 from tarry.service.model.message import Message
@@ -49,46 +50,48 @@ class MemoryListing:
 
     async def list_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
-    ) -> list[Message]:
+    ) -> Found[Message]:
         """An application's messages."""
-        low, high = wanted.span(MESSAGE)
-        found = (
+        low, high = cut.between(*wanted.span(MESSAGE))
+        there = (
             one
             for one in self._data.messages.values()
-            if one.application == application and low < one.id < high and wanted.fits(one)
+            if one.application == application and low < one.id < high
         )
-        return _page(found, lambda one: one.id, cut)
+        way = sorted(there, key=lambda one: one.id, reverse=not cut.upwards)
+        return _look(way, wanted.fits, lambda one: one.id, cut)
 
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
-    ) -> list[tuple[Message, Delivery]]:
+    ) -> Found[tuple[Message, Delivery]]:
         """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
         low, high = wanted.message.span(MESSAGE)
         deliveries = self._data.lanes[endpoint.lane].deliveries
         placed = sorted(deliveries.values(), key=lambda one: one.seq, reverse=not cut.upwards)
-        found = (
-            (self._data.messages[one.message], one)
-            for one in _behind(placed, cut)
-            if low < one.message < high and wanted.fits(one, self._data.messages[one.message])
-        )
-        return cut.in_order(list(found))
+        way = [(self._data.messages[one.message], one) for one in _behind(placed, cut)]
+
+        def fits(pair: tuple[Message, Delivery]) -> bool:
+            message, delivery = pair
+            return low < message.id < high and wanted.fits(delivery, message)
+
+        return _look(way, fits, lambda pair: pair[0].id, cut)
 
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
-    ) -> list[tuple[Attempt, Message]]:
+    ) -> Found[tuple[Attempt, Message]]:
         """Attempts that were made at an endpoint, with their messages."""
         made = (one for attempts in self._data.attempts.values() for one in attempts)
-        here = (one for one in made if one.lane == endpoint.lane)
-        found = _page(self._fitting(here, wanted), lambda one: one.id, cut)
-        return [(one, self._data.messages[one.message]) for one in found]
+        found = self._fitting((one for one in made if one.lane == endpoint.lane), cut, wanted)
+        pairs = [(one, self._data.messages[one.message]) for one in found.entries]
+        return Found(pairs, found.left_at)
 
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
-    ) -> list[tuple[Attempt, Endpoint]]:
+    ) -> Found[tuple[Attempt, Endpoint]]:
         """Attempts at a message, with the endpoints they were made at."""
-        made = self._data.attempts.get(message, ())
-        found = _page(self._fitting(made, wanted), lambda one: one.id, cut)
-        return [(one, self._data.lanes[one.lane].endpoint) for one in found]
+        found = self._fitting(self._data.attempts.get(message, ()), cut, wanted)
+        pairs = [(one, self._data.lanes[one.lane].endpoint) for one in found.entries]
+        return Found(pairs, found.left_at)
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """One attempt at a message."""
@@ -151,17 +154,37 @@ class MemoryListing:
             and low < one.id < high
         )
 
-    def _fitting(self, attempts: Iterable[Attempt], wanted: AttemptFilter) -> Iterator[Attempt]:
-        low, high = wanted.message.span(ATTEMPT)
-        for one in attempts:
-            if low < one.id < high and wanted.fits(one, self._data.messages[one.message]):
-                yield one
+    def _fitting(
+        self, attempts: Iterable[Attempt], cut: Cut, wanted: AttemptFilter
+    ) -> Found[Attempt]:
+        low, high = cut.between(*wanted.message.span(ATTEMPT))
+        there = (one for one in attempts if low < one.id < high)
+        way = sorted(there, key=lambda one: one.id, reverse=not cut.upwards)
+
+        def fits(one: Attempt) -> bool:
+            return wanted.fits(one, self._data.messages[one.message])
+
+        return _look(way, fits, lambda one: one.id, cut)
 
 
 def _page(found: Iterable[Thing], key: Callable[[Thing], str], cut: Cut) -> list[Thing]:
     low, high = cut.between(FIRST, LAST)
     behind = (one for one in found if low < key(one) < high)
     return cut.in_order(sorted(behind, key=key, reverse=not cut.upwards))
+
+
+def _look(
+    way: Iterable[Thing], fits: Callable[[Thing], bool], mark: Callable[[Thing], str], cut: Cut
+) -> Found[Thing]:
+    """What fits, on the way from the mark on, of as much as may be looked at."""
+    found: list[Thing] = []
+    for number, one in enumerate(way, start=1):
+        found += [one] if fits(one) else []
+        if len(found) == cut.limit:
+            break
+        if number == cut.look:
+            return Found(cut.in_order(found), mark(one))
+    return Found(cut.in_order(found))
 
 
 def _behind(placed: list[Delivery], cut: Cut) -> list[Delivery]:

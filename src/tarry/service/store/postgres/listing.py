@@ -16,6 +16,7 @@ from tarry.service.model.listing import (
     AttemptFilter,
     Cut,
     DeliveryFilter,
+    Found,
     MessageFilter,
 )
 from tarry.service.model.message import Message
@@ -48,21 +49,23 @@ class PostgresListing(Part):
 
     async def list_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
-    ) -> list[Message]:
+    ) -> Found[Message]:
         """An application's messages."""
         low, high = cut.between(*wanted.span(MESSAGE))
-        ids = await self._look("list_messages", application, low, high, cut, *_chosen(wanted))
+        ids, left_at = await self._look(
+            "list_messages", application, low, high, cut, *_chosen(wanted)
+        )
         messages = await self._messages(ids)
-        return [messages[known] for known in ids if known in messages]
+        return Found([messages[known] for known in ids if known in messages], left_at)
 
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
-    ) -> list[tuple[Message, Delivery]]:
+    ) -> Found[tuple[Message, Delivery]]:
         """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
         lane, states = endpoint.lane, wanted.states
         rare = states is not None and states <= UNDELIVERED
         low, high = await span(self._database.fetch, lane, cut, wanted.message)
-        seqs = await self._look(
+        seqs, left_at = await self._look(
             "list_deliveries_to_undelivered" if rare else "list_deliveries_to",
             lane,
             low,
@@ -77,27 +80,33 @@ class PostgresListing(Part):
         deliveries = {row["seq"]: rows.delivery(row) for row in found}
         messages = await self._messages([one.message for one in deliveries.values()])
         here = [deliveries[seq] for seq in seqs if seq in deliveries]
-        return [(messages[one.message], one) for one in here if one.message in messages]
+        known = [(messages[one.message], one) for one in here if one.message in messages]
+        return Found(known, left_at)
 
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
-    ) -> list[tuple[Attempt, Message]]:
+    ) -> Found[tuple[Attempt, Message]]:
         """Attempts that were made at an endpoint, with their messages."""
         lane = endpoint.lane
         low, high = cut.between(*wanted.message.span(ATTEMPT))
-        ids = await self._look("list_attempts_to", lane, low, high, cut, *_come_out(wanted))
+        ids, left_at = await self._look(
+            "list_attempts_to", lane, low, high, cut, *_come_out(wanted)
+        )
         found = await self._database.fetch(SQL["list_attempts_to_found"], lane, ids)
         attempts = _in_order(ids, found)
         messages = await self._messages([one.message for one in attempts])
-        return [(one, messages[one.message]) for one in attempts if one.message in messages]
+        known = [(one, messages[one.message]) for one in attempts if one.message in messages]
+        return Found(known, left_at)
 
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
-    ) -> list[tuple[Attempt, Endpoint]]:
+    ) -> Found[tuple[Attempt, Endpoint]]:
         """Attempts at a message, with the endpoints they were made at."""
         low, high = cut.between(*wanted.message.span(ATTEMPT))
-        ids = await self._look("list_attempts_of", message, low, high, cut, *_come_out(wanted))
-        return await self._attempts(message, ids)
+        ids, left_at = await self._look(
+            "list_attempts_of", message, low, high, cut, *_come_out(wanted)
+        )
+        return Found(await self._attempts(message, ids), left_at)
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """One attempt at a message."""
@@ -167,14 +176,18 @@ class PostgresListing(Part):
 
     async def _look(
         self, query: str, whose: str | int, low: Key, high: Key, cut: Cut, *wanted: object
-    ) -> list[Any]:
-        """The keys of what fits, a piece of the list at a time: connections are for others too."""
+    ) -> tuple[list[Any], str | None]:
+        """The keys of what fits, a piece of the list at a time: connections are for others too.
+
+        And the mark to go on from, if the look was left before the end.
+        """
 
         async def ask(low: Key, high: Key, most: int) -> list[tuple[Any, ...]]:
             found = await self._database.fetch(_along(query, cut), whose, low, high, most, *wanted)
-            return [(row["key"], row["fits"]) for row in found]
+            return [(row["key"], row["fits"], row) for row in found]
 
-        return [key for key, _ in await look_through(ask, low, high, cut)]
+        found, left = await look_through(ask, low, high, cut)
+        return [key for key, _, _ in found], None if left is None else left[2]["mark"]
 
     async def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
         """Those that are still there."""

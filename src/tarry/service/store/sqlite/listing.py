@@ -16,6 +16,7 @@ from tarry.service.model.listing import (
     AttemptFilter,
     Cut,
     DeliveryFilter,
+    Found,
     MessageFilter,
 )
 from tarry.service.model.message import Message
@@ -55,17 +56,18 @@ class SqliteListing:
 
     async def list_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
-    ) -> list[Message]:
+    ) -> Found[Message]:
         """An application's messages."""
         bounds = {"application": application, **_chosen(wanted)}
         low, high = cut.between(*wanted.span(MESSAGE))
-        found = await self._look("list_messages", low, high, cut, bounds)
+        found, left = await self._look("list_messages", low, high, cut, bounds)
         places = [(number,) for _, _, number in found]
-        return await self._found("message_numbered", places, rows.message)
+        messages = await self._found("message_numbered", places, rows.message)
+        return Found(messages, None if left is None else left[0])
 
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
-    ) -> list[tuple[Message, Delivery]]:
+    ) -> Found[tuple[Message, Delivery]]:
         """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
         lane, states = endpoint.lane, wanted.states
         first, last = wanted.message.span(MESSAGE)
@@ -80,29 +82,32 @@ class SqliteListing:
         rare = states is not None and states <= UNDELIVERED
         query = "list_deliveries_to_undelivered" if rare else "list_deliveries_to"
         low, high = await self._threads.browse(lambda db: span(db, lane, cut, wanted.message))
-        found = await self._look(query, low, high, cut, bounds)
+        found, left = await self._look(query, low, high, cut, bounds)
         places = [(lane, row[0]) for row in found]
-        return await self._found("list_deliveries_to_found", places, rows.message_with_delivery)
+        here = await self._found("list_deliveries_to_found", places, rows.message_with_delivery)
+        return Found(here, None if left is None else left[2])
 
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
-    ) -> list[tuple[Attempt, Message]]:
+    ) -> Found[tuple[Attempt, Message]]:
         """Attempts that were made at an endpoint, with their messages."""
         bounds = {"lane": endpoint.lane, **_come_out(wanted)}
         low, high = cut.between(*wanted.message.span(ATTEMPT))
-        found = await self._look("list_attempts_to", low, high, cut, bounds)
+        found, left = await self._look("list_attempts_to", low, high, cut, bounds)
         places = [(endpoint.lane, row[0]) for row in found]
-        return await self._found("list_attempts_to_found", places, rows.attempt_with_message)
+        made = await self._found("list_attempts_to_found", places, rows.attempt_with_message)
+        return Found(made, None if left is None else left[0])
 
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
-    ) -> list[tuple[Attempt, Endpoint]]:
+    ) -> Found[tuple[Attempt, Endpoint]]:
         """Attempts at a message, with the endpoints they were made at."""
         bounds = {"message": message, **_come_out(wanted)}
         low, high = cut.between(*wanted.message.span(ATTEMPT))
-        found = await self._look("list_attempts_of", low, high, cut, bounds)
+        found, left = await self._look("list_attempts_of", low, high, cut, bounds)
         places = [(message, row[0]) for row in found]
-        return await self._found("attempt", places, rows.attempt_with_endpoint)
+        made = await self._found("attempt", places, rows.attempt_with_endpoint)
+        return Found(made, None if left is None else left[0])
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """One attempt at a message."""
@@ -178,8 +183,8 @@ class SqliteListing:
 
     async def _look(
         self, query: str, low: Key, high: Key, cut: Cut, bounds: Bounds
-    ) -> list[rows.Row]:
-        """What fits, a piece of the list at a time: others are let in between."""
+    ) -> tuple[list[rows.Row], rows.Row | None]:
+        """What fits, a piece of the list at a time: others are let in between. See `pieces`."""
 
         async def ask(low: Key, high: Key, most: int) -> list[rows.Row]:
             asked = {**bounds, "low": low, "high": high, "limit": most}

@@ -18,7 +18,7 @@ SELECT * FROM tarry.endpoint
 -- name: list_messages
 -- An application's messages: those fit that have a channel, a tag and one of some types. The rows
 -- are compared so that no other index will do: by id alone, all tenants' messages would be passed.
-SELECT id AS key,
+SELECT id AS key, id AS mark,
        ($5::text IS NULL OR $5 = ANY(channels))
        AND ($6::text IS NULL OR $6 = ANY(tags))
        AND ($7::text[] IS NULL OR event_type = ANY($7)) AS fits
@@ -33,7 +33,7 @@ SELECT * FROM tarry.message WHERE id = ANY($1::text[]);
 
 -- name: list_deliveries_to
 -- A lane's deliveries: those fit that are so, of messages that are so and have such an id.
-SELECT d.seq AS key,
+SELECT d.seq AS key, d.message AS mark,
        ($5::text IS NULL OR $5 = ANY(m.channels))
        AND ($6::text IS NULL OR $6 = ANY(m.tags))
        AND ($7::text[] IS NULL OR m.event_type = ANY($7))
@@ -48,7 +48,7 @@ SELECT d.seq AS key,
 
 -- name: list_deliveries_to_undelivered
 -- The same of all but what was delivered: three indexes are gone along, which nothing else is in.
-SELECT d.seq AS key,
+SELECT d.seq AS key, d.message AS mark,
        m.id IS NOT NULL
        AND ($5::text IS NULL OR $5 = ANY(m.channels))
        AND ($6::text IS NULL OR $6 = ANY(m.tags))
@@ -104,7 +104,7 @@ SELECT message, accepted_at FROM tarry.delivery
 
 -- name: list_attempts_to
 -- Attempts in a lane: those fit that came out so, of messages that are so.
-SELECT a.id AS key,
+SELECT a.id AS key, a.id AS mark,
        ($5::text IS NULL OR $5 = ANY(m.channels))
        AND ($6::text IS NULL OR $6 = ANY(m.tags))
        AND ($7::text[] IS NULL OR m.event_type = ANY($7))
@@ -123,7 +123,7 @@ SELECT * FROM tarry.attempt WHERE lane = $1 AND id = ANY($2::text[]);
 
 -- name: list_attempts_of
 -- Attempts at a message: those fit that came out so, if the message is so.
-SELECT a.id AS key,
+SELECT a.id AS key, a.id AS mark,
        ($5::text IS NULL OR $5 = ANY(m.channels))
        AND ($6::text IS NULL OR $6 = ANY(m.tags))
        AND ($7::text[] IS NULL OR m.event_type = ANY($7))

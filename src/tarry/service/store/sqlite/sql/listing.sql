@@ -38,7 +38,8 @@ SELECT delivery.seq,
        AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
        AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
        AND (:event_types IS NULL
-            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+            OR message.event_type IN (SELECT value FROM json_each(:event_types))),
+       message.id
   FROM delivery
  CROSS JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.seq > :low AND delivery.seq < :high
@@ -54,7 +55,8 @@ SELECT piece.seq,
        AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
        AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
        AND (:event_types IS NULL
-            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+            OR message.event_type IN (SELECT value FROM json_each(:event_types))),
+       message.id
   FROM (SELECT seq, message, state, tries
           FROM delivery INDEXED BY delivery_ready
          WHERE lane = :lane AND state = 'ready' AND seq > :low AND seq < :high
