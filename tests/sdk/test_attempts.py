@@ -14,6 +14,7 @@ from svix.api import (
 from svix.exceptions import HttpError
 from svix.models import (
     EndpointIn,
+    EndpointPatch,
     MessageAttemptOut,
     MessageAttemptTriggerType,
     MessageIn,
@@ -299,3 +300,19 @@ def test_a_message_that_failed_arrives_when_it_is_sent_again(
     statuses = [one.response_status_code for one in sent.attempts(message)]
     assert statuses == [200, 400]
     assert sent.stands(message).status_text == MessageStatusText.SUCCESS
+
+
+def test_a_message_that_was_skipped_arrives_when_it_is_sent_again(
+    sdk: Sdk, app: str, endpoint: str, receiver: Receiver, sent: Sent
+) -> None:
+    sdk.endpoint.patch(app, endpoint, EndpointPatch(disabled=True))
+    message = sent()
+    assert sdk.message_attempt.list_attempted_messages(app, endpoint).data == []
+    sdk.endpoint.patch(app, endpoint, EndpointPatch(disabled=False))
+    sdk.message_attempt.resend(app, message, endpoint)
+    until(lambda: sent.attempts(message))
+    assert sent.stands(message).status_text == MessageStatusText.SUCCESS
+    (found,) = sdk.message_attempt.list_attempted_messages(app, endpoint).data
+    assert (found.id, found.status) == (message, MessageStatus.SUCCESS)
+    assert sdk.endpoint.get_stats(app, endpoint).success == 1
+    assert [one.id for one in receiver.arrivals] == [message]
