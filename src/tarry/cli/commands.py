@@ -11,6 +11,8 @@ from tarry.cli.attempt import attempt
 from tarry.cli.backup import backup
 from tarry.cli.bench.command import bench
 from tarry.cli.completion import completion
+from tarry.cli.defaults import policy as default_policy
+from tarry.cli.defaults import quota
 from tarry.cli.doctor.command import doctor
 from tarry.cli.endpoint import endpoint
 from tarry.cli.event_type import event_type
@@ -49,7 +51,7 @@ GROUPS: Mapping[str, tuple[click.Command, ...]] = {
     ),
     "Use it": (
         *(send, app, endpoint, event_type, message, attempt),
-        *(undelivered, recover, task),
+        *(undelivered, recover, task, default_policy),
     ),
     "Try it out and build on it": (listen, openapi, completion),
 }
@@ -106,3 +108,4 @@ for commands in GROUPS.values():
         tarry.add_command(command)
 for part in (secret, rotate, headers, pause, resume, probe, lane, policy, stats):
     endpoint.add_command(part)
+app.add_command(quota)

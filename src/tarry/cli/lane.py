@@ -99,7 +99,11 @@ def _speed(rate: float | None) -> str:
 @remote
 def policy(remote: Remote, *, app: str, endpoint: str, file: Path | None, clear: bool) -> None:
     """Show the policy that deliveries follow, or change it."""
-    way = ("app", app, "endpoint", endpoint, "policy")
+    put_policy(remote, ("app", app, "endpoint", endpoint, "policy"), file, clear=clear)
+
+
+def put_policy(remote: Remote, way: tuple[str, ...], file: Path | None, *, clear: bool) -> None:
+    """Change the policy at a path if told so, and show it."""
     if file is not None and clear:
         raise click.UsageError("--set and --clear do not go together")
     if file is not None:

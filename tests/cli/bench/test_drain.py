@@ -3,9 +3,11 @@ from pathlib import Path
 import pytest
 
 from tarry.cli.bench import drain as module
-from tarry.cli.bench.drain import drain
+from tarry.cli.bench.drain import drain, open_unused
 from tarry.cli.bench.sink import Sink
-from tarry.errors import ServiceError
+from tarry.errors import ServiceError, SettingsError
+from tarry.service.hooks import open_hooks
+from tarry.service.wire.seal import generate_key
 
 pytestmark = pytest.mark.anyio
 
@@ -36,3 +38,18 @@ async def test_it_says_when_no_more_arrive(
     url = f"sqlite:////{str(tmp_path / 'a.db').lstrip('/')}"
     with pytest.raises(ServiceError, match="only 7 of 100 arrived"):
         await drain(url, a_sink, deliveries=100)
+
+
+async def test_a_database_that_somebody_else_has_sealed_is_said_to_be_in_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:////{str(tmp_path / 'theirs.db').lstrip('/')}"
+    async with open_hooks(url, sealing_keys=generate_key("theirs")) as hooks:
+        await hooks.add_endpoint(await hooks.application("shop"), "https://example.com/")
+    with pytest.raises(SettingsError, match="a database without applications"):
+        async with open_unused(url):
+            pass
+    monkeypatch.delenv("TARRY_SEALING_KEYS")
+    with pytest.raises(SettingsError, match="sqlite:///FILE"):
+        async with open_unused("nonsense"):
+            pass

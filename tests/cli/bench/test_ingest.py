@@ -48,5 +48,5 @@ def test_what_cannot_be_is_refused(bench: Bench, typed: tuple[str, ...]) -> None
 def test_a_database_that_is_in_use_is_left_alone(
     bench: Bench, used: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert bench("ingest", "--db", used, "--messages", "100").exit_code == 1
+    assert bench("ingest", "--db", used, "--messages", "100").exit_code == 2
     assert "without applications" in capfd.readouterr().err

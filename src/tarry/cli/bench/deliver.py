@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from tarry.cli.bench.options import bench_options
 from tarry.cli.service_options import serving
+from tarry.cli.show import console
 
 if TYPE_CHECKING:
     from tarry.cli.bench.drain import Drained
@@ -176,4 +176,4 @@ def show(rows: Iterable[Row]) -> None:
             "" if cpu is None else f"{cpu:.0f}",
             row.note,
         )
-    Console().print(table)
+    console().print(table)

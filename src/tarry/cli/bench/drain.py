@@ -10,13 +10,14 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from msgspec import Struct
 
 from tarry.cli.bench.job import PAYLOAD
 from tarry.cli.bench.sink import Sink
 from tarry.errors import ServiceError, SettingsError
+from tarry.service.build import without_password
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
@@ -27,6 +28,7 @@ BATCH = 1000
 LOOK = 0.02
 QUIET = 60.0
 """Seconds without an arrival after which no more is expected."""
+UNUSED = "a database without applications: a new one, to measure"
 LOOPBACK = "127.0.0.0/8"
 
 
@@ -50,8 +52,7 @@ async def drain(
 ) -> Drained:
     """Let a backlog drain; without `workers` of their own, this process is the worker."""
     sink.reset()
-    async with open_hooks(db, allow_network=(LOOPBACK,)) as hooks:
-        await refuse_used(hooks)
+    async with open_unused(db) as hooks:
         endpoints = await _endpoints(hooks, sink.url, applications)
         accepted = await _accept(hooks, [app for app, _ in endpoints], deliveries)
         before = time.process_time()
@@ -73,14 +74,26 @@ async def drain(
     )
 
 
-async def refuse_used(hooks: Hooks) -> None:
-    """Measure on no database that has anybody's webhooks in it."""
+@asynccontextmanager
+async def open_unused(db: str) -> AsyncIterator[Hooks]:
+    """Open a database to measure on; not one that has anybody's webhooks in it."""
+    async with AsyncExitStack() as opened:
+        try:
+            opening = open_hooks(db, allow_network=(LOOPBACK,))
+            hooks = await opened.enter_async_context(opening)
+        except SettingsError as error:
+            if error.field != "sealing keys":
+                raise
+            raise SettingsError("db", without_password(db), UNUSED) from error
+        await _refuse_used(hooks)
+        yield hooks
+
+
+async def _refuse_used(hooks: Hooks) -> None:
     for environment in await hooks.store.environments():
         for application in await hooks.store.list_applications(environment, Cut(limit=250)):
             if not (application.uid or "").startswith("bench"):
-                raise SettingsError(
-                    "db", application.name, "a database without applications: a new one, to measure"
-                )
+                raise SettingsError("db", application.name, UNUSED)
 
 
 async def _endpoints(

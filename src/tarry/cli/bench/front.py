@@ -14,11 +14,12 @@ from typing import Any
 
 import uvloop
 
-from tarry.cli.bench.drain import refuse_used
-from tarry.errors import TarryError
+from tarry.cli.bench.drain import open_unused
+from tarry.cli.exit_codes import UNUSABLE, WRONG
+from tarry.errors import SettingsError, TarryError
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.hooks import Hooks
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import Cut
 
@@ -26,7 +27,6 @@ APPLICATION = "bench"
 KEY = "bench"
 """What lets the load in; nobody else is there."""
 ANYWHERE = "127.0.0.1:0"
-LOOPBACK = "127.0.0.0/8"
 
 
 async def echo(
@@ -63,8 +63,7 @@ async def main(what: str, deliver_to: str | None = None) -> None:
         async with serving(echo if what == "echo" else starlette_echo(), ANYWHERE) as url:
             await _until_closed(url)
         return
-    async with open_hooks(what, allow_network=(LOOPBACK,)) as hooks, AsyncExitStack() as opened:
-        await refuse_used(hooks)
+    async with open_unused(what) as hooks, AsyncExitStack() as opened:
         if deliver_to is None:
             await _endpoint(hooks, "https://hooks.example.com/in", Standing.PAUSED)
         else:
@@ -90,4 +89,5 @@ if __name__ == "__main__":
     try:
         uvloop.run(main(*sys.argv[1:]))
     except TarryError as error:
-        sys.exit(f"Error: {error}")
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(WRONG if isinstance(error, SettingsError) else UNUSABLE)

@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from tarry.cli.bench.deliver import sealing
 from tarry.cli.bench.options import bench_options
 from tarry.cli.service_options import serving
+from tarry.cli.show import console
 
 BATCH = 1000
 LOOK, PATIENCE = 0.02, 120.0
@@ -235,4 +235,4 @@ def _show(rows: list[Row]) -> None:
         rate = f"{row.messages_per_second:,.0f}"
         times = (f"{row.p50:.2f}", f"{row.p99:.2f}", f"{row.cpu_microseconds:.0f}")
         table.add_row(row.what, rate, ratio, *times)
-    Console().print(table)
+    console().print(table)
