@@ -45,6 +45,7 @@ BODIES: dict[str, Any] = {
     "v1.endpoint.bulk-replay": {"since": None},
     "v1.endpoint.send-example": {"eventType": "tarry.ping"},
     "v1.endpoint.update-headers": {"headers": {"x": "changed"}},
+    "v1.quota.put": {"mostWaiting": 1},
 }
 """What they need to be told; the others take an empty object."""
 MAKING = {"v1.application.update", "v1.endpoint.update", "v1.event-type.update"}
@@ -111,9 +112,10 @@ class World:
 
         for path in ("/event-type", "/background-task", "/key", "/operational-webhook/endpoint"):
             await look(f"{path}?limit=250")
+        await look("/environment/policy")
         for app in await look("/app?limit=250"):
             way = f"/app/{app['id']}"
-            for path in ("/policy", "/undelivered"):
+            for path in ("/policy", "/quota", "/undelivered"):
                 await look(way + path)
             for one in await look(f"{way}/endpoint?limit=250"):
                 for path in ("/secret", "/headers", "/lane", "/policy", "/stats", "/msg"):

@@ -82,3 +82,50 @@ async def test_what_is_no_document_is_refused(
     client: httpx.AsyncClient, way: str, body: bytes
 ) -> None:
     assert (await client.put(way, content=body)).status_code == 422
+
+
+ENVIRONMENT = "/api/v1/environment/policy"
+
+
+async def test_an_environment_has_a_policy_for_whoever_has_none(
+    client: httpx.AsyncClient, hooks: Hooks, way: str
+) -> None:
+    assert await source(client, ENVIRONMENT) == ("default", 9)
+    answer = await client.put(ENVIRONMENT, json={"attempts": 2})
+    assert (answer.status_code, answer.json()["source"]) == (200, "environment")
+    assert await source(client, ENVIRONMENT) == ("environment", 2)
+    assert await source(client, way) == ("environment", 2)
+    await client.put(APP, json={"attempts": 3})
+    assert await source(client, way) == ("application", 3)
+    assert await source(client, ENVIRONMENT) == ("environment", 2)
+    kept = await hooks.store.environment_policy(hooks.environment)
+    assert kept is not None
+    answer = await client.put(ENVIRONMENT, json={"attempts": 0})
+    assert answer.status_code == 422
+    assert await hooks.store.environment_policy(hooks.environment) == kept
+    answer = await client.delete(ENVIRONMENT)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert await source(client, ENVIRONMENT) == ("default", 9)
+
+
+async def test_what_waits_follows_a_new_policy_of_its_environment(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    shop = await hooks.application("shop")
+    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    leases = await hooks.store.lease("worker", most=100, length=60)
+    await hooks.send(shop, "invoice.paid", {})
+    await hooks.store.woken(leases)
+    await client.put(ENVIRONMENT, json={"attempts": 2})
+    assert await hooks.store.woken(leases) == [endpoint.lane]
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+async def test_a_key_to_one_application_has_no_say_in_its_environments_policy(
+    client: httpx.AsyncClient, method: str
+) -> None:
+    access = (await client.post("/api/v1/auth/app-portal-access/shop", json={})).json()
+    tenant = {"authorization": f"Bearer {access['token']}"}
+    answer = await client.request(method, ENVIRONMENT, json={"attempts": 2}, headers=tenant)
+    assert answer.status_code == 403
+    assert await source(client, ENVIRONMENT) == ("default", 9)

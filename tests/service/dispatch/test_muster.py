@@ -12,6 +12,7 @@ from tarry.core.text import to_json
 from tarry.service.dispatch import muster
 from tarry.service.dispatch.desk import Held
 from tarry.service.dispatch.turns import Turns
+from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import DELIVERY, HOUR, Limits
@@ -21,7 +22,7 @@ from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import ENVIRONMENT, new_message
 from tarry.testing.shaky_store import Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, VirtualService, virtual_service
+from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
 
 
 class Between:
@@ -109,6 +110,31 @@ async def test_each_policy_is_kept_once_under_its_version() -> None:
         await service.until_delivered(endpoint, within=5)
         (attempt,) = await service.store.attempts(message)
         assert '"delivery"' in await service.store.policy(attempt.policy)
+
+
+@virtually
+async def test_a_new_policy_of_its_environment_reaches_a_lane_at_work_within_a_second() -> None:
+    async with virtual_service() as service:
+        poison = ""
+
+        def script(request: Request, _now: float) -> Answer:
+            return status(500) if dict(request.headers)["webhook-id"] == poison else OK
+
+        await service.add_endpoint("a.example", script)
+        (poison,) = await service.add()
+        await service.add()
+        await asyncio.sleep(5)
+        slow = await service.delivery(poison)
+        assert slow.due_at is not None
+        (held,) = [shard for shard in held_by(service) if shard.lanes]
+        (lane,) = held.lanes.values()
+        policy = '{"name": "new", "attempts": 2, "backoff": {"kind": "fixed", "delay": 1}}'
+        await service.store.put_environment(ENVIRONMENT, policy=policy)
+        await asyncio.sleep(1)
+        assert lane.outfit.policy.name == "new"
+        await asyncio.sleep(slow.due_at - service.now() + 5)
+        ended = await service.delivery(poison)
+        assert (ended.state, ended.attempts) == (State.FAILED, 2)
 
 
 @virtually

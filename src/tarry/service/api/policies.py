@@ -19,6 +19,7 @@ from tarry.service.api.problem import Invalid
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 
+ENVIRONMENT = "/environment/policy"
 APPLICATION = "/app/{app_id}/policy"
 ENDPOINT = "/app/{app_id}/endpoint/{endpoint_id}/policy"
 
@@ -87,6 +88,25 @@ async def delete_of_application(call: Call) -> None:
     await applications.changed(call, await call.application(), {"policy": None})
 
 
+@group.get(ENVIRONMENT, name="get-of-environment")
+async def get_of_environment(call: Call) -> PolicyOut:
+    """Get the policy of applications and endpoints that have none of their own."""
+    return await _effective(call)
+
+
+@group.put(ENVIRONMENT, needs=Need.CHANGE, name="put-of-environment")
+async def put_of_environment(call: Call, body: Document) -> PolicyOut:
+    """Give the environment a policy; what waits follows it too, unless it has one nearer by."""
+    await call.hooks.set_policy(_checked(body))
+    return await _effective(call)
+
+
+@group.delete(ENVIRONMENT, needs=Need.CHANGE, name="delete-of-environment")
+async def delete_of_environment(call: Call) -> None:
+    """Take the environment's policy away."""
+    await call.hooks.set_policy(None)
+
+
 def _checked(body: Document) -> str:
     """A policy document as it is kept; Invalid says where it is wrong."""
     try:
@@ -97,12 +117,12 @@ def _checked(body: Document) -> str:
 
 
 async def _effective(
-    call: Call, application: Application, endpoint: Endpoint | None = None
+    call: Call, application: Application | None = None, endpoint: Endpoint | None = None
 ) -> PolicyOut:
     said = {
         Source.ENDPOINT: None if endpoint is None else endpoint.policy,
-        Source.APPLICATION: application.policy,
-        Source.ENVIRONMENT: await call.hooks.store.environment_policy(application.environment),
+        Source.APPLICATION: None if application is None else application.policy,
+        Source.ENVIRONMENT: await call.hooks.store.environment_policy(call.who.environment),
     }
     for source, document in said.items():
         if document is not None:

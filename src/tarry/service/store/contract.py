@@ -100,7 +100,8 @@ class Queue(Protocol):
         Under a stale lease nothing is told: it is the next owner's to hear.
 
         A lane is woken when it gets a live delivery while at rest (also by `advance`), and whenever
-        its endpoint, its application or one of its deliveries is changed by anybody but its owner;
+        its endpoint, its application or one of its deliveries is changed by anybody but its owner,
+        or, unless it is at rest, its environment;
         a new endpoint, a resend and a new task wake it too. What was not asked for yet outlives
         `rest`.
         """
@@ -209,7 +210,10 @@ class Catalogue(Protocol):
         """Every environment's id."""
 
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Make an environment, or change its policy, for whoever has none of their own."""
+        """Make an environment, or change its policy, for whoever has none of their own.
+
+        Wakes those of its lanes that are not at rest.
+        """
 
     async def environment_policy(self, environment: str) -> str | None:
         """Its policy document, if it has one."""

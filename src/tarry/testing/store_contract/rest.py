@@ -10,6 +10,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.task import Work
 from tarry.testing.samples import (
     ALL_SHARDS,
+    ENVIRONMENT,
     NOON,
     a_task,
     an_application,
@@ -30,6 +31,25 @@ class RestContract(Topic):
         assert set(await scene.store.awake(ALL_SHARDS)) == {scene.lane, endpoint.lane}
         assert await scene.store.woken(scene.leases) == [endpoint.lane]
         assert await scene.store.woken(scene.leases) == []
+
+    async def test_a_policy_of_its_environment_wakes_a_lane_unless_it_is_at_rest(
+        self, scene: Scene
+    ) -> None:
+        store = scene.store
+        idle = await store.put_endpoint(an_endpoint(scene.application))
+        await store.put_environment("org_other")
+        foreign = an_application(environment="org_other")
+        await store.put_application(foreign)
+        await store.put_endpoint(an_endpoint(foreign))
+        await store.woken(scene.leases)
+        await scene.store.rest({idle.lane: 0}, scene.leases)
+        await store.put_environment(ENVIRONMENT, policy='{"attempts": 3}')
+        assert await store.woken(scene.leases) == [scene.lane]
+        assert await store.awake(ALL_SHARDS) != []
+        assert idle.lane not in await store.awake(ALL_SHARDS)
+        await store.put_environment(ENVIRONMENT)
+        assert await store.woken(scene.leases) == [scene.lane]
+        assert await store.woken(scene.leases) == []
 
     async def test_only_the_lanes_of_the_shards_are_told(self, scene: Scene) -> None:
         others = [lease for lease in scene.leases if lease.shard != scene.application.shard]

@@ -28,6 +28,10 @@ class MemoryCatalogue:
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
         """Make an environment, or change its policy."""
         self._data.environments[environment] = policy
+        for application in self._applications(environment):
+            for lane in self._data.lanes_of[application.id]:
+                if not lane.resting:
+                    self._data.wake(lane)
 
     async def environment_policy(self, environment: str) -> str | None:
         """Its policy document, if it has one."""

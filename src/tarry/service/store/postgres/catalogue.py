@@ -34,7 +34,12 @@ class PostgresCatalogue(Part):
             await connection.execute(SQL["put_environment"], environment, policy)
             hit("environment.before")
 
+        async def tell(connection: Connection) -> None:
+            await connection.execute(SQL["put_environment_tell"], environment)
+
         await self._database.run(put)
+        # Not before it is there: a lane that is just taken up would be neither told nor see it.
+        await self._database.run(tell)
         hit("environment.after")
 
     async def environment_policy(self, environment: str) -> str | None:

@@ -38,6 +38,8 @@ class SqliteCatalogue:
 
         def work(session: Session) -> None:
             session.db.execute(SQL["put_environment"], (environment, policy))
+            session.db.execute(SQL["put_environment_tell"], (environment,))
+            session.woke = True
             hit("environment.before")
 
         await self._threads.write(work)

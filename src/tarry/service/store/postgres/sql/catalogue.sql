@@ -7,6 +7,18 @@ SELECT id FROM tarry.environment ORDER BY id;
 INSERT INTO tarry.environment (id, policy) VALUES ($1, $2)
     ON CONFLICT (id) DO UPDATE SET policy = excluded.policy;
 
+-- name: put_environment_tell
+-- Let the owners of its lanes hear of it, but for those at rest: they look when they are taken up.
+WITH told AS (
+    INSERT INTO tarry.wake (shard, lane)
+    SELECT l.shard, l.number
+      FROM tarry.application AS a
+      JOIN tarry.lane AS l ON l.application = a.id AND l.awake
+     WHERE a.environment = $1 AND a.deleted_at IS NULL
+    RETURNING shard
+)
+SELECT pg_notify('tarry', shard::text) FROM (SELECT DISTINCT shard FROM told) AS shards;
+
 -- name: environment_policy
 -- An environment's policy.
 SELECT policy FROM tarry.environment WHERE id = $1;

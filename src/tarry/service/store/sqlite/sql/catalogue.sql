@@ -9,6 +9,17 @@ SELECT id FROM environment ORDER BY id;
 INSERT INTO environment (id, policy) VALUES (:environment, :policy)
     ON CONFLICT (id) DO UPDATE SET policy = excluded.policy;
 
+-- name: put_environment_tell
+-- Let the owners of its lanes hear of it, but for those at rest: they look when they are taken up.
+-- Along the lanes that are awake, which may be few of many.
+INSERT OR IGNORE INTO wake (shard, lane)
+SELECT lane.shard, lane.number
+  FROM shard
+ CROSS JOIN lane ON lane.shard = shard.number AND lane.awake
+ CROSS JOIN endpoint ON endpoint.lane = lane.number
+ CROSS JOIN application ON application.id = endpoint.application
+ WHERE application.environment = :environment;
+
 -- name: environment_policy
 -- An environment's policy document.
 SELECT policy FROM environment WHERE id = :environment;
