@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from threading import Event, current_thread
+from threading import Event, Thread, current_thread
 from threading import enumerate as threads
 
 import pytest
@@ -169,3 +169,12 @@ def test_a_caller_whose_loop_is_gone_is_passed_over() -> None:
     go_on.set()
     asyncio.run(line.close())
     assert line.left
+
+
+async def test_in_a_process_that_was_forked_the_line_says_so_instead_of_being_silent() -> None:
+    line = Echo()
+    there, line._thread = line._thread, Thread()  # noqa: SLF001  as a fork leaves it
+    with pytest.raises(StoreError, match="before this process was forked"):
+        await line.do(str.upper)
+    line._thread = there  # noqa: SLF001  as it was
+    await line.close()

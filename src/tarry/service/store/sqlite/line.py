@@ -19,6 +19,9 @@ Desk = TypeVar("Desk")
 """What the thread works with, such as a connection."""
 Answer = TypeVar("Answer")
 
+FORKED = "the store was opened before this process was forked: open it afterwards, in each process"
+"""Threads stay with the parent: here nobody would ever answer."""
+
 
 class Job(Struct, Generic[Desk], eq=False):
     """Something to do, who waits for it, and what came out: an answer or an error."""
@@ -48,6 +51,8 @@ class Line(Generic[Desk]):
         with self._lock:
             if self._closed is not None:
                 raise StoreError(self._closed)
+            if not self._thread.is_alive():
+                raise StoreError(FORKED)
             self._jobs.put(Job(work, future))
         return await future
 
