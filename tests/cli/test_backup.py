@@ -1,6 +1,7 @@
 """`tarry backup`: a copy that can be opened again."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -30,11 +31,13 @@ def test_the_copy_has_all_that_the_database_has(url: str, tmp_path: Path) -> Non
     made = CliRunner().invoke(backup, ["--db", url, str(target)])
     assert made.exit_code == 0, made.stderr
     assert made.stdout == f"wrote {target}\n"
+    again = CliRunner().invoke(backup, ["--db", url, str(target), "--force", "--json"])
+    assert json.loads(again.stdout) == {"target": str(target)}
 
     async def look() -> int:
         async with open_hooks(f"sqlite:///{target}", migrate=False) as hooks:
             shop = await hooks.application("shop")
-            return len(await hooks.store.list_messages(shop.id, Cut(), MessageFilter()))
+            return len((await hooks.store.list_messages(shop.id, Cut(), MessageFilter())).entries)
 
     assert asyncio.run(look()) == 1
 
@@ -62,7 +65,8 @@ def test_the_databases_own_files_are_never_replaced(url: str, tmp_path: Path, ta
 @pytest.mark.parametrize("target", ["gone/copy.db", "."])
 def test_a_target_that_cannot_be_written_is_one_line(url: str, tmp_path: Path, target: str) -> None:
     refused = CliRunner().invoke(backup, ["--db", url, str(tmp_path / target)])
-    assert refused.exit_code == 3
+    assert refused.exit_code == 2
+    assert "a file in a folder that is there" in refused.stderr
     assert refused.stderr.count("\n") == 1
 
 

@@ -71,10 +71,11 @@ class Typed(TypedDict):
 def recommend(
     *, seed: int, runs: int, as_json: bool, save: Path | None, **typed: Unpack[Typed]
 ) -> None:
-    """Find a policy for clients that all fail when an outage begins.
+    """Find a policy for clients that all fail at once.
 
-    Policies are put through it by simulation, all under the same chance. Shown are those that
-    cannot be bettered in recovery, load and attempts at once, and one that is recommended.
+    They do so when an outage begins. Policies are put through it by simulation, all under the same
+    chance. Shown are those that cannot be bettered in recovery, load and attempts at once, and one
+    that is recommended.
     """
     with needed_for("the simulator"):
         from tarry.cli.seek import Asked, seek  # noqa: PLC0415  it needs the extra
