@@ -1,5 +1,5 @@
 # ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Resends: one more attempt, first in line, that leaves a delivery as it is unless it failed."""
+"""Resends: one more attempt, first in line, that leaves a delivery as it is unless it ended."""
 
 import pytest
 from msgspec.structs import replace
