@@ -327,11 +327,12 @@ async def test_a_warning_at_the_commit_is_taken_for_a_missing_standby_in_any_lan
     one: Database,
     single: bool,  # noqa: FBT001  a parameter
 ) -> None:
-    warn = "DO $$ BEGIN RAISE WARNING 'Warten auf synchrone Replikation'; END $$"
+    warning = "RAISE WARNING 'Warten auf synchrone Replikation' USING DETAIL = 'nur hier'"
+    warn = f"DO $$ BEGIN {warning}; END $$"
     at_commit = (
-        "CREATE TEMP TABLE late (x int);"
+        "CREATE TEMP TABLE late (x int);"  # noqa: S608  our own words
         " CREATE FUNCTION pg_temp.warn() RETURNS trigger LANGUAGE plpgsql AS"
-        " $$ BEGIN RAISE WARNING 'Warten auf synchrone Replikation'; RETURN NULL; END $$;"
+        f" $$ BEGIN {warning}; RETURN NULL; END $$;"
         " CREATE CONSTRAINT TRIGGER warn AFTER INSERT ON late INITIALLY DEFERRED"
         " FOR EACH ROW EXECUTE FUNCTION pg_temp.warn(); INSERT INTO late VALUES (1)"
     )
@@ -342,6 +343,24 @@ async def test_a_warning_at_the_commit_is_taken_for_a_missing_standby_in_any_lan
     with pytest.raises(StoreUnavailable, match=r"standby.*Warten"):
         await one.run(write, Mode.SINGLE if single else Mode.WRITE)
     assert await one.run(ask) == 7
+
+
+async def test_a_warning_of_another_kind_means_nothing(one: Database) -> None:
+    hint = "RAISE WARNING 'must be vacuumed' USING HINT = 'Execute a database-wide VACUUM.'"
+
+    async def write(connection: Connection) -> None:
+        await connection.execute(f"DO $$ BEGIN {hint}; END $$")
+
+    await one.run(write, Mode.SINGLE)
+
+
+async def test_a_database_of_another_encoding_is_refused(cluster: Cluster) -> None:
+    with psycopg.connect(cluster.url, autocommit=True) as administrator:
+        administrator.execute(
+            "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'"
+        )
+    with pytest.raises(StoreError, match="keeps text as LATIN1"):
+        await connect(address.read(cluster.url_of("latin")), pooler=None)
 
 
 async def test_a_warning_before_the_commit_means_nothing(one: Database) -> None:

@@ -94,6 +94,12 @@ def test_an_old_server_is_refused() -> None:
         faults.refuse_old((12, 22), URL)
 
 
+def test_a_database_that_cannot_keep_any_text_is_refused() -> None:
+    faults.refuse_encoding("UTF8", URL)
+    with pytest.raises(StoreError, match=r"keeps text as LATIN1.*ENCODING 'UTF8'"):
+        faults.refuse_encoding("LATIN1", URL)
+
+
 def test_only_lost_conflicts_are_run_again() -> None:
     assert faults.contended(error_of("40001"))
     assert faults.contended(error_of("40P01"))

@@ -203,8 +203,9 @@ class Database:
 class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg ships no types
     """A connection that notes when the server did not wait for its standby.
 
-    Such a commit is told from others by a warning, which comes in the server's language. There is
-    no other one that a commit of ours could give.
+    Such a commit is told from others by a warning, which comes in the server's language. Its detail
+    says that the commit was made here only. Others that a commit may give have none: that the
+    database must be vacuumed soon, say, for which there is a hint.
     """
 
     # asyncpg's own has slots; these are ours.
@@ -218,7 +219,7 @@ class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg s
 
     # Its callbacks come in the order of what the server sent: before the answer to the commit.
     def _note(self, _: object, message: Any) -> None:  # noqa: ANN401  asyncpg ships no types
-        if self.commits and message.severity_en == "WARNING":
+        if self.commits and message.severity_en == "WARNING" and message.detail:
             self.unsure = message.message
 
 
@@ -226,7 +227,7 @@ async def connect(address: Address, *, pooler: bool | None) -> Connection:
     """One connection, to a server that will do; StoreError says why there is none."""
     try:
         connection = await _connect(address, cached=pooler is False)
-        faults.refuse_old(connection.get_server_version()[:2], address.shown)
+        _refuse_unfit(connection, address.shown)
         if pooler is None:
             # A pooler gives out numbers of its own for what cancels a query, not a process's.
             async with connection.transaction():
@@ -239,6 +240,15 @@ async def connect(address: Address, *, pooler: bool | None) -> Connection:
         raise faults.translate_connecting(error, address.shown, address.database) from error
     connection.pooler = pooler
     return connection
+
+
+def _refuse_unfit(connection: Connection, shown: str) -> None:
+    try:
+        faults.refuse_old(connection.get_server_version()[:2], shown)
+        faults.refuse_encoding(connection.get_settings().server_encoding, shown)
+    except StoreError:
+        connection.terminate()
+        raise
 
 
 async def _connect(address: Address, *, cached: bool) -> Connection:

@@ -11,6 +11,9 @@ from tarry.errors import StoreError, StoreUnavailable
 OLDEST = 13
 """The first version of PostgreSQL that will do."""
 
+ENCODINGS = frozenset({"UTF8", "SQL_ASCII"})
+"""Those that keep any text; the second keeps any bytes."""
+
 PASSING = {
     "25006": "it is a standby, or read-only",
     "25P03": "the transaction was left alone for too long",
@@ -124,6 +127,13 @@ def refuse_old(version: tuple[int, ...], shown: str) -> None:
     if version[0] < OLDEST:
         found = ".".join(map(str, version))
         raise StoreError(f"PostgreSQL at {shown} is version {found}; tarry needs {OLDEST} or newer")
+
+
+def refuse_encoding(encoding: str, shown: str) -> None:
+    """Raise if the database cannot keep any text: names and tags are people's own."""
+    if encoding not in ENCODINGS:
+        wanted = "create one with ENCODING 'UTF8'"
+        raise StoreError(f"the database {shown} keeps text as {encoding}, not all of it: {wanted}")
 
 
 def _line(error: BaseException) -> str:
