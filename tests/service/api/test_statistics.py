@@ -1,5 +1,6 @@
 """Statistics of an environment over HTTP."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,10 +21,17 @@ TODAY = {
 }
 
 
-async def data_of(client: httpx.AsyncClient, told: dict[str, Any]) -> dict[str, Any]:
-    found = (await client.get(f"/api/v1/background-task/{told['id']}")).json()
-    assert {**told, "data": found["data"]} == {**found, **told}
-    assert found["status"] == "finished"
+async def data_of(client: httpx.AsyncClient, hooks: Hooks, told: dict[str, Any]) -> dict[str, Any]:
+    """What comes out of a task that was started, once a dispatcher is at work."""
+    assert told["status"] == "running"
+    way = f"/api/v1/background-task/{told['id']}"
+    found = (await client.get(way)).json()
+    assert (found["status"], found["data"]) == ("running", {})
+    async with asyncio.timeout(20), hooks.dispatching():
+        while found["status"] == "running":
+            await asyncio.sleep(0.02)
+            found = (await client.get(way)).json()
+    assert (found["status"], found["task"]) == ("finished", told["task"])
     data: dict[str, Any] = found["data"]
     return data
 
@@ -40,17 +48,15 @@ async def test_what_applications_sent_is_counted_by_where_it_went(
     assert answer.status_code == 202
     told = answer.json()
     assert (told["task"], told["unresolvedAppIds"]) == ("application.stats", [])
-    stats = (await data_of(client, told))["appStats"]
+    stats = (await data_of(client, hooks, told))["appStats"]
     assert stats == [
         {"appId": shop.id, "appUid": "shop", "messageDestinations": 6},
         {"appId": idle.id, "appUid": "idle", "messageDestinations": 0},
     ]
     past = {"since": "2020-01-01T00:00:00Z", "until": "2020-02-01T00:00:00Z"}
     told = (await client.post(USAGE, json=past)).json()
-    assert [one["messageDestinations"] for one in (await data_of(client, told))["appStats"]] == [
-        0,
-        0,
-    ]
+    stats = (await data_of(client, hooks, told))["appStats"]
+    assert [one["messageDestinations"] for one in stats] == [0, 0]
 
 
 async def test_applications_can_be_named_and_those_that_are_not_there_are_told(
@@ -62,7 +68,7 @@ async def test_applications_can_be_named_and_those_that_are_not_there_are_told(
     names = ["nobody", "shop", shop.id, "foreign"]
     told = (await client.post(USAGE, json={**TODAY, "appIds": names})).json()
     assert told["unresolvedAppIds"] == ["nobody", "foreign"]
-    assert [one["appId"] for one in (await data_of(client, told))["appStats"]] == [shop.id]
+    assert [one["appId"] for one in (await data_of(client, hooks, told))["appStats"]] == [shop.id]
     answer = await client.post(USAGE, json={**TODAY, "appIds": ["nobody"]})
     assert answer.status_code == 422
     assert answer.json()["detail"][0]["loc"] == ["body", "appIds"]
@@ -85,7 +91,7 @@ async def test_the_types_that_endpoints_are_sent_are_found_out(
     answer = await client.put(TYPES)
     assert answer.status_code == 202
     assert answer.json()["task"] == "event-type.aggregate"
-    assert (await data_of(client, answer.json()))["event_types"] == [
+    assert (await data_of(client, hooks, answer.json()))["event_types"] == [
         {
             "appId": shop.id,
             "explicitlySubscribedEventTypes": [],

@@ -1,24 +1,30 @@
+"""All of something that an operation has to look at."""
+
+import httpx
 import pytest
 
-from tarry.service.api.paging import MOST
-from tarry.service.api.walk import walk
-from tarry.service.model.application import Application
-from tarry.service.model.listing import Cut
+from tarry.service.hooks import Hooks
+from tarry.service.model.endpoint import Standing
+from tarry.service.store import walk
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("many", [0, 1, MOST - 1, MOST, MOST + 1, 3 * MOST])
-async def test_everything_is_walked_through_once(many: int) -> None:
-    there = [
-        Application(id=f"app_{n:05}", environment="org", name="", created_at=0.0, updated_at=0.0)
-        for n in range(many)
-    ]
-    asked: list[Cut] = []
+async def test_an_operation_looks_at_every_endpoint_however_many_there_are(
+    client: httpx.AsyncClient, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walk, "PAGE", 2)
+    many = await hooks.application("many")
+    for number in range(5):
+        await hooks.add_endpoint(many, "https://example.com/", event_types=[f"kind.{number}"])
 
-    async def ask(cut: Cut) -> list[Application]:
-        asked.append(cut)
-        return [one for one in there if one.id > cut.mark][: cut.limit]
+    async def active(kind: str) -> bool:
+        answer = await client.post("/api/v1/app/many/msg/precheck/active", json={"eventType": kind})
+        found: bool = answer.json()["active"]
+        return found
 
-    assert [one async for one in walk(ask)] == there
-    assert len(asked) <= many // MOST + 1
+    assert all([await active(f"kind.{number}") for number in range(5)])
+    assert not await active("kind.5")
+    other = await hooks.application("other")
+    await hooks.add_endpoint(other, "https://example.com/", standing=Standing.PAUSED)
+    assert not await active("kind.5"), "another application's is no matter"

@@ -128,13 +128,14 @@ def started(task: Task) -> TaskStarted:
 
 def written(task: Task) -> TaskOut:
     """What is answered about a task."""
-    told = {} if task.failed is None else {"error": task.failed}
+    came_out = {} if task.finished_at is None else task.data
+    told = came_out if task.failed is None else {"error": task.failed}
     return TaskOut(
         id=task.id,
         status=_status(task),
         task=KINDS[task.work],
         updated_at=instant(task.finished_at or task.created_at),
-        data={**task.data, **told},
+        data=told,
     )
 
 

@@ -26,7 +26,7 @@ from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import DELIVERY, Limits, Parking
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import STATISTICS, Task, Work
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Sender
@@ -110,6 +110,7 @@ class Dispatcher:
             self._repeat(self._settle_all, None, bell="settle"),
             self._repeat(self._tick_all, None, bell="tick"),
             self._repeat(self._upkeep_once, self._limits.look, bell="upkeep"),
+            self._repeat(self._count_all, self._limits.look),
             self._repeat(self._tell_all, self._limits.look),
             self._repeat(self._keep_up, self._limits.keep_up),
         )
@@ -366,6 +367,12 @@ class Dispatcher:
         lane = self.shards.lane(task.application, task.lane)
         if lane is not None and task.work is not Work.DISCARD:
             lane.replay(self.desk.now())
+
+    async def _count_all(self) -> None:
+        """Count what was asked for. It may take long, so nothing else waits for it."""
+        shared = (self._store, self.desk, self.shards, self._troubles)
+        while await upkeep.advance_once(*shared, STATISTICS) is not None:
+            pass
 
     async def _tell_all(self) -> None:
         """Have operational webhooks hear of what is new."""

@@ -2,6 +2,7 @@
 
 import logging
 from collections import Counter
+from collections.abc import Collection
 
 from msgspec import Struct
 
@@ -9,10 +10,11 @@ from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.desk import Desk, Held
 from tarry.service.dispatch.lane import Lane
 from tarry.service.dispatch.shards import Shards
+from tarry.service.dispatch.statistics import counted
 from tarry.service.model.application import shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY
-from tarry.service.model.task import Task
+from tarry.service.model.task import IN_PIECES, STATISTICS, Task, Work
 from tarry.service.store.contract import Retention, Store
 
 CHUNK = 500
@@ -55,19 +57,27 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 async def advance_once(
-    store: Store, desk: Desk, shards: Shards, troubles: Counter[str]
+    store: Store,
+    desk: Desk,
+    shards: Shards,
+    troubles: Counter[str],
+    works: Collection[Work] = IN_PIECES,
 ) -> Task | None:
     """Do a piece of the oldest task; the task, or None if there is nothing that can be done.
 
     `troubles` counts how often each task could not be done: it is given up in the end, or those
     behind it would wait for ever. A database that is away is no task's fault.
     """
-    task = await store.task(shards.numbers)
+    task = await store.task(shards.numbers, works)
     held = None if task is None else shards.held.get(shard_of(task.application))
     if task is None or held is None:
         return None
     try:
-        advanced = await store.advance(task, now=desk.now(), limit=CHUNK, lease=held.lease)
+        if task.work in STATISTICS:
+            data = await counted(store, task)
+            advanced = await store.finish(task, data, now=desk.now(), lease=held.lease)
+        else:
+            advanced = await store.advance(task, now=desk.now(), limit=CHUNK, lease=held.lease)
     except StoreUnavailable:
         raise
     except Exception as error:  # noqa: BLE001  whatever it is, the dispatcher and other tasks go on

@@ -23,10 +23,14 @@ class Work(StrEnum):
     )
     DISCARD = "endpoint.discard"  # the endpoint was deleted: what waits is discarded
     PURGE_CONTENT = "application.purge_content"  # payloads of all messages are expunged
-    # Done at once by whoever asks: these are on record with their answer only.
-    APP_STATS = "application.stats"
-    EVENT_TYPE_STATS = "event-type.aggregate"
+    APP_STATS = "application.stats"  # how much went where is counted
+    EVENT_TYPE_STATS = "event-type.aggregate"  # so is who is sent which types of events
 
+
+STATISTICS = frozenset({Work.APP_STATS, Work.EVENT_TYPE_STATS})
+"""Counted beside all else, from the beginning if that was broken off: nothing is changed by it."""
+IN_PIECES = frozenset(Work) - STATISTICS
+"""Done by a store, each piece in one commit with how far it came."""
 
 COUNTED: Mapping[Work, str] = {
     Work.RECOVER: "messagesSent",
@@ -50,8 +54,8 @@ class Task(Struct, frozen=True, kw_only=True):
     """So far `done` deliveries; `cursor` is where it goes on. It is over when `finished_at` is set.
 
     It concerns messages accepted from `since` until before `until`; of these a bulk replay those
-    that are `wanted`. One about no endpoint has lane 0. `data` is what came out in the end;
-    `failed` says why nothing could.
+    that are `wanted`. One about no endpoint has lane 0. `data` is what came out in the end, and
+    before that whatever else is asked for; `failed` says why nothing could.
     """
 
     id: str
@@ -86,6 +90,10 @@ class Task(Struct, frozen=True, kw_only=True):
             return replace(self, cursor=piece.cursor, done=done)
         data = {COUNTED[self.work]: done} if self.work in COUNTED else self.data
         return replace(self, cursor=piece.cursor, done=done, data=data, finished_at=now)
+
+    def finished(self, data: dict[str, Any], now: float) -> "Task":
+        """The task when it is known what comes out."""
+        return replace(self, data=data, finished_at=now)
 
     def given_up(self, why: str, now: float) -> "Task":
         """The task when it turned out that it cannot be done."""

@@ -11,9 +11,9 @@ Rules that hold for every method:
 - Text may hold any character but NUL; payloads are bytes and come back as they went in.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol  # what comes out of a task is JSON
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Notice, Want
 from tarry.service.model.message import Accepted, Message, NewMessage
-from tarry.service.model.task import Task
+from tarry.service.model.task import IN_PIECES, Task, Work
 from tarry.service.store.listing import Listing
 from tarry.service.store.registry import Registry
 
@@ -176,8 +176,8 @@ class Queue(Protocol):
     async def learn(self, origins: Mapping[str, bytes]) -> None:
         """Keep what was learned of origins."""
 
-    async def task(self, shards: Sequence[int]) -> Task | None:
-        """The oldest task that is not finished and whose application is in one of these shards."""
+    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
+        """The oldest task of these works that is to be done, of applications in these shards."""
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
         """Do at most `limit` deliveries more of a task and note how far it came, in one commit.
@@ -194,6 +194,12 @@ class Queue(Protocol):
         the task's time should cost nothing, however much it is. It goes on from the cursor that is
         stored, whatever the one handed in; a finished task stays as it is. Nothing happens under a
         stale lease.
+        """
+
+    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
+        """Finish a task with what came out; see `Task.finished`.
+
+        A finished task stays as it is. Nothing happens under a stale lease.
         """
 
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:

@@ -72,8 +72,3 @@ class Listing(Protocol):
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> tuple[int, int]:
         """How many attempts made in that time succeeded, and how many failed."""
-
-    async def count_messages(
-        self, environment: str, *, since: float, until: float
-    ) -> dict[tuple[str, str], int]:
-        """How many messages were accepted in that time: by application id and type of event."""

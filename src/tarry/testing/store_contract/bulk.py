@@ -4,13 +4,14 @@
 import pytest
 from msgspec.structs import replace
 
+from tarry.service.model.application import shard_of
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Stream
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.message import Message, NewMessage
 from tarry.service.model.replay import Fate, ReplayFilter
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import STATISTICS, Task, Work
 from tarry.testing.samples import (
     ALL_SHARDS,
     ENVIRONMENT,
@@ -159,21 +160,44 @@ class BulkContract(Topic):
         await _finish(scene, task)
         assert await scene.store.woken(scene.leases) == [scene.lane]
 
-    @pytest.mark.parametrize("work", [Work.APP_STATS, Work.EVENT_TYPE_STATS])
-    async def test_what_was_done_at_once_is_on_record_and_never_next(
-        self, scene: Scene, work: Work
+    @pytest.mark.parametrize("work", sorted(STATISTICS))
+    async def test_a_count_is_next_for_those_who_count_only(self, scene: Scene, work: Work) -> None:
+        store = scene.store
+        task = _a_count(work)
+        await store.add_task(task)
+        assert await store.get_task(task.id) == task
+        assert await store.task(ALL_SHARDS) is None
+        assert await store.task(ALL_SHARDS, STATISTICS) == task
+        others = [shard for shard in ALL_SHARDS if shard != shard_of("")]
+        assert await store.task(others, STATISTICS) is None
+        for other in STATISTICS - {work}:
+            assert await store.task(ALL_SHARDS, {other}) is None
+        replay = await _put(scene)
+        assert await store.task(ALL_SHARDS, STATISTICS) == task
+        assert await store.task(ALL_SHARDS) == replay
+
+    async def test_a_count_is_finished_with_what_came_out(self, scene: Scene) -> None:
+        store, task = scene.store, _a_count(Work.APP_STATS)
+        await store.add_task(task)
+        lease = next(one for one in scene.leases if one.shard == shard_of(""))
+        data = {"apps": [{"count": 3, "share": 0.5, "name": "é"}], "none": None}
+        done = await store.finish(task, data, now=NOON + 5, lease=lease)
+        assert done == replace(task, data=data, finished_at=NOON + 5)
+        assert await store.get_task(task.id) == done
+        assert await store.task(ALL_SHARDS, STATISTICS) is None
+        again = await store.finish(task, {}, now=NOON + 6, lease=lease)
+        assert again == done, "it stays as it was finished"
+
+    async def test_nothing_is_finished_under_a_stale_lease(
+        self, scene: Scene, later: Later
     ) -> None:
-        task = Task(
-            id="qtask_stats",
-            work=work,
-            environment=ENVIRONMENT,
-            data={"apps": [{"count": 3, "share": 0.5}], "none": None},
-            created_at=NOON,
-            finished_at=NOON,
-        )
+        task = _a_count(Work.APP_STATS)
         await scene.store.add_task(task)
+        leases = {one.shard == shard_of(""): one for one in scene.leases}
+        assert await scene.store.finish(task, {}, now=NOON, lease=leases[False]) == task
+        await later(LENGTH + 1)
+        assert await scene.store.finish(task, {}, now=NOON, lease=leases[True]) == task
         assert await scene.store.get_task(task.id) == task
-        assert await scene.store.task(ALL_SHARDS) is None
 
     async def test_a_task_that_is_given_up_makes_room_for_the_next(self, scene: Scene) -> None:
         message = await scene.add()
@@ -284,6 +308,17 @@ async def _every_fate(scene: Scene) -> dict[str, Message]:
     await scene.settle(delivered(one), failed(two), postponed(three, NOON + 9))
     await scene.store.cancel(scene.application.id, made["cancelled"].id, now=NOON)
     return made
+
+
+def _a_count(work: Work) -> Task:
+    """A task that asks for a count, of no application in particular."""
+    return Task(
+        id="qtask_stats",
+        work=work,
+        environment=ENVIRONMENT,
+        data={"appIds": ["app_1"]},
+        created_at=NOON,
+    )
 
 
 async def _found(scene: Scene, message: Message) -> Delivery | None:

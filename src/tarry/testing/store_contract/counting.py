@@ -2,15 +2,11 @@
 """How much there was in a span of time."""
 
 from tarry.service.model.delivery import State
-from tarry.service.model.ids import MESSAGE, made_at
+from tarry.service.model.ids import made_at
 from tarry.testing.samples import (
-    ENVIRONMENT,
     NOON,
-    an_application,
     delivered,
     failed,
-    new_id,
-    new_message,
     put_back,
 )
 from tarry.testing.store_contract.pages import MILLISECOND
@@ -64,26 +60,3 @@ class CountingContract(Topic):
         assert await store.count_attempts(scene.endpoint, since=later, until=until) == (0, 1)
         assert await store.count_attempts(scene.endpoint, since=whole, until=whole + 60) == (0, 0)
         assert await store.count_attempts(second, since=since, until=whole + 60) == (1, 0)
-
-    async def test_messages_are_counted_by_application_and_type_of_event(
-        self, scene: Scene
-    ) -> None:
-        store = scene.store
-        gone, foreign = an_application(), an_application(environment="org_other")
-        for application in (gone, foreign):
-            await store.put_application(application)
-        made = [await scene.add(event_type=kind) for kind in ("a", "b", "a")]
-        await store.add([new_message(gone, event_type="a"), new_message(foreign)])
-        await store.delete_application(gone.id, now=NOON)
-        end = made_at(new_id(MESSAGE))
-
-        async def counted(since: float, until: float) -> dict[tuple[str, str], int]:
-            found = await store.count_messages(ENVIRONMENT, since=since, until=until)
-            return {key: many for key, many in found.items() if many}
-
-        here = scene.application.id
-        first, last = made_at(made[0].id), made_at(made[2].id)
-        assert await counted(first, end) == {(here, "a"): 2, (here, "b"): 1, (gone.id, "a"): 1}
-        assert await counted(first, last) == {(here, "a"): 1, (here, "b"): 1}
-        assert await counted(end, end + 60) == {}
-        assert await store.count_messages("org_nobody", since=first, until=end) == {}

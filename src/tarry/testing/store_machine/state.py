@@ -108,7 +108,6 @@ async def _everything(side: Side) -> list[object]:
         sorted(await store.environments()),
         await store.list_applications(ENVIRONMENT, ALL),
         await store.list_tasks(ENVIRONMENT, NEWEST),
-        await store.count_messages(ENVIRONMENT, since=NOON, until=NOON + 1),
         await store.notices(limit=LOTS),
         await store.sealed(limit=LOTS),
         sorted(map(Lane, await store.awake(ALL_SHARDS))),

@@ -108,7 +108,6 @@ LISTS: list[tuple[str, str, tuple[object, ...]]] = [
     ("list_attempts_of", "(message = ", (f"msg_{7:027}", "", "~", 10, *WORDS, *MADE)),
     ("count_deliveries", "(lane = ", (1, 0, 10, 0.0, 9e9)),
     ("count_attempts", "(lane = ", (1, "", "~", 10)),
-    ("count_messages", "(application, id)", ("app_1", "", "~", 10)),
 ]
 
 

@@ -47,11 +47,9 @@ async def test_a_long_look_is_many_short_ones(
 async def test_counting_is_for_the_thread_that_looks_through_much(
     scene: Scene, store: SqliteStore, jobs: list[str]
 ) -> None:
-    environment = scene.application.environment
     jobs.clear()
     await store.count_deliveries(scene.endpoint, since=0.0, until=NOON)
     await store.count_attempts(scene.endpoint, since=0.0, until=NOON)
-    await store.count_messages(environment, since=0.0, until=NOON)
     assert set(jobs) == {"survey"}
 
 

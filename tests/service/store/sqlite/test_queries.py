@@ -29,7 +29,6 @@ SORTED = {
     "sweep_payloads": "likewise",
     "count_deliveries": "one piece of a lane",
     "count_attempts": "likewise",
-    "count_messages": "one piece of an application's messages",
 }
 """What may be put in order after it was found, and how much that is."""
 
@@ -103,7 +102,6 @@ def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) ->
         ("expunge_attempt", "attempt_message (message=? AND id=?)"),
         ("count_deliveries", "delivery USING PRIMARY KEY (lane=? AND seq>?)"),
         ("count_attempts", "attempt USING PRIMARY KEY (lane=? AND id>? AND id<?)"),
-        ("count_messages", "message_application (application=? AND id>? AND id<?)"),
         ("awake", "lane_awake (shard=?)"),
         ("task", "task_open (shard=?)"),
         ("list_event_types", "event_type_listed (environment=? AND name>?)"),

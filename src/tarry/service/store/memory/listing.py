@@ -142,18 +142,6 @@ class MemoryListing:
         )
         return succeeded[True], succeeded[False]
 
-    async def count_messages(
-        self, environment: str, *, since: float, until: float
-    ) -> dict[tuple[str, str], int]:
-        """How many messages were accepted in that time: by application id and type of event."""
-        low, high = MessageFilter(after=since, before=until).span(MESSAGE)
-        return Counter(
-            (one.application, one.event_type)
-            for one in self._data.messages.values()
-            if self._data.applications[one.application].environment == environment
-            and low < one.id < high
-        )
-
     def _fitting(
         self, attempts: Iterable[Attempt], cut: Cut, wanted: AttemptFilter
     ) -> Found[Attempt]:

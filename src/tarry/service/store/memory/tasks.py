@@ -1,8 +1,8 @@
 """Long work on a lane's deliveries in the memory store, a piece at a time."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
-from typing import assert_never
+from typing import Any, assert_never
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter, SoFar
-from tarry.service.model.task import Piece, Task, Work, behind
+from tarry.service.model.task import IN_PIECES, Piece, Task, Work, behind
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
@@ -43,12 +43,14 @@ class MemoryTasks:
         tasks = (task for task in self._data.tasks.values() if task.application == application)
         return sorted(tasks, key=_order, reverse=True)
 
-    async def task(self, shards: Sequence[int]) -> Task | None:
-        """The oldest task that is not finished and whose application is in one of these shards."""
+    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
+        """The oldest task of these works that is to be done, of applications in these shards."""
         tasks = (
             task
             for task in self._data.tasks.values()
-            if task.finished_at is None and shard_of(task.application) in shards
+            if task.finished_at is None
+            and task.work in works
+            and shard_of(task.application) in shards
         )
         return min(tasks, key=_order, default=None)
 
@@ -69,14 +71,21 @@ class MemoryTasks:
         self._data.tasks[task.id] = task
         return task
 
+    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
+        """Finish a task with what came out."""
+        return self._end(task, lease, lambda stored: stored.finished(data, now))
+
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
         """Finish a task that cannot be done."""
+        return self._end(task, lease, lambda stored: stored.given_up(why, now))
+
+    def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
         if not self._holds(task, lease):
             return task
-        task = await self.get_task(task.id)
-        if task.finished_at is None:
-            task = self._data.tasks[task.id] = task.given_up(why, now)
-        return task
+        stored = self._data.tasks[task.id]
+        if stored.finished_at is None:
+            stored = self._data.tasks[task.id] = ended(stored)
+        return stored
 
     def _holds(self, task: Task, lease: Lease) -> bool:
         return lease.shard == shard_of(task.application) and self._data.holds(lease)

@@ -155,17 +155,6 @@ class PostgresListing(Part):
         counts = await self._count("count_attempts", endpoint.lane, span)
         return counts[True], counts[False]
 
-    async def count_messages(
-        self, environment: str, *, since: float, until: float
-    ) -> dict[tuple[str, str], int]:
-        """How many messages were accepted in that time: by application id and type of event."""
-        span = MessageFilter(after=since, before=until).span(MESSAGE)
-        counts: dict[tuple[str, str], int] = {}
-        for row in await self._database.fetch(SQL["count_messages_of"], environment):
-            of = await self._count("count_messages", row["id"], span)
-            counts.update({(row["id"], event_type): many for event_type, many in of.items()})
-        return counts
-
     async def _listed(
         self, query: str, whose: str, cut: Cut, value: Callable[[rows.Row], Value], *wanted: object
     ) -> list[Value]:

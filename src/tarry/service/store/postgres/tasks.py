@@ -1,12 +1,13 @@
 """Tasks: on record, next to be done, and how far they came."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any  # what comes out of a task is JSON
 
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import Task
+from tarry.service.model.task import IN_PIECES, Task, Work
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.advance import do_piece
 from tarry.service.store.postgres.database import Connection
@@ -40,9 +41,9 @@ class PostgresTasks(Part):
         """An application's tasks, the newest first."""
         return [rows.task(row) for row in await self._database.fetch(SQL["tasks"], application)]
 
-    async def task(self, shards: Sequence[int]) -> Task | None:
-        """The oldest task that is not finished and whose application is in one of these shards."""
-        found = await self._database.fetch(SQL["task"], list(shards))
+    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
+        """The oldest task of these works that is to be done, of applications in these shards."""
+        found = await self._database.fetch(SQL["task"], list(shards), sorted(works))
         return rows.task(found[0]) if found else None
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
@@ -61,14 +62,20 @@ class PostgresTasks(Part):
         hit("advance.after")
         return moved
 
+    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
+        """Finish a task with what came out."""
+        return await self._end(task, lease, lambda stored: stored.finished(data, now))
+
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
         """Finish a task that cannot be done."""
+        return await self._end(task, lease, lambda stored: stored.given_up(mend(why), now))
 
+    async def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
         async def do(connection: Connection) -> Task:
             stored = await _held(connection, task, lease)
             if stored is None or stored.finished_at is not None:
                 return stored or task
-            left = stored.given_up(mend(why), now)
+            left = ended(stored)
             await _note(connection, left)
             return left
 

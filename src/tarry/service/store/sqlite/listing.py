@@ -158,17 +158,6 @@ class SqliteListing:
         counts = await self._count("count_attempts", span, {"lane": endpoint.lane})
         return counts[True], counts[False]
 
-    async def count_messages(
-        self, environment: str, *, since: float, until: float
-    ) -> dict[tuple[str, str], int]:
-        """How many messages were accepted in that time: by application id and type of event."""
-        span = MessageFilter(after=since, before=until).span(MESSAGE)
-        counts: dict[tuple[str, str], int] = {}
-        for (known,) in await self._survey("count_messages_of", {"environment": environment}):
-            of = await self._count("count_messages", span, {"application": known})
-            counts.update({(known, event_type): many for event_type, many in of.items()})
-        return counts
-
     async def _listed(
         self, query: str, cut: Cut, bounds: Bounds, decode: Callable[[str], Value]
     ) -> list[Value]:

@@ -1,6 +1,7 @@
 """Tasks in this store: on record, next to be done, and how far they came."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any  # what comes out of a task is JSON
 
 import apsw
 
@@ -8,7 +9,7 @@ from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import Task
+from tarry.service.model.task import IN_PIECES, Task, Work
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.advance import do_piece
 from tarry.service.store.sqlite.queries import SQL
@@ -43,11 +44,12 @@ class SqliteTasks:
             lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["tasks"], asked)]
         )
 
-    async def task(self, shards: Sequence[int]) -> Task | None:
-        """The oldest task that is not finished and whose application is in one of these shards."""
+    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
+        """The oldest task of these works that is to be done, of applications in these shards."""
+        named = rows.array(works)
 
         def work(db: apsw.Connection) -> Task | None:
-            oldest = (db.execute(SQL["task"], (shard,)).fetchone() for shard in shards)
+            oldest = (db.execute(SQL["task"], (shard, named)).fetchone() for shard in shards)
             found = min((row for row in oldest if row is not None), default=None)
             return None if found is None else rows.TASK.decode(found[-1])
 
@@ -71,15 +73,21 @@ class SqliteTasks:
         hit("advance.after")
         return after
 
+    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
+        """Finish a task with what came out."""
+        return await self._end(task, lease, lambda stored: stored.finished(data, now))
+
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
         """Finish a task that cannot be done."""
+        return await self._end(task, lease, lambda stored: stored.given_up(why, now))
 
+    async def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
         def work(session: Session) -> Task:
             if shard_of(task.application) not in session.held([lease]):
                 return task
             stored = _get(session.db, task.id)
             if stored.finished_at is None:
-                stored = stored.given_up(why, now)
+                stored = ended(stored)
                 put_task(session, stored)
             return stored
 

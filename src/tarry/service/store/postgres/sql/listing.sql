@@ -176,16 +176,3 @@ SELECT a.kind IS NULL AS what, count(*) AS there, max(a.id) AS last
          ORDER BY id
          LIMIT $4) AS a
  GROUP BY a.kind IS NULL;
-
--- name: count_messages
--- Of so many messages of an application between two: how many are of which type.
-SELECT m.event_type AS what, count(*) AS there, max(m.id) AS last
-  FROM (SELECT id, event_type FROM tarry.message
-         WHERE (application, id) > ($1, $2) AND (application, id) < ($1, $3)
-         ORDER BY application, id
-         LIMIT $4) AS m
- GROUP BY m.event_type;
-
--- name: count_messages_of
--- An environment's applications, also deleted ones.
-SELECT id FROM tarry.application WHERE environment = $1 ORDER BY id;

@@ -16,9 +16,9 @@ SELECT * FROM tarry.task WHERE id = $1;
 SELECT * FROM tarry.task WHERE application = $1 ORDER BY created_at DESC, id DESC;
 
 -- name: task
--- The oldest task of these shards that is to be done.
+-- The oldest task of these shards that is to be done, of some works.
 SELECT * FROM tarry.task
- WHERE shard = ANY($1::integer[]) AND finished_at IS NULL
+ WHERE shard = ANY($1::integer[]) AND finished_at IS NULL AND work = ANY($2::text[])
  ORDER BY created_at, id
  LIMIT 1;
 

@@ -198,17 +198,3 @@ SELECT kind IS NULL, count(*), max(id)
          ORDER BY id
          LIMIT :limit)
  GROUP BY kind IS NULL;
-
--- name: count_messages
--- Of so many messages of an application between two: how many are of which type.
-SELECT event_type, count(*), max(id)
-  FROM (SELECT id, event_type
-          FROM message INDEXED BY message_application
-         WHERE application = :application AND id > :low AND id < :high
-         ORDER BY id
-         LIMIT :limit)
- GROUP BY event_type;
-
--- name: count_messages_of
--- An environment's applications, also deleted ones.
-SELECT id FROM application WHERE environment = :environment;

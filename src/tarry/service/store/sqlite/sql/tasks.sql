@@ -16,10 +16,11 @@ SELECT document FROM task WHERE id = :task;
 SELECT document FROM task WHERE application = :application ORDER BY created_at DESC, id DESC;
 
 -- name: task
--- The oldest task of a shard that is not finished.
+-- The oldest task of a shard that is to be done, of some works.
 SELECT created_at, id, document
   FROM task
  WHERE shard = :shard AND finished_at IS NULL
+   AND work IN (SELECT value FROM json_each(:works))
  ORDER BY created_at, id
  LIMIT 1;
 
