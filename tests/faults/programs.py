@@ -18,6 +18,8 @@ from tarry.service import hooks as _hooks
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.claim import Claim
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Notice
 from tarry.service.model.settings import DELIVERY
 from tarry.service.store.postgres import store as _postgres  # so that a fork need not
 from tarry.service.store.sqlite import store as _sqlite
@@ -96,21 +98,35 @@ def change(db: str, act: str, url: str) -> None:
     asyncio.run(_change(db, act, url))
 
 
+def _told(_before: Endpoint | None, after: Endpoint) -> list[Notice]:
+    return [
+        Notice(
+            id="notice_of_change",
+            application=after.application,
+            endpoint=after.id,
+            kind="endpoint.updated",
+            facts={},
+            at=after.updated_at,
+        )
+    ]
+
+
 async def _change(db: str, act: str, url: str) -> None:
     async with _opened(db) as hooks:
         known = await hooks.application("app-0")
+        loud = hooks.telling(_told)
         match act:
             case "application":
                 await hooks.application("app-0", name="changed")
             case "change":
                 there = await hooks.store.endpoint(known.id, "end-0")
-                await hooks.change_endpoint(there, description="changed")
+                await loud.change_endpoint(there, description="changed")
             case "delete":
                 with suppress(NotFound):
-                    await hooks.delete_endpoint(await hooks.store.endpoint(known.id, "end-0"))
+                    await loud.delete_endpoint(await hooks.store.endpoint(known.id, "end-0"))
             case "endpoint":
                 with suppress(Conflict):
-                    await hooks.add_endpoint(known, url, uid="changed")
+                    await loud.add_endpoint(known, url, uid="changed")
             case "environment":
                 await hooks.set_policy(to_json(DELIVERY))
             case _:

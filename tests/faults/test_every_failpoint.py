@@ -247,12 +247,19 @@ def by_changing(scene: Scene, name: str) -> None:
             case _:
                 return (await hooks.store.message(application.id, "changed")).payload is None
 
+    def news() -> int:
+        query = "SELECT count(*) FROM tarry.notice WHERE id = 'notice_of_change'"
+        return int(scene.base.ask(query)[0][0])
+
+    told = act in {"change", "delete", "endpoint"}
     scene.do(send)
     die(scene, scene.change(name, act))
     assert scene.do(is_changed) is (side == "after")
+    assert news() == (told and side == "after"), "a change and its news are one commit"
     again = scene.change("", act)
     assert again.wait() == 0, again.said
     assert scene.do(is_changed)
+    assert news() == told
     lanes, endpoints = scene.base.ask(
         "SELECT (SELECT count(*) FROM tarry.lane), (SELECT count(*) FROM tarry.endpoint)"
     )[0]

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Unpack
+from copy import copy
+from typing import Self, Unpack
 
 import msgspec
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from tarry.service.fields import EndpointFields, check_seconds, checked_endpoint
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Secret
+from tarry.service.model.lane import Telling
 from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
@@ -39,6 +41,13 @@ class Endpoints:
     egress: Egress
     _now: Callable[[], float]
     _chance: Callable[[int], bytes]
+    _telling: Telling | None = None
+
+    def telling(self, telling: Telling) -> Self:
+        """The same, which puts on record what is to be told of endpoints that it changes."""
+        other = copy(self)
+        other._telling = telling  # noqa: SLF001  its own
+        return other
 
     def new_id(self, prefix: str) -> str:
         """An id for something that is made now."""
@@ -66,7 +75,9 @@ class Endpoints:
         )
         kept = (Secret(self._sealed(endpoint, secret)),)
         sealed = self._sealed_headers(endpoint, headers or {})
-        return await self.store.put_endpoint(replace(endpoint, secrets=kept, headers=sealed))
+        return await self.store.put_endpoint(
+            replace(endpoint, secrets=kept, headers=sealed), telling=self._telling
+        )
 
     async def change_endpoint(
         self,
@@ -91,6 +102,7 @@ class Endpoints:
             endpoint.application,
             endpoint.id,
             lambda stored: replace(stored, updated_at=now, **told),
+            telling=self._telling,
         )
 
     async def probe(self, endpoint: Endpoint) -> Endpoint:
@@ -105,7 +117,9 @@ class Endpoints:
 
         Its secrets and headers are forgotten. NotFound if it is deleted already.
         """
-        return await self.store.delete_endpoint(endpoint.application, endpoint.id, now=self._now())
+        return await self.store.delete_endpoint(
+            endpoint.application, endpoint.id, now=self._now(), telling=self._telling
+        )
 
     async def rotate_secret(
         self, endpoint: Endpoint, secret: str | None = None, *, grace: float = GRACE
@@ -118,7 +132,9 @@ class Endpoints:
             secrets = (Secret(sealed), *_old(stored.secrets, now, grace))
             return replace(stored, secrets=secrets, updated_at=now)
 
-        return await self.store.change_endpoint(endpoint.application, endpoint.id, rotated)
+        return await self.store.change_endpoint(
+            endpoint.application, endpoint.id, rotated, telling=self._telling
+        )
 
     def secret(self, endpoint: Endpoint) -> str:
         """The secret that an endpoint's receiver verifies with."""
@@ -145,7 +161,9 @@ class Endpoints:
             sealed = self._sealed_headers(stored, {**kept, **added})
             return replace(stored, headers=sealed, updated_at=now)
 
-        return await self.store.change_endpoint(endpoint.application, endpoint.id, patched)
+        return await self.store.change_endpoint(
+            endpoint.application, endpoint.id, patched, telling=self._telling
+        )
 
     async def reseal_endpoints(self) -> int:
         """Seal all their secrets with the newest key; how many endpoints it was."""

@@ -1,6 +1,7 @@
 import httpx
 import pytest
 
+from tarry.service.api import news
 from tarry.service.hooks import Hooks
 
 pytestmark = pytest.mark.anyio
@@ -33,6 +34,51 @@ async def test_what_happens_to_an_endpoint_is_put_on_record_for_listeners(
     assert {one.endpoint for one in notices} == {new["id"]}
     uids = {one.facts["endpoint_uid"] for one in notices}
     assert uids == {"main", "other", None}
+
+
+async def test_that_an_endpoint_is_enabled_or_disabled_is_told_as_well(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    await client.post(NEWS, json=THERE)
+    new = (await client.post(WAY, json={**THERE, "uid": "main"})).json()
+    way = f"{WAY}/{new['id']}"
+
+    async def kinds() -> list[str]:
+        found = await hooks.store.untold()
+        await hooks.store.told([one.id for one in found])
+        assert {one.facts.get("trigger") for one in found if one.kind.endswith("disabled")} <= {
+            "manual"
+        }
+        return sorted(one.kind for one in found)
+
+    assert await kinds() == ["endpoint.created"]
+    await client.patch(way, json={"disabled": True})
+    assert await kinds() == ["endpoint.disabled", "endpoint.updated"]
+    await client.patch(way, json={"disabled": True})
+    assert await kinds() == ["endpoint.updated"]
+    await client.post(f"{way}/resume")
+    assert await kinds() == ["endpoint.enabled"]
+    await client.post(f"{way}/pause")
+    await client.post(f"{way}/resume")
+    await client.put(f"{way}/policy", json={"attempts": 3})
+    assert await kinds() == []
+
+
+async def test_a_change_and_its_news_are_one_commit(
+    client: httpx.AsyncClient, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await client.post(NEWS, json=THERE)
+    new = (await client.post(WAY, json=THERE)).json()
+    await hooks.store.told([one.id for one in await hooks.store.untold()])
+
+    def broken(*_: object) -> str:
+        raise RuntimeError("there are no words for this")
+
+    monkeypatch.setattr(news, "_turned", broken)
+    answer = await client.patch(f"{WAY}/{new['id']}", json={"description": "changed"})
+    assert answer.status_code == 500
+    assert (await client.get(f"{WAY}/{new['id']}")).json()["description"] == ""
+    assert await hooks.store.untold() == []
 
 
 async def test_what_is_refused_is_no_news(client: httpx.AsyncClient, hooks: Hooks) -> None:

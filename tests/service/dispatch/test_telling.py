@@ -55,7 +55,13 @@ class Scene:
 
     async def note(self, kind: str, endpoint: Endpoint | None = None, **values: Any) -> Notice:  # noqa: ANN401  its fields
         notice = a_notice(endpoint or self.endpoint, kind=kind, at=NOON, **values)
-        await self.store.add_notices([notice])
+        about = self.listener  # whoever it is about may be gone
+        await self.store.change_endpoint(
+            about.application,
+            about.id,
+            lambda stored: stored,
+            telling=lambda _before, _after: [notice],
+        )
         return notice
 
     async def told(self) -> list[Message]:
@@ -188,6 +194,18 @@ async def test_a_disabled_endpoint_is_told_with_since_when_it_failed(scene: Scen
     data = await data_of(scene, "endpoint.disabled", since=0.5, why="gone")
     assert data["failSince"] == "1970-01-01T00:00:00.500000Z"
     assert (data["trigger"], data["reason"]) == ("automatic", "gone")
+
+
+async def test_of_one_that_somebody_disabled_it_is_not_told_since_when_it_failed(
+    scene: Scene,
+) -> None:
+    data = await data_of(scene, "endpoint.disabled", trigger="manual")
+    assert (data["failSince"], data["trigger"]) == (None, "manual")
+
+
+async def test_an_enabled_endpoint_is_told_by_its_names(scene: Scene) -> None:
+    data = await data_of(scene, "endpoint.enabled")
+    assert data.keys() == {"appId", "appUid", "endpointId", "endpointUid"}
 
 
 async def test_a_warning_is_told_with_how_far_it_is(scene: Scene) -> None:

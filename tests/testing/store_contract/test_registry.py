@@ -1,10 +1,11 @@
 """The topic `registry` notices stores that break its rules."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
-from tarry.service.model.lane import Notice
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Telling
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_contract.registry import RegistryContract
 
@@ -14,9 +15,24 @@ Try = Callable[..., None]
 class Chatty(MemoryStore):
     """Tells again what it is told again."""
 
-    async def add_notices(self, notices: Sequence[Notice]) -> None:
-        self._data.told.difference_update(notice.id for notice in notices)
-        await super().add_notices(notices)
+    async def change_endpoint(
+        self,
+        application: str,
+        endpoint: str,
+        change: Callable[[Endpoint], Endpoint],
+        *,
+        telling: Telling | None = None,
+    ) -> Endpoint:
+        self._data.told.clear()
+        return await super().change_endpoint(application, endpoint, change, telling=telling)
+
+
+class Hasty(MemoryStore):
+    """Tells of what it has not done yet, and may not do."""
+
+    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
+        self._tell(telling, None, endpoint)
+        return await super().put_endpoint(endpoint)
 
 
 def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:
@@ -24,3 +40,10 @@ def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:
     try_on(RegistryContract, name)
     with pytest.raises(AssertionError):
         try_on(RegistryContract, name, Chatty)
+
+
+def test_a_store_that_tells_of_what_it_refused_is_noticed(try_on: Try) -> None:
+    name = "test_nothing_is_told_of_what_was_refused"
+    try_on(RegistryContract, name)
+    with pytest.raises(AssertionError):
+        try_on(RegistryContract, name, Hasty)

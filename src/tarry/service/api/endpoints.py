@@ -18,7 +18,7 @@ from tarry.service.api.endpoint_bodies import (
     written,
 )
 from tarry.service.api.event_types import sees
-from tarry.service.api.news import note
+from tarry.service.api.news import telling
 from tarry.service.api.operation import Group, Reply
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
@@ -72,9 +72,8 @@ async def patch(call: Call, body: EndpointPatch) -> EndpointOut:
     await check_types(call, None if body.types is UNSET else body.types, stored.event_types)
     url = None if body.url is UNSET else check_url(call, body.url)
     told = part(body, stored.standing)
-    changed = await call.hooks.change_endpoint(stored, url=url, **told)
-    await note(call, "endpoint.updated", application, changed)
-    return written(changed)
+    hooks = await telling(call, application, "endpoint.updated")
+    return written(await hooks.change_endpoint(stored, url=url, **told))
 
 
 @group.delete(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS)
@@ -95,11 +94,10 @@ async def added(call: Call, application: Application, body: EndpointUpdate) -> E
     check_url(call, body.url)
     secret = None if body.secret is None else prefixed(body.secret)
     headers = body.headers if isinstance(body, EndpointIn) else None
-    new = await call.hooks.add_endpoint(
+    hooks = await telling(call, application, "endpoint.created")
+    return await hooks.add_endpoint(
         application, body.url, secret=secret, headers=headers, **whole(body)
     )
-    await note(call, "endpoint.created", application, new)
-    return new
 
 
 async def put(call: Call, application: Application, body: EndpointUpdate) -> Reply[EndpointOut]:
@@ -113,16 +111,16 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
     if body.secret is not None:  # it is not used, but must not seem to be
         check_secret(prefixed(body.secret))
     told = whole(body, stored.standing)
-    changed = await call.hooks.change_endpoint(stored, url=body.url, **told)
-    await note(call, "endpoint.updated", application, changed)
+    hooks = await telling(call, application, "endpoint.updated")
+    changed = await hooks.change_endpoint(stored, url=body.url, **told)
     return Reply(written(changed), UPDATED)
 
 
 async def removed(call: Call, application: Application) -> None:
     """Delete the endpoint that the path names."""
     stored = await call.endpoint(application)
-    await call.hooks.delete_endpoint(stored)
-    await note(call, "endpoint.deleted", application, stored)
+    hooks = await telling(call, application, "endpoint.deleted")
+    await hooks.delete_endpoint(stored)
 
 
 def check_url(call: Call, url: str) -> str:

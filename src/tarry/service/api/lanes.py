@@ -9,6 +9,7 @@ from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import EndpointOut
 from tarry.service.api.endpoint_bodies import written as written_endpoint
+from tarry.service.api.news import telling
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest
 from tarry.service.api.times import written as written_at
@@ -123,7 +124,9 @@ async def lane_of(call: Call, endpoint: Endpoint) -> tuple[LaneRow, bytes]:
 
 async def _stood(call: Call, standing: Standing) -> EndpointOut:
     """Have an endpoint stand like this; one that does already is left alone."""
-    endpoint = await call.endpoint(await call.application())
+    application = await call.application()
+    endpoint = await call.endpoint(application)
     if endpoint.standing is not standing:
-        endpoint = await call.hooks.change_endpoint(endpoint, standing=standing)
+        hooks = await telling(call, application)
+        endpoint = await hooks.change_endpoint(endpoint, standing=standing)
     return written_endpoint(endpoint)

@@ -9,7 +9,7 @@ from tarry.receive.keys import PRIVATE, SHARED
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import SecretText
-from tarry.service.api.news import note
+from tarry.service.api.news import telling
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest, Invalid
 from tarry.service.endpoints import GRACE, OLD_SECRETS
@@ -53,14 +53,14 @@ async def rotated(call: Call, application: Application, body: RotateIn) -> Secre
     stored = await call.endpoint(application)
     grace = GRACE if body.grace_period_seconds is None else float(body.grace_period_seconds)
     new = None if body.key is None else prefixed(body.key)
+    hooks = await telling(call, application, "endpoint.updated")
     try:
-        changed = await call.hooks.rotate_secret(stored, new, grace=grace)
+        changed = await hooks.rotate_secret(stored, new, grace=grace)
     except SettingsError as error:
         if error.field == OLD_SECRETS:
             said = f"there are {error.value} secrets; there may be {error.wanted}"
             raise BadRequest("limit_reached", said) from error
         raise Invalid(["body", "key"], str(error)) from error
-    await note(call, "endpoint.updated", application, changed)
     return shown(call, changed)
 
 

@@ -130,7 +130,9 @@ def _of_endpoint(notice: Notice) -> Data:
     facts: Mapping[str, object] = notice.facts
     if notice.kind == DISABLED:
         since = facts.get("since") or notice.at
-        return {"failSince": _written(since), "trigger": "automatic", "reason": facts.get("why")}
+        trigger = facts.get("trigger", "automatic")
+        fails = None if trigger == "manual" else _written(since)
+        return {"failSince": fails, "trigger": trigger, "reason": facts.get("why")}
     data: Data = {}
     if "since" in facts:
         data["failSince"] = _written(facts["since"] or notice.at)

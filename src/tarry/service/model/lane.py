@@ -1,5 +1,6 @@
 """A lane: one endpoint's queue, with what is known of the endpoint; and who may work on it."""
 
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -71,6 +72,10 @@ class Notice(Struct, frozen=True, kw_only=True):
     """For example ``endpoint.disabled``, ``endpoint.failing``, ``message.exhausted``."""
     facts: dict[str, str | float | int | None]
     at: float
+
+
+Telling = Callable[[Endpoint | None, Endpoint], Sequence[Notice]]
+"""What is to be told of an endpoint that is made or changed: as it was, if it was, and as it is."""
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -82,9 +82,6 @@ class Registry(Protocol):
         To the same request only, with its first `at`: for it may have been carried out.
         """
 
-    async def add_notices(self, notices: Sequence[Notice]) -> None:
-        """Put news on record; what was told of already stays so."""
-
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
         """News that nobody was told of yet, by id, behind one."""
 

@@ -8,7 +8,7 @@ from tarry.service.model.application import SHARDS, Application
 from tarry.service.model.attempt import Attempt, Resent, Settlement
 from tarry.service.model.delivery import LIVE, Delivery
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
+from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Notice, Stream, Want
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 from tarry.service.model.message import Accepted, Message
 from tarry.service.model.task import Task
@@ -67,6 +67,15 @@ class Scene:
         (answer,) = await self.store.add([new_message(self.application, **values)])
         assert isinstance(answer, Accepted), answer
         return answer.message
+
+    async def tell(self, *notices: Notice) -> None:
+        """Put news on record."""
+        await self.store.change_endpoint(
+            self.application.id,
+            self.endpoint.id,
+            lambda stored: stored,
+            telling=lambda _before, _after: notices,
+        )
 
     async def delete_endpoint(self, endpoint: Endpoint | None = None) -> Task:
         """Delete an endpoint, the first one if none is given, at noon."""

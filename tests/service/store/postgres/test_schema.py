@@ -96,7 +96,8 @@ async def test_tasks_and_news_from_before_the_api_are_still_there(database_url: 
     assert await store.list_tasks("org_1", Cut(), work=Work.DISCARD) == [task]
     assert await store.notices() == [notice]
     assert await store.untold() == []
-    await store.add_notices([another := a_notice(endpoint)])
+    another = a_notice(endpoint)
+    await store.put_endpoint(endpoint, telling=lambda _before, _after: [another])
     assert await store.untold() == [another]
     await store.close()
 

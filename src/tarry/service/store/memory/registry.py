@@ -140,10 +140,6 @@ class MemoryRegistry:
         if (held := self._held(claim)) is not None:
             self._data.claims[claim.environment, claim.key] = replace(held, until=0.0)
 
-    async def add_notices(self, notices: Sequence[Notice]) -> None:
-        """Put news on record."""
-        self._data.notices.update({notice.id: notice for notice in notices})
-
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
         """News that nobody was told of yet, by id, behind one."""
         known = sorted(one for one in self._data.notices.keys() - self._data.told if one > after)

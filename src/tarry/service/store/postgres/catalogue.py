@@ -9,7 +9,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import LaneRow
+from tarry.service.model.lane import LaneRow, Telling
 from tarry.service.model.task import Task, discarding
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
@@ -80,7 +80,7 @@ class PostgresCatalogue(Part):
             raise NotFound("application", known_as)
         return rows.application(found[0])
 
-    async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
+    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
         """Add or change one; a new one gets its lane."""
         application = endpoint.application
 
@@ -88,12 +88,14 @@ class PostgresCatalogue(Part):
             if not await connection.fetch(SQL["put_endpoint_application"], application):
                 raise NotFound("application", application)
             known = await connection.fetch(SQL["put_endpoint_known"], endpoint.id)
-            if known:
-                kept = await _change(connection, rows.endpoint(known[0]), lambda _: endpoint)
+            stored = rows.endpoint(known[0]) if known else None
+            if stored is not None:
+                kept = await _change(connection, stored, lambda _: endpoint)
             else:
                 place = (application, shard_of(application))
                 (made,) = await connection.fetch(SQL["put_endpoint_lane"], *place)
                 kept = await _keep(connection, replace(endpoint, lane=made["lane"]))
+            await _keep_told(connection, telling, stored, kept)
             hit("endpoint.before")
             return kept
 
@@ -102,13 +104,19 @@ class PostgresCatalogue(Part):
         return kept
 
     async def change_endpoint(
-        self, application: str, endpoint: str, change: Callable[[Endpoint], Endpoint]
+        self,
+        application: str,
+        endpoint: str,
+        change: Callable[[Endpoint], Endpoint],
+        *,
+        telling: Telling | None = None,
     ) -> Endpoint:
         """Change an endpoint as it is by now."""
 
         async def put(connection: Connection) -> Endpoint:
             stored = await _stored(connection, application, endpoint)
             changed = await _change(connection, stored, change)
+            await _keep_told(connection, telling, stored, changed)
             hit("change.before")
             return changed
 
@@ -116,13 +124,16 @@ class PostgresCatalogue(Part):
         hit("change.after")
         return changed
 
-    async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
+    async def delete_endpoint(
+        self, application: str, endpoint: str, *, now: float, telling: Telling | None = None
+    ) -> Task:
         """Let an endpoint be DELETED."""
 
         async def delete(connection: Connection) -> Task:
             stored = await _stored(connection, application, endpoint)
             gone = stored.stand(Standing.DELETED, now)
             left = await _left_by(connection, await _change(connection, stored, lambda _: gone))
+            await _keep_told(connection, telling, stored, gone)
             hit("delete.before")
             return left
 
@@ -224,6 +235,15 @@ async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
     if endpoint.standing is Standing.DELETED:
         await put_task(connection, await _left_by(connection, endpoint))
     return endpoint
+
+
+async def _keep_told(
+    connection: Connection, telling: Telling | None, before: Endpoint | None, after: Endpoint
+) -> None:
+    """Put on record what is to be told of an endpoint."""
+    told = [] if telling is None else [rows.from_notice(one) for one in telling(before, after)]
+    if told:
+        await connection.executemany(SQL["settle_notices"], told)
 
 
 async def _left_by(connection: Connection, gone: Endpoint) -> Task:

@@ -150,15 +150,6 @@ class PostgresRegistry(Part):
         place = (claim.environment, claim.key, claim.holder)
         await self._database.execute(SQL["lapse_claim"], *place)
 
-    async def add_notices(self, notices: Sequence[Notice]) -> None:
-        """Put news on record."""
-        told = [rows.from_notice(notice) for notice in notices]
-
-        async def put(connection: Connection) -> None:
-            await connection.executemany(SQL["settle_notices"], told)
-
-        await self._database.run(put)
-
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
         """News that nobody was told of yet, by id, behind one."""
         found = await self._database.fetch(SQL["untold"], after, limit)

@@ -11,10 +11,15 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import LaneRow
+from tarry.service.model.lane import LaneRow, Telling
 from tarry.service.model.task import Task
 from tarry.service.store.sqlite import rows
-from tarry.service.store.sqlite.endpoints import keep_endpoint, left_by, stored_endpoint
+from tarry.service.store.sqlite.endpoints import (
+    keep_endpoint,
+    keep_told,
+    left_by,
+    stored_endpoint,
+)
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
@@ -78,7 +83,7 @@ class SqliteCatalogue:
             raise NotFound("application", known_as)
         return found[0]
 
-    async def put_endpoint(self, endpoint: Endpoint) -> Endpoint:
+    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
         """Add or change one; a new one gets its lane."""
 
         def work(session: Session) -> Endpoint:
@@ -92,6 +97,7 @@ class SqliteCatalogue:
                 kept = keep_endpoint(session, replace(endpoint, lane=lane))
             else:
                 kept = _change(session, stored, lambda _: endpoint)
+            keep_told(session, telling, stored, kept)
             hit("endpoint.before")
             return kept
 
@@ -100,12 +106,19 @@ class SqliteCatalogue:
         return kept
 
     async def change_endpoint(
-        self, application: str, endpoint: str, change: Callable[[Endpoint], Endpoint]
+        self,
+        application: str,
+        endpoint: str,
+        change: Callable[[Endpoint], Endpoint],
+        *,
+        telling: Telling | None = None,
     ) -> Endpoint:
         """Change an endpoint as it is by now."""
 
         def work(session: Session) -> Endpoint:
-            changed = _change(session, _stored(session, application, endpoint), change)
+            stored = _stored(session, application, endpoint)
+            changed = _change(session, stored, change)
+            keep_told(session, telling, stored, changed)
             hit("change.before")
             return changed
 
@@ -113,12 +126,15 @@ class SqliteCatalogue:
         hit("change.after")
         return changed
 
-    async def delete_endpoint(self, application: str, endpoint: str, *, now: float) -> Task:
+    async def delete_endpoint(
+        self, application: str, endpoint: str, *, now: float, telling: Telling | None = None
+    ) -> Task:
         """Let an endpoint be DELETED."""
 
         def work(session: Session) -> Task:
             stored = _stored(session, application, endpoint)
             gone = _change(session, stored, lambda found: found.stand(Standing.DELETED, now))
+            keep_told(session, telling, stored, gone)
             hit("delete.before")
             return left_by(session, gone)
 

@@ -4,6 +4,7 @@ import apsw
 
 from tarry.errors import Conflict
 from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Telling
 from tarry.service.model.task import Task, discarding
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
@@ -21,6 +22,14 @@ def keep_endpoint(session: Session, endpoint: Endpoint) -> Endpoint:
         put_task(session, left_by(session, endpoint))
     session.wake([endpoint.lane])
     return endpoint
+
+
+def keep_told(
+    session: Session, telling: Telling | None, before: Endpoint | None, after: Endpoint
+) -> None:
+    """Put on record what is to be told of an endpoint."""
+    for notice in () if telling is None else telling(before, after):
+        session.db.execute(SQL["settle_notice"], (notice.id, notice.at, rows.document(notice)))
 
 
 def left_by(session: Session, gone: Endpoint) -> Task:

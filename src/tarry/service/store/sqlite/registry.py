@@ -194,13 +194,6 @@ class SqliteRegistry:
         row = asdict(claim)
         await self._threads.write(lambda session: session.db.execute(SQL[query], row).fetchall())
 
-    async def add_notices(self, notices: Sequence[Notice]) -> None:
-        """Put news on record."""
-        new = [(one.id, one.at, rows.document(one)) for one in notices]
-        await self._threads.write(
-            lambda session: session.db.executemany(SQL["settle_notice"], new).fetchall()
-        )
-
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
         """News that nobody was told of yet, by id, behind one."""
         asked = {"after": after, "limit": limit}
