@@ -54,6 +54,23 @@ async def test_a_rate_holds_for_single_messages_with_pauses_between_them() -> No
         assert min(gaps) >= 0.99
 
 
+@pytest.mark.parametrize("whose", ["endpoint", "application"])
+@virtually
+async def test_a_rate_holds_over_restarts(whose: str) -> None:
+    async with virtual_service() as service:
+        owner = await service.add_application(rate=0.5 if whose == "application" else None)
+        rate = 0.5 if whose == "endpoint" else None
+        endpoint = await service.add_endpoint("a.example", application=owner, rate=rate)
+        await service.add(10, owner)
+        for _ in range(8):
+            await asyncio.sleep(3)
+            await service.stop()
+            await service.start()
+        await service.until_delivered(endpoint, within=60)
+        instants = [sent.at for sent in service.sender.sent]
+        assert min(later - at for at, later in pairwise(instants)) >= 1.99
+
+
 @virtually
 async def test_an_application_has_a_rate_for_all_its_endpoints() -> None:
     async with virtual_service() as service:

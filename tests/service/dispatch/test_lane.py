@@ -45,6 +45,7 @@ async def test_a_lane_with_nothing_to_do_leaves_memory() -> None:
 async def test_a_lane_stays_as_long_as_its_rate_or_a_hold_is_to_be_remembered() -> None:
     async with virtual_service() as service:
         await service.add_endpoint("a.example", rate=0.1)
+        await asyncio.sleep(10)  # nobody who had the lane before can have sent just now
         await service.add()
         await asyncio.sleep(5)
         assert lanes_at_work(service) == 1

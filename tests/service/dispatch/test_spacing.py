@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.service.dispatch.spacing import GRAIN, Spacing
+from tarry.service.dispatch.spacing import GRAIN, LONGEST_DOUBT, Spacing
 from tarry.testing.samples import NOON
 
 
@@ -71,6 +71,21 @@ def test_a_limit_that_is_set_counts_what_just_went() -> None:
     assert spacing.free_at(1000.0) <= 1000.0
     spacing.sent(1000.0)
     assert spacing.free_at(1000.0) == pytest.approx(1000.5 - GRAIN)
+
+
+def test_what_somebody_else_may_have_sent_counts_for_a_minute_at_most() -> None:
+    spacing = Spacing(2.0)
+    spacing.doubt(1000.0)
+    assert spacing.free_at(1000.1) == 1000.5
+    spacing.sent(1000.5)
+    spacing.doubt(1000.0)
+    assert spacing.free_at(1000.5) == 1001.0
+    slow = Spacing(1 / 3600)
+    slow.doubt(1000.0)
+    assert slow.free_at(1000.0) == 1000.0 + LONGEST_DOUBT
+    free = Spacing()
+    free.doubt(1000.0)
+    assert free.free_at(1000.0) == 1000.0
 
 
 @given(

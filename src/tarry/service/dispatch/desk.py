@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from tarry.service.dispatch.alarms import Alarms, Later
 from tarry.service.dispatch.record import joined
 from tarry.service.dispatch.slots import Slots
+from tarry.service.dispatch.spacing import LONG_AGO
 from tarry.service.dispatch.streams import Buffered
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
@@ -33,9 +34,11 @@ class Ticking(Protocol):
 class Held:
     """A shard that this process owns, and until when it may send for it."""
 
-    def __init__(self, lease: Lease, until: float) -> None:
+    def __init__(self, lease: Lease, until: float, since: float = LONG_AGO) -> None:
         self.lease = lease
         self.until = until
+        self.since = since
+        """When it was taken: until then somebody else may have sent for it."""
         self.leaving = False
         self.known = False
         """Whether all its lanes that are awake are on the list of those to take up."""

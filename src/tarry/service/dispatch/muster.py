@@ -7,7 +7,7 @@ from itertools import islice
 from tarry.core.pace import Phase
 from tarry.core.policy import Policy
 from tarry.service.dispatch import pace_text
-from tarry.service.dispatch.desk import Desk
+from tarry.service.dispatch.desk import Desk, Held
 from tarry.service.dispatch.lane import Lane
 from tarry.service.dispatch.origin import Origin
 from tarry.service.dispatch.outfit import Outfit, outfit
@@ -82,11 +82,13 @@ class Muster:
             return
         origin = self.origins.setdefault(origin.name, origin)  # it may have been forgotten again
         if lane is None:
-            rate = self._tenant_rate(row)
+            rate = self._tenant_rate(row, held)
             lane = Lane(row, fitted, desk=self._desk, held=held, origin=origin, tenant_rate=rate)
+            lane.rate.doubt(held.since)
             held.lanes[row.lane] = origin.lanes[row.lane] = lane
         else:
             self._change(lane, row, fitted, origin)
+            lane.tenant_rate = self._tenant_rate(row, held)
         lane.pump()
 
     def _change(self, lane: Lane, row: LaneRow, fitted: Outfit, origin: Origin) -> None:
@@ -98,7 +100,6 @@ class Muster:
             lane.origin = origin
             lane.origin.lanes[lane.number] = lane
         lane.dress(row.endpoint, fitted)
-        lane.tenant_rate = self._tenant_rate(row)
         lane.added, lane.ended, lane.version = row.added, row.ended, row.version
         lane.dozing = False
         lane.streams.changed()
@@ -132,11 +133,12 @@ class Muster:
                 self.origins[name] = Origin(name, self._desk, pace)
         return {name: self.origins[name] for name in names}
 
-    def _tenant_rate(self, row: LaneRow) -> Turns:
+    def _tenant_rate(self, row: LaneRow, held: Held) -> Turns:
         rate = self._tenant_rates.get(row.application.id)
         if rate is None:
             rate = self._tenant_rates[row.application.id] = Turns(self._desk.now, self._desk.later)
         rate.limit(row.application.rate)
+        rate.doubt(held.since)
         return rate
 
     def forget_tenants(self) -> None:

@@ -69,7 +69,7 @@ class Shards:
         length = self._limits.lease
         taken = await self._store.lease(self.worker, most=most, length=length)
         until = asked_at + length - self._limits.margin
-        new = [Held(lease, until) for lease in taken]
+        new = [Held(lease, until, self._now()) for lease in taken]
         self.held.update({held.lease.shard: held for held in new})
         return new
 

@@ -8,6 +8,11 @@ LONG_AGO = -math.inf
 """Before all that is remembered: one value for the many that have nothing to remember yet."""
 
 
+LONGEST_DOUBT = 60.0
+"""Seconds that a send is held back for one that another owner may have made: restarts must not
+keep a slow lane from ever sending."""
+
+
 class Spacing:
     """When the next send may go at a rate, which may change between any two."""
 
@@ -26,6 +31,11 @@ class Spacing:
     def free_at(self, now: float) -> float:
         """When the next send may go."""
         return now if math.isinf(self.rate) else max(now, self._free_at)
+
+    def doubt(self, until: float) -> None:
+        """Somebody else may have sent until then."""
+        if 0 < self.rate < math.inf:
+            self._free_at = max(self._free_at, until + min(1 / self.rate, LONGEST_DOUBT))
 
     def sent(self, now: float) -> None:
         """A send went."""

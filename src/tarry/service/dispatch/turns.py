@@ -30,6 +30,10 @@ class Turns:
         """Change the rate; what went before still counts."""
         self._spacing.limit(rate)
 
+    def doubt(self, until: float) -> None:
+        """Somebody else may have sent until then."""
+        self._spacing.doubt(until)
+
     def admits(self, taker: Taker, now: float) -> bool:
         """Whether it may send; else it will be told when it is its turn."""
         if math.isinf(self._spacing.rate):
