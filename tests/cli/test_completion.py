@@ -29,8 +29,20 @@ def test_bash_takes_it() -> None:
     assert ended.stderr == ""
 
 
-def test_what_it_asks_for_is_answered() -> None:
-    asked = {"COMP_WORDS": "tarry endp", "COMP_CWORD": "1", "_TARRY_COMPLETE": "bash_complete"}
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("tarry endp", "plain,endpoint\n"),
+        ("tarry endpoint create --ev", "plain,--event-type\n"),
+        ("tarry key create --scope wr", "plain,write\n"),
+        ("tarry storm run metastable-s", "plain,metastable-slowdown\n"),
+        ("tarry storm show my", "file,my\n"),
+        ("tarry explain p", "file,p\n"),
+    ],
+)
+def test_what_it_asks_for_is_answered(typed: str, answer: str) -> None:
+    last = str(typed.count(" "))
+    asked = {"COMP_WORDS": typed, "COMP_CWORD": last, "_TARRY_COMPLETE": "bash_complete"}
     ended = subprocess.run(
         [sys.executable, "-m", "tarry.cli"],
         env={**os.environ, **asked},
@@ -38,7 +50,7 @@ def test_what_it_asks_for_is_answered() -> None:
         text=True,
         check=False,
     )
-    assert ended.stdout == "plain,endpoint\n"
+    assert ended.stdout == answer
 
 
 def test_another_shell_is_refused() -> None:

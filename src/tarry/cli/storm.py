@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -66,10 +67,20 @@ class Playing(click.Command):
                 yield typed
 
 
+def complete(
+    _context: click.Context, _argument: click.Parameter, typed: str
+) -> list[CompletionItem]:
+    """Complete a scenario: the names of those that come along, else files."""
+    with needed_for(THE_SIMULATOR):
+        from tarry.sim.shipped import names  # noqa: PLC0415  it needs the extra
+    found = [CompletionItem(name) for name in names() if name.startswith(typed)]
+    return found or [CompletionItem(typed, type="file")]
+
+
 def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """What `run` and `compare` have in common; `metavar` is how their arguments are shown."""
     parts = (
-        click.argument("scenario", metavar=metavar),
+        click.argument("scenario", metavar=metavar, shell_complete=complete),
         click.option(
             "--seed",
             type=click.IntRange(min=0),
@@ -156,7 +167,7 @@ def list_scenarios(*, as_json: bool) -> None:
 
 
 @storm.command
-@click.argument("scenario", metavar="SCENARIO")
+@click.argument("scenario", metavar="SCENARIO", shell_complete=complete)
 def show(scenario: str) -> None:
     """Print the file of SCENARIO, to start one of your own from."""
     with needed_for(THE_SIMULATOR):
