@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.checks import LONGEST
-from tarry.core.retry_after import parse_rate_limit, parse_retry_after
+from tarry.core.retry_after import parse_date, parse_rate_limit, parse_retry_after
 
 NOW = 1_800_000_000.0  # 2027-01-15 08:00:00
 dates = st.integers(
@@ -275,3 +275,9 @@ def test_a_header_made_to_be_slow_is_read_at_once() -> None:
     for hostile in ('"\\' * 50_000, '"' * 100_001, '"\\"' * 50_000, "9" * 100_000, "a" * 100_000):
         parse_rate_limit({"RateLimit": hostile}, now=NOW)
         parse_retry_after(hostile, now=NOW)
+
+
+def test_a_date_by_itself_is_an_instant_or_none() -> None:
+    assert parse_date(" Fri, 15 Jan 2027 08:00:00 GMT ", now=0.0) == NOW
+    assert parse_date("noon", now=NOW) is None
+    assert parse_date(None, now=NOW) is None

@@ -56,6 +56,15 @@ def parse_retry_after(value: str | None, *, now: float) -> float | None:
     return None if at is None else _bounded(at - now)
 
 
+def parse_date(value: str | None, *, now: float) -> float | None:
+    """Read an HTTP date, such as a server's own time in `Date`, as seconds since 1970.
+
+    >>> parse_date("Thu, 01 Jan 1970 00:01:00 GMT", now=0)
+    60.0
+    """
+    return None if value is None else _http_date(value.strip(), now)
+
+
 def parse_rate_limit(headers: Mapping[str, str], *, now: float) -> float | None:
     """Read when a spent rate limit is filled up again; None if it is not spent.
 

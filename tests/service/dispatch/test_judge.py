@@ -165,6 +165,19 @@ def test_a_wait_may_be_asked_for_as_a_date() -> None:
     assert judged(503, retry_after="Fri, 15 Jan 2027 08:00:45 GMT").asked == 45.0
 
 
+def test_a_date_is_read_by_the_clock_of_who_wrote_it() -> None:
+    slow = "Fri, 15 Jan 2027 07:30:00 GMT"
+    asked = judged(503, retry_after="Fri, 15 Jan 2027 07:30:45 GMT", date=slow).asked
+    assert asked == 45.0
+    assert judged(503, retry_after="Fri, 15 Jan 2027 08:00:45 GMT", date="noon").asked == 45.0
+
+
+def test_too_many_may_also_be_told_when_a_rate_limit_is_filled_up_again() -> None:
+    assert judged(429, ratelimit_reset="20").asked == 20.0
+    assert judged(429, ratelimit_reset="20", retry_after="30").asked == 30.0
+    assert judged(503, ratelimit_reset="20").asked is None
+
+
 @pytest.mark.parametrize("status", [200, 400, 404, 410])
 def test_a_wait_means_nothing_where_nothing_is_waited_for(status: int) -> None:
     assert judged(status, retry_after="30").asked is None

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tarry.core.outcome import Kind
 from tarry.core.policy import Policy, Statuses
-from tarry.core.retry_after import parse_retry_after
+from tarry.core.retry_after import parse_date, parse_rate_limit, parse_retry_after
 from tarry.service.wire.exchange import Answer
 
 REFUSING = frozenset({401, 403, 404, 405})
@@ -77,7 +77,7 @@ def judge(answer: Answer, policy: Policy, *, now: float) -> Judgement:
         if told == "abort-message":
             return Judgement(Verdict.ABORTED, Kind.PERMANENT)
         if not _OK <= status < _MULTIPLE:
-            return _failed(status, policy, _asked(said, policy, now))
+            return _failed(status, policy, _asked(said, status, policy, now))
     return _TAKEN if _OK <= status < _MULTIPLE else _failed(status, policy, None)
 
 
@@ -104,9 +104,16 @@ def _retried(status: int, statuses: Statuses) -> bool:
     return status not in statuses.never and not _BAD <= status < _SERVER
 
 
-def _asked(said: dict[str, str], policy: Policy, now: float) -> float | None:
-    """The wait the endpoint asked for, as far as the policy goes along: never a reason to stop."""
-    asked = parse_retry_after(said.get("retry-after"), now=now)
+def _asked(said: dict[str, str], status: int, policy: Policy, now: float) -> float | None:
+    """The wait the endpoint asked for, as far as the policy goes along: never a reason to stop.
+
+    A date is one of the endpoint's own clock, if it says what time it is there.
+    """
+    there = parse_date(said.get("date"), now=now)
+    there = now if there is None else there
+    asked = parse_retry_after(said.get("retry-after"), now=there)
+    if asked is None and status == _TOO_MANY:
+        asked = parse_rate_limit(said, now=there)
     if asked is None or not policy.retry_after.honour:
         return None
     return min(asked, policy.retry_after.at_most)

@@ -218,8 +218,9 @@ class Origin:
         self._early = 0.0
 
     def _turned(self) -> None:
-        said = "all %d lanes to %s are %s; %d wait"
-        log.info(said, len(self.lanes), self.name, self.gate.phase, self.waiting())
+        if self.lanes:  # none are left once the dispatcher was told to stop
+            said = "all %d lanes to %s are %s; %d wait"
+            log.info(said, len(self.lanes), self.name, self.gate.phase, self.waiting())
         self._learned()
 
     def _learned(self) -> None:
