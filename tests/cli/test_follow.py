@@ -30,11 +30,11 @@ def test_one_that_waits_says_why_and_ends_in_time(shell: Shell, app: str) -> Non
     told = shell.run("send", app, "order.paid", "--wait", "--timeout", "0.3s")
     assert told.exit_code == 4
     message = told.stdout.split()[0]
-    waits = f"till ({shell.receiver.url}): It waits: paused."
+    till = f"till ({shell.receiver.url}): "
     assert told.stderr.splitlines() == [
-        waits,
+        f"{till}It waits: paused.",
         "after 300 ms it is at 0 of 1 endpoints; it is kept, and still waits for:",
-        f"  {waits}",
+        f"  {till}paused",
         f"`tarry message get {app} {message}` shows how it fares",
     ]
 
@@ -49,7 +49,15 @@ def test_of_several_each_is_told_and_counted(shell: Shell, app: str) -> None:
     assert "(2 of 3)\n" in told.stderr
     *_, over, waits, _ = told.stderr.splitlines()
     assert over.startswith("after 3 s it is at 2 of 3 endpoints; ")
-    assert waits == f"  three ({shell.receiver.url}three): It waits: paused."
+    assert waits == f"  three ({shell.receiver.url}three): paused"
+
+
+def test_when_it_is_tried_next_is_told_in_the_end(shell: Shell, app: str) -> None:
+    shell.out("endpoint", "create", app, shell.receiver.url, "--uid", "till")
+    typed = ("--wait", "--timeout", "0", "--deliver-at", "1h")
+    told = shell.run("send", app, "order.paid", *typed)
+    *_, waits, _ = told.stderr.splitlines()
+    assert f"till ({shell.receiver.url}): scheduled, next attempt in 60 min, " in waits
 
 
 def test_many_are_asked_about_when_they_stand_otherwise(

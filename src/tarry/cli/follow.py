@@ -9,7 +9,7 @@ import click
 from tarry.call.api import retry
 from tarry.cli.client import NoServer
 from tarry.cli.exit_codes import FAILED, INTERRUPTED, TOO_LATE
-from tarry.cli.moments import local
+from tarry.cli.moments import due, local
 from tarry.cli.plain import plain
 from tarry.cli.remote import Remote
 from tarry.cli.show import known_as
@@ -92,7 +92,7 @@ class Journey:
 
     def _tell(self, one: Mapping[str, Any]) -> None:
         """Say how it stands with an endpoint, if that was not said before."""
-        known, (reason, words) = one["id"], self._standing(one)
+        known, (reason, words, _) = one["id"], self._standing(one)
         if reason == FRESH and known not in self._fresh:
             self._fresh.add(known)  # in a moment there will be more to tell
         elif self._heard.get(known) != reason:
@@ -108,17 +108,20 @@ class Journey:
         said = f"after {spoken(timeout)} it is at {arrived} of {len(self._found)} endpoints"
         click.echo(f"{said}; it is kept, and still waits for:", err=True)
         for one in waiting:
-            click.echo(f"  {_name(one)}: {self._standing(one)[1]}", err=True)
+            _, _, short = self._standing(one)
+            click.echo(f"  {_name(one)}: {short}", err=True)
 
-    def _standing(self, one: Mapping[str, Any]) -> tuple[str, str]:
-        """How it stands with an endpoint: a word for it, and sentences."""
+    def _standing(self, one: Mapping[str, Any]) -> tuple[str, str, str]:
+        """How it stands with an endpoint: a word for it, sentences, and what matters of these."""
         if one["statusText"] == "success":
-            return DELIVERED, DELIVERED
+            return DELIVERED, DELIVERED, DELIVERED
         said = self._remote.get(*self._way, one["id"], "explain").read()
         if said["reason"] == DELIVERED:  # it got there in between
-            return DELIVERED, DELIVERED
+            return DELIVERED, DELIVERED, DELIVERED
         why, *attempts = said["sentences"]
-        return said["reason"], plain(" ".join(map(local, [why, *attempts[-1:]])))
+        words = plain(" ".join(map(local, [why, *attempts[-1:]])))
+        then = f", next attempt {due(said['nextAt'])}" if said["nextAt"] else ""
+        return said["reason"], words, f"{said['reason']}{then}"
 
 
 def _waits(one: Mapping[str, Any]) -> bool:

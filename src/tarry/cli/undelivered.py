@@ -17,9 +17,13 @@ COLUMNS: Columns = {
     "Reason": "reason",
     "Tries": "tries",
     "Next": next_at("nextAt"),
-    "Accepted": lambda row: "" if row["reason"] == "scheduled" else told(row["acceptedAt"]),
+    "Accepted": lambda row: _past(told(row["acceptedAt"])),
 }
-"""What is scheduled counts as accepted when it is due, which is not what people call so."""
+
+
+def _past(words: str) -> str:
+    """What is scheduled counts as accepted when it is due: people do not call it so before."""
+    return "" if words.startswith("in ") else words
 
 
 @click.command(epilog=EXIT_CODES)

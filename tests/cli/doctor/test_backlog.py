@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from msgspec.structs import replace
 
@@ -20,8 +22,12 @@ async def test_what_waits_and_for_how_long_is_told() -> None:
         shop = await hooks.application("shop")
         there = "https://example.com/in"
         await hooks.add_endpoint(shop, there, uid="till", standing=Standing.PAUSED)
-        sent = [await hooks.send(shop, "order.paid", {}) for _ in range(3)]
+        later = time.time() + 86_400
+        await hooks.send(shop, "order.paid", {}, deliver_at=later)
+        alone = await looked_at(hooks, now=time.time())
+        sent = [await hooks.send(shop, "order.paid", {}) for _ in range(2)]
         found = await looked_at(hooks, now=sent[0].message.accepted_at + 7200)
+    assert alone["backlog"].words == "deliveries that wait: 1; endpoints: 1"
     assert found["backlog"].words == "deliveries that wait: 3, the oldest for 2 h; endpoints: 1"
     assert found["paused"].state is State.ADVICE
     assert found["paused"].words.endswith(": shop till")

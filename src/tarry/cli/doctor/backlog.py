@@ -54,8 +54,8 @@ async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, 
     for attempt, _ in found.entries:
         tally.succeeded(attempt.at)
     if row.waiting:
-        # The oldest that waits is behind a hundred that failed, at most.
+        # The oldest that waits is behind a hundred that failed or are to come, at most.
         there = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
-        waiting = (one for _, one in there if one.state in LIVE)
-        if (oldest := next(waiting, None)) is not None:
-            tally.waits_since(oldest.accepted_at)
+        for _, one in there:
+            if one.state in LIVE:
+                tally.waits_since(one.accepted_at)

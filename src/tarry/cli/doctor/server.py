@@ -17,6 +17,8 @@ SKEW = 2.0
 """Seconds that clocks may differ: a server tells whole ones."""
 READY = 200
 ACCEPTED = "it is accepted"
+FIRST = 100
+"""Deliveries that are looked at for the oldest: some are yet to come."""
 MOST = 200
 """Endpoints that are looked at: each takes some requests."""
 
@@ -88,7 +90,7 @@ def _count(server: Server, app: str, endpoint: str, tally: Tally) -> None:
         tally.succeeded(_seconds(one["timestamp"]))
     for state in ("ready", "waiting") if waiting else ():
         which = {"endpoint_id": endpoint, "state": state}
-        for one in server.items("app", app, "undelivered", most=1, **which):
+        for one in server.items("app", app, "undelivered", most=FIRST, **which):
             tally.waits_since(_seconds(one["acceptedAt"]))
 
 

@@ -47,7 +47,7 @@ class Tally:
     def findings(self, now: float) -> list[Finding]:
         """What it comes to."""
         said = f"deliveries that wait: {self.waiting}"
-        if self._oldest_at is not None:
+        if self._oldest_at is not None and self._oldest_at < now:
             said += f", the oldest for {spoken(max(0.0, now - self._oldest_at))}"
         first = f" (the first {self._most} were looked at)" if self.is_full else ""
         found = [ok("backlog", f"{said}; endpoints: {self.seen}{first}")]
