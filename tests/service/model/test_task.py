@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from tarry.service.model.replay import Fate, ReplayFilter
 from tarry.service.model.task import COUNTED, Piece, Work, behind, discarding
 from tarry.testing.samples import NOON, a_task, an_endpoint
 
@@ -18,6 +19,17 @@ def test_a_task_goes_on_behind_the_message_it_came_to() -> None:
     assert task.place == (NOON, "")
     at = NOON + 0.1 + 0.2  # as much of it as there is
     assert replace(task, cursor=behind(at, "msg_1")).place == (at, "msg_1")
+
+
+def test_what_is_missing_was_never_sent() -> None:
+    endpoint = an_endpoint("app_1", lane=3)
+    wanted = ReplayFilter(status_class=500)
+    for work, replays in [
+        (Work.REPLAY_MISSING, ReplayFilter(fate=Fate.NEVER)),
+        (Work.BULK_REPLAY, wanted),
+    ]:
+        assert a_task(endpoint, work, wanted=wanted).replays == replays
+    assert a_task(endpoint, Work.BULK_REPLAY).replays == ReplayFilter()
 
 
 def test_a_deleted_endpoint_leaves_one_task_whoever_asks_for_it() -> None:

@@ -29,9 +29,30 @@ def test_a_query_has_its_name_its_purpose_and_its_sql() -> None:
     assert rest == Query("rest", "Let a lane rest.", "UPDATE lane SET awake = 0")
 
 
+def test_parts_are_put_where_they_are_named() -> None:
+    text = """-- part: fits
+-- It is so.
+a = '{}'
+
+-- part: all_fits
+-- It is so, and more.
+{fits}
+   AND b
+
+-- name: rest
+-- Let it rest.
+SELECT 1 WHERE {all_fits} OR {fits};
+"""
+    assert parse(text) == [
+        Query("rest", "Let it rest.", "SELECT 1 WHERE a = '{}'\n   AND b OR a = '{}'")
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
+        ("-- name: a\n-- b\nSELECT {c}\n-- part: c\n-- d\n1", "no '-- part: c' before"),
+        ("-- part: c\n1\n-- name: a\n-- b\nSELECT {c}", "query 'c' needs a line"),
         ("SELECT 1;\n-- name: a\n-- b\nSELECT 1", "before the first"),
         ("-- name: a\nSELECT 1", "query 'a' needs a line"),
         ("-- name: a\n-- b\n", "query 'a' has no SQL"),

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tarry.service.model import ids
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.listing import FIRST
-from tarry.service.model.replay import ReplayFilter
+from tarry.service.model.replay import Fate, ReplayFilter
 
 
 class Work(StrEnum):
@@ -40,6 +40,9 @@ COUNTED: Mapping[Work, str] = {
     Work.PURGE_CONTENT: "messagesPurged",
 }
 """What the `data` of a finished task calls that which was done."""
+
+
+MISSING = ReplayFilter(fate=Fate.NEVER)
 
 
 class Piece(Struct, frozen=True):
@@ -82,6 +85,11 @@ class Task(Struct, frozen=True, kw_only=True):
         """
         at, _, known = self.cursor.partition(" ")
         return (float(at), known) if at else (self.since, FIRST)
+
+    @property
+    def replays(self) -> ReplayFilter:
+        """Which messages a replay delivers: all that are missing, or those that are wanted."""
+        return MISSING if self.work is Work.REPLAY_MISSING else self.wanted or ReplayFilter()
 
     def after(self, piece: Piece, now: float) -> "Task":
         """The task when a piece of it was done."""

@@ -6,15 +6,18 @@ A file in a dialect's folder `sql/` holds queries such as
     -- Close a delivery; the number of tries is the fence.
     UPDATE delivery SET ... ;
 
-Both dialects use the same names, and a name is the store's method (or a step of it).
+Both dialects use the same names, and a name is the store's method (or a step of it). What several
+queries of a file have in common is a part of it: `-- part: fits` is put where they say `{fits}`.
 """
 
 import re
+from collections.abc import Mapping
 from importlib.resources import files
 
 from msgspec import Struct
 
-_NAME = re.compile(r"^-- name: *(?P<name>\S*) *$", re.MULTILINE)
+_NAME = re.compile(r"^-- (name|part): *(\S*) *$", re.MULTILINE)
+_PART = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 _WORD = re.compile(r"[a-z][a-z0-9_]*")
 _ORDER = re.compile(r"(?<=ORDER BY )[a-z_.]+(?:, [a-z_.]+)*$", re.MULTILINE)
 
@@ -32,9 +35,14 @@ def parse(text: str, where: str = "SQL") -> list[Query]:
     head, *rest = _NAME.split(text)
     if any(line and not line.startswith("--") for line in map(str.strip, head.splitlines())):
         raise ValueError(f"{where}: there is SQL before the first '-- name: ...'")
-    return [
-        _query(name, body.strip(), where) for name, body in zip(rest[::2], rest[1::2], strict=True)
-    ]
+    queries, parts = list[Query](), dict[str, str]()
+    for kind, name, body in zip(rest[::3], rest[1::3], rest[2::3], strict=True):
+        one = _query(name, _put_in(body.strip(), parts, where), where)
+        if kind == "part":
+            parts[name] = one.sql
+        else:
+            queries.append(one)
+    return queries
 
 
 def load(package: str) -> dict[str, Query]:
@@ -57,6 +65,14 @@ def downwards(sql: str) -> str:
     if not orders:
         raise ValueError(f"there is no line with 'ORDER BY columns' at its end to turn in: {sql}")
     return turned
+
+
+def _put_in(body: str, parts: Mapping[str, str], where: str) -> str:
+    """A query with the parts that it names; they stand before it in the file."""
+    for name in _PART.findall(body):
+        if name not in parts:
+            raise ValueError(f"{where}: there is no '-- part: {name}' before it is used")
+    return _PART.sub(lambda named: parts[named[1]], body)
 
 
 def _query(name: str, body: str, where: str) -> Query:

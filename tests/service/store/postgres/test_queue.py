@@ -115,7 +115,6 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
         ("doze", ([1], [0])),
         ("undelivered", ("app", 1, 50_000, 20, 2**62)),
         ("advance_failed", (1, 50_000, 0.0, None, 20)),
-        ("advance_missing", (1, "app", 99_990.0, "", 1e9, 20, 1e9)),
         ("advance_wanted", (1, "app", 99_990.0, "", 1e9, 20, 1e9, True)),
         ("advance_payloads", ("app", 99_990.0, "", 1e9, 20)),
         ("advance_live", (1, 50_000, 0.0, None, 20)),
@@ -140,7 +139,6 @@ def test_nothing_else_reads_a_whole_table_either(
 @pytest.mark.parametrize(
     ("query", "arguments"),
     [
-        ("advance_missing", (1, "app", 99_990.0, "msg_99990", 99_995.0, 20, 1e9)),
         ("advance_wanted", (1, "app", 99_990.0, "msg_99990", 99_995.0, 20, 1e9, True)),
         ("advance_payloads", ("app", 99_990.0, "msg_99990", 99_995.0, 20)),
     ],

@@ -11,7 +11,7 @@ from tarry.service.model.application import shard_of
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
-from tarry.service.model.replay import ReplayFilter, SoFar
+from tarry.service.model.replay import SoFar
 from tarry.service.model.task import IN_PIECES, Piece, Task, Work, behind
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
@@ -97,9 +97,7 @@ class MemoryTasks:
                 return ((str(one.seq), _again(one, now)) for one in failed)
             case Work.DISCARD:
                 return ((str(one.seq), _discarded(one, now)) for one in self._behind(task, LIVE))
-            case Work.REPLAY_MISSING:
-                return self._missing(task, now)
-            case Work.BULK_REPLAY:
+            case Work.REPLAY_MISSING | Work.BULK_REPLAY:
                 return self._replayed(task, now)
             case Work.PURGE_CONTENT:
                 full = (one for one in self._messages(task) if one.payload is not None)
@@ -130,24 +128,12 @@ class MemoryTasks:
             if message.payload is not None and (message.deliver_at or now) <= now:
                 yield message
 
-    def _missing(self, task: Task, now: float) -> Iterator[Step]:
-        lane = self._data.lanes[task.lane]
-        seq = lane.added
-        for message in self._sendable(task, now):
-            there = self._there(lane, message)
-            if there is not None and there.state is State.SKIPPED:
-                yield _behind(message), _again(there, now)
-            elif there is None and lane.endpoint.wants(message.event_type, message.channels):
-                seq += 1
-                yield _behind(message), _fresh(lane, seq, message, now)
-
     def _replayed(self, task: Task, now: float) -> Iterator[Step]:
         lane = self._data.lanes[task.lane]
-        wanted = task.wanted or ReplayFilter()
         seq = lane.added
         for message in self._sendable(task, now):
             there = self._there(lane, message)
-            if not wanted.fits(message, self._so_far(lane, message)):
+            if not task.replays.fits(message, self._so_far(lane, message)):
                 continue
             if there is not None:
                 yield _behind(message), _again(there, now)

@@ -29,9 +29,7 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
             return await _recover(connection, task, now, limit)
         case Work.DISCARD:
             return await _discard(connection, task, now, limit)
-        case Work.REPLAY_MISSING:
-            return await _replay_missing(connection, task, now, limit)
-        case Work.BULK_REPLAY:
+        case Work.REPLAY_MISSING | Work.BULK_REPLAY:
             return await _replay_wanted(connection, task, now, limit)
         case Work.PURGE_CONTENT:
             return await _purge(connection, task, limit)
@@ -56,17 +54,8 @@ async def _discard(connection: Connection, task: Task, now: float, limit: int) -
     return piece
 
 
-async def _replay_missing(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    looked = await connection.fetch(
-        SQL["advance_missing"], task.lane, *_place(task), limit * LOOKED_AT, now
-    )
-    concerned, piece = _concerned(looked, _behind_message, task, limit)
-    done = await _replay(connection, task, concerned, [State.SKIPPED], now)
-    return replace(piece, done=done)
-
-
 async def _replay_wanted(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    wanted = task.wanted or ReplayFilter()
+    wanted = task.replays
     looked = await connection.fetch(
         SQL["advance_wanted"],
         task.lane,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tarry.service.model.delivery import LIVE, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.message import Message
-from tarry.service.model.replay import ReplayFilter, SoFar
+from tarry.service.model.replay import SoFar
 from tarry.service.model.task import Piece, Task, Work, behind
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.places import first_since
@@ -49,11 +49,8 @@ class Candidate(Struct, frozen=True):
             return False
         if self.state is None and not self._is_for(endpoint):
             return False
-        if task.work is Work.REPLAY_MISSING:
-            return self.state is None or self.state == State.SKIPPED.value
         state = None if self.state is None else State(self.state)
-        wanted = task.wanted or ReplayFilter()
-        return wanted.fits(self._message(task), SoFar(state, self.status_class))
+        return task.replays.fits(self._message(task), SoFar(state, self.status_class))
 
     def _is_for(self, endpoint: Endpoint) -> bool:
         return endpoint.wants(self.event_type, rows.words(self.channels))
@@ -111,7 +108,7 @@ def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:
         limit,
         lane=task.lane,
         now=now,
-        classed=task.wanted is not None and task.wanted.status_class is not None,
+        classed=task.replays.status_class is not None,
     )
     candidates = (Candidate(*row) for row in session.db.execute(SQL["advance_messages"], bounds))
     found = [

@@ -1,6 +1,19 @@
 -- Lists. Each goes along an index between two keys, both left out; the order can be turned round.
 -- What long ones give is a key and whether it fits what is wanted: the rest is read by key.
 
+-- part: message_fits
+-- A message has the channel, the tag and one of the types that are asked for.
+($5::text IS NULL OR $5 = ANY(m.channels))
+       AND ($6::text IS NULL OR $6 = ANY(m.tags))
+       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+
+-- part: attempt_fits
+-- An attempt came out as is asked for, where that is, and so its message is.
+{message_fits}
+       AND ($8::boolean IS NULL OR (a.kind IS NULL) = $8)
+       AND ($9::bigint IS NULL OR coalesce(a.status, 0) / 100 * 100 = $9)
+       AND ($10::bigint IS NULL OR a.lane = $10)
+
 -- name: list_applications
 -- An environment's applications.
 SELECT * FROM tarry.application
@@ -19,10 +32,8 @@ SELECT * FROM tarry.endpoint
 -- An application's messages: those fit that have a channel, a tag and one of some types. The rows
 -- are compared so that no other index will do: by id alone, all tenants' messages would be passed.
 SELECT id AS key, id AS mark,
-       ($5::text IS NULL OR $5 = ANY(channels))
-       AND ($6::text IS NULL OR $6 = ANY(tags))
-       AND ($7::text[] IS NULL OR event_type = ANY($7)) AS fits
-  FROM tarry.message
+       {message_fits} AS fits
+  FROM tarry.message AS m
  WHERE (application, id) > ($1, $2) AND (application, id) < ($1, $3)
  ORDER BY application, id
  LIMIT $4;
@@ -34,9 +45,7 @@ SELECT * FROM tarry.message WHERE id = ANY($1::text[]);
 -- name: list_deliveries_to
 -- A lane's deliveries: those fit that are so, of messages that are so and have such an id.
 SELECT d.seq AS key, d.message AS mark,
-       ($5::text IS NULL OR $5 = ANY(m.channels))
-       AND ($6::text IS NULL OR $6 = ANY(m.tags))
-       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+       {message_fits}
        AND d.message > $8 AND d.message < $9
        AND ($10::text[] IS NULL OR d.state = ANY($10))
        AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
@@ -50,9 +59,7 @@ SELECT d.seq AS key, d.message AS mark,
 -- The same of all but what was delivered: three indexes are gone along, which nothing else is in.
 SELECT d.seq AS key, d.message AS mark,
        m.id IS NOT NULL
-       AND ($5::text IS NULL OR $5 = ANY(m.channels))
-       AND ($6::text IS NULL OR $6 = ANY(m.tags))
-       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
+       AND {message_fits}
        AND d.message > $8 AND d.message < $9
        AND d.state = ANY($10::text[])
        AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
@@ -105,12 +112,7 @@ SELECT message, accepted_at FROM tarry.delivery
 -- name: list_attempts_to
 -- Attempts in a lane: those fit that came out so, of messages that are so.
 SELECT a.id AS key, a.id AS mark,
-       ($5::text IS NULL OR $5 = ANY(m.channels))
-       AND ($6::text IS NULL OR $6 = ANY(m.tags))
-       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
-       AND ($8::boolean IS NULL OR (a.kind IS NULL) = $8)
-       AND ($9::bigint IS NULL OR coalesce(a.status, 0) / 100 * 100 = $9)
-       AND ($10::bigint IS NULL OR a.lane = $10) AS fits
+       {attempt_fits} AS fits
   FROM tarry.attempt AS a
   JOIN tarry.message AS m ON m.id = a.message
  WHERE a.lane = $1 AND a.id > $2 AND a.id < $3
@@ -124,12 +126,7 @@ SELECT * FROM tarry.attempt WHERE lane = $1 AND id = ANY($2::text[]);
 -- name: list_attempts_of
 -- Attempts at a message: those fit that came out so, if the message is so.
 SELECT a.id AS key, a.id AS mark,
-       ($5::text IS NULL OR $5 = ANY(m.channels))
-       AND ($6::text IS NULL OR $6 = ANY(m.tags))
-       AND ($7::text[] IS NULL OR m.event_type = ANY($7))
-       AND ($8::boolean IS NULL OR (a.kind IS NULL) = $8)
-       AND ($9::bigint IS NULL OR coalesce(a.status, 0) / 100 * 100 = $9)
-       AND ($10::bigint IS NULL OR a.lane = $10) AS fits
+       {attempt_fits} AS fits
   FROM tarry.attempt AS a
   JOIN tarry.message AS m ON m.id = a.message
  WHERE a.message = $1 AND a.id > $2 AND a.id < $3

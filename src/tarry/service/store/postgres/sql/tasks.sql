@@ -72,27 +72,6 @@ SELECT d.seq, d.state
  ORDER BY d.seq
    FOR UPDATE OF d FOR SHARE OF m;
 
--- name: advance_missing
--- Messages behind one, by when they were accepted; those are concerned that an endpoint wants and
--- never got, or that it was skipped by, which have their payload and need not wait for their time.
-SELECT m.accepted_at, m.id, d.seq,
-       m.payload IS NOT NULL
-       AND coalesce(m.deliver_at <= $7, true)
-       AND CASE WHEN d.seq IS NOT NULL THEN d.state = 'skipped'
-                ELSE (e.event_types IS NULL OR m.event_type = ANY(e.event_types))
-                     AND (e.channels IS NULL OR e.channels && m.channels) END AS concerned
-  FROM (SELECT * FROM tarry.message
-         WHERE (application, accepted_at, id) > ($2, $3, $4)
-           AND (application, accepted_at) < ($2, $5)
-         ORDER BY application, accepted_at, id
-         LIMIT $6) AS m
-  JOIN tarry.endpoint AS e ON e.lane = $1 AND e.application = m.application
-  LEFT JOIN LATERAL (
-      SELECT p.seq FROM unnest(m.lanes, m.seqs) AS p (lane, seq) WHERE p.lane = $1 LIMIT 1
-  ) AS place ON true
-  LEFT JOIN tarry.delivery AS d ON d.lane = $1 AND d.seq = place.seq
- ORDER BY m.accepted_at, m.id;
-
 -- name: advance_wanted
 -- Messages behind one, by when they were accepted, each with its delivery in a lane if it has any,
 -- and with the status class of the last attempt there if that is asked for; those may be concerned

@@ -1,6 +1,32 @@
 -- Lists. Each goes along an index between two keys, both left out; the order can be turned round.
 -- What long ones give is a key and whether it fits what is wanted: the rest is read by key.
 
+-- part: whole_message
+-- What a message is made of.
+message.id, message.application, message.event_type, message.payload, message.event_id,
+       message.channels, message.tags, message.accepted_at, message.deliver_at,
+       message.payload_until, message.content_type
+
+-- part: whole_attempt
+-- What an attempt at a message is made of.
+attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
+       attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
+       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
+
+-- part: message_fits
+-- A message has the channel, the tag and one of the types that are asked for.
+(:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
+       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
+       AND (:event_types IS NULL
+            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+
+-- part: attempt_fits
+-- An attempt came out as is asked for, where that is, and so its message is.
+(:succeeded IS NULL OR (attempt.kind IS NULL) = :succeeded)
+       AND (:status_class IS NULL OR coalesce(attempt.status, 0) / 100 * 100 = :status_class)
+       AND (:made_in IS NULL OR attempt.lane = :made_in)
+       AND {message_fits}
+
 -- name: list_applications
 -- An environment's applications.
 SELECT document
@@ -20,9 +46,7 @@ SELECT document
 -- name: list_messages
 -- An application's messages: those fit that have a channel, a tag and one of some types.
 SELECT id,
-       (:channel IS NULL OR :channel IN (SELECT value FROM json_each(channels)))
-       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(tags)))
-       AND (:event_types IS NULL OR event_type IN (SELECT value FROM json_each(:event_types))),
+       {message_fits},
        number
   FROM message INDEXED BY message_application
  WHERE application = :application AND id > :low AND id < :high
@@ -35,10 +59,7 @@ SELECT delivery.seq,
        message.id > :first AND message.id < :last
        AND (:states IS NULL OR delivery.state IN (SELECT value FROM json_each(:states)))
        AND (:tried IS NULL OR (delivery.tries > 0) = :tried)
-       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
-       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
-       AND (:event_types IS NULL
-            OR message.event_type IN (SELECT value FROM json_each(:event_types))),
+       AND {message_fits},
        message.id
   FROM delivery
  CROSS JOIN message ON message.number = delivery.message
@@ -52,10 +73,7 @@ SELECT piece.seq,
        message.id > :first AND message.id < :last
        AND piece.state IN (SELECT value FROM json_each(:states))
        AND (:tried IS NULL OR (piece.tries > 0) = :tried)
-       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
-       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
-       AND (:event_types IS NULL
-            OR message.event_type IN (SELECT value FROM json_each(:event_types))),
+       AND {message_fits},
        message.id
   FROM (SELECT seq, message, state, tries
           FROM delivery INDEXED BY delivery_ready
@@ -79,9 +97,7 @@ SELECT piece.seq,
 -- A delivery with its message.
 SELECT delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason, delivery.attempts,
        delivery.tries, delivery.memory, delivery.due_at, delivery.accepted_at, delivery.ended_at,
-       message.id, message.application, message.event_type, message.payload, message.event_id,
-       message.channels, message.tags, message.accepted_at, message.deliver_at,
-       message.payload_until, message.content_type
+       {whole_message}
   FROM delivery
   JOIN message ON message.number = delivery.message
  WHERE delivery.lane = :lane AND delivery.seq = :seq;
@@ -109,13 +125,7 @@ SELECT message.id, delivery.accepted_at
 -- name: list_attempts_to
 -- Attempts in a lane: those fit that came out so, of messages that are so.
 SELECT attempt.id,
-       (:succeeded IS NULL OR (attempt.kind IS NULL) = :succeeded)
-       AND (:status_class IS NULL OR coalesce(attempt.status, 0) / 100 * 100 = :status_class)
-       AND (:made_in IS NULL OR attempt.lane = :made_in)
-       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
-       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
-       AND (:event_types IS NULL
-            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+       {attempt_fits}
   FROM attempt
  CROSS JOIN message ON message.number = attempt.message
  WHERE attempt.lane = :lane AND attempt.id > :low AND attempt.id < :high
@@ -124,12 +134,8 @@ SELECT attempt.id,
 
 -- name: list_attempts_to_found
 -- An attempt with its message.
-SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
-       attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
-       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision,
-       message.id, message.application, message.event_type, message.payload, message.event_id,
-       message.channels, message.tags, message.accepted_at, message.deliver_at,
-       message.payload_until, message.content_type
+SELECT {whole_attempt},
+       {whole_message}
   FROM attempt
   JOIN message ON message.number = attempt.message
  WHERE attempt.lane = :lane AND attempt.id = :attempt;
@@ -137,13 +143,7 @@ SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt
 -- name: list_attempts_of
 -- Attempts at a message: those fit that came out so, if the message is so.
 SELECT attempt.id,
-       (:succeeded IS NULL OR (attempt.kind IS NULL) = :succeeded)
-       AND (:status_class IS NULL OR coalesce(attempt.status, 0) / 100 * 100 = :status_class)
-       AND (:made_in IS NULL OR attempt.lane = :made_in)
-       AND (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
-       AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
-       AND (:event_types IS NULL
-            OR message.event_type IN (SELECT value FROM json_each(:event_types)))
+       {attempt_fits}
   FROM message
  CROSS JOIN attempt INDEXED BY attempt_message ON attempt.message = message.number
  WHERE message.id = :message AND attempt.id > :low AND attempt.id < :high
@@ -153,9 +153,7 @@ SELECT attempt.id,
 -- name: attempt
 -- One attempt at a message, behind its endpoint.
 SELECT endpoint.document,
-       attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
-       attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
-       attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
+       {whole_attempt}
   FROM message
   JOIN attempt ON attempt.message = message.number
   JOIN endpoint ON endpoint.lane = attempt.lane
