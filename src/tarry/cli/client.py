@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from email.message import Message
 from functools import partial
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from itertools import pairwise
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 from uuid import uuid4
@@ -22,7 +21,7 @@ from tarry.call.http.exchange import ATTEMPT_HEADER, Client, Exchange, Terms
 from tarry.call.http.fault import Fault, fault_in
 from tarry.cli.exit_codes import FAILED, UNUSABLE
 from tarry.cli.json_text import elements, read
-from tarry.cli.plain import plain
+from tarry.cli.refusal import line, obstacle
 from tarry.cli.service_options import WrongSettings
 from tarry.core.backoff import Exponential
 from tarry.core.classify import IDEMPOTENCY_HEADER
@@ -47,16 +46,6 @@ NOTICED = 1.0
 """Seconds of a wait that is told."""
 PAGE = 250
 """As many as the server answers at once."""
-_KINDS = {
-    "app": "application",
-    "attempt": "attempt",
-    "background-task": "task",
-    "endpoint": "endpoint",
-    "event-type": "event type",
-    "key": "key",
-    "msg": "message",
-}
-"""What stands behind a word in a path, as the server's errors call it."""
 _REFUSED, _BROKEN = range(400, 500), 500
 
 
@@ -157,8 +146,9 @@ class Server:
         given, and so can be repeated; not if it is to be sent `once`. So does a PATCH: it says how
         a thing is to be, and no harm is done by saying so twice.
         """
-        if "" in path:
-            raise click.UsageError("a name must not be empty")
+        for name in path:
+            if not name or "/" in name:
+                raise click.UsageError(f"{name!r} is nobody's name: it is empty, or has a / in it")
         headers = {}
         if method in KEYED and not once:
             headers[IDEMPOTENCY_HEADER] = key or f"cli-{uuid4()}"
@@ -168,14 +158,14 @@ class Server:
             way += f"?{said}"
         answer = self.look(method, way, headers, sent)
         if answer.status in _REFUSED:
-            raise ServerRefused(_line(answer, path))
+            raise ServerRefused(line(answer.status, answer.body, path))
         self._check(answer, path)
         return answer
 
     def _check(self, answer: Answer, path: tuple[str, ...]) -> None:
         """NoServer unless a tarry answered, and well."""
         if answer.status >= _BROKEN:
-            raise NoServer(f"{self.url}: {_line(answer, path)}")
+            raise NoServer(f"{self.url}: {line(answer.status, answer.body, path)}")
         try:
             answer.read()
         except ValueError:
@@ -256,17 +246,6 @@ class Server:
             connection.close()
 
 
-def obstacle(error: Exception) -> str:
-    """What is in the way, in words."""
-    match error.__cause__ or error:
-        case ssl.SSLCertVerificationError() as unproven:
-            return f"its certificate is not trusted ({unproven.verify_message})"
-        case ssl.SSLError() as broken:
-            return f"it speaks no TLS ({broken.reason}); is it at http:// instead?"
-        case other:
-            return getattr(other, "strerror", None) or str(other) or type(other).__name__
-
-
 def _written(query: Mapping[str, object]) -> str:
     """A query without what is not told."""
     told = {
@@ -275,29 +254,3 @@ def _written(query: Mapping[str, object]) -> str:
         if value is not None
     }
     return urlencode(told, doseq=True)
-
-
-def _line(answer: Answer, path: tuple[str, ...]) -> str:
-    """What is wrong, in one line; what is not there is called by its name."""
-    try:
-        said = answer.read() or {}
-    except ValueError:
-        said = {}
-    if not isinstance(said, dict):
-        said = {"detail": said}
-    detail = said.get("detail", "it says nothing more")
-    if isinstance(detail, list):
-        detail = "; ".join(map(_place, detail))
-    names = {_KINDS[word]: name for word, name in pairwise(path) if word in _KINDS}
-    for kind, name in names.items():
-        if detail == f"there is no such {kind}":
-            detail = f"there is no {kind} {name!r}"
-    return plain(" ".join(f"{answer.status} {said.get('code', 'invalid')}: {detail}".split()))
-
-
-def _place(wrong: object) -> str:
-    """One of several things that are wrong, and where it is."""
-    match wrong:
-        case {"loc": [*places], "msg": said}:
-            return f"{'.'.join(map(str, places))}: {said}"
-    return str(wrong)

@@ -128,6 +128,7 @@ async def api(
         click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
         await _say_more(hooks, url, settings["api_key"])
         await hooks.until(told.stop)
+    click.echo("stopped", err=True)
 
 
 @asynccontextmanager
