@@ -63,8 +63,17 @@ def test_one_that_is_held_keeps_its_attempts_and_its_place(phase: Phase) -> None
 
 
 def test_one_that_is_held_says_whether_it_was_told_until_when() -> None:
-    asked = ruled(Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0))
-    assert (asked.reason, asked.moment) == (Reason.RETRY_AFTER, None)  # the lane is held
+    asked = Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0)
+    found = ruled(asked, Lay(Phase.PACED))
+    assert (found.state, found.reason, found.moment) == (State.READY, Reason.RETRY_AFTER, None)
+
+
+def test_one_that_is_held_by_a_lane_that_is_well_waits_on_record() -> None:
+    found = ruled(Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0), Lay(Phase.CLOSED))
+    assert (found.state, found.reason, found.counted) == (State.WAITING, Reason.RETRY_AFTER, False)
+    assert found.attempts == 2
+    assert found.due_at is not None
+    assert NOON + 30 <= found.due_at <= NOON + 33
 
 
 @pytest.mark.parametrize("asked", [None, 0.0])

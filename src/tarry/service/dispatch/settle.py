@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tarry.core.backoff import Exponential
 from tarry.core.decide import decide
@@ -23,6 +24,8 @@ from tarry.service.model.lane import Due
 
 MOMENT = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
 """When a delivery goes again that failed while its lane was finding its pace, or was too many."""
+SPREAD = 0.1
+"""What is added by chance to a wait that was asked for, at most, as a share of it."""
 MOMENTS = 3
 """How often that is put down to the pace before it is the delivery's own failure."""
 
@@ -81,10 +84,7 @@ def rule(  # noqa: PLR0913  a delivery, an answer, and time and chance as argume
     if verdict is Verdict.REFUSED and lay.proven and lay.phase is not Phase.OPEN:
         return Ruling(State.FAILED, Reason.REFUSED, due.attempts + 1, decision="refused for good")
     if verdict is Verdict.HELD:
-        # If nobody said when, the lane is not held, but this one must not go again at once.
-        moment = None if judgement.asked else MOMENT.wait(lay.moments + 1, None, draw())[0]
-        reason = Reason.RETRY_AFTER if judgement.asked else Reason.PACE
-        return _kept(due, reason, "the lane's failure: held", moment)
+        return _held(due, judgement.asked, lay, now=now, draw=draw)
     if lay.phase is Phase.OPEN:
         return _kept(due, Reason.LANE_OPEN, "the lane's failure: open")
     if lay.phase is Phase.PACED and verdict is Verdict.FAILED and lay.moments < MOMENTS:
@@ -103,6 +103,22 @@ def _kept(due: Due, reason: Reason, decision: str, moment: float | None = None) 
         moment=moment,
         decision=decision,
     )
+
+
+def _held(
+    due: Due, asked: float | None, lay: Lay, *, now: float, draw: Callable[[], float]
+) -> Ruling:
+    """One that was too many; the lane is held if the endpoint said until when."""
+    said = "the lane's failure: held"
+    if not asked:  # nothing is held, but this one must not go again at once
+        moment, _ = MOMENT.wait(lay.moments + 1, None, draw())
+        return _kept(due, Reason.PACE, said, moment)
+    held = _kept(due, Reason.RETRY_AFTER, said)
+    if lay.phase is not Phase.CLOSED:
+        return held
+    # On record, as far as it goes: whoever owns the lane next does not know that it is held.
+    until = now + asked * (1 + SPREAD * draw())
+    return replace(held, state=State.WAITING, due_at=until)
 
 
 def _own(  # noqa: PLR0913  as above
