@@ -56,7 +56,7 @@ def test_nothing_is_deleted_unless_somebody_is_sure(shell: Shell) -> None:
     ("typed", "words"),
     [
         (("app", "create", "x", "--metadata", "plan"), "NAME=VALUE"),
-        (("app", "get", ""), "must not be empty"),
+        (("app", "get", ""), "is nobody's name"),
         (("app", "create", "x", "--rate", "0"), "--rate"),
     ],
 )
