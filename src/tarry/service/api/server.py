@@ -39,7 +39,8 @@ def bound(listen: str) -> socket.socket:
     try:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        wanted = f"an address of this machine that is free ({error.strerror})"
+        reason = str(error.strerror).partition(" (")[0]  # the address is told already
+        wanted = f"an address of this machine that is free ({reason})"
         raise SettingsError("listen", listen, wanted) from error
     # Connections inherit it; asyncio sets it only on sockets that say that they are TCP, which this
     # one does not. Without it a body waits 40 ms until the head before it is acknowledged.
