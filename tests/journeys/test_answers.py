@@ -239,6 +239,51 @@ async def test_too_many_requests_hold_the_whole_lane_for_as_long_as_was_asked() 
 
 
 @virtually
+async def test_too_many_without_a_wish_is_tried_again_after_a_moment_longer_each_time() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", lambda _request, _now: status(429))
+        (message,) = await service.add()
+        await asyncio.sleep(30)
+        gaps = [later - at for at, later in pairwise(await instants(service, message))]
+        assert len(gaps) >= 4
+        assert gaps[0] >= 0.1
+        assert min(gaps[3:]) >= 0.9
+
+
+@virtually
+async def test_an_endpoint_that_sheds_what_is_too_much_is_found_its_pace() -> None:
+    async with virtual_service() as service:
+        room, looked_at = 10.0, service.now()
+
+        def shed(_request: Request, now: float) -> Answer:
+            nonlocal room, looked_at
+            room, looked_at = min(10.0, room + 100 * (now - looked_at)), now
+            if room < 1:
+                return status(429)
+            room -= 1
+            return OK
+
+        endpoint = await service.add_endpoint("a.example", shed)
+        await service.add(1000)
+        assert await service.until_delivered(endpoint, within=60) < 1.5 * 10
+        assert len(service.sender.sent) < 1.2 * 1000
+
+
+@virtually
+async def test_a_wait_after_too_many_is_kept_over_a_restart() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", lambda _r, _n: status(429, retry_after="90"))
+        (message,) = await service.add()
+        for _ in range(4):
+            await asyncio.sleep(10)
+            await service.stop()
+            await service.start()
+        assert len(await instants(service, message)) == 1
+        waiting = await service.delivery(message)
+        assert (waiting.state, waiting.reason) == (State.WAITING, Reason.RETRY_AFTER)
+
+
+@virtually
 async def test_unavailable_with_a_wish_is_a_floor_for_that_delivery_alone() -> None:
     async with virtual_service() as service:
         poison = Poison(status(503, retry_after="60"), OK)

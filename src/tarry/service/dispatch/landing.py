@@ -103,7 +103,7 @@ class Landing(Bearings):
             self.record.failed(now)
             self.look_after(now)
         failures = self._speaks(flight, judgement, now)
-        if verdict is Verdict.HELD and judgement.asked is not None:
+        if verdict is Verdict.HELD:
             self._hold(judgement.asked, now)
         if gate is self.gate and gate is not self.gate_now:
             gate.lost()  # it was closed when its origin opened
@@ -158,10 +158,12 @@ class Landing(Bearings):
             self.apart = True
             self.alone(now)
 
-    def _hold(self, asked: float, now: float) -> None:
-        until = now + asked * (1 + 0.1 * self.desk.draw())
-        self.hold_until = max(self.hold_until, until)
-        self.origin.held(self, until, now)
+    def _hold(self, asked: float | None, now: float) -> None:
+        """It was too many: send nothing for as long as was asked for, and then at a pace."""
+        if asked is not None:
+            until = now + asked * (1 + 0.1 * self.desk.draw())
+            self.hold_until = max(self.hold_until, until)
+            self.origin.held(self, until, now)
         self.replay(now)
 
     # --- The gate moves -------------------------------------------------------------------------
