@@ -463,6 +463,28 @@ async def test_those_that_are_dead_already_do_not_shut_it_for_the_others() -> No
         assert the_origin(service).gate.phase is Phase.OPEN  # the others tell when it is all of it
 
 
+@virtually
+async def test_those_that_come_new_to_a_gateway_that_refuses_all_do_not_probe_it_each() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 10)
+        gateway = Gateway(service.now() + 60)
+        service.sender.scripts["gw.example"] = gateway
+        await service.add()
+        await asyncio.sleep(60)
+        service.sender.scripts["gw.example"] = lambda _request, _now: status(404)
+        await asyncio.sleep(600)
+        assert the_origin(service).gate.phase is Phase.OPEN
+        sent = len(service.sender.sent)
+        owner = await service.add_application()
+        for number in range(100):
+            await service.add_endpoint("gw.example", path=f"/new/{number}", application=owner)
+        await service.add(application=owner)
+        await asyncio.sleep(60)
+        assert len(service.sender.sent) - sent <= 8
+        await asyncio.sleep(540)
+        assert len(service.sender.sent) - sent <= 25
+
+
 @pytest.mark.parametrize("dead", [3, 30])
 @virtually
 async def test_nobody_waits_behind_those_that_are_refused(dead: int) -> None:

@@ -118,7 +118,7 @@ class Landing(Bearings):
         )
         if gate is not self.gate:
             self.origin.answered(self, judgement, now)
-            self._goes_alone(judgement, now, spoke=failures > 0)
+            self._goes_alone(judgement, now)
         elif passed or failures:
             self._tell(judgement, now)
 
@@ -133,7 +133,8 @@ class Landing(Bearings):
             return 0
         self.doubts.refusals += 1
         if flight.gate is not self.gate:
-            return int(self.origin.refused(self))
+            self.origin.refused(self)
+            return 0  # what it means, others' answers have to tell
         if phase is not Phase.CLOSED:
             return 1
         if self.doubts.refusals == RULE.failures:
@@ -150,11 +151,12 @@ class Landing(Bearings):
         elif not judgement.alive:
             self.desk.tick(self)
 
-    def _goes_alone(self, judgement: Judgement, now: float, *, spoke: bool) -> None:
+    def _goes_alone(self, judgement: Judgement, now: float) -> None:
         """Leave the others of its origin to their pace if it alone is refused, and always is."""
-        if judgement.verdict is not Verdict.REFUSED or spoke or self.gate_now is self.gate:
+        if judgement.verdict is not Verdict.REFUSED or self.gate_now is self.gate:
             return
-        if self.origin.gate.phase is Phase.PACED and self.doubts.refusals >= RULE.failures:
+        alone = self.origin.gate.phase is Phase.PACED and not self.origin.refuses(self)
+        if alone and self.doubts.refusals >= RULE.failures:
             self.apart = True
             self.alone(now)
 

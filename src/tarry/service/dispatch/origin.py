@@ -7,6 +7,7 @@ there, says nothing about the others until several say so.
 """
 
 import logging
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tarry.core.pace import Pace, Phase
@@ -34,28 +35,9 @@ class Origin:
     """
 
     __slots__ = (
-        *(
-            "_early",
-            "_failing",
-            "_failures",
-            "_held",
-            "_next",
-            "_own",
-            "_passed_at",
-            "_patient_until",
-        ),
-        *("_queue", "_refused"),
-        *(
-            "_serving",
-            "_timer",
-            "_unreachable",
-            "desk",
-            "dirty",
-            "gate",
-            "hold_until",
-            "lanes",
-            "name",
-        ),
+        *("_early", "_failing", "_failures", "_first", "_held", "_next", "_own", "_passed_at"),
+        *("_patient_until", "_queue", "_refused", "_serving", "_timer", "_unreachable", "desk"),
+        *("dirty", "gate", "hold_until", "lanes", "name"),
     )
 
     def __init__(self, name: str, desk: Desk, pace: Pace) -> None:
@@ -66,6 +48,7 @@ class Origin:
         self.hold_until = 0.0
         self.dirty = False
         self._queue: dict[Landing, None] = NOTHING
+        self._first: dict[Landing, None] = NOTHING
         self._serving = False
         self._timer: Timer | None = None
         self._failures = self._unreachable = 0
@@ -93,9 +76,11 @@ class Origin:
 
     def queue(self, lane: "Landing") -> None:
         """Let a lane send when it is its turn."""
-        if len(self._refused) >= SEVERAL and not lane.doubts.refusals:
+        refusing = self.gate.phase is Phase.OPEN and len(self._refused) >= SEVERAL
+        if refusing and not lane.doubts.refusals:
             self._queue_first(lane)
-        self._queue = put(self._queue, lane, None)
+        else:
+            self._queue = put(self._queue, lane, None)
         if not self._serving:
             self.serve()
 
@@ -104,8 +89,8 @@ class Origin:
 
         It goes at once, in place of a probe to come; until that one's time the next have to wait.
         """
-        if lane not in self._queue:
-            self._queue = {lane: None, **self._queue}
+        self._queue = without(self._queue, lane)
+        self._first = put(self._first, lane, None)
         now = self.desk.now()
         if now >= self._patient_until:
             self._patient_until = self.gate.pace.probe_at
@@ -119,25 +104,33 @@ class Origin:
             self._timer = None
         now = self.desk.now()
         free_at = self._free_at(now)
-        for _ in range(len(self._queue)):
+        for _ in range(len(self._first) + len(self._queue)):
             if free_at > now:
                 break
-            lane = next(iter(self._queue))
-            self._queue = without(self._queue, lane)
+            lane = next(iter(self._first or self._queue))
+            self._unqueue(lane)
             lane.pump(turn=True)
             free_at = self._free_at(now)
         self._serving = False
-        if self._queue and free_at < float("inf"):
+        if (self._first or self._queue) and free_at < float("inf"):
             self._timer = self.desk.later(max(0.0, free_at - now), self.serve)
 
     def leave(self, lane: "Landing") -> None:
         """One of its lanes is another's now, or somebody else's."""
         self.lanes.pop(lane.number, None)
-        self._queue = without(self._queue, lane)
+        self._unqueue(lane)
         lane.apart = False
         if lane.in_flight and self.shared:
             # The others may wait for an answer that will not be told to this origin any more.
             self.desk.later(lane.outfit.timeout, self.serve)
+
+    def _has_others(self) -> bool:
+        """Whether somebody waits for a turn who was not just refused."""
+        return any(lane.number not in self._refused for lane in chain(self._first, self._queue))
+
+    def _unqueue(self, lane: "Landing") -> None:
+        self._first = without(self._first, lane)
+        self._queue = without(self._queue, lane)
 
     def _free_at(self, now: float) -> float:
         return max(self.hold_until, self.gate.free_at(now, self.desk.limits.lane_in_flight))
@@ -162,14 +155,18 @@ class Origin:
     def _passed(self, now: float) -> None:
         self._passed_at = now
         if self._refused:
-            self._own = dict.fromkeys(self._refused_before())
+            for number in self._refused_before():
+                self._own = put(self._own, number, None)
             self._refused = NOTHING
         if self._failures:
             self._failures = self._unreachable = 0
             self._failing = NOTHING
 
     def _refused_before(self) -> list[int]:
-        """Those that were refused and took nothing since: it is about them alone if others pass."""
+        """Those that were refused: it is about them alone if others pass."""
+        if self.gate.phase is not Phase.OPEN:
+            return list(self._refused)
+        # Also those that it was meant for all of before; they may be many, but this is rare.
         return [number for number, lane in self.lanes.items() if lane.doubts.refusals]
 
     def _failed(self, lane: "Landing", *, unreachable: bool) -> None:
@@ -182,18 +179,16 @@ class Origin:
         """Whether what failed since something passed is the trouble of all."""
         return len(self._failing) >= SEVERAL or self._unreachable >= RULE.failures
 
-    def refused(self, lane: "Landing") -> bool:
-        """One was refused at the shared gate; whether so many were that it is meant for all.
-
-        It is not if others passed after it was refused.
-        """
+    def refused(self, lane: "Landing") -> None:
+        """One was refused at the shared gate: that counts until somebody passes."""
         if lane.number in self._own and self.gate.phase is Phase.PACED:
-            return False
-        known, so_far = lane.number in self._refused, len(self._refused)
-        if so_far < SEVERAL:
-            self._refused = put(self._refused, lane.number, None)
-        self._next = not known and so_far + 1 < SEVERAL
-        return len(self._refused) >= SEVERAL
+            return  # others passed after it was refused before
+        self._next = lane.number not in self._refused
+        self._refused = put(self._refused, lane.number, None)
+
+    def refuses(self, lane: "Landing") -> bool:
+        """Whether a lane is one of so many that are refused that it is meant for all."""
+        return len(self._refused) >= SEVERAL and lane.number in self._refused
 
     def held(self, lane: "Landing", until: float, now: float) -> None:
         """One of its lanes was told to come back later; of several it is meant for all."""
@@ -235,9 +230,11 @@ class Origin:
         elif not judgement.private:
             self._refused = NOTHING
             self._failed(lane, unreachable=judgement.unreachable)
-        elif len(self._refused) >= SEVERAL:
+        elif self.refuses(lane):
             self._failed(lane, unreachable=False)
-            self._failing = dict(self._refused)
+            silent = now - self._passed_at >= RULE.silence
+            if self.gate.phase is Phase.PACED and self._failures >= RULE.failures and silent:
+                self._open(now)  # it is no overload: going slower would not help
         if self.gate.phase is Phase.OPEN:
             self._ask_another(now, private=judgement.private)
             self.tick(now)
@@ -249,7 +246,8 @@ class Origin:
         It is one of those to come, brought forward. If it does not pass either, the next one is
         as late as it would have been: probes do not become more by that.
         """
-        if private and self._next and any(one.number not in self._refused for one in self._queue):
+        asks = private and self._next and len(self._refused) < SEVERAL
+        if asks and self._has_others():
             self._early += self.gate.hurry(now)
         else:
             self.gate.delay(self._early)
