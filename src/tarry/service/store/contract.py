@@ -136,8 +136,9 @@ class Queue(Protocol):
         of the leases any more, or its delivery is not live any more, or its `tries` differ. A
         settlement with an attempt raises `tries` by one. What ended raises the lane's `ended`. A
         `Resent` removes the resend and adds its attempt, if the lease is held and it is still
-        there; if it was taken, a delivery of the message here that is FAILED becomes DELIVERED, as
-        of the attempt. Changes of lanes under a stale lease are dropped; see `Change`.
+        there; if it was taken, a delivery of the message here that is FAILED or SKIPPED becomes
+        DELIVERED, as of the attempt. Changes of lanes under a stale lease are dropped; see
+        `Change`.
         """
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
