@@ -203,7 +203,9 @@ def test_whatever_happens_one_attempt_counts_at_the_most_and_no_wait_is_in_the_p
 
     assert found.attempts == attempts + found.counted
     assert (found.due_at is not None) is (found.state is State.WAITING)
-    assert found.due_at is None or NOON <= found.due_at <= NOON - age + 5 * DAY + 1e-6
+    assert found.due_at is None or found.due_at >= NOON
+    if found.due_at is not None and found.counted:  # others end by their age while they wait
+        assert found.due_at <= NOON - age + 5 * DAY + 1e-6
     assert found.moment is None or (found.state is State.READY and 0 < found.moment <= 2)
     assert found.state in (LIVE if not found.counted else ENDED | {State.WAITING})
     assert found.decision
