@@ -1,18 +1,21 @@
 """What comes back to a lane: whose failure it is, and who is told."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.landing import Landing
 from tarry.service.dispatch.lane import Lane
+from tarry.service.dispatch.record import SAVED_EVERY
 from tarry.service.explain import outlook
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import ENDED, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Due
 from tarry.service.model.settings import Limits
+from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
@@ -54,6 +57,44 @@ async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
             told = outlook(row, now=now)
             assert told.probe_at is not None
             assert told.probe_at > now - 1
+
+
+@pytest.mark.parametrize("every", [0.5, 7.0, 29.0, 31.0, 240.0])
+@virtually
+async def test_the_last_success_on_record_is_never_old_however_often_one_comes(
+    every: float,
+) -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        for _ in range(100):
+            await service.add()
+            await service.until_delivered(endpoint, within=1)
+            row = await service.store.lane(endpoint.application, endpoint.id)
+            assert row.known.accepted_at is not None
+            assert 0 <= service.sender.sent[-1].at + OK.took - row.known.accepted_at <= SAVED_EVERY
+            await asyncio.sleep(every)
+
+
+@virtually
+async def test_a_success_is_put_on_record_by_the_commit_that_settles_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commits = 0
+    settle = MemoryStore.settle
+
+    async def counted(store: MemoryStore, *told: Any) -> list[bool]:  # noqa: ANN401  as it comes
+        nonlocal commits
+        commits += 1
+        return await settle(store, *told)
+
+    monkeypatch.setattr(MemoryStore, "settle", counted)
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        for _ in range(10):
+            await service.add()
+            await service.until_delivered(endpoint, within=1)
+            await asyncio.sleep(240)
+        assert commits == 10
 
 
 @virtually

@@ -50,7 +50,7 @@ def note(
 
 def a_record(known: Known | None = None) -> Record:
     row = LaneRow(endpoint=ENDPOINT, application=APPLICATION, known=known or Known())
-    return Record(row, Parking(), note, NOON)
+    return Record(row, Parking(), note)
 
 
 def failing(failures: int = 5) -> Record:
@@ -89,7 +89,7 @@ def test_an_endpoint_that_never_took_anything_has_no_such_time() -> None:
 
 
 def test_a_healthy_endpoint_is_written_down_now_and_then() -> None:
-    record = a_record()
+    record = a_record(Known(accepted_at=NOON))
     assert record.taken(PACE, NOON + SAVED_EVERY) is None
     change = record.taken(PACE, NOON + SAVED_EVERY + 1)
     assert change is not None
@@ -99,9 +99,22 @@ def test_a_healthy_endpoint_is_written_down_now_and_then() -> None:
     assert record.taken(PACE, NOON + 2 * SAVED_EVERY + 2) is not None
 
 
+def test_the_first_success_of_all_is_written_down_at_once() -> None:
+    change = a_record().taken(PACE, NOON + 1)
+    assert change is not None
+    assert change.known is not None
+    assert change.known.accepted_at == NOON + 1
+
+
+def test_what_else_is_written_down_does_not_put_off_the_next_success() -> None:
+    record = a_record(Known(accepted_at=NOON))
+    record.saved(PACE, NOON + SAVED_EVERY)
+    assert record.taken(PACE, NOON + SAVED_EVERY + 1) is not None
+
+
 def test_each_success_is_known_at_once_although_it_is_not_written_down() -> None:
-    record = a_record()
-    record.taken(PACE, NOON + 1)
+    record = a_record(Known(accepted_at=NOON))
+    assert record.taken(PACE, NOON + 1) is None
     assert record.accepted_at == NOON + 1
 
 

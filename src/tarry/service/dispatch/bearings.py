@@ -63,7 +63,7 @@ class Bearings(ABC):
         self.trust = TRUST
         self.failing, self._failed_at = 0, LONG_AGO
         self._took = 0.0
-        self.record = Record(row, desk.parking, desk.note, now)
+        self.record = Record(row, desk.parking, desk.note)
         moved = self.record.moved(outfit.origin)
         pace = pace_text.read(b"" if moved else row.known.pace, now=now)
         self.gate = Gate(pace, desk.draw)

@@ -14,7 +14,8 @@ from tarry.service.model.lane import Change, LaneRow, Notice
 from tarry.service.model.settings import Parking
 
 SAVED_EVERY = 30.0
-"""How often what is known of a healthy endpoint is written down, in seconds."""
+"""How often what is known of a healthy endpoint is written down, in seconds: the last success on
+record, of which people are told, is at most so much older than the last one."""
 TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED, Reason.REFUSED, Reason.ABORTED})
 """The endings that an endpoint's owner is told of one by one."""
 TROUBLED = 4
@@ -27,15 +28,15 @@ Note = Callable[[str, str, str, float, dict[str, str | float | None]], Notice]
 class Record:
     """What is known of one endpoint. A method gives the change to write down, if there is one."""
 
-    __slots__ = ("_lane", "_note", "_parking", "_saved_at", "accepted_at", "known")
+    __slots__ = ("_lane", "_note", "_parking", "_recorded_at", "accepted_at", "known")
 
-    def __init__(self, row: LaneRow, parking: Parking, note: Note, now: float) -> None:
+    def __init__(self, row: LaneRow, parking: Parking, note: Note) -> None:
         self.known = row.known
         self.accepted_at = -math.inf if row.known.accepted_at is None else row.known.accepted_at
         self._lane = row.lane
         self._parking = parking
         self._note = note
-        self._saved_at = now
+        self._recorded_at = self.accepted_at
 
     def taken(self, pace: Pace, now: float) -> Change | None:
         """A delivery was taken."""
@@ -43,7 +44,8 @@ class Record:
         if self.known.failures:
             self.known = health.taken(self.known, now)
             return self.saved(pace, now)
-        return self.saved(pace, now) if now - self._saved_at > SAVED_EVERY else None
+        # By what is on record, not by when this lane was taken up: it may be at rest in a moment.
+        return self.saved(pace, now) if now - self._recorded_at > SAVED_EVERY else None
 
     def failed(self, now: float) -> None:
         """An attempt failed."""
@@ -95,7 +97,7 @@ class Record:
 
     def saved(self, pace: Pace, now: float) -> Change:
         """What is known now."""
-        self._saved_at = now
+        self._recorded_at = self.accepted_at
         accepted_at = None if self.accepted_at == -math.inf else self.accepted_at
         known = replace(self.known, pace=pace_text.write(pace), accepted_at=accepted_at)
         return Change(lane=self._lane, at=now, known=known)
