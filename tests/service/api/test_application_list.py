@@ -3,6 +3,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tarry.service.api import application_list
 from tests.service.api.test_applications import APPS, made
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +70,30 @@ async def test_what_is_left_out_leaves_no_gaps_in_pages(client: httpx.AsyncClien
     assert (second, end["done"]) == (["mixed", "play"], True)
     back, said = await page(client, iterator=end["prevIterator"], **asked)
     assert (back, said["done"]) == (first, True)
+
+
+@pytest.mark.parametrize("leads", ["iterator", "prevIterator"])
+async def test_of_many_that_are_left_out_a_request_looks_at_some(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, leads: str
+) -> None:
+    await prepare(client)
+    for number in range(7):
+        await made(client, uid=f"empty-{number}")
+    last = (await made(client, uid="last"))["id"]
+    await client.post(f"{APPS}/last/endpoint", json=USUAL)
+    monkeypatch.setattr(application_list, "LOOK", 3)
+    asked: dict[str, Any] = {"exclude_apps_with_no_endpoints": "true", "limit": 2}
+    shown, said = await page(
+        client, **asked, **({} if leads == "iterator" else {"iterator": f"-{last}"})
+    )
+    pages = [shown]
+    while not said["done"]:
+        shown, said = await page(client, iterator=said[leads], **asked)
+        pages.append(shown)
+    assert [] in pages, "nothing was found in some, and it goes on all the same"
+    found = [uid for shown in (pages if leads == "iterator" else reversed(pages)) for uid in shown]
+    whole = ["usual", "disabled", "mixed", "play", "over", "last"]
+    assert found == (whole if leads == "iterator" else whole[:-1])
 
 
 async def test_an_endpoint_that_was_deleted_is_none(client: httpx.AsyncClient) -> None:

@@ -11,7 +11,10 @@ from tarry.service.api.endpoint_bodies import DISABLED
 from tarry.service.api.operation import Group
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
 from tarry.service.model.application import Application
+from tarry.service.model.listing import Found
 
+LOOK = 1_000
+"""Applications that are looked at for one page, where some are left out: each takes a query."""
 PLAY = frozenset({"play.svix.com", "api.play.svix.com"})
 """Hosts of a public receiver to try things out with."""
 
@@ -42,22 +45,25 @@ async def list_applications(call: Call, query: ApplicationQuery) -> Page[Applica
     Each `exclude_` leaves out those that have no endpoints, or only disabled ones, or only ones at
     Svix Play.
     """
-    return page(await _found(call, query), query, written, lambda one: one.id)
+    found = await _found(call, query)
+    return page(found.entries, query, written, lambda one: one.id, left_at=found.left_at)
 
 
-async def _found(call: Call, query: ApplicationQuery) -> list[Application]:
+async def _found(call: Call, query: ApplicationQuery) -> Found[Application]:
     """What a page is made of: the store is asked until there is enough that is of interest."""
-    wanted, found = cut(query), list[Application]()
-    asked = wanted
+    asked, found, looked = cut(query), list[Application](), 0
     while True:
         piece = await call.hooks.store.list_applications(call.who.environment, asked)
         if not query.excludes:
-            return piece
-        fitting = [one for one in piece if await _interests(call, query, one)]
-        found = [*fitting, *found] if wanted.back else [*found, *fitting]
-        if len(piece) < wanted.limit or len(found) >= wanted.limit:
-            return found[-wanted.limit :] if wanted.back else found[: wanted.limit]
-        asked = replace(asked, mark=piece[0 if wanted.back else -1].id)
+            return Found(piece)
+        way = piece[::-1] if asked.back else piece
+        found += [one for one in way if await _interests(call, query, one)]
+        looked += len(piece)
+        if len(piece) < asked.limit or len(found) >= asked.limit:
+            return Found(asked.in_order(found))
+        if looked >= LOOK:
+            return Found(asked.in_order(found), way[-1].id)
+        asked = replace(asked, mark=way[-1].id)
 
 
 async def _interests(call: Call, query: ApplicationQuery, application: Application) -> bool:
