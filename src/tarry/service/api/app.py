@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from tarry.errors import TarryError
+from tarry.service.api import cors
 from tarry.service.api.access import Access, Need, Who, least_scope
 from tarry.service.api.call import Call, chance_of
 from tarry.service.api.known import Known
@@ -21,7 +22,6 @@ from tarry.service.api.limit import RateLimit
 from tarry.service.api.meter import CONTENT_TYPE, Meter, delivery_lines
 from tarry.service.api.once import Once
 from tarry.service.api.operation import Operation, Reply
-from tarry.service.api.origins import SHOWN, allowed, asked_before, by_a_page
 from tarry.service.api.problem import Answer, json_answer, problem, told
 from tarry.service.api.read import read_body, read_query
 from tarry.service.api.request import Request
@@ -89,8 +89,8 @@ class Api:
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
         if status != HTTPStatus.NO_CONTENT:  # HTTP lets that one have no length, not even 0
             pairs.append((b"content-length", b"%d" % len(body)))
-        if scope["path"].startswith(PREFIX) and by_a_page(scope["headers"]):
-            pairs += SHOWN
+        if scope["path"].startswith(PREFIX) and cors.by_a_page(scope["headers"]):
+            pairs += cors.SHOWN
         await send({"type": "http.response.start", "status": status, "headers": pairs})
         await send({"type": "http.response.body", "body": body})
 
@@ -117,10 +117,10 @@ class Api:
             return await self._operate(found, request, receive)
         if not found:
             return problem(501, "not_implemented", "this operation is not served")
-        if asked_before(request):
-            return allowed(request, found)
-        methods = ", ".join(sorted(found))
-        return problem(405, "method_not_allowed", f"here will do: {methods}", {"allow": methods})
+        if cors.is_preflight(request):
+            return cors.allowed(request, found)
+        allowed = ", ".join(sorted(found))
+        return problem(405, "method_not_allowed", f"here will do: {allowed}", {"allow": allowed})
 
     async def _page(self, request: Request) -> Answer:
         page = self._pages.get(request.path.rstrip("/") or "/")

@@ -1,4 +1,4 @@
-"""Pages of any origin may ask: a tenant's portal may be built on the SDK, in a browser.
+"""Web pages of any origin may ask: a tenant's portal may be built on the SDK, in a browser.
 
 Whoever asks brings a key in a header of its own. Browsers add none of theirs, so no page can ask in
 the name of somebody who only looks at it.
@@ -23,7 +23,7 @@ def by_a_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return any(name == b"origin" for name, _ in headers)
 
 
-def asked_before(request: Request) -> bool:
+def is_preflight(request: Request) -> bool:
     """Whether a browser asks if a page may ask."""
     return request.method == "OPTIONS" and b"access-control-request-method" in request.headers
 
