@@ -1,4 +1,4 @@
-"""`tarry policy` and `tarry app quota`: the rules of whoever has none of their own."""
+"""`tarry policy` and `tarry app quota`: rules for more than one endpoint at a time."""
 
 from pathlib import Path
 

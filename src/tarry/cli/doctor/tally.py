@@ -48,7 +48,7 @@ class Tally:
         """What it comes to."""
         said = f"deliveries that wait: {self.waiting}"
         if self._oldest_at is not None and self._oldest_at < now:
-            said += f", the oldest for {spoken(max(0.0, now - self._oldest_at))}"
+            said += f", the oldest for {spoken(now - self._oldest_at)}"
         first = f" (the first {self._most} were looked at)" if self.is_full else ""
         found = [ok("backlog", f"{said}; endpoints: {self.seen}{first}")]
         found += [self._matter(matter) for matter in _MATTERS]

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 MOST_BYTES = 2 * 1024 * 1024
-"""Of a text that is looked through."""
+"""Of a text that is looked through for stand-ins: more is no single message."""
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|u....|.)",
     re.DOTALL,
@@ -41,7 +41,10 @@ class StandIns(Struct, frozen=True):
 
 
 def stand_ins(text: bytes) -> StandIns | None:
-    """The text without its halves; None if there are none, or too many."""
+    """The text without its halves; None if there are none, or if it is too long to look through.
+
+    Of very many some stay: then it cannot be read, as without this.
+    """
     if len(text) > MOST_BYTES:
         return None
     halves: dict[bytes, bytes] = {}

@@ -60,10 +60,10 @@ class SqliteListing:
         """An application's messages."""
         bounds = {"application": application, **_chosen(wanted)}
         low, high = cut.between(*wanted.span(MESSAGE))
-        found, left = await self._look("list_messages", low, high, cut, bounds)
+        found, left_at = await self._look("list_messages", low, high, cut, bounds)
         places = [(number,) for _, _, number in found]
         messages = await self._found("message_numbered", places, rows.message)
-        return Found(messages, None if left is None else left[0])
+        return Found(messages, left_at)
 
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
@@ -82,10 +82,10 @@ class SqliteListing:
         rare = states is not None and states <= UNDELIVERED
         query = "list_deliveries_to_undelivered" if rare else "list_deliveries_to"
         low, high = await self._threads.browse(lambda db: span(db, lane, cut, wanted.message))
-        found, left = await self._look(query, low, high, cut, bounds)
+        found, left_at = await self._look(query, low, high, cut, bounds, mark=2)
         places = [(lane, row[0]) for row in found]
         here = await self._found("list_deliveries_to_found", places, rows.message_with_delivery)
-        return Found(here, None if left is None else left[2])
+        return Found(here, left_at)
 
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
@@ -93,10 +93,10 @@ class SqliteListing:
         """Attempts that were made at an endpoint, with their messages."""
         bounds = {"lane": endpoint.lane, **_come_out(wanted)}
         low, high = cut.between(*wanted.message.span(ATTEMPT))
-        found, left = await self._look("list_attempts_to", low, high, cut, bounds)
+        found, left_at = await self._look("list_attempts_to", low, high, cut, bounds)
         places = [(endpoint.lane, row[0]) for row in found]
         made = await self._found("list_attempts_to_found", places, rows.attempt_with_message)
-        return Found(made, None if left is None else left[0])
+        return Found(made, left_at)
 
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
@@ -104,10 +104,10 @@ class SqliteListing:
         """Attempts at a message, with the endpoints they were made at."""
         bounds = {"message": message, **_come_out(wanted)}
         low, high = cut.between(*wanted.message.span(ATTEMPT))
-        found, left = await self._look("list_attempts_of", low, high, cut, bounds)
+        found, left_at = await self._look("list_attempts_of", low, high, cut, bounds)
         places = [(message, row[0]) for row in found]
         made = await self._found("attempt", places, rows.attempt_with_endpoint)
-        return Found(made, None if left is None else left[0])
+        return Found(made, left_at)
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
         """One attempt at a message."""
@@ -170,10 +170,13 @@ class SqliteListing:
             )
         )
 
-    async def _look(
-        self, query: str, low: Key, high: Key, cut: Cut, bounds: Bounds
-    ) -> tuple[list[rows.Row], rows.Row | None]:
-        """What fits, a piece of the list at a time: others are let in between. See `pieces`."""
+    async def _look(  # noqa: PLR0913  a list and a part of it
+        self, query: str, low: Key, high: Key, cut: Cut, bounds: Bounds, *, mark: int = 0
+    ) -> tuple[list[rows.Row], str | None]:
+        """What fits, a piece of the list at a time: others are let in between.
+
+        And the mark to go on from, which is in this column, if the look was left before the end.
+        """
 
         async def ask(low: Key, high: Key, most: int) -> list[rows.Row]:
             asked = {**bounds, "low": low, "high": high, "limit": most}
@@ -181,7 +184,8 @@ class SqliteListing:
                 lambda db: list(db.execute(_along(query, cut), asked))
             )
 
-        return await look_through(ask, low, high, cut)
+        found, left = await look_through(ask, low, high, cut)
+        return found, None if left is None else left[mark]
 
     async def _found(
         self, query: str, places: list[rows.Row], value: Callable[[rows.Row], Value]
