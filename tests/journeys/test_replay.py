@@ -2,8 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from tarry.service.model.attempt import Trigger
-from tarry.service.model.delivery import State
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.settings import HOUR
 from tarry.service.model.task import Work
 from tarry.service.wire.exchange import Answer, Request
@@ -127,3 +130,58 @@ async def test_a_resend_of_what_was_delivered_goes_at_once() -> None:
         await asyncio.sleep(0.2)
         assert [one.message for one in service.sender.sent] == [message, message]
         assert await service.delivery(message) == before
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "reason"),
+    [
+        (OK, State.DELIVERED, Reason.DELIVERED),
+        (status(422), State.FAILED, Reason.REFUSED),
+        (status(500), State.FAILED, Reason.EXHAUSTED),
+        (DOWN, State.FAILED, Reason.EXHAUSTED),
+        (status(410), State.FAILED, Reason.GONE),
+    ],
+)
+@virtually
+async def test_a_resend_to_an_endpoint_that_is_new_leaves_a_delivery_there(
+    answer: Answer, state: State, reason: Reason
+) -> None:
+    async with virtual_service() as service:
+        (message,) = await service.add()
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: answer)
+        await service.store.resend(endpoint, message, resend="r1")
+        await asyncio.sleep(HOUR)
+        assert len(service.sender.sent) == 1
+        found = await service.delivery(message)
+        assert (found.state, found.reason, found.tries) == (state, reason, 1)
+        assert await service.waiting(endpoint) == 0
+
+
+@virtually
+async def test_a_resend_of_a_payload_that_is_gone_says_so() -> None:
+    async with virtual_service() as service:
+        (message,) = await service.add()
+        endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+        await service.store.resend(endpoint, message, resend="r1")
+        await service.store.expunge(service.application.id, message)
+        await service.change(endpoint, standing=Standing.ENABLED)
+        await asyncio.sleep(1)
+        assert service.sender.sent == []
+        found = await service.delivery(message)
+        assert (found.state, found.reason) == (State.FAILED, Reason.EXPUNGED)
+
+
+@virtually
+async def test_a_lane_counts_what_a_resend_added_as_ended() -> None:
+    async with virtual_service() as service:
+        (message,) = await service.add()
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: Answer(5.0, status=200))
+        await service.add(40)  # it is busy for long
+        await service.store.resend(endpoint, message, resend="r1")
+        await asyncio.sleep(12)
+        lane = service.dispatcher.shards.lane(service.application.id, endpoint.lane)
+        assert lane is not None
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        assert (row.added, lane.added, lane.ended) == (41, 41, row.ended)
+        await service.until_delivered(endpoint, within=120)
+        assert [one.message for one in service.sender.sent].count(message) == 1

@@ -302,6 +302,37 @@ def test_a_message_that_failed_arrives_when_it_is_sent_again(
     assert sent.stands(message).status_text == MessageStatusText.SUCCESS
 
 
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_message_is_sent_to_an_endpoint_that_it_was_not_for(
+    sdk: Sdk, app: str, receiver: Receiver, sent: Sent, *, taken: bool
+) -> None:
+    message = sent(channels=["eu"])
+    late = sdk.endpoint.create(app, EndpointIn(url=receiver.url, channels=["us"])).id
+    other = sent(channels=["us"])
+    until(lambda: sent.attempts(other))
+    assert sdk.message_attempt.list_attempted_destinations(app, message).data == []
+    receiver.script([] if taken else [400])
+    sdk.message_attempt.resend(app, message, late)
+    until(lambda: sent.attempts(message))
+    (attempt,) = sent.attempts(message)
+    assert attempt.trigger_type == MessageAttemptTriggerType.MANUAL
+    found = sdk.message_attempt.list_attempted_messages(app, late).data
+    assert [one.id for one in found] == [message, other]
+    status = MessageStatus.SUCCESS if taken else MessageStatus.FAIL
+    assert (found[0].status, found[0].next_attempt) == (status, None)
+    destination = sent.stands(message)
+    assert (destination.id, destination.status) == (late, status)
+    wanted = MessageAttemptListAttemptedMessagesOptions(status=status)
+    shown = sdk.message_attempt.list_attempted_messages(app, late, wanted).data
+    assert message in {one.id for one in shown}
+    stats = sdk.endpoint.get_stats(app, late)
+    assert (stats.success, stats.fail) == ((2, 0) if taken else (1, 1))
+    if not taken:
+        sdk.message_attempt.resend(app, message, late)
+        until(lambda: sent.stands(message).status == MessageStatus.SUCCESS)
+    assert len(receiver.arrivals) == (2 if taken else 3)
+
+
 def test_a_message_that_was_skipped_arrives_when_it_is_sent_again(
     sdk: Sdk, app: str, endpoint: str, receiver: Receiver, sent: Sent
 ) -> None:

@@ -219,7 +219,8 @@ class Hooks(Endpoints, Keys, Replays):
     async def resend(self, endpoint: Endpoint, message: Message) -> None:
         """Make one more attempt now, whatever became of the delivery.
 
-        If it is taken, one that failed is delivered; one that still waits goes on as it was.
+        If it is taken, one that failed is delivered; one that still waits goes on as it was. Where
+        there was none there is one then, which ended as the attempt did.
         """
         await self.store.resend(endpoint, message.id, resend=self.new_id("resend_"))
 

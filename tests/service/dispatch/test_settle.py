@@ -13,7 +13,7 @@ from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.core.policy import Policy
 from tarry.service.dispatch.judge import Judgement, Verdict
-from tarry.service.dispatch.settle import MOMENTS, Lay, Ruling, rule
+from tarry.service.dispatch.settle import MOMENTS, Lay, Ruling, rule, rule_resent
 from tarry.service.model.delivery import ENDED, LIVE, Reason, State
 from tarry.service.model.lane import Due
 from tarry.service.model.settings import DAY, DELIVERY
@@ -211,3 +211,19 @@ def test_whatever_happens_one_attempt_counts_at_the_most_and_no_wait_is_in_the_p
     assert found.decision
     if lay.phase is Phase.OPEN and found.state in ENDED:
         assert judgement.verdict in {Verdict.TAKEN, Verdict.UNFIT, Verdict.ABORTED, Verdict.GONE}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        (Verdict.TAKEN, Reason.DELIVERED),
+        (Verdict.UNFIT, Reason.REFUSED),
+        (Verdict.ABORTED, Reason.ABORTED),
+        (Verdict.GONE, Reason.GONE),
+        (Verdict.REFUSED, Reason.EXHAUSTED),
+        (Verdict.HELD, Reason.EXHAUSTED),
+        (Verdict.FAILED, Reason.EXHAUSTED),
+    ],
+)
+def test_a_resend_is_tried_once(verdict: Verdict, reason: Reason) -> None:
+    assert rule_resent(Judgement(verdict)) is reason

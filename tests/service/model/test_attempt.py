@@ -1,7 +1,11 @@
 """Attempts and settlements, as they are unless more is said."""
 
-from tarry.service.model.attempt import Attempt, Settlement, Trigger
-from tarry.service.model.delivery import Reason, State
+import pytest
+from msgspec.structs import replace
+
+from tarry.service.model.attempt import Attempt, Resent, Settlement, Trigger
+from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.testing.samples import NOON, a_due, an_attempt
 
 
 def test_an_attempt_is_scheduled_and_counts() -> None:
@@ -18,3 +22,38 @@ def test_a_settlement_may_come_without_an_attempt() -> None:
         lane=1, seq=1, tries=0, state=State.FAILED, reason=Reason.EXPUNGED, attempts=0
     )
     assert settlement.attempt is None
+
+
+def a_resent(kind: str | None, why: Reason = Reason.EXHAUSTED) -> Resent:
+    return Resent(7, "r1", an_attempt(a_due(lane=7, message="msg_1"), kind=kind, at=NOON + 1), why)
+
+
+@pytest.mark.parametrize("state", State)
+def test_only_what_failed_or_was_skipped_arrives_by_a_resend_that_was_taken(state: State) -> None:
+    before = Delivery(
+        lane=7, seq=3, message="msg_1", state=state, tries=4, accepted_at=NOON, ended_at=NOON
+    )
+    after = a_resent(None).upon(before)
+    if state in {State.FAILED, State.SKIPPED}:
+        assert after.state is State.DELIVERED
+        assert (after.reason, after.ended_at) == (Reason.DELIVERED, NOON + 1)
+        assert (after.seq, after.tries, after.accepted_at) == (3, 4, NOON)
+    else:
+        assert after == before
+    assert a_resent("transient").upon(before) == before
+
+
+def test_where_there_was_no_delivery_there_is_one_that_ended_as_the_attempt_did() -> None:
+    failed = a_resent("permanent", Reason.REFUSED).delivery(5)
+    assert failed == Delivery(
+        lane=7,
+        seq=5,
+        message="msg_1",
+        state=State.FAILED,
+        reason=Reason.REFUSED,
+        tries=1,
+        accepted_at=NOON + 1,
+        ended_at=NOON + 1,
+    )
+    taken = a_resent(None).delivery(5)
+    assert taken == replace(failed, state=State.DELIVERED, reason=Reason.DELIVERED)

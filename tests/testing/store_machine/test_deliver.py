@@ -12,6 +12,7 @@ from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_machine import StoreMachine
 from tarry.testing.store_machine.deliver import LENGTH
 from tarry.testing.store_machine.people import Draft
+from tarry.testing.store_machine.sides import Lane
 from tarry.testing.store_machine.state import WORKERS
 
 Machine = Callable[[type[MemoryStore]], type[StoreMachine]]
@@ -47,6 +48,21 @@ def states(play: StoreMachine) -> dict[State, int]:
 def test_what_is_sent_is_settled(play: StoreMachine, ending: str, state: State) -> None:
     play.send(worker=ONE, which=[0], stream=Stream.READY, limit=5, ending=(ending, 1.0))
     assert states(play) == {state: 3}
+    play.teardown()
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"), [("delivered", State.DELIVERED), ("failed", State.FAILED)]
+)
+def test_what_is_resent_where_it_never_was_is_there(
+    play: StoreMachine, ending: str, state: State
+) -> None:
+    play.put_an_endpoint(of=0, uid=None, wants=None, listens=None, sealed=False)
+    late = len(play.endpoints) - 1
+    play.resend_a_message(which=0, where=late)
+    play.send(worker=ONE, which=[late], stream=Stream.RESEND, limit=5, ending=(ending, 1.0))
+    counts = play.ask(lambda side: side.store.counts(side.there(Lane(play.endpoints[late].lane))))
+    assert counts == {state: 1}
     play.teardown()
 
 

@@ -13,7 +13,7 @@ from tarry.service.dispatch.bearings import Bearings
 from tarry.service.dispatch.flight import Flight, settlement
 from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.judge import Judgement, Verdict, judge
-from tarry.service.dispatch.settle import Lay, Ruling, rule
+from tarry.service.dispatch.settle import Lay, Ruling, rule, rule_resent
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
@@ -47,7 +47,8 @@ class Landing(Bearings):
         self._report(flight, judgement, now)
         if due.resend:
             made = flight.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
-            desk.finish(self, due, Resent(self.number, due.resend, made))
+            why = rule_resent(judgement)
+            desk.finish(self, due, Resent(self.number, due.resend, made, why))
         else:
             draw = desk.draw()
             ruling = self._ruled(flight, judgement, now, draw)
@@ -267,6 +268,7 @@ class Landing(Bearings):
             return
         if isinstance(made, Resent):
             self.streams.done(due)
+            self.desk.look_again([self.number])  # there may be a delivery of it only now
         elif not done:
             self.desk.doubt()
             self.streams.behind(due.seq)

@@ -194,7 +194,7 @@ class Lane(Landing):
         judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
         attempt = self.desk.id(ids.ATTEMPT, now)
         made = flight.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
-        self.desk.finish(self, due, Resent(self.number, due.resend, made))
+        self.desk.finish(self, due, Resent(self.number, due.resend, made, Reason.EXPUNGED))
 
     def _depart(self, due: Due, payload: bytes, now: float) -> None:
         gate, outfit, desk = self.gate_now, self.outfit, self.desk

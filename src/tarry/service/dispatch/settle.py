@@ -63,6 +63,12 @@ _ENDINGS = {
 }
 
 
+def rule_resent(judgement: Judgement) -> Reason:
+    """How a delivery ended of which a resend was the only attempt."""
+    _, reason = _ENDINGS.get(judgement.verdict, (State.FAILED, Reason.EXHAUSTED))
+    return reason
+
+
 def rule(  # noqa: PLR0913  a delivery, an answer, and time and chance as arguments
     due: Due,
     judgement: Judgement,

@@ -3,8 +3,9 @@
 from enum import StrEnum
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tarry.service.model.delivery import Reason, State
+from tarry.service.model.delivery import Delivery, Reason, State
 
 EXPUNGED = b"EXPUNGED"
 """What is kept of an answer that was to be forgotten."""
@@ -68,14 +69,40 @@ class Resent(Struct, frozen=True):
     """A message that somebody asked to be sent again was.
 
     The attempt is recorded, and a delivery that had failed or was skipped has arrived if it was
-    taken; one that still waits goes on as if nothing had been.
+    taken; one that still waits goes on as if nothing had been. Where there was no delivery there is
+    one then, which ended as the attempt did: `why` is the reason if it was not taken.
     """
 
     lane: int
     resend: str
     attempt: Attempt
+    why: Reason = Reason.EXHAUSTED
 
     @property
     def arrived(self) -> bool:
         """Whether the endpoint took it."""
         return self.attempt.kind is None
+
+    def upon(self, delivery: Delivery) -> Delivery:
+        """What becomes of the delivery of its message."""
+        if not self.arrived or delivery.state not in {State.FAILED, State.SKIPPED}:
+            return delivery
+        return replace(
+            delivery,
+            state=State.DELIVERED,
+            reason=Reason.DELIVERED,
+            ended_at=self.attempt.at,
+        )
+
+    def delivery(self, seq: int) -> Delivery:
+        """The delivery that there is then, if there was none."""
+        return Delivery(
+            lane=self.lane,
+            seq=seq,
+            message=self.attempt.message,
+            state=State.DELIVERED if self.arrived else State.FAILED,
+            reason=Reason.DELIVERED if self.arrived else self.why,
+            tries=1,
+            accepted_at=self.attempt.at,
+            ended_at=self.attempt.at,
+        )

@@ -21,6 +21,8 @@ class State(StrEnum):
 LIVE = frozenset({State.READY, State.WAITING})
 ENDED = frozenset(State) - LIVE
 
+# A delivery begins as one of LIVE or as SKIPPED; one that a resend leaves where there was none, as
+# DELIVERED or FAILED.
 _REPLAYED = frozenset({State.READY})
 _RESENT = frozenset({State.DELIVERED})  # by a resend that was taken
 MOVES: Mapping[State, frozenset[State]] = {

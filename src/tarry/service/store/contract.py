@@ -137,8 +137,10 @@ class Queue(Protocol):
         settlement with an attempt raises `tries` by one. What ended raises the lane's `ended`. A
         `Resent` removes the resend and adds its attempt, if the lease is held and it is still
         there; if it was taken, a delivery of the message here that is FAILED or SKIPPED becomes
-        DELIVERED, as of the attempt. Changes of lanes under a stale lease are dropped; see
-        `Change`.
+        DELIVERED, as of the attempt. If the lane has no delivery of the message, it gets one that
+        has ended, with the lane's next sequence number: see `Resent.delivery`. Nobody is woken by
+        it. What was resent comes after the other settlements of the call, in order. Changes of
+        lanes under a stale lease are dropped; see `Change`.
         """
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:

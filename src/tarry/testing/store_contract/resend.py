@@ -5,12 +5,16 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.errors import NotFound
-from tarry.service.model.attempt import Resent, Trigger
-from tarry.service.model.delivery import Reason, State
-from tarry.service.model.endpoint import Standing
+from tarry.service.model.attempt import Attempt, Resent, Trigger
+from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Due, Stream
-from tarry.testing.samples import NOON, an_attempt, delivered, failed
-from tarry.testing.store_contract.scene import Scene
+from tarry.service.model.listing import DeliveryFilter
+from tarry.service.model.message import Message
+from tarry.service.model.task import Work
+from tarry.service.store.contract import Retention
+from tarry.testing.samples import NOON, a_task, an_attempt, delivered, failed
+from tarry.testing.store_contract.scene import EVERYTHING, Scene
 from tarry.testing.store_contract.topic import Topic
 
 
@@ -125,18 +129,157 @@ class ResendContract(Topic):
         assert await scene.settle(resent, delivered(due)) == [True, True]
         assert (await scene.delivery(message)).tries == 1
 
-    async def test_a_message_may_be_sent_to_an_endpoint_that_never_had_it(
-        self, scene: Scene
+    @pytest.mark.parametrize("taken", [True, False])
+    async def test_an_endpoint_that_never_had_a_message_has_a_delivery_once_it_was_resent(
+        self, scene: Scene, *, taken: bool
+    ) -> None:
+        message, other = await scene.add(), await scene.add()
+        late = await scene.add_endpoint()
+        await scene.add()
+        (due,) = await self._asked(scene, late, message)
+        attempt = _an_attempt(due, taken=taken, at=NOON + 5)
+        resent = Resent(late.lane, "r1", attempt, Reason.REFUSED)
+        assert await scene.settle(resent) == [True]
+        assert await scene.attempts_to(late) == [attempt]
+        assert await scene.delivery(message, late) == Delivery(
+            lane=late.lane,
+            seq=2,
+            message=message.id,
+            state=State.DELIVERED if taken else State.FAILED,
+            reason=Reason.DELIVERED if taken else Reason.REFUSED,
+            tries=1,
+            accepted_at=NOON + 5,
+            ended_at=NOON + 5,
+        )
+        row = await scene.row(late)
+        assert (row.added, row.ended) == (2, 1)
+        assert (await scene.delivery(message)).state is State.READY
+        assert len(await scene.store.deliveries(other.id)) == 1
+        await scene.check_counts()
+
+    async def test_what_was_added_by_a_resend_is_in_every_list(self, scene: Scene) -> None:
+        message = await scene.add()
+        late = await scene.add_endpoint()
+        (due,) = await self._asked(scene, late, message)
+        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True)))
+        tried = DeliveryFilter(tried=True, states=frozenset({State.DELIVERED}))
+        found = await scene.store.list_deliveries_to(late, EVERYTHING, tried)
+        assert [of.id for of, _ in found.entries] == [message.id]
+        assert await scene.store.counts(late.lane) == {State.DELIVERED: 1}
+        assert [to.id for to, _ in await scene.store.deliveries(message.id)] == [
+            scene.endpoint.id,
+            late.id,
+        ]
+
+    @pytest.mark.parametrize("first", [True, False])
+    @pytest.mark.parametrize("second", [True, False])
+    @pytest.mark.parametrize("together", [True, False])
+    async def test_two_resends_leave_one_delivery_that_arrived_if_one_was_taken(
+        self, scene: Scene, *, first: bool, second: bool, together: bool
     ) -> None:
         message = await scene.add()
         late = await scene.add_endpoint()
-        await scene.store.resend(late, message.id, resend="r1")
-        (due,) = await scene.due(Stream.RESEND, lane=late.lane)
-        attempt = an_attempt(due)
-        assert await scene.settle(Resent(late.lane, "r1", attempt)) == [True]
-        assert await scene.attempts_to(late) == [attempt]
+        await scene.store.resend(late, message.id, resend="r2")
+        dues = await self._asked(scene, late, message)
+        made = [
+            Resent(late.lane, due.resend, _an_attempt(due, taken=taken, at=NOON + at))
+            for due, taken, at in zip(dues, (first, second), (1, 2), strict=True)
+        ]
+        batches = [made] if together else [[one] for one in made]
+        assert [await scene.settle(*batch) for batch in batches] == [
+            [True] * len(batch) for batch in batches
+        ]
+        found = await scene.delivery(message, late)
+        assert (found.seq, found.tries, found.accepted_at) == (1, 1, NOON + 1)
+        assert found.state is (State.DELIVERED if first or second else State.FAILED)
+        assert found.ended_at == NOON + (2 if second and not first else 1)
+        assert len(await scene.attempts_to(late)) == len(made)
         row = await scene.row(late)
-        assert (row.added, row.ended) == (0, 0)
+        assert (row.added, row.ended) == (1, 1)
+
+    async def test_many_are_added_by_one_call_beside_what_is_settled(self, scene: Scene) -> None:
+        messages = [await scene.add() for _ in range(3)]
+        late = [await scene.add_endpoint() for _ in range(2)]
+        resent = []
+        for endpoint in late:
+            for place, message in enumerate(messages):
+                await scene.store.resend(endpoint, message.id, resend=f"r{place}")
+            dues = await scene.due(Stream.RESEND, lane=endpoint.lane)
+            resent += [
+                Resent(due.lane, due.resend, _an_attempt(due, taken=due.resend != "r1"))
+                for due in dues
+            ]
+        settled = [delivered(due) for due in await scene.due()]
+        assert await scene.settle(*settled, *resent, resent[0]) == [True] * 9 + [False]
+        for endpoint in late:
+            found = [await scene.delivery(message, endpoint) for message in messages]
+            assert [one.seq for one in found] == [1, 2, 3]
+            assert [one.state for one in found] == [
+                State.DELIVERED,
+                State.FAILED,
+                State.DELIVERED,
+            ]
+        await scene.check_counts()
+
+    async def test_what_a_resend_added_is_recovered_if_it_failed(self, scene: Scene) -> None:
+        message = await scene.add()
+        late = await scene.add_endpoint()
+        (due,) = await self._asked(scene, late, message)
+        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=False)))
+        task = a_task(late, Work.RECOVER)
+        await scene.store.add_task(task)
+        done = await scene.store.advance(task, now=NOON + 9, limit=9, lease=scene.lease)
+        assert done.done == 1
+        (due,) = await scene.due(lane=late.lane)
+        assert (due.message, due.tries, due.attempts) == (message.id, 1, 0)
+        await scene.check_counts()
+
+    async def test_what_a_resend_added_is_not_missing_any_more(self, scene: Scene) -> None:
+        message = await scene.add()
+        late = await scene.add_endpoint()
+        (due,) = await self._asked(scene, late, message)
+        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True)))
+        task = a_task(late, Work.REPLAY_MISSING)
+        await scene.store.add_task(task)
+        done = await scene.store.advance(task, now=NOON + 9, limit=9, lease=scene.lease)
+        assert done.done == 0
+        assert await scene.due(lane=late.lane) == []
+
+    async def test_a_stale_lease_adds_nothing(self, scene: Scene) -> None:
+        message = await scene.add()
+        late = await scene.add_endpoint()
+        (due,) = await self._asked(scene, late, message)
+        resent = Resent(late.lane, "r1", _an_attempt(due, taken=True))
+        assert await scene.settle(resent, leases=()) == [False]
+        assert len(await scene.store.deliveries(message.id)) == 1
+
+    async def test_a_lane_is_not_woken_by_what_a_resend_adds(self, scene: Scene) -> None:
+        message = await scene.add()
+        late = await scene.add_endpoint()
+        (due,) = await self._asked(scene, late, message)
+        assert await scene.store.woken(scene.leases) == [late.lane]
+        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=False)))
+        assert await scene.store.woken(scene.leases) == []
+        assert await scene.store.rest({late.lane: 0}, scene.leases) == set()
+        assert await scene.store.rest({late.lane: 1}, scene.leases) == {late.lane}
+
+    async def test_what_a_resend_added_is_swept_with_its_message(self, scene: Scene) -> None:
+        message = await scene.add()
+        late = await scene.add_endpoint()
+        await scene.settle(*map(delivered, await scene.due()))
+        (due,) = await self._asked(scene, late, message)
+        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=False)))
+        while await scene.store.sweep(Retention(messages_before=NOON + 1), limit=100):
+            pass
+        assert await scene.store.counts(late.lane) == {}
+        assert await scene.store.attempts(message.id) == []
+
+    async def test_what_failed_in_the_same_call_has_arrived_by_a_resend(self, scene: Scene) -> None:
+        message = await scene.add()
+        (again,) = await self._asked(scene, scene.endpoint, message)
+        resent = Resent(scene.lane, "r1", _an_attempt(again, taken=True))
+        assert await scene.settle(resent, *map(failed, await scene.due())) == [True, True]
+        assert (await scene.delivery(message)).state is State.DELIVERED
 
     async def test_what_is_not_there_cannot_be_resent(self, scene: Scene) -> None:
         with pytest.raises(NotFound) as caught:
@@ -156,3 +299,14 @@ class ResendContract(Topic):
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         await scene.store.cancel(scene.application.id, message.id, now=NOON)
         assert [one.resend for one in await scene.due(Stream.RESEND)] == ["r1"]
+
+    @staticmethod
+    async def _asked(scene: Scene, endpoint: Endpoint, message: Message) -> list[Due]:
+        """What is to be sent once somebody has asked for it."""
+        await scene.store.resend(endpoint, message.id, resend="r1")
+        return await scene.due(Stream.RESEND, lane=endpoint.lane)
+
+
+def _an_attempt(due: Due, *, taken: bool, at: float = NOON) -> Attempt:
+    said: tuple[int, str | None] = (200, None) if taken else (422, "permanent")
+    return an_attempt(due, trigger=Trigger.MANUAL, status=said[0], kind=said[1], at=at)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tarry.service.model.application import SHARDS, shard_of
 from tarry.service.model.attempt import Resent, Settlement
@@ -217,11 +218,12 @@ class DeliverSteps(PeopleSteps):
         raise AssertionError(f"it does not come to an end: {last}")
 
     def _settlement(self, due: Due, ending: Ending, tries: int) -> Settlement | Resent:
+        how, wait = ending
         attempt = an_attempt(due, id=self.id("atmpt_"), at=self.now)
         if due.resend:
-            return Resent(due.lane, due.resend, attempt)
+            taken = replace(attempt, status=204, kind=None)
+            return Resent(due.lane, due.resend, taken if how == "delivered" else attempt)
         number = due.tries + tries
-        how, wait = ending
         match how:
             case "delivered":
                 return delivered(due, tries=number, attempt=attempt, ended_at=self.now)

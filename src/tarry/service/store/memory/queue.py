@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from tarry.service.model.attempt import Attempt, Resent, Settlement
+from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
 from tarry.service.store.memory.data import Data
@@ -50,7 +50,9 @@ class MemoryQueue:
     ) -> list[bool]:
         """Write down what became of deliveries and lanes."""
         good = [lease for lease in leases if self._data.holds(lease)]
-        made = [self._settle(settlement, good) for settlement in settlements]
+        made = [False] * len(settlements)
+        for place in sorted(range(len(made)), key=lambda at: isinstance(settlements[at], Resent)):
+            made[place] = self._settle(settlements[place], good)
         for change in changes:
             lane = self._data.held(change.lane, good)
             if lane is not None:
@@ -141,8 +143,7 @@ class MemoryQueue:
         if isinstance(settlement, Resent):
             if lane.resends.pop(settlement.resend, None) is None:
                 return False
-            if settlement.arrived:
-                self._arrived(lane, settlement.attempt)
+            self._resent(lane, settlement)
         else:
             delivery = lane.live(settlement.seq)
             if delivery is None or delivery.tries != settlement.tries:
@@ -152,12 +153,13 @@ class MemoryQueue:
             self._data.attempts[settlement.attempt.message].append(settlement.attempt)
         return True
 
-    def _arrived(self, lane: Lane, attempt: Attempt) -> None:
-        """What had failed or was skipped arrived after all."""
-        for delivery in list(lane.deliveries.values()):
-            over = delivery.state in (State.FAILED, State.SKIPPED)
-            if delivery.message == attempt.message and over:
-                lane.put(ended(delivery, State.DELIVERED, Reason.DELIVERED, attempt.at))
+    def _resent(self, lane: Lane, resent: Resent) -> None:
+        """What had failed or was skipped arrived after all; what was not there at all is."""
+        for to, delivery in self._data.deliveries(resent.attempt.message):
+            if to is lane:
+                lane.put(resent.upon(delivery))
+                return
+        self._data.deliver(lane, resent.delivery(lane.added + 1))
 
     def _change(self, lane: Lane, change: Change) -> None:
         if change.known is not None:

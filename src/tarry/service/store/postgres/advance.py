@@ -93,11 +93,11 @@ async def _replay(
 ) -> int:
     """Make deliveries ready that are in one of these states, and new ones where there are none."""
     stays = await staying(connection, [row["id"] for row in concerned])
-    there = await connection.fetch(SQL["advance_there"], sorted(stays))
-    kept = {row["id"] for row in there}
-    found = [row for row in concerned if row["id"] in kept]
+    there = await connection.fetch(SQL["advance_there"], sorted(stays), task.lane)
+    placed = {row["id"]: row["placed"] for row in there}
+    found = [row for row in concerned if row["id"] in placed]
     known = [row["seq"] for row in found if row["seq"] is not None]
-    missing = [row["id"] for row in found if row["seq"] is None]
+    missing = [row["id"] for row in found if not placed[row["id"]]]
     still = await connection.fetch(SQL["advance_kept"], task.lane, known, list(states))
     ended = sum(rows.STATES[row["state"]] not in LIVE for row in still)
     await _again(connection, task, [row["seq"] for row in still], ended, now)

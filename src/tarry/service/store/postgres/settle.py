@@ -12,6 +12,7 @@ from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.part import Part, held
 from tarry.service.store.postgres.queries import SQL
+from tarry.service.store.postgres.resent import add_missing, arrive, take_away
 
 
 class PostgresSettle(Part):
@@ -44,41 +45,39 @@ class PostgresSettle(Part):
 async def _settle(
     connection: Connection, settlements: Sequence[Settlement | Resent], lanes: set[int]
 ) -> list[bool]:
+    good = [(place, one) for place, one in enumerate(settlements) if one.lane in lanes]
+    beside = [(place, one) for place, one in good if isinstance(one, Settlement)]
+    asked = [(place, one) for place, one in good if isinstance(one, Resent)]
+    taken = await take_away(connection, asked)
+    resent = [one for _, one in taken]
+    await add_missing(connection, resent, [one for _, one in beside])
     made = [False] * len(settlements)
-    for places in _rounds(settlements, lanes):
-        batch = [
-            (place, one) for place in places if isinstance(one := settlements[place], Settlement)
-        ]
-        resent = [(place, one) for place in places if isinstance(one := settlements[place], Resent)]
+    for batch in _rounds(beside):
         for place in await _settled(connection, batch):
             made[place] = True
-        for place in await _resent(connection, resent):
-            made[place] = True
+    await arrive(connection, resent)
+    for place, _ in taken:
+        made[place] = True
     done = [one for one, was in zip(settlements, made, strict=True) if was]
     attempts = [one.attempt for one in done if one.attempt is not None]
     await keep_attempts(connection, attempts)
     return made
 
 
-def _rounds(settlements: Sequence[Settlement | Resent], lanes: set[int]) -> list[list[int]]:
-    """Places of what may be written, so that no delivery comes twice in one statement."""
-    rounds: list[list[int]] = []
-    times: Counter[tuple[int, int | str]] = Counter()
-    for place, one in enumerate(settlements):
-        if one.lane not in lanes:
-            continue
-        name = (one.lane, one.seq if isinstance(one, Settlement) else one.resend)
-        nth = times[name]
-        times[name] += 1
+def _rounds(settlements: Sequence[tuple[int, Settlement]]) -> list[list[tuple[int, Settlement]]]:
+    """What may be written, so that no delivery comes twice in one statement."""
+    rounds: list[list[tuple[int, Settlement]]] = []
+    times: Counter[tuple[int, int]] = Counter()
+    for place, one in settlements:
+        nth = times[one.lane, one.seq]
+        times[one.lane, one.seq] += 1
         if nth == len(rounds):
             rounds.append([])
-        rounds[nth].append(place)
+        rounds[nth].append((place, one))
     return rounds
 
 
 async def _settled(connection: Connection, batch: Sequence[tuple[int, Settlement]]) -> list[int]:
-    if not batch:
-        return []
     told = [
         (
             one.lane,
@@ -96,18 +95,6 @@ async def _settled(connection: Connection, batch: Sequence[tuple[int, Settlement
     ]
     changed = await connection.fetch(SQL["settle"], *rows.columns(told, 10))
     return [batch[row["place"]][0] for row in changed]
-
-
-async def _resent(connection: Connection, batch: Sequence[tuple[int, Resent]]) -> list[int]:
-    if not batch:
-        return []
-    named = [(one.lane, one.resend) for _, one in batch]
-    gone = await connection.fetch(SQL["settle_resent"], *rows.columns(named, 2))
-    made = [batch[row["place"]] for row in gone]
-    arrived = [(one.lane, one.attempt.message, one.attempt.at) for _, one in made if one.arrived]
-    if arrived:
-        await connection.execute(SQL["settle_arrived"], *rows.columns(arrived, 3))
-    return [place for place, _ in made]
 
 
 async def keep_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:

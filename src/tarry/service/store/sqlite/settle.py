@@ -91,9 +91,7 @@ def _settle(
             for (message,) in list(session.db.execute(SQL["settle_resent"], asked)):
                 made[place] = True
                 attempts.append((settlement.attempt, message))
-                if settlement.arrived:
-                    arrived = (settlement.attempt.at, message, settlement.lane)
-                    session.db.execute(SQL["settle_arrived"], arrived)
+                ended[settlement.lane] += _resent(session, settlement, message)
     session.db.executemany(
         SQL["settle_attempt"], (rows.attempt_row(attempt, message) for attempt, message in attempts)
     )
@@ -101,6 +99,21 @@ def _settle(
         SQL["settle_ended"], ((deliveries, lane) for lane, deliveries in ended.items())
     )
     return made
+
+
+def _resent(session: Session, resent: Resent, message: int) -> int:
+    """See to the delivery of a message that was sent again; how many more have ended by it."""
+    db, lane = session.db, resent.lane
+    if db.execute(SQL["settle_there"], (message, lane)).get:
+        if resent.arrived:
+            db.execute(SQL["settle_arrived"], (resent.attempt.at, message, lane))
+        return 0
+    ((_, seq, _),) = list(db.execute(SQL["add_to_lane"], (1, lane)))
+    new = resent.delivery(seq)
+    state, reason = new.state.value, new.reason.value
+    row = (lane, seq, message, state, reason, new.tries, new.accepted_at, new.ended_at)
+    db.execute(SQL["settle_added"], row)
+    return 1
 
 
 def _step(place: int, settlement: Settlement) -> rows.Row:

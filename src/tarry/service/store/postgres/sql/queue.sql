@@ -98,9 +98,45 @@ SELECT place - 1 AS place FROM made;
 -- name: settle_resent
 -- Take resends away that were made.
 DELETE FROM tarry.resend AS r
- USING unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS made (lane, id, place)
+ USING unnest($1::bigint[], $2::text[]) AS made (lane, id)
  WHERE r.lane = made.lane AND r.id = made.id
-RETURNING made.place - 1 AS place;
+RETURNING r.lane, r.id;
+
+-- name: settle_missing
+-- Which of these messages have no delivery in the lane, held until the commit.
+SELECT told.lane, m.id AS message
+  FROM unnest($1::bigint[], $2::text[]) AS told (lane, message)
+  JOIN tarry.message AS m ON m.id = told.message
+ WHERE told.lane <> ALL(m.lanes)
+ ORDER BY m.id
+   FOR NO KEY UPDATE OF m;
+
+-- name: settle_hold
+-- Hold deliveries until the commit, in order.
+SELECT d.seq
+  FROM unnest($1::bigint[], $2::bigint[]) AS told (lane, seq)
+  JOIN tarry.delivery AS d ON d.lane = told.lane AND d.seq = told.seq
+ ORDER BY d.lane, d.seq
+   FOR NO KEY UPDATE OF d;
+
+-- name: settle_added
+-- Put messages that were resent where they had never been sent, and note where their deliveries are.
+WITH new AS (
+    SELECT *
+      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[],
+                  $7::float8[], $8::float8[])
+        AS new (lane, seq, message, state, reason, tries, accepted_at, ended_at)
+), places AS (
+    SELECT message, array_agg(lane ORDER BY lane) AS lanes, array_agg(seq ORDER BY lane) AS seqs
+      FROM new GROUP BY message
+), placed AS (
+    UPDATE tarry.message AS m
+       SET lanes = m.lanes || p.lanes, seqs = m.seqs || p.seqs
+      FROM places AS p
+     WHERE m.id = p.message
+)
+INSERT INTO tarry.delivery (lane, seq, message, state, reason, tries, accepted_at, ended_at)
+SELECT lane, seq, message, state, reason, tries, accepted_at, ended_at FROM new;
 
 -- name: settle_arrived
 -- What had failed or was skipped arrived after all; the messages say where their deliveries are.

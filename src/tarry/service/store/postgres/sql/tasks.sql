@@ -115,8 +115,10 @@ UPDATE tarry.message SET payload = NULL
 RETURNING id;
 
 -- name: advance_there
--- Which of these messages are still there, held until the commit.
-SELECT id FROM tarry.message WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE;
+-- Which of these messages are still there, held until the commit, and whether they have a delivery in
+-- a lane by now: one may have been added by a resend.
+SELECT id, $2::bigint = ANY(lanes) AS placed
+  FROM tarry.message WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE;
 
 -- name: advance_replayed
 -- Make deliveries ready as if they had come now.

@@ -11,6 +11,15 @@ RETURNING ?, message;
 -- What somebody asked for was sent.
 DELETE FROM resend WHERE lane = :lane AND id = :resend RETURNING message;
 
+-- name: settle_there
+-- Whether a message has a delivery in a lane.
+SELECT EXISTS (SELECT 1 FROM delivery WHERE message = :message AND lane = :lane);
+
+-- name: settle_added
+-- Put a message that was resent where it had never been sent.
+INSERT INTO delivery (lane, seq, message, state, reason, tries, accepted_at, ended_at)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: settle_arrived
 -- What had failed or was skipped arrived after all.
 UPDATE delivery SET state = 'delivered', reason = 'delivered', ended_at = :at

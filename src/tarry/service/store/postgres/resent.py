@@ -1,0 +1,71 @@
+"""What a message that was sent again leaves behind: its delivery has arrived, or is there at last.
+
+Whoever changes much holds messages before deliveries, deliveries before lanes, and lanes before
+their states. So what is missing is added before anything else is written down.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.store.postgres import rows
+from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.queries import SQL
+
+Placed = tuple[int, Resent]
+"""One, and which of all that is settled it is."""
+
+
+async def take_away(connection: Connection, batch: Sequence[Placed]) -> list[Placed]:
+    """Remove the resends that were made; those that were still there, in order."""
+    if not batch:
+        return []
+    first = {(one.lane, one.resend): (place, one) for place, one in reversed(batch)}
+    gone = await connection.fetch(SQL["settle_resent"], *rows.columns(list(first), 2))
+    return sorted(first[row["lane"], row["id"]] for row in gone)
+
+
+async def add_missing(
+    connection: Connection, made: Sequence[Resent], beside: Sequence[Settlement]
+) -> None:
+    """Add deliveries, which have ended, of messages that have none in the lane.
+
+    `beside` is what will be settled in the same transaction.
+    """
+    first = _by_delivery(made)
+    if not first:
+        return
+    found = await connection.fetch(SQL["settle_missing"], *rows.columns(list(first), 2))
+    if not found:
+        return
+    held = [(one.lane, one.seq) for one in beside]
+    await connection.execute(SQL["settle_hold"], *rows.columns(held, 2))
+    many = Counter(row["lane"] for row in found)
+    lanes = list(many), list(many.values())
+    taken = await connection.fetch(SQL["add_lanes"], *lanes, [False] * len(many))
+    last = {row["number"]: row["added"] for row in taken}
+    told = []
+    missing = {(row["lane"], row["message"]) for row in found}
+    for resent in (one for key, one in first.items() if key in missing):
+        last[resent.lane] += 1
+        new = resent.delivery(last[resent.lane])
+        ended = (new.state, new.reason, new.tries, new.accepted_at, new.ended_at)
+        told.append((new.lane, new.seq, new.message, *ended))
+    await connection.execute(SQL["settle_added"], *rows.columns(told, 8))
+    await connection.execute(SQL["add_ended"], *lanes)
+
+
+async def arrive(connection: Connection, made: Sequence[Resent]) -> None:
+    """Have deliveries arrive that had failed or were skipped, if they were taken now."""
+    first = _by_delivery([one for one in made if one.arrived])
+    if first:
+        arrived = [(lane, message, one.attempt.at) for (lane, message), one in first.items()]
+        await connection.execute(SQL["settle_arrived"], *rows.columns(arrived, 3))
+
+
+def _by_delivery(made: Sequence[Resent]) -> dict[tuple[int, str], Resent]:
+    """The first one for each delivery, in order."""
+    first: dict[tuple[int, str], Resent] = {}
+    for one in made:
+        first.setdefault((one.lane, one.attempt.message), one)
+    return first
