@@ -1,49 +1,29 @@
 """The topic `registry` notices stores that break its rules."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
+from msgspec.structs import replace
 
-from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.lane import Telling
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_contract.registry import RegistryContract
 
 Try = Callable[..., None]
 
 
-class Chatty(MemoryStore):
-    """Tells again what it is told again."""
+class Generous(MemoryStore):
+    """Lets keys that would expire before live until all the others do."""
 
-    async def change_endpoint(
-        self,
-        application: str,
-        endpoint: str,
-        change: Callable[[Endpoint], Endpoint],
-        *,
-        telling: Telling | None = None,
-    ) -> Endpoint:
-        self._data.told.clear()
-        return await super().change_endpoint(application, endpoint, change, telling=telling)
+    async def revoke_keys_of(
+        self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
+    ) -> int:
+        for known, key in self._data.api_keys.items():
+            self._data.api_keys[known] = replace(key, expires_at=None)
+        return await super().revoke_keys_of(application, sessions=sessions, now=now, delay=delay)
 
 
-class Hasty(MemoryStore):
-    """Tells of what it has not done yet, and may not do."""
-
-    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
-        self._tell(telling, None, endpoint)
-        return await super().put_endpoint(endpoint)
-
-
-def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:
-    name = "test_what_is_put_on_record_once_more_was_told_all_the_same"
+def test_a_store_that_lets_keys_live_longer_is_noticed(try_on: Try) -> None:
+    name = "test_the_keys_to_an_application_end_after_a_while"
     try_on(RegistryContract, name)
     with pytest.raises(AssertionError):
-        try_on(RegistryContract, name, Chatty)
-
-
-def test_a_store_that_tells_of_what_it_refused_is_noticed(try_on: Try) -> None:
-    name = "test_nothing_is_told_of_what_was_refused"
-    try_on(RegistryContract, name)
-    with pytest.raises(AssertionError):
-        try_on(RegistryContract, name, Hasty)
+        try_on(RegistryContract, name, Generous)

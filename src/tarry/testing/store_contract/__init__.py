@@ -36,6 +36,7 @@ TOPICS = (
     "resend",
     "sweep",
     "registry",
+    "news",
     "claims",
     "concurrent",
 )
@@ -57,6 +58,7 @@ from tarry.testing.store_contract.keys import KeysContract
 from tarry.testing.store_contract.lease import LeaseContract
 from tarry.testing.store_contract.listing import ListingContract
 from tarry.testing.store_contract.looks import LooksContract
+from tarry.testing.store_contract.news import NewsContract
 from tarry.testing.store_contract.paging import PagingContract
 from tarry.testing.store_contract.registry import RegistryContract
 from tarry.testing.store_contract.resend import ResendContract
@@ -90,6 +92,7 @@ class StoreContract(
     ResendContract,
     SweepContract,
     RegistryContract,
+    NewsContract,
     ClaimsContract,
     ConcurrentContract,
 ):

@@ -1,0 +1,107 @@
+# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
+"""News: notices on record, told once, in the commit that makes what they tell of."""
+
+import pytest
+from msgspec.structs import replace
+
+from tarry.errors import Conflict, NotFound
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Notice
+from tarry.testing.samples import NOON, a_notice, an_endpoint
+from tarry.testing.store_contract.scene import Scene
+from tarry.testing.store_contract.topic import Topic
+
+
+class NewsContract(Topic):
+    """What owners of endpoints are to hear of."""
+
+    async def test_news_are_told_once_in_the_order_of_ids(self, scene: Scene) -> None:
+        notices = [a_notice(scene.endpoint) for _ in range(5)]
+        change = Change(lane=scene.lane, at=NOON, notices=tuple(notices[3:]))
+        await scene.settle(changes=[change])
+        await scene.tell(*notices[:3])
+        assert await scene.store.untold() == notices
+        assert await scene.store.untold(limit=2) == notices[:2]
+        assert await scene.store.untold(after=notices[0].id, limit=2) == notices[1:3]
+        await scene.store.told([notices[1].id, notices[4].id, "notice_none"])
+        assert await scene.store.untold() == [notices[0], notices[2], notices[3]]
+        assert await scene.store.notices() == notices, "what was told stays on record"
+
+    async def test_what_is_put_on_record_once_more_was_told_all_the_same(
+        self, scene: Scene
+    ) -> None:
+        notice = a_notice(scene.endpoint)
+        await scene.tell(notice)
+        await scene.store.told([notice.id])
+        await scene.tell(notice)
+        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, notices=(notice,))])
+        assert await scene.store.untold() == []
+        assert await scene.store.notices() == [notice]
+
+    async def test_nothing_is_told_of_nothing(self, scene: Scene) -> None:
+        await scene.tell()
+        await scene.store.told([])
+        assert await scene.store.untold() == []
+
+    async def test_what_is_told_of_an_endpoint_knows_how_it_was_and_how_it_is(
+        self, scene: Scene
+    ) -> None:
+        store, seen = scene.store, list[tuple[Endpoint | None, Endpoint]]()
+
+        def telling(before: Endpoint | None, after: Endpoint) -> list[Notice]:
+            seen.append((before, after))
+            return [a_notice(after, facts={"uid": after.uid})]
+
+        new = an_endpoint(scene.application, uid="a")
+        made = await store.put_endpoint(new, telling=telling)
+        put = await store.put_endpoint(replace(made, uid="b"), telling=telling)
+        changed = await store.change_endpoint(
+            made.application, made.id, lambda stored: replace(stored, uid="c"), telling=telling
+        )
+        await store.delete_endpoint(made.application, made.id, now=NOON, telling=telling)
+        assert [before for before, _ in seen] == [None, made, put, changed]
+        assert [after.uid for _, after in seen[:3]] == ["a", "b", "c"]
+        assert seen[3][1].standing is Standing.DELETED
+        told = await store.untold()
+        assert [one.facts["uid"] for one in told][:3] == ["a", "b", "c"]
+        assert {one.endpoint for one in told} == {made.id}
+
+    async def test_nothing_is_told_of_what_was_refused(self, scene: Scene) -> None:
+        store, endpoint = scene.store, scene.endpoint
+
+        def telling(_before: Endpoint | None, after: Endpoint) -> list[Notice]:
+            return [a_notice(after)]
+
+        def wrong(_stored: Endpoint) -> Endpoint:
+            raise ValueError("not like this")
+
+        await store.put_endpoint(an_endpoint(scene.application, uid="taken"))
+        double = an_endpoint(scene.application, uid="taken")
+        with pytest.raises(Conflict):
+            await store.put_endpoint(double, telling=telling)
+        with pytest.raises(Conflict):
+            await store.change_endpoint(
+                endpoint.application,
+                endpoint.id,
+                lambda stored: replace(stored, uid="taken"),
+                telling=telling,
+            )
+        with pytest.raises(ValueError, match="not like this"):
+            await store.change_endpoint(endpoint.application, endpoint.id, wrong, telling=telling)
+        with pytest.raises(NotFound):
+            await store.delete_endpoint(endpoint.application, "nobody", now=NOON, telling=telling)
+        assert await store.untold() == []
+
+    async def test_what_cannot_be_told_is_not_done(self, scene: Scene) -> None:
+        def mute(_before: Endpoint | None, _after: Endpoint) -> list[Notice]:
+            raise ValueError("no words")
+
+        store, endpoint = scene.store, scene.endpoint
+        new = an_endpoint(scene.application)
+        with pytest.raises(ValueError, match="no words"):
+            await store.put_endpoint(new, telling=mute)
+        with pytest.raises(NotFound):
+            await store.endpoint(new.application, new.id)
+        with pytest.raises(ValueError, match="no words"):
+            await store.delete_endpoint(endpoint.application, endpoint.id, now=NOON, telling=mute)
+        assert await store.endpoint(endpoint.application, endpoint.id) == endpoint

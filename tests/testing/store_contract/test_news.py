@@ -1,0 +1,49 @@
+"""The topic `news` notices stores that break its rules."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.lane import Telling
+from tarry.service.store.memory import MemoryStore
+from tarry.testing.store_contract.news import NewsContract
+
+Try = Callable[..., None]
+
+
+class Chatty(MemoryStore):
+    """Tells again what it is told again."""
+
+    async def change_endpoint(
+        self,
+        application: str,
+        endpoint: str,
+        change: Callable[[Endpoint], Endpoint],
+        *,
+        telling: Telling | None = None,
+    ) -> Endpoint:
+        self._data.told.clear()
+        return await super().change_endpoint(application, endpoint, change, telling=telling)
+
+
+class Hasty(MemoryStore):
+    """Tells of what it has not done yet, and may not do."""
+
+    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
+        self._tell(telling, None, endpoint)
+        return await super().put_endpoint(endpoint)
+
+
+def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:
+    name = "test_what_is_put_on_record_once_more_was_told_all_the_same"
+    try_on(NewsContract, name)
+    with pytest.raises(AssertionError):
+        try_on(NewsContract, name, Chatty)
+
+
+def test_a_store_that_tells_of_what_it_refused_is_noticed(try_on: Try) -> None:
+    name = "test_nothing_is_told_of_what_was_refused"
+    try_on(NewsContract, name)
+    with pytest.raises(AssertionError):
+        try_on(NewsContract, name, Hasty)
