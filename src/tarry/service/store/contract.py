@@ -11,9 +11,9 @@ Rules that hold for every method:
 - Text may hold any character but NUL; payloads are bytes and come back as they went in.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol  # what comes out of a task is JSON
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -24,9 +24,10 @@ from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Notice, Telling, Want
 from tarry.service.model.message import Accepted, Message, NewMessage
-from tarry.service.model.task import IN_PIECES, Task, Work
+from tarry.service.model.task import Task
 from tarry.service.store.listing import Listing
 from tarry.service.store.registry import Registry
+from tarry.service.store.tasks import Tasks
 
 
 class Outbox(Protocol):
@@ -179,38 +180,6 @@ class Queue(Protocol):
     async def learn(self, origins: Mapping[str, bytes]) -> None:
         """Keep what was learned of origins."""
 
-    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
-        """The oldest task of these works that is to be done, of applications in these shards."""
-
-    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
-        """Do at most `limit` deliveries more of a task and note how far it came, in one commit.
-
-        RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, memory and due
-        time gone, `tries` kept, `accepted_at` now: its age counts anew), REPLAY_MISSING gives
-        messages that the endpoint wants and has no delivery of a new one, READY and REPLAYED and
-        accepted now, and makes SKIPPED ones READY in the same way. BULK_REPLAY does either to
-        messages that are `wanted`, still have their payload and need not wait for their
-        `deliver_at`. DISCARD ends live ones as DISCARDED and removes resends; PURGE_CONTENT
-        expunges the messages of an application.
-
-        Messages are gone through as they were accepted, those of one instant by id. What is not of
-        the task's time should cost nothing, however much it is. It goes on from the cursor that is
-        stored, whatever the one handed in; a finished task stays as it is. Nothing happens under a
-        stale lease.
-        """
-
-    async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with what came out; see `Task.finished`.
-
-        A finished task stays as it is. Nothing happens under a stale lease.
-        """
-
-    async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
-        """Finish a task that cannot be done, and say why; see `Task.given_up`.
-
-        A finished task stays as it is. Nothing happens under a stale lease.
-        """
-
 
 class Catalogue(Protocol):
     """What people and programs look at and change. Ids are ids, but for what is `known_as`."""
@@ -330,15 +299,6 @@ class Catalogue(Protocol):
         are discarded and swept. NotFound if there is none.
         """
 
-    async def add_task(self, task: Task) -> None:
-        """Put a task on record and wake its lane, if it has one."""
-
-    async def get_task(self, task: str) -> Task:
-        """A task by id; NotFound if there is none."""
-
-    async def tasks(self, application: str) -> list[Task]:
-        """An application's tasks, the newest first."""
-
     async def put_policy(self, version: str, document: str) -> None:
         """Keep a policy document under its version, so that a decision can be made again."""
 
@@ -397,7 +357,7 @@ class Upkeep(Protocol):
         """Finish what was begun and let go of the database."""
 
 
-class Store(Outbox, Queue, Catalogue, Listing, Registry, Upkeep, Protocol):
+class Store(Outbox, Queue, Tasks, Catalogue, Listing, Registry, Upkeep, Protocol):
     """All of it."""
 
 

@@ -1,0 +1,15 @@
+"""Tasks are a part of every store."""
+
+from inspect import getmembers, isfunction
+
+import pytest
+
+from tarry.service.store.contract import Store
+from tarry.service.store.tasks import Tasks
+
+METHODS = [name for name, _ in getmembers(Tasks, isfunction) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_store_is_asked_for_all_of_it(name: str) -> None:
+    assert getattr(Store, name) is getattr(Tasks, name)
