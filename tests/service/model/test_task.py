@@ -1,5 +1,7 @@
 """Tasks, as they begin."""
 
+import math
+
 from msgspec.structs import replace
 
 from tarry.service.model.replay import Fate, ReplayFilter
@@ -12,6 +14,12 @@ def test_a_task_begins_at_the_beginning_and_concerns_all() -> None:
     assert (task.cursor, task.done, task.finished_at) == ("", 0, None)
     assert (task.since, task.until) == (0.0, None)
     assert task.lane == 3
+
+
+def test_a_task_without_an_end_concerns_all_that_will_be() -> None:
+    endpoint = an_endpoint("app_1", lane=3)
+    assert a_task(endpoint, Work.RECOVER).end == math.inf
+    assert a_task(endpoint, Work.RECOVER, until=NOON).end == NOON
 
 
 def test_a_task_goes_on_behind_the_message_it_came_to() -> None:

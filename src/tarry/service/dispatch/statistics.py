@@ -11,7 +11,6 @@ from tarry.service.model.task import Task, Work
 from tarry.service.store.contract import Store
 from tarry.service.store.walk import walk
 
-FOR_EVER = float("inf")
 APPLICATIONS = "appIds"
 """Of a task's data, before it is counted: which applications, if not all."""
 
@@ -61,9 +60,9 @@ async def _applications(store: Store, task: Task) -> AsyncIterator[Application]:
 
 async def _destinations(store: Store, application: Application, task: Task) -> int:
     """To how many endpoints its messages of that time went, all together."""
-    total, until = 0, FOR_EVER if task.until is None else task.until
+    total = 0
     async for endpoint in walk(lambda cut: store.list_endpoints(application.id, cut)):
-        found = await store.count_deliveries(endpoint, since=task.since, until=until)
+        found = await store.count_deliveries(endpoint, since=task.since, until=task.end)
         total += sum(many for (state, _), many in found.items() if state is not State.SKIPPED)
     return total
 

@@ -1,5 +1,6 @@
 """Long work on a lane's deliveries or an application's messages: durable, in small pieces."""
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
@@ -76,6 +77,11 @@ class Task(Struct, frozen=True, kw_only=True):
     created_at: float
     finished_at: float | None = None
     failed: str | None = None
+
+    @property
+    def end(self) -> float:
+        """`until`, or for ever."""
+        return math.inf if self.until is None else self.until
 
     @property
     def place(self) -> tuple[float, str]:

@@ -178,8 +178,7 @@ def _behind(message: Message) -> str:
 
 
 def _concerns(task: Task, message: Message) -> bool:
-    within = task.until is None or message.accepted_at < task.until
-    return within and message.accepted_at >= task.since
+    return task.since <= message.accepted_at < task.end
 
 
 def _fresh(lane: Lane, seq: int, message: Message, now: float) -> Delivery:

@@ -17,7 +17,6 @@ from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.places import first_since
 from tarry.service.store.postgres.queries import SQL
 
-FOR_EVER = float("inf")
 LOOKED_AT = 5
 """How many are looked at in one piece, for each that may be changed: shards are held meanwhile."""
 
@@ -143,7 +142,7 @@ async def _behind(
         first = await first_since(connection.fetch, task.lane, task.since)
         task = replace(task, cursor=str(first - 1))
     looked = await connection.fetch(
-        SQL[query], task.lane, int(task.cursor), task.since, task.until, limit * LOOKED_AT
+        SQL[query], task.lane, int(task.cursor), task.since, task.end, limit * LOOKED_AT
     )
     concerned, piece = _concerned(looked, lambda row: str(row["seq"]), task, limit)
     if State.FAILED in states:  # they are to be brought back
@@ -167,7 +166,7 @@ def _concerned(
 
 def _place(task: Task) -> tuple[str, float, str, float]:
     """Behind which of an application's messages a task goes on, and until when."""
-    return task.application, *task.place, FOR_EVER if task.until is None else task.until
+    return task.application, *task.place, task.end
 
 
 def _behind_message(row: rows.Row) -> str:

@@ -16,7 +16,6 @@ from tarry.service.store.sqlite.places import first_since
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 
-FOR_EVER = float("inf")
 LOOKED_AT = 5
 """How many are looked at in one piece, for each that may be changed."""
 
@@ -141,7 +140,7 @@ def _bounds_of_messages(task: Task, limit: int, **more: Any) -> dict[str, Any]: 
 
 def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  as above
     return {
-        "until": FOR_EVER if task.until is None else task.until,
+        "until": task.end,
         "limit": limit * LOOKED_AT,
         **more,
     }

@@ -39,8 +39,8 @@ UPDATE tarry.task SET cursor = $2, done = $3, data = $4, finished_at = $5, faile
 
 -- name: advance_failed
 -- Deliveries that wait or failed, behind one; those are concerned that failed, of a span of time.
-SELECT d.seq, d.message, d.state = 'failed' AND m.accepted_at >= $3
-       AND ($4::float8 IS NULL OR m.accepted_at < $4) AS concerned
+SELECT d.seq, d.message,
+       d.state = 'failed' AND m.accepted_at >= $3 AND m.accepted_at < $4 AS concerned
   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
  WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
  ORDER BY d.seq
@@ -49,14 +49,13 @@ SELECT d.seq, d.message, d.state = 'failed' AND m.accepted_at >= $3
 -- name: advance_live
 -- Deliveries that are live or failed, behind one; those are concerned that are live, of a span of
 -- time. Two indexes are gone along, which what has ended otherwise is not in.
-(SELECT d.seq, m.accepted_at >= $3 AND ($4::float8 IS NULL OR m.accepted_at < $4) AS concerned
+(SELECT d.seq, m.accepted_at >= $3 AND m.accepted_at < $4 AS concerned
    FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
   WHERE d.lane = $1 AND d.state = 'ready' AND d.seq > $2
   ORDER BY d.seq
   LIMIT $5)
  UNION ALL
-(SELECT d.seq, d.state = 'waiting' AND m.accepted_at >= $3
-        AND ($4::float8 IS NULL OR m.accepted_at < $4)
+(SELECT d.seq, d.state = 'waiting' AND m.accepted_at >= $3 AND m.accepted_at < $4
    FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
   WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
   ORDER BY d.seq
