@@ -7,6 +7,7 @@ there, says nothing about the others until several say so.
 """
 
 import logging
+import math
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ class Origin:
     """
 
     __slots__ = (
-        *("_early", "_failing", "_failures", "_first", "_held", "_next", "_own", "_passed_at"),
+        *("_early", "_failing", "_failures", "_first", "_held", "_is_news", "_own", "_passed_at"),
         *("_patient_until", "_queue", "_refused", "_serving", "_timer", "_unreachable", "desk"),
         *("dirty", "gate", "hold_until", "lanes", "name"),
     )
@@ -49,6 +50,7 @@ class Origin:
         self.dirty = False
         self._queue: dict[Landing, None] = NOTHING
         self._first: dict[Landing, None] = NOTHING
+        """Lanes whose turn is before those in the queue."""
         self._serving = False
         self._timer: Timer | None = None
         self._failures = self._unreachable = 0
@@ -57,9 +59,15 @@ class Origin:
         # It was well when it was last heard of: what is open on its own has been so before.
         self._passed_at = desk.now() - RULE.silence
         self._refused: dict[int, None] = NOTHING
+        """Lanes that were refused since somebody passed."""
         self._own: dict[int, None] = NOTHING
-        self._next = False
-        self._early = self._patient_until = 0.0
+        """Lanes that were refused before somebody passed: it is about them alone."""
+        self._is_news = False
+        """Whether the last refusal was the first one of its lane: it may be about that alone."""
+        self._early = 0.0
+        """By how many seconds probes were brought forward that is not made up for yet."""
+        self._patient_until = 0.0
+        """Until then no other lane that comes first has a probe brought forward."""
         if self.shared:
             desk.tick(self)
 
@@ -112,7 +120,7 @@ class Origin:
             lane.pump(turn=True)
             free_at = self._free_at(now)
         self._serving = False
-        if (self._first or self._queue) and free_at < float("inf"):
+        if (self._first or self._queue) and free_at < math.inf:
             self._timer = self.desk.later(max(0.0, free_at - now), self.serve)
 
     def leave(self, lane: "Landing") -> None:
@@ -183,7 +191,7 @@ class Origin:
         """One was refused at the shared gate: that counts until somebody passes."""
         if lane.number in self._own and self.gate.phase is Phase.PACED:
             return  # others passed after it was refused before
-        self._next = lane.number not in self._refused
+        self._is_news = lane.number not in self._refused
         self._refused = put(self._refused, lane.number, None)
 
     def refuses(self, lane: "Landing") -> bool:
@@ -246,7 +254,7 @@ class Origin:
         It is one of those to come, brought forward. If it does not pass either, the next one is
         as late as it would have been: probes do not become more by that.
         """
-        asks = private and self._next and len(self._refused) < SEVERAL
+        asks = private and self._is_news and len(self._refused) < SEVERAL
         if asks and self._has_others():
             self._early += self.gate.hurry(now)
         else:
