@@ -13,7 +13,7 @@ from tarry.service.dispatch.bearings import Bearings
 from tarry.service.dispatch.flight import Flight, settlement
 from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.judge import Judgement, Verdict, judge
-from tarry.service.dispatch.settle import Lay, Ruling, rule, rule_resent
+from tarry.service.dispatch.settle import SPREAD, Lay, Ruling, rule, rule_resent
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
@@ -164,7 +164,7 @@ class Landing(Bearings):
     def _hold(self, asked: float | None, now: float) -> None:
         """It was too many: send nothing for as long as was asked for, and then at a pace."""
         if asked is not None:
-            until = now + asked * (1 + 0.1 * self.desk.draw())
+            until = now + asked * (1 + SPREAD * self.desk.draw())
             self.hold_until = max(self.hold_until, until)
             self.origin.held(self, until, now)
         self.replay(now)
