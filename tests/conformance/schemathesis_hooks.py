@@ -59,7 +59,10 @@ def _whole(value: object) -> object:
 
 
 def _spare(case: Any) -> None:  # noqa: ANN401  schemathesis's own
-    """Leave what was there from the beginning alone, else the rest of the run asks for nothing."""
+    """Leave what was there from the beginning alone, else the rest of the run asks for nothing.
+
+    It may have any uid by now, also one that a request makes up.
+    """
     last = case.path.rsplit("/", 1)[-1].strip("{}")
-    if (case.path_parameters or {}).get(last) in KNOWN.get(last, ()):
+    if last in KNOWN and _fits(case, ParameterLocation.PATH):
         case.path_parameters[last] = GONE
