@@ -244,6 +244,48 @@ async def test_an_endpoint_that_is_down_is_tried_at_once_when_somebody_asks() ->
 
 
 @virtually
+@pytest.mark.parametrize("restarted", [False, True])
+async def test_one_delivery_that_waits_for_its_own_time_goes_at_once_when_somebody_asks(
+    *, restarted: bool
+) -> None:
+    down = True
+
+    def answers(_request: Request, _now: float) -> Answer:
+        return DOWN if down else OK
+
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", answers)
+        await service.add()
+        await asyncio.sleep(60)  # two attempts failed, the next is in two minutes
+        sent = len(service.sender.sent)
+        if restarted:
+            await service.stop()
+            await service.start()
+            await asyncio.sleep(1)
+        down = False
+        await service.change(endpoint, probed_at=service.now())
+        assert await service.until_delivered(endpoint, within=5) < 1
+        assert len(service.sender.sent) == sent + 1
+
+
+@virtually
+@pytest.mark.parametrize("used", [False, True])
+async def test_what_is_for_later_does_not_go_when_somebody_asks(*, used: bool) -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(int(used))
+        await service.until_delivered(endpoint, within=5)
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        await service.change(endpoint, probed_at=service.now())
+        await asyncio.sleep(60)
+        assert len(service.sender.sent) == int(used)
+        assert await service.until_delivered(endpoint, within=2 * HOUR) == pytest.approx(
+            HOUR - 61, abs=5
+        )
+
+
+@virtually
 async def test_a_gateway_that_is_down_is_tried_at_once_for_one_of_its_endpoints() -> None:
     async with virtual_service() as service:
         endpoints = [

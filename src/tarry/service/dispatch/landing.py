@@ -14,6 +14,7 @@ from tarry.service.dispatch.flight import Flight, settlement
 from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.judge import Judgement, Verdict, judge
 from tarry.service.dispatch.settle import SPREAD, Lay, Ruling, rule, rule_resent
+from tarry.service.dispatch.spacing import LONG_AGO
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
@@ -226,6 +227,16 @@ class Landing(Bearings):
         """Its troubles are its own: it is open, and its origin is not."""
         self.gate.open(now, max(1, self.waiting()), capacity)
         self._own_turned(now)
+
+    def probe(self, now: float) -> None:
+        """Somebody asks whether it is back: try at once, with what waits first.
+
+        A few failures are not enough to open it, and each delivery would wait for its own time.
+        """
+        unknown = self.failing or self._sent_at == LONG_AGO
+        if self.gate_now.phase is Phase.CLOSED and unknown and self.waiting():
+            self.alone(now)
+        self.gate_now.hurry(now)
 
     def released(self, now: float) -> None:
         """Its origin leaves the pace to it again, although something may wait still."""

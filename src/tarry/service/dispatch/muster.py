@@ -106,7 +106,7 @@ class Muster:
         if enabled and row.endpoint.standing is Standing.ENABLED:
             lane.replay(self._desk.now())
         if probed:
-            lane.gate_now.hurry(self._desk.now())
+            lane.probe(self._desk.now())
 
     async def _outfit(self, row: LaneRow, environment: str | None) -> Outfit:
         fitted = outfit(
