@@ -114,7 +114,7 @@ def _told(_before: Endpoint | None, after: Endpoint) -> list[Notice]:
 async def _change(db: str, act: str, url: str) -> None:
     async with _opened(db) as hooks:
         known = await hooks.application("app-0")
-        loud = hooks.telling(_told)
+        loud = hooks.noting(_told)
         match act:
             case "application":
                 await hooks.application("app-0", name="changed")

@@ -14,7 +14,7 @@ from tarry.service.fields import EndpointFields, check_seconds, checked_endpoint
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Secret
-from tarry.service.model.lane import Telling
+from tarry.service.model.lane import Noting
 from tarry.service.model.task import Task
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
@@ -41,12 +41,12 @@ class Endpoints:
     egress: Egress
     _now: Callable[[], float]
     _chance: Callable[[int], bytes]
-    _telling: Telling | None = None
+    _noting: Noting | None = None
 
-    def telling(self, telling: Telling) -> Self:
-        """The same, which puts on record what is to be told of endpoints that it changes."""
+    def noting(self, noting: Noting) -> Self:
+        """The same, which puts these notices of endpoints that it changes on record."""
         other = copy(self)
-        other._telling = telling  # noqa: SLF001  its own
+        other._noting = noting  # noqa: SLF001  its own
         return other
 
     def new_id(self, prefix: str) -> str:
@@ -76,7 +76,7 @@ class Endpoints:
         kept = (Secret(self._sealed(endpoint, secret)),)
         sealed = self._sealed_headers(endpoint, headers or {})
         return await self.store.put_endpoint(
-            replace(endpoint, secrets=kept, headers=sealed), telling=self._telling
+            replace(endpoint, secrets=kept, headers=sealed), noting=self._noting
         )
 
     async def change_endpoint(
@@ -102,7 +102,7 @@ class Endpoints:
             endpoint.application,
             endpoint.id,
             lambda stored: replace(stored, updated_at=now, **told),
-            telling=self._telling,
+            noting=self._noting,
         )
 
     async def probe(self, endpoint: Endpoint) -> Endpoint:
@@ -118,7 +118,7 @@ class Endpoints:
         Its secrets and headers are forgotten. NotFound if it is deleted already.
         """
         return await self.store.delete_endpoint(
-            endpoint.application, endpoint.id, now=self._now(), telling=self._telling
+            endpoint.application, endpoint.id, now=self._now(), noting=self._noting
         )
 
     async def rotate_secret(
@@ -133,7 +133,7 @@ class Endpoints:
             return replace(stored, secrets=secrets, updated_at=now)
 
         return await self.store.change_endpoint(
-            endpoint.application, endpoint.id, rotated, telling=self._telling
+            endpoint.application, endpoint.id, rotated, noting=self._noting
         )
 
     def secret(self, endpoint: Endpoint) -> str:
@@ -162,7 +162,7 @@ class Endpoints:
             return replace(stored, headers=sealed, updated_at=now)
 
         return await self.store.change_endpoint(
-            endpoint.application, endpoint.id, patched, telling=self._telling
+            endpoint.application, endpoint.id, patched, noting=self._noting
         )
 
     async def reseal_endpoints(self) -> int:

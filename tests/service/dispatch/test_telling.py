@@ -60,7 +60,7 @@ class Scene:
             about.application,
             about.id,
             lambda stored: stored,
-            telling=lambda _before, _after: [notice],
+            noting=lambda _before, _after: [notice],
         )
         return notice
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.lane import Telling
+from tarry.service.model.lane import Noting
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.store_contract.news import NewsContract
 
@@ -21,17 +21,17 @@ class Chatty(MemoryStore):
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
-        telling: Telling | None = None,
+        noting: Noting | None = None,
     ) -> Endpoint:
         self._data.told.clear()
-        return await super().change_endpoint(application, endpoint, change, telling=telling)
+        return await super().change_endpoint(application, endpoint, change, noting=noting)
 
 
 class Hasty(MemoryStore):
     """Tells of what it has not done yet, and may not do."""
 
-    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
-        self._tell(telling, None, endpoint)
+    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+        self._note(noting, None, endpoint)
         return await super().put_endpoint(endpoint)
 
 

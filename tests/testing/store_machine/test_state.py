@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import Change, Fetched, Lease, Telling, Want
+from tarry.service.model.lane import Change, Fetched, Lease, Noting, Want
 from tarry.service.model.message import NewMessage
 from tarry.service.store.memory import MemoryStore
 from tarry.service.store.memory.outbox import Result
@@ -81,8 +81,8 @@ class Forgetful(MemoryStore):
 class Reviving(MemoryStore):
     """Brings deleted endpoints back."""
 
-    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
-        put = await super().put_endpoint(endpoint, telling=telling)
+    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
+        put = await super().put_endpoint(endpoint, noting=noting)
         lane = self._data.lanes[put.lane]
         if put.standing is Standing.DELETED:
             lane.endpoint = replace(put, standing=Standing.DISABLED)

@@ -18,7 +18,7 @@ from tarry.service.api.endpoint_bodies import (
     written,
 )
 from tarry.service.api.event_types import sees
-from tarry.service.api.news import telling
+from tarry.service.api.news import noting
 from tarry.service.api.operation import Group, Reply
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
@@ -72,7 +72,7 @@ async def patch(call: Call, body: EndpointPatch) -> EndpointOut:
     await check_types(call, None if body.types is UNSET else body.types, stored.event_types)
     url = None if body.url is UNSET else check_url(call, body.url)
     told = part(body, stored.standing)
-    hooks = await telling(call, application, "endpoint.updated")
+    hooks = await noting(call, application, "endpoint.updated")
     return written(await hooks.change_endpoint(stored, url=url, **told))
 
 
@@ -94,7 +94,7 @@ async def added(call: Call, application: Application, body: EndpointUpdate) -> E
     check_url(call, body.url)
     secret = None if body.secret is None else prefixed(body.secret)
     headers = body.headers if isinstance(body, EndpointIn) else None
-    hooks = await telling(call, application, "endpoint.created")
+    hooks = await noting(call, application, "endpoint.created")
     return await hooks.add_endpoint(
         application, body.url, secret=secret, headers=headers, **whole(body)
     )
@@ -111,7 +111,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
     if body.secret is not None:  # it is not used, but must not seem to be
         check_secret(prefixed(body.secret))
     told = whole(body, stored.standing)
-    hooks = await telling(call, application, "endpoint.updated")
+    hooks = await noting(call, application, "endpoint.updated")
     changed = await hooks.change_endpoint(stored, url=body.url, **told)
     return Reply(written(changed), UPDATED)
 
@@ -119,7 +119,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
 async def removed(call: Call, application: Application) -> None:
     """Delete the endpoint that the path names."""
     stored = await call.endpoint(application)
-    hooks = await telling(call, application, "endpoint.deleted")
+    hooks = await noting(call, application, "endpoint.deleted")
     await hooks.delete_endpoint(stored)
 
 

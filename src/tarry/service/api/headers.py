@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import HEADER, Headers, Value
-from tarry.service.api.news import telling
+from tarry.service.api.news import noting
 from tarry.service.api.operation import Group
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
@@ -69,14 +69,14 @@ async def patch_headers(call: Call, body: HeadersPatch) -> None:
     application = await call.application()
     stored = await call.endpoint(application)
     gone = dict.fromkeys(body.delete_headers or ())
-    hooks = await telling(call, application, "endpoint.updated")
+    hooks = await noting(call, application, "endpoint.updated")
     await hooks.patch_headers(stored, {**body.headers, **gone})
 
 
 async def put(call: Call, application: Application, body: HeadersIn) -> None:
     """Set the headers of the endpoint that the path names."""
     stored = await call.endpoint(application)
-    hooks = await telling(call, application, "endpoint.updated")
+    hooks = await noting(call, application, "endpoint.updated")
     await hooks.change_endpoint(stored, headers=body.headers)
 
 

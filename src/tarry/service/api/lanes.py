@@ -9,7 +9,7 @@ from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import EndpointOut
 from tarry.service.api.endpoint_bodies import written as written_endpoint
-from tarry.service.api.news import telling
+from tarry.service.api.news import noting
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest
 from tarry.service.api.times import written as written_at
@@ -127,6 +127,6 @@ async def _stood(call: Call, standing: Standing) -> EndpointOut:
     application = await call.application()
     endpoint = await call.endpoint(application)
     if endpoint.standing is not standing:
-        hooks = await telling(call, application)
+        hooks = await noting(call, application)
         endpoint = await hooks.change_endpoint(endpoint, standing=standing)
     return written_endpoint(endpoint)

@@ -15,17 +15,17 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Notice
 
 
-async def telling(call: Call, application: Application, kind: str | None = None) -> Hooks:
-    """What to change an endpoint with, so that it is told of; only if somebody listens.
+async def noting(call: Call, application: Application, kind: str | None = None) -> Hooks:
+    """What to change an endpoint with, so that it is noted; only if somebody listens.
 
-    Whatever `kind` says of it, it is also told that the endpoint was enabled or disabled.
+    Whatever `kind` says of it, it is also noted that the endpoint was enabled or disabled.
     """
     # In any case: a request that is carried out again makes the same ids, whoever listens by then.
     new = call.new_id(ids.NOTICE), call.new_id(ids.NOTICE)
     if operational.is_hidden(application.environment) or not await _listens(call):
         return call.hooks
 
-    def told(before: Endpoint | None, after: Endpoint) -> Sequence[Notice]:
+    def noted(before: Endpoint | None, after: Endpoint) -> Sequence[Notice]:
         kinds = (kind, _turned(before, after))
         gone = after.standing is Standing.DELETED
         uid = before.uid if gone and before is not None else after.uid
@@ -43,7 +43,7 @@ async def telling(call: Call, application: Application, kind: str | None = None)
             if one is not None
         ]
 
-    return call.hooks.telling(told)
+    return call.hooks.noting(noted)
 
 
 def _turned(before: Endpoint | None, after: Endpoint) -> str | None:

@@ -9,7 +9,7 @@ from tarry.receive.keys import PRIVATE, SHARED
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import SecretText
-from tarry.service.api.news import telling
+from tarry.service.api.news import noting
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest, Invalid
 from tarry.service.endpoints import GRACE, OLD_SECRETS
@@ -53,7 +53,7 @@ async def rotated(call: Call, application: Application, body: RotateIn) -> Secre
     stored = await call.endpoint(application)
     grace = GRACE if body.grace_period_seconds is None else float(body.grace_period_seconds)
     new = None if body.key is None else prefixed(body.key)
-    hooks = await telling(call, application, "endpoint.updated")
+    hooks = await noting(call, application, "endpoint.updated")
     try:
         changed = await hooks.rotate_secret(stored, new, grace=grace)
     except SettingsError as error:

@@ -74,8 +74,8 @@ class Notice(Struct, frozen=True, kw_only=True):
     at: float
 
 
-Telling = Callable[[Endpoint | None, Endpoint], Sequence[Notice]]
-"""What is to be told of an endpoint that is made or changed: as it was, if it was, and as it is."""
+Noting = Callable[[Endpoint | None, Endpoint], Sequence[Notice]]
+"""Makes the notices of an endpoint that is made or changed: as it was, if it was, and as it is."""
 
 
 class Change(Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt, Resent, Settlement
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Notice, Telling, Want
+from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Notice, Noting, Want
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.model.task import Task
 from tarry.service.store.listing import Listing
@@ -213,13 +213,13 @@ class Catalogue(Protocol):
     async def application(self, environment: str, known_as: str) -> Application:
         """The application with this id or uid; NotFound if there is none."""
 
-    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
+    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Add or change one; a new one gets its lane. Conflict if its uid is taken. Wakes its lane.
 
         NotFound if the application is, or if the endpoint was deleted before. The lane and the
         parkings of one that is there are the store's: see `Endpoint.following`. A change of
         standing keeps what waits; one that becomes DELETED leaves the task that discards it
-        (`discarding`) in the same commit, and its uid is free again. So is what `telling` makes of
+        (`discarding`) in the same commit, and its uid is free again. So is what `noting` makes of
         it put on record; what was told of already stays so.
         """
 
@@ -229,18 +229,18 @@ class Catalogue(Protocol):
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
-        telling: Telling | None = None,
+        noting: Noting | None = None,
     ) -> Endpoint:
         """Change an endpoint as it is by now; it is kept as `put_endpoint` would.
 
         `change` gets it as it is stored, which nobody else changes until the commit. It may be
         called more than once and on any thread; what it raises is raised, and nothing is changed.
-        The same holds for `telling`.
+        The same holds for `noting`.
         NotFound if there is none of this id or if it is deleted.
         """
 
     async def delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, telling: Telling | None = None
+        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
         """Let an endpoint be DELETED since `now`; returns the task that discards what waits.
 

@@ -19,7 +19,7 @@ class NewsContract(Topic):
         notices = [a_notice(scene.endpoint) for _ in range(5)]
         change = Change(lane=scene.lane, at=NOON, notices=tuple(notices[3:]))
         await scene.settle(changes=[change])
-        await scene.tell(*notices[:3])
+        await scene.note(*notices[:3])
         assert await scene.store.untold() == notices
         assert await scene.store.untold(limit=2) == notices[:2]
         assert await scene.store.untold(after=notices[0].id, limit=2) == notices[1:3]
@@ -31,15 +31,15 @@ class NewsContract(Topic):
         self, scene: Scene
     ) -> None:
         notice = a_notice(scene.endpoint)
-        await scene.tell(notice)
+        await scene.note(notice)
         await scene.store.told([notice.id])
-        await scene.tell(notice)
+        await scene.note(notice)
         await scene.settle(changes=[Change(lane=scene.lane, at=NOON, notices=(notice,))])
         assert await scene.store.untold() == []
         assert await scene.store.notices() == [notice]
 
     async def test_nothing_is_told_of_nothing(self, scene: Scene) -> None:
-        await scene.tell()
+        await scene.note()
         await scene.store.told([])
         assert await scene.store.untold() == []
 
@@ -48,17 +48,17 @@ class NewsContract(Topic):
     ) -> None:
         store, seen = scene.store, list[tuple[Endpoint | None, Endpoint]]()
 
-        def telling(before: Endpoint | None, after: Endpoint) -> list[Notice]:
+        def noting(before: Endpoint | None, after: Endpoint) -> list[Notice]:
             seen.append((before, after))
             return [a_notice(after, facts={"uid": after.uid})]
 
         new = an_endpoint(scene.application, uid="a")
-        made = await store.put_endpoint(new, telling=telling)
-        put = await store.put_endpoint(replace(made, uid="b"), telling=telling)
+        made = await store.put_endpoint(new, noting=noting)
+        put = await store.put_endpoint(replace(made, uid="b"), noting=noting)
         changed = await store.change_endpoint(
-            made.application, made.id, lambda stored: replace(stored, uid="c"), telling=telling
+            made.application, made.id, lambda stored: replace(stored, uid="c"), noting=noting
         )
-        await store.delete_endpoint(made.application, made.id, now=NOON, telling=telling)
+        await store.delete_endpoint(made.application, made.id, now=NOON, noting=noting)
         assert [before for before, _ in seen] == [None, made, put, changed]
         assert [after.uid for _, after in seen[:3]] == ["a", "b", "c"]
         assert seen[3][1].standing is Standing.DELETED
@@ -69,7 +69,7 @@ class NewsContract(Topic):
     async def test_nothing_is_told_of_what_was_refused(self, scene: Scene) -> None:
         store, endpoint = scene.store, scene.endpoint
 
-        def telling(_before: Endpoint | None, after: Endpoint) -> list[Notice]:
+        def noting(_before: Endpoint | None, after: Endpoint) -> list[Notice]:
             return [a_notice(after)]
 
         def wrong(_stored: Endpoint) -> Endpoint:
@@ -78,18 +78,18 @@ class NewsContract(Topic):
         await store.put_endpoint(an_endpoint(scene.application, uid="taken"))
         double = an_endpoint(scene.application, uid="taken")
         with pytest.raises(Conflict):
-            await store.put_endpoint(double, telling=telling)
+            await store.put_endpoint(double, noting=noting)
         with pytest.raises(Conflict):
             await store.change_endpoint(
                 endpoint.application,
                 endpoint.id,
                 lambda stored: replace(stored, uid="taken"),
-                telling=telling,
+                noting=noting,
             )
         with pytest.raises(ValueError, match="not like this"):
-            await store.change_endpoint(endpoint.application, endpoint.id, wrong, telling=telling)
+            await store.change_endpoint(endpoint.application, endpoint.id, wrong, noting=noting)
         with pytest.raises(NotFound):
-            await store.delete_endpoint(endpoint.application, "nobody", now=NOON, telling=telling)
+            await store.delete_endpoint(endpoint.application, "nobody", now=NOON, noting=noting)
         assert await store.untold() == []
 
     async def test_what_cannot_be_told_is_not_done(self, scene: Scene) -> None:
@@ -99,9 +99,9 @@ class NewsContract(Topic):
         store, endpoint = scene.store, scene.endpoint
         new = an_endpoint(scene.application)
         with pytest.raises(ValueError, match="no words"):
-            await store.put_endpoint(new, telling=mute)
+            await store.put_endpoint(new, noting=mute)
         with pytest.raises(NotFound):
             await store.endpoint(new.application, new.id)
         with pytest.raises(ValueError, match="no words"):
-            await store.delete_endpoint(endpoint.application, endpoint.id, now=NOON, telling=mute)
+            await store.delete_endpoint(endpoint.application, endpoint.id, now=NOON, noting=mute)
         assert await store.endpoint(endpoint.application, endpoint.id) == endpoint

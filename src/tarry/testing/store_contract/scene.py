@@ -68,13 +68,13 @@ class Scene:
         assert isinstance(answer, Accepted), answer
         return answer.message
 
-    async def tell(self, *notices: Notice) -> None:
+    async def note(self, *notices: Notice) -> None:
         """Put news on record."""
         await self.store.change_endpoint(
             self.application.id,
             self.endpoint.id,
             lambda stored: stored,
-            telling=lambda _before, _after: notices,
+            noting=lambda _before, _after: notices,
         )
 
     async def delete_endpoint(self, endpoint: Endpoint | None = None) -> Task:

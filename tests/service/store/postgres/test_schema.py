@@ -97,7 +97,7 @@ async def test_tasks_and_news_from_before_the_api_are_still_there(database_url: 
     assert await store.notices() == [notice]
     assert await store.untold() == []
     another = a_notice(endpoint)
-    await store.put_endpoint(endpoint, telling=lambda _before, _after: [another])
+    await store.put_endpoint(endpoint, noting=lambda _before, _after: [another])
     assert await store.untold() == [another]
     await store.close()
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tarry.errors import Conflict, NotFound
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import LaneRow, Telling
+from tarry.service.model.lane import LaneRow, Noting
 from tarry.service.model.task import Task, discarding
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
@@ -59,16 +59,16 @@ class MemoryCatalogue:
         """The application with this id or uid."""
         return _find("application", known_as, self._applications(environment))
 
-    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
+    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Add or change one; a new one gets its lane."""
         self._data.application(endpoint.application)
         lane = self._data.lane_of(endpoint.id)
         if lane is not None:
             return await self.change_endpoint(
-                lane.endpoint.application, endpoint.id, lambda _: endpoint, telling=telling
+                lane.endpoint.application, endpoint.id, lambda _: endpoint, noting=noting
             )
         self._check_endpoint(endpoint)
-        self._tell(telling, None, endpoint)
+        self._note(noting, None, endpoint)
         return self._keep_endpoint(self._new_lane(endpoint))
 
     async def change_endpoint(
@@ -77,7 +77,7 @@ class MemoryCatalogue:
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
-        telling: Telling | None = None,
+        noting: Noting | None = None,
     ) -> Endpoint:
         """Change an endpoint as it is by now."""
         lane = self._data.lane_of(endpoint)
@@ -85,19 +85,19 @@ class MemoryCatalogue:
             raise NotFound("endpoint", endpoint)
         changed = change(lane.endpoint).following(lane.endpoint)
         self._check_endpoint(changed)
-        self._tell(telling, lane.endpoint, changed)
+        self._note(noting, lane.endpoint, changed)
         lane.endpoint = changed
         return self._keep_endpoint(lane)
 
     async def delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, telling: Telling | None = None
+        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
         """Let an endpoint be DELETED."""
         gone = await self.change_endpoint(
             application,
             endpoint,
             lambda stored: stored.stand(Standing.DELETED, now),
-            telling=telling,
+            noting=noting,
         )
         return self._discarding(gone)
 
@@ -133,9 +133,9 @@ class MemoryCatalogue:
         if endpoint.standing is not Standing.DELETED:  # one that goes takes nobody's uid
             _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
 
-    def _tell(self, telling: Telling | None, before: Endpoint | None, after: Endpoint) -> None:
-        """Put on record what is to be told of an endpoint."""
-        for notice in () if telling is None else telling(before, after):
+    def _note(self, noting: Noting | None, before: Endpoint | None, after: Endpoint) -> None:
+        """Put notices of an endpoint on record."""
+        for notice in () if noting is None else noting(before, after):
             self._data.notices[notice.id] = notice
 
     def _keep_endpoint(self, lane: Lane) -> Endpoint:

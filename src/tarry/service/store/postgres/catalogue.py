@@ -9,7 +9,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import LaneRow, Telling
+from tarry.service.model.lane import LaneRow, Noting
 from tarry.service.model.task import Task, discarding
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
@@ -80,7 +80,7 @@ class PostgresCatalogue(Part):
             raise NotFound("application", known_as)
         return rows.application(found[0])
 
-    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
+    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Add or change one; a new one gets its lane."""
         application = endpoint.application
 
@@ -95,7 +95,7 @@ class PostgresCatalogue(Part):
                 place = (application, shard_of(application))
                 (made,) = await connection.fetch(SQL["put_endpoint_lane"], *place)
                 kept = await _keep(connection, replace(endpoint, lane=made["lane"]))
-            await _keep_told(connection, telling, stored, kept)
+            await _keep_noted(connection, noting, stored, kept)
             hit("endpoint.before")
             return kept
 
@@ -109,14 +109,14 @@ class PostgresCatalogue(Part):
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
-        telling: Telling | None = None,
+        noting: Noting | None = None,
     ) -> Endpoint:
         """Change an endpoint as it is by now."""
 
         async def put(connection: Connection) -> Endpoint:
             stored = await _stored(connection, application, endpoint)
             changed = await _change(connection, stored, change)
-            await _keep_told(connection, telling, stored, changed)
+            await _keep_noted(connection, noting, stored, changed)
             hit("change.before")
             return changed
 
@@ -125,7 +125,7 @@ class PostgresCatalogue(Part):
         return changed
 
     async def delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, telling: Telling | None = None
+        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
         """Let an endpoint be DELETED."""
 
@@ -133,7 +133,7 @@ class PostgresCatalogue(Part):
             stored = await _stored(connection, application, endpoint)
             gone = stored.stand(Standing.DELETED, now)
             left = await _left_by(connection, await _change(connection, stored, lambda _: gone))
-            await _keep_told(connection, telling, stored, gone)
+            await _keep_noted(connection, noting, stored, gone)
             hit("delete.before")
             return left
 
@@ -237,11 +237,11 @@ async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-async def _keep_told(
-    connection: Connection, telling: Telling | None, before: Endpoint | None, after: Endpoint
+async def _keep_noted(
+    connection: Connection, noting: Noting | None, before: Endpoint | None, after: Endpoint
 ) -> None:
-    """Put on record what is to be told of an endpoint."""
-    told = [] if telling is None else [rows.from_notice(one) for one in telling(before, after)]
+    """Put notices of an endpoint on record."""
+    told = [] if noting is None else [rows.from_notice(one) for one in noting(before, after)]
     if told:
         await connection.executemany(SQL["settle_notices"], told)
 

@@ -11,12 +11,12 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import LaneRow, Telling
+from tarry.service.model.lane import LaneRow, Noting
 from tarry.service.model.task import Task
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.endpoints import (
     keep_endpoint,
-    keep_told,
+    keep_noted,
     left_by,
     stored_endpoint,
 )
@@ -83,7 +83,7 @@ class SqliteCatalogue:
             raise NotFound("application", known_as)
         return found[0]
 
-    async def put_endpoint(self, endpoint: Endpoint, *, telling: Telling | None = None) -> Endpoint:
+    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
         """Add or change one; a new one gets its lane."""
 
         def work(session: Session) -> Endpoint:
@@ -97,7 +97,7 @@ class SqliteCatalogue:
                 kept = keep_endpoint(session, replace(endpoint, lane=lane))
             else:
                 kept = _change(session, stored, lambda _: endpoint)
-            keep_told(session, telling, stored, kept)
+            keep_noted(session, noting, stored, kept)
             hit("endpoint.before")
             return kept
 
@@ -111,14 +111,14 @@ class SqliteCatalogue:
         endpoint: str,
         change: Callable[[Endpoint], Endpoint],
         *,
-        telling: Telling | None = None,
+        noting: Noting | None = None,
     ) -> Endpoint:
         """Change an endpoint as it is by now."""
 
         def work(session: Session) -> Endpoint:
             stored = _stored(session, application, endpoint)
             changed = _change(session, stored, change)
-            keep_told(session, telling, stored, changed)
+            keep_noted(session, noting, stored, changed)
             hit("change.before")
             return changed
 
@@ -127,14 +127,14 @@ class SqliteCatalogue:
         return changed
 
     async def delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, telling: Telling | None = None
+        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
         """Let an endpoint be DELETED."""
 
         def work(session: Session) -> Task:
             stored = _stored(session, application, endpoint)
             gone = _change(session, stored, lambda found: found.stand(Standing.DELETED, now))
-            keep_told(session, telling, stored, gone)
+            keep_noted(session, noting, stored, gone)
             hit("delete.before")
             return left_by(session, gone)
 

@@ -4,7 +4,7 @@ import apsw
 
 from tarry.errors import Conflict
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import Telling
+from tarry.service.model.lane import Noting
 from tarry.service.model.task import Task, discarding
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
@@ -24,11 +24,11 @@ def keep_endpoint(session: Session, endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-def keep_told(
-    session: Session, telling: Telling | None, before: Endpoint | None, after: Endpoint
+def keep_noted(
+    session: Session, noting: Noting | None, before: Endpoint | None, after: Endpoint
 ) -> None:
-    """Put on record what is to be told of an endpoint."""
-    for notice in () if telling is None else telling(before, after):
+    """Put notices of an endpoint on record."""
+    for notice in () if noting is None else noting(before, after):
         session.db.execute(SQL["settle_notice"], (notice.id, notice.at, rows.document(notice)))
 
 
