@@ -1,0 +1,265 @@
+"""Behind one gateway: what is about one endpoint alone does not keep the others waiting."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from tarry.core.pace import Phase
+from tarry.service.explain import outlook
+from tarry.service.model.delivery import State
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.virtual_loop import run_virtual, virtually
+from tarry.testing.virtual_service import DOWN, OK, status, virtual_service
+from tests.service.dispatch.test_origin import lanes, the_origin
+
+
+class Gateway:
+    """Nobody is there until `up_at`; some of its paths answer with a status of their own then.
+
+    So does the one that is asked first, if there is a status for it.
+    """
+
+    def __init__(
+        self, up_at: float, own: dict[str, int] | None = None, *, first: int | None = None
+    ) -> None:
+        self.up_at, self.own, self._first = up_at, own or {}, first
+        self.asked: list[tuple[float, str]] = []
+
+    def __call__(self, request: Request, now: float) -> Answer:
+        path = request.target.path
+        self.asked.append((now, path))
+        if now < self.up_at:
+            return DOWN
+        if self._first is not None:
+            self.own[path], self._first = self._first, None
+        return status(self.own[path]) if path in self.own else OK
+
+
+async def until(true: Callable[[], bool]) -> None:
+    while not true():  # noqa: ASYNC110  nobody tells
+        await asyncio.sleep(0.01)
+
+
+async def recovered_in(count: int, code: int | None) -> tuple[float, list[str]]:
+    """How long after its outage an origin came back, with an answer of its own for the first."""
+    async with virtual_service() as service:
+        endpoints = await lanes(service, count)
+        gateway = Gateway(service.now() + 300, first=code)
+        service.sender.scripts["gw.example"] = gateway
+        await service.add()
+        await asyncio.sleep(300)
+        origin = the_origin(service)
+        assert origin.gate.phase is Phase.OPEN
+        await until(lambda: origin.gate.phase is not Phase.OPEN)
+        back_at = service.now()
+        for number, endpoint in enumerate(endpoints):
+            if f"/{number}" not in gateway.own:
+                await service.until_delivered(endpoint, within=300)
+        assert len(gateway.own) == (code is not None)
+        probes = [path for at, path in gateway.asked if gateway.up_at <= at <= back_at]
+        return back_at - gateway.up_at, probes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [401, 403, 404, 405, 410])
+def test_one_dead_token_of_2000_endpoints_keeps_nobody_waiting(code: int) -> None:
+    without, _ = run_virtual(recovered_in(2000, None))
+    took, probes = run_virtual(recovered_in(2000, code))
+    assert took <= without + 0.1
+    assert len(probes) <= 3
+
+
+@pytest.mark.parametrize("code", [401, 404, 410])
+def test_one_that_is_refused_first_keeps_nobody_waiting(code: int) -> None:
+    without, _ = run_virtual(recovered_in(5, None))
+    took, probes = run_virtual(recovered_in(5, code))
+    assert took <= without + 0.1
+    assert len(probes) <= 3
+
+
+@pytest.mark.parametrize("count", [2, 3, 40])
+@pytest.mark.parametrize("code", [401, 404])
+@virtually
+async def test_a_gateway_that_refuses_all_is_probed_as_one_and_nothing_is_lost(
+    count: int, code: int
+) -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, count)
+        gateway = Gateway(service.now() + 60, {f"/{number}": code for number in range(count)})
+        service.sender.scripts["gw.example"] = gateway
+        await service.add()
+        await asyncio.sleep(60)
+        assert the_origin(service).shared
+        del gateway.asked[:]
+        for _ in range(6):
+            await asyncio.sleep(600)
+            assert the_origin(service).gate.phase is Phase.OPEN
+            assert len(gateway.asked) <= 21
+            del gateway.asked[:]
+        gateway.own = {}
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=60)
+            assert await service.counts(endpoint) == {State.DELIVERED: 1}
+
+
+@virtually
+async def test_answers_that_go_to_and_fro_do_not_make_the_probes_more() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 9)
+        gateway = Gateway(service.now() + 60)
+        service.sender.scripts["gw.example"] = gateway
+        await service.add()
+        await asyncio.sleep(60)
+        answers = [status(404), status(503)] * 1000
+        asked: list[float] = []
+
+        def script(_request: Request, now: float) -> Answer:
+            asked.append(now)
+            return answers.pop()
+
+        service.sender.scripts["gw.example"] = script
+        await asyncio.sleep(600)
+        del asked[:]
+        await asyncio.sleep(6000)
+        assert 100 <= len(asked) <= 210
+
+
+@virtually
+async def test_a_deploy_that_answers_404_to_all_as_they_come_back_destroys_nothing() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 10)
+        began_at = service.now()
+
+        def script(_request: Request, now: float) -> Answer:
+            age = now - began_at
+            if age < 60:
+                return DOWN
+            return status(404) if 120 < age < 240 else OK
+
+        service.sender.scripts["gw.example"] = script
+        for _ in range(300):
+            await service.add()
+            await asyncio.sleep(1)
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=120)
+            assert await service.counts(endpoint) == {State.DELIVERED: 300}
+        refused = [sent for sent in service.sender.sent if sent.answer.status == 404]
+        assert len(refused) <= 150
+
+
+@pytest.mark.parametrize("code", [401, 500])
+@virtually
+async def test_one_that_stays_down_when_the_others_are_back_is_on_its_own(code: int) -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 8)
+        gateway = Gateway(service.now() + 120, {"/0": code})
+        service.sender.scripts["gw.example"] = gateway
+        await service.add(40)
+        await asyncio.sleep(120)
+        assert the_origin(service).shared
+        for endpoint in endpoints[1:]:
+            await service.until_delivered(endpoint, within=120)
+        await asyncio.sleep(60)
+        assert not the_origin(service).shared
+        row = await service.store.lane(endpoints[0].application, endpoints[0].id)
+        assert outlook(row, now=service.now()).phase is Phase.OPEN
+        for _ in range(60):  # and whoever is well notices nothing of it
+            await service.add()
+            await asyncio.sleep(0.5)
+            assert [await service.waiting(one) for one in endpoints[1:]] == [0] * 7
+            await asyncio.sleep(10)
+        gateway.own = {}
+        await service.until_delivered(endpoints[0], within=600)
+        assert await service.counts(endpoints[0]) == {State.DELIVERED: 100}
+
+
+@virtually
+async def test_one_that_is_refused_goes_apart_while_the_others_come_back() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 4)
+        gateway = Gateway(service.now() + 120, {"/0": 401})
+        service.sender.scripts["gw.example"] = gateway
+        await service.add(1000)
+        await asyncio.sleep(120)
+        origin = the_origin(service)
+        lane = origin.lanes[endpoints[0].lane]
+        await until(lambda: lane.apart)
+        assert (origin.gate.phase, lane.gate.phase) == (Phase.PACED, Phase.OPEN)
+        await asyncio.sleep(0.1)
+        row = await service.store.lane(endpoints[0].application, endpoints[0].id)
+        told = outlook(row, now=service.now(), origin=await service.store.origin(origin.name))
+        assert (told.phase, told.shared) == (Phase.OPEN, False)
+        refused = [path for at, path in gateway.asked if path == "/0" and at >= gateway.up_at]
+        assert len(refused) <= 40
+        gateway.own = {}
+        await until(lambda: not lane.apart)
+        assert (origin.gate.phase, lane.gate.phase) == (Phase.PACED, Phase.CLOSED)
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=300)
+            assert await service.counts(endpoint) == {State.DELIVERED: 1000}
+
+
+@virtually
+async def test_those_that_are_dead_already_do_not_shut_it_for_the_others() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 12)
+        gateway = Gateway(service.now(), {f"/{number}": 404 for number in range(6)})
+        service.sender.scripts["gw.example"] = gateway
+        for round_ in range(20):
+            await service.add()
+            await asyncio.sleep(2 + round_)
+        for restart in (False, True):
+            if restart:
+                await service.stop()
+                await service.start()
+            await asyncio.sleep(3600)  # nobody but the dead is asked
+            (message,) = await service.add()
+            await asyncio.sleep(1)
+            states = [found.state for _, found in await service.store.deliveries(message)]
+            assert states.count(State.DELIVERED) == 6
+        service.sender.scripts["gw.example"] = lambda _request, _now: status(503)
+        await service.add(3)
+        await asyncio.sleep(5)
+        assert the_origin(service).gate.phase is Phase.OPEN  # the others tell when it is all of it
+
+
+@virtually
+async def test_those_that_come_new_to_a_gateway_that_refuses_all_do_not_probe_it_each() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 10)
+        gateway = Gateway(service.now() + 60)
+        service.sender.scripts["gw.example"] = gateway
+        await service.add()
+        await asyncio.sleep(60)
+        service.sender.scripts["gw.example"] = lambda _request, _now: status(404)
+        await asyncio.sleep(600)
+        assert the_origin(service).gate.phase is Phase.OPEN
+        sent = len(service.sender.sent)
+        owner = await service.add_application()
+        for number in range(100):
+            await service.add_endpoint("gw.example", path=f"/new/{number}", application=owner)
+        await service.add(application=owner)
+        await asyncio.sleep(60)
+        assert len(service.sender.sent) - sent <= 8
+        await asyncio.sleep(540)
+        assert len(service.sender.sent) - sent <= 25
+
+
+@pytest.mark.parametrize("dead", [3, 30])
+@virtually
+async def test_nobody_waits_behind_those_that_are_refused(dead: int) -> None:
+    async with virtual_service() as service:
+        owner = await service.add_application()
+        await lanes(service, dead)
+        gateway = Gateway(service.now() + 60, {f"/{number}": 404 for number in range(dead)})
+        service.sender.scripts["gw.example"] = gateway
+        good = await service.add_endpoint("gw.example", path="/good", application=owner)
+        await service.add(3)
+        await asyncio.sleep(1800)
+        assert the_origin(service).gate.phase is Phase.OPEN
+        for _ in range(20):
+            await service.add(application=owner)
+            await service.until_delivered(good, within=1)
+            await asyncio.sleep(30)
+        assert not the_origin(service).shared
