@@ -169,15 +169,20 @@ class NotFound(ServiceError):  # noqa: N818  named for what happened, as the glo
 
 
 class Conflict(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
-    """There is one of this kind with this key already, and it is not the same."""
+    """There is one of this kind with this key already, and it is not the same.
 
-    def __init__(self, kind: str, key: str) -> None:
-        super().__init__(kind, key)
+    `called` is what the key is to whoever gave it, if there are several kinds: "event id".
+    """
+
+    def __init__(self, kind: str, key: str, called: str = "") -> None:
+        super().__init__(kind, key, called)
         self.kind = kind
         self.key = key
+        self.called = called
 
     def __str__(self) -> str:
-        return f"there is another {self.kind} with {self.key!r} already"
+        name = f"the {self.called} {self.key!r}" if self.called else repr(self.key)
+        return f"there is another {self.kind} with {name} already"
 
 
 class BacklogFull(ServiceError):  # noqa: N818  named for what happened, as the glossary has it

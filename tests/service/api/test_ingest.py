@@ -90,6 +90,8 @@ async def test_an_event_id_is_taken_once(client: httpx.AsyncClient, hooks: Hooks
     body = said(rest=', "eventId": "e-1"')
     answers = [await client.post(MESSAGES, content=body) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [202, 409]
+    told = "there is another message with the event id 'e-1' already"
+    assert answers[1].json()["detail"] == told
     assert await accepted(hooks) == 1
 
 
@@ -166,7 +168,10 @@ async def test_a_key_is_for_one_request(client: httpx.AsyncClient, hooks: Hooks)
     assert first.content == again.content
     refused = await post(said('{"total": 13}'))
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
-    assert refused.json()["detail"] == "there is another message with 'k-1' already"
+    assert (
+        refused.json()["detail"]
+        == "there is another message with the idempotency key 'k-1' already"
+    )
     elsewhere = await post(said(), "/api/v1/app/other/msg")
     assert elsewhere.json()["id"] != first.json()["id"]
     assert (await post(said(), key="k-2")).json()["id"] != first.json()["id"]

@@ -56,7 +56,7 @@ async def test_of_many_at_once_one_works_and_all_hear_the_same(hooks: Hooks) -> 
 async def test_another_request_under_the_same_key_is_a_conflict(hooks: Hooks) -> None:
     once, work = Once(hooks.store), Work()
     await once.answer(ENVIRONMENT, "k", b"f", work)
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match="another request with the idempotency key 'k' already"):
         await once.answer(ENVIRONMENT, "k", b"other", work)
 
 
@@ -88,7 +88,7 @@ async def test_what_may_have_been_done_is_carried_out_as_the_same(hooks: Hooks) 
     with pytest.raises(StoreUnavailable):
         await once.answer(ENVIRONMENT, "k", b"f", unsure)
     now += 1
-    with pytest.raises(Conflict):
+    with pytest.raises(Conflict, match="another request with the idempotency key 'k' already"):
         await once.answer(ENVIRONMENT, "k", b"other", work)
     await once.answer(ENVIRONMENT, "k", b"f", work)
     assert [claim.at for claim in work.claims] == [1_000.0, 1_000.0], "so it makes the same ids"

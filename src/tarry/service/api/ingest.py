@@ -14,6 +14,7 @@ from tarry.service.api import applications, messages
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.messages import MessageIn, MessageOut, read_messages, written
+from tarry.service.api.once import IDEMPOTENCY_KEY
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import Invalid, coded
 from tarry.service.api.schemas import check_payload
@@ -113,10 +114,11 @@ def _coded(error: ServiceError) -> tuple[str, str]:
 
 
 def _told(result: Accepted | ServiceError, application: Application) -> Accepted | ServiceError:
-    """The same, with the key of a conflict as it came."""
-    if isinstance(result, Conflict):
-        return Conflict(result.kind, result.key.removeprefix(_mark(application)))
-    return result
+    """The same, with the key of a conflict as it came, and which of a message's two names it is."""
+    if not isinstance(result, Conflict):
+        return result
+    key = result.key.removeprefix(_mark(application))
+    return Conflict(result.kind, key, "event id" if key == result.key else IDEMPOTENCY_KEY)
 
 
 def _mark(application: Application) -> str:

@@ -14,6 +14,7 @@ from tarry.service.model.claim import Claim
 from tarry.service.store.registry import Registry
 from tarry.service.wire.seal import Place, Seals
 
+IDEMPOTENCY_KEY = "idempotency key"
 CLAIMED_FOR = 30.0
 """Seconds after which whoever carries a request out counts as gone, and the next one does it."""
 FIRST_LOOK, LAST_LOOK = 0.01, 0.25
@@ -89,7 +90,7 @@ class Once:
                 now=now,
             )
             if claim.fingerprint != fingerprint:
-                raise Conflict("request", key.partition(" ")[2] or key)
+                raise Conflict("request", key.partition(" ")[2] or key, IDEMPOTENCY_KEY)
             if claim.status is not None or claim.holder == holder:
                 return claim
             await self._sleep(pause)
