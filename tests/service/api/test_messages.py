@@ -40,7 +40,7 @@ def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
 @pytest.mark.parametrize(
     ("body", "wrong"),
     [
-        (b"", "truncated"),
+        (b"", "it is empty"),
         (b"{", "truncated"),
         (b"[]", "object"),
         (b'{"payload": {}}', "eventType"),

@@ -158,3 +158,13 @@ def test_how_a_name_is_spelled_is_said_in_words() -> None:
         read_body(b'{"uid": "a b"}', Named)
     wanted = "only letters, digits and - _ . will do, and not app_ at its beginning"
     assert refused.value.message == wanted
+
+
+def test_who_chose_what_there_is_not_is_told_what_there_is() -> None:
+    with pytest.raises(Invalid, match=r"'left'; one of these will do: (up, down|down, up)$"):
+        read_query(b"order=left", Query)
+
+
+def test_a_body_that_is_not_there_is_told_so() -> None:
+    with pytest.raises(Invalid, match="it is empty; it must be JSON"):
+        read_body(b"", Body)

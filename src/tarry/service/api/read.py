@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from tarry.service.api.choices import choices
 from tarry.service.api.problem import Invalid
 
 NO_JSON = "json_error"
@@ -36,6 +37,8 @@ def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type tha
     """The body of a request as a value of its type; none at all is None, if that will do."""
     if not body and may_be_left_out(wanted):
         return None
+    if not body:
+        raise Invalid(["body"], "it is empty; it must be JSON", NO_JSON)
     try:
         if not body.isascii():
             body.decode()  # msgspec looks at the text of a field only once it is asked for
@@ -43,7 +46,7 @@ def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type tha
     except RecursionError:
         raise Invalid(["body"], "it is nested too deeply") from None
     except msgspec.ValidationError as error:
-        raise _said("body", error) from error
+        raise _said("body", error, when_given(wanted)) from error
     except ValueError as error:  # no JSON, or no UTF-8
         raise Invalid(["body"], str(error), NO_JSON) from error
 
@@ -81,7 +84,7 @@ def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type t
     try:
         return msgspec.convert(found, wanted)
     except msgspec.ValidationError as error:
-        raise _said("query", error) from error
+        raise _said("query", error, wanted) from error
 
 
 @lru_cache(maxsize=256)
@@ -141,13 +144,15 @@ def _time(text: str) -> str:
     return f"{found['minute']}{second}{plus}{found['zone']}"
 
 
-def _said(where: str, error: msgspec.ValidationError) -> Invalid:
-    """What msgspec says, with its place apart."""
+def _said(where: str, error: msgspec.ValidationError, wanted: Any) -> Invalid:  # noqa: ANN401  a type
+    """What msgspec says, with its place apart, and what would do."""
     found = _PLACE.match(str(error))
     said, path = (found["said"], found["place"] or "") if found else (str(error), "")
     place = [where, *(name or number for name, number in _STEP.findall(path))]
     if missing := _MISSING.match(said):
         return Invalid([*place, missing["field"]], "it is missing", "value_error.missing")
+    if said.startswith("Invalid enum value") and (will_do := choices(wanted, place[1:])):
+        said += f"; one of these will do: {', '.join(will_do)}"
     if spelled := _SPELLED.match(said):
         marks = " ".join(spelled["marks"].replace("\\", ""))
         said = f"only letters, digits and {marks} will do"

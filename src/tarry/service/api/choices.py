@@ -1,0 +1,36 @@
+"""What a field may be, where it may be one of a few: who guessed wrong is told."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import inspect
+
+
+def choices(wanted: Any, place: Sequence[str]) -> list[str]:  # noqa: ANN401  a type
+    """The values that will do at a place of a body or query of this type; none if any will."""
+    return list(dict.fromkeys(map(str, _at(_known(wanted), place))))
+
+
+@lru_cache(maxsize=256)
+def _known(wanted: Any) -> inspect.Type:  # noqa: ANN401  a type
+    return inspect.type_info(wanted)
+
+
+def _at(kind: inspect.Type, place: Sequence[str]) -> Iterator[object]:
+    match kind:
+        case inspect.Metadata():
+            yield from _at(kind.type, place)
+        case inspect.UnionType():
+            for one in kind.types:
+                yield from _at(one, place)
+        case inspect.StructType() if place:
+            for field in kind.fields:
+                if field.encode_name == place[0]:
+                    yield from _at(field.type, place[1:])
+        case inspect.ListType() if place:
+            yield from _at(kind.item_type, place[1:])
+        case inspect.EnumType() if not place:
+            yield from (one.value for one in kind.cls)
+        case inspect.LiteralType() if not place:
+            yield from kind.values
