@@ -5,6 +5,7 @@ import pytest
 
 from tarry.service.api.protocol import MOST_HEAD, Connection
 
+KEY = "let-me-in"
 pytestmark = pytest.mark.anyio
 
 ASK = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -60,6 +61,14 @@ async def test_who_is_too_slow_is_told_so(
     writer.write(part)
     said = await until_closed(reader)
     assert b"HTTP/1.1 408 " in said or b"HTTP/1.1 401 " in said
+    writer.close()
+
+
+async def test_a_body_that_will_be_too_long_is_refused_before_it_comes(url: str) -> None:
+    reader, writer = await connect(url)
+    head = f"POST /api/v1/app HTTP/1.1\r\nauthorization: Bearer {KEY}\r\nexpect: 100-continue"
+    writer.write(f"{head}\r\ncontent-length: 99999999999\r\n\r\n".encode())
+    assert await reader.readline() == b"HTTP/1.1 413 Request Entity Too Large\r\n"
     writer.close()
 
 

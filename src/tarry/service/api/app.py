@@ -158,7 +158,7 @@ class Api:
                 return problem(429, "rate_limit", said, {"retry-after": str(wait)})
         body: bytes | None = b""
         if operation.body is not None:
-            body = await _read(receive, operation.most_bytes)
+            body = await _read(request, receive, operation.most_bytes)
         if body is None:
             said = f"at most {operation.most_bytes} bytes will do"
             return problem(413, "payload_too_large", said)
@@ -229,8 +229,10 @@ def _written(answer: object, operation: Operation) -> Answer:
     return status, {"content-type": "application/json", **headers}, msgspec.json.encode(answer)
 
 
-async def _read(receive: Receive, most: int) -> bytes | None:
-    """A request's body, or None as soon as it is too long."""
+async def _read(request: Request, receive: Receive, most: int) -> bytes | None:
+    """A request's body, or None as soon as it is too long: if its head says so, before it comes."""
+    if int(request.headers.get(b"content-length", b"0")) > most:
+        return None
     parts, size = [], 0
     while True:
         event = await receive()
