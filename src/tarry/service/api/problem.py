@@ -107,7 +107,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
         return problem(
             status,
             code,
-            "it is not sure that it was kept: send it again, with the same idempotency-key",
+            "the database cannot be used just now, and what was asked for was done or was not:"
+            " ask again, and with the same idempotency-key",
             {"retry-after": seconds},
         )
     if isinstance(error, BacklogFull):
