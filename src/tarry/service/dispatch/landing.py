@@ -184,9 +184,10 @@ class Landing(Bearings):
 
     def _own_turned(self, now: float, *, blame: bool = True) -> None:
         log.info("the lane of %s is %s; %d wait", self.endpoint.id, self.gate.phase, self.waiting())
-        if self.apart and self.gate.phase is Phase.PACED:
-            self.join(now)  # it is taken again, and goes with the others
-        self._change(self.record.saved(self.gate.pace, now))
+        if self.apart and self.gate.phase is Phase.PACED:  # taken again, it goes with the others
+            self.apart = False
+            self.gate.close()
+        self.save(now)
         self.turned(self.gate_now.phase, now, blame=blame)
         if self.gate.phase is Phase.PACED:
             self.desk.tick(self)
