@@ -100,8 +100,8 @@ class Outlook(Struct, frozen=True, kw_only=True):
 def outlook(row: LaneRow, *, now: float, origin: bytes = b"") -> Outlook:
     """How a lane goes; `origin` is what was learned of its origin."""
     own, all_of_it = _read(row.known.pace), _read(origin)
-    pace = _gating(row.known.pace, origin)
-    shared = pace == all_of_it and pace.phase is not Phase.CLOSED
+    shared = _is_shared(own, all_of_it)
+    pace = all_of_it if shared else own
     down = pace.phase is Phase.OPEN
     speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
     enabled = row.endpoint.standing is Standing.ENABLED
@@ -118,13 +118,18 @@ def outlook(row: LaneRow, *, now: float, origin: bytes = b"") -> Outlook:
 
 
 def _gating(lane: bytes, origin: bytes) -> _Pace:
-    """The pace a lane goes by: its origin's while that is in trouble, else its own.
+    """The pace a lane goes by: its origin's while that is in trouble, else its own."""
+    own, all_of_it = _read(lane), _read(origin)
+    return all_of_it if _is_shared(own, all_of_it) else own
+
+
+def _is_shared(own: _Pace, all_of_it: _Pace) -> bool:
+    """Whether a lane leaves its pace to its origin.
 
     One that is open while its origin comes back is apart from the others.
     """
-    own, shared = _read(lane), _read(origin)
-    apart = shared.phase is Phase.PACED and own.phase is Phase.OPEN
-    return own if apart or shared.phase is Phase.CLOSED else shared
+    apart = all_of_it.phase is Phase.PACED and own.phase is Phase.OPEN
+    return all_of_it.phase is not Phase.CLOSED and not apart
 
 
 def _read(pace: bytes) -> _Pace:
