@@ -111,6 +111,16 @@ def own_environment() -> Iterator[None]:
     os.environ.update(before)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_reader_is_told_what_a_file_is_called(page: Path) -> None:
+    text, before = page.read_text(), 0
+    for found in BLOCK.finditer(text):
+        if (found["note"] or "").startswith("file: "):
+            name = found["note"].removeprefix("file: ")
+            assert f"`{name}`" in text[before : found.start()], f"{name} is named only in a comment"
+        before = found.end()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_runs_from_top_to_bottom(
