@@ -203,7 +203,7 @@ def test_the_facts_of_the_service_are_attributes() -> None:
     settings = SettingsError("listen", "here", "an address")
     assert (settings.field, settings.value, settings.wanted) == ("listen", "here", "an address")
     missing = NotFound("endpoint", "ep_1")
-    assert (missing.kind, missing.id) == ("endpoint", "ep_1")
+    assert (missing.kind, missing.id, missing.why) == ("endpoint", "ep_1", "")
     conflict = Conflict("application", "shop")
     assert (conflict.kind, conflict.key, conflict.called) == ("application", "shop", "")
     assert "with the event id 'e-1'" in str(Conflict("message", "e-1", "event id"))

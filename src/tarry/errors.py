@@ -157,15 +157,16 @@ class SettingsError(_SettingError, ServiceError):
 
 
 class NotFound(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
-    """There is no such thing here, or it is somebody else's."""
+    """There is no such thing here, or it is somebody else's; `why`, if that may be told."""
 
-    def __init__(self, kind: str, id: str) -> None:  # noqa: A002  an id is what it is
-        super().__init__(kind, id)
+    def __init__(self, kind: str, id: str, why: str = "") -> None:  # noqa: A002  an id is what it is
+        super().__init__(kind, id, why)
         self.kind = kind
         self.id = id
+        self.why = why
 
     def __str__(self) -> str:
-        return f"there is no {self.kind} {self.id!r}"
+        return f"there is no {self.kind} {self.id!r}" + (f": {self.why}" if self.why else "")
 
 
 class Conflict(ServiceError):  # noqa: N818  named for what happened, as the glossary has it

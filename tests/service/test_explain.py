@@ -1,11 +1,11 @@
 import pytest
 
 from tarry.core.pace import Phase
-from tarry.service.explain import explain, outlook, waits
+from tarry.service.explain import explain, never_meant, outlook, waits
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Stream
-from tarry.testing.samples import NOON, an_application, an_attempt, an_endpoint
+from tarry.testing.samples import NOON, a_message, an_application, an_attempt, an_endpoint
 
 OPEN = b'{"phase":"open","probe_at":1800000060.0}'
 PACED = b'{"phase":"paced","rate":120.0}'
@@ -45,6 +45,23 @@ def a_delivery(
 )
 def test_a_ready_delivery_waits_for_what_its_lane_waits_for(row: LaneRow, reason: Reason) -> None:
     assert explain(a_delivery(), row, []).reason is reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"created_at": NOON + 1}, "the endpoint was made after the message was sent"),
+        ({"event_types": ("a.b", "c")}, "the endpoint wants the types of events a.b, c only"),
+        ({"channels": ("eu",)}, "the endpoint wants the channels eu only"),
+        ({}, "the endpoint wanted others when the message was sent"),
+    ],
+)
+def test_why_a_message_was_never_meant_for_an_endpoint_is_told(
+    settings: dict[str, object], why: str
+) -> None:
+    application = an_application()
+    endpoint = an_endpoint(application, **{"created_at": NOON, **settings})
+    assert never_meant(a_message(application, channels=("us",)), endpoint).startswith(why)
 
 
 def test_a_waiting_delivery_says_its_own_reason_and_when() -> None:

@@ -14,8 +14,9 @@ from tarry.core.pace import Phase
 from tarry.errors import TarryError
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import ENDED, Delivery, Reason, State
-from tarry.service.model.endpoint import Standing
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
+from tarry.service.model.message import Message
 from tarry.service.wire import url
 
 _STANDINGS = {
@@ -62,6 +63,17 @@ def explain(
         next_at=goes_at,
         sentences=(_sentence(reason, goes_at, row, pace), *_told(attempts)),
     )
+
+
+def never_meant(message: Message, endpoint: Endpoint) -> str:
+    """Why a message has no delivery to an endpoint, as far as the endpoint's settings tell now."""
+    if endpoint.created_at > message.accepted_at:
+        return "the endpoint was made after the message was sent; replay-missing sends it there"
+    if endpoint.event_types is not None and message.event_type not in endpoint.event_types:
+        return f"the endpoint wants the types of events {', '.join(endpoint.event_types)} only"
+    if not endpoint.wants(message.event_type, message.channels):
+        return f"the endpoint wants the channels {', '.join(endpoint.channels or ())} only"
+    return "the endpoint wanted others when the message was sent, or it was for one endpoint alone"
 
 
 def waits(delivery: Delivery, row: LaneRow, *, origin: bytes = b"") -> tuple[Reason, float | None]:

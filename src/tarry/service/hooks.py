@@ -18,7 +18,7 @@ from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service import build
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.endpoints import Endpoints
-from tarry.service.explain import Explanation, explain, origin_of
+from tarry.service.explain import Explanation, explain, never_meant, origin_of
 from tarry.service.fields import (
     ApplicationFields,
     check_policy,
@@ -242,7 +242,8 @@ class Hooks(Endpoints, Keys, Replays):
         """Why a message is not delivered to an endpoint yet, or how that ended."""
         found = {one.id: delivery for one, delivery in await self.store.deliveries(message.id)}
         if endpoint.id not in found:
-            raise NotFound("delivery", f"{message.id} to {endpoint.id}")
+            why = never_meant(message, endpoint)
+            raise NotFound("delivery", f"{message.id} to {endpoint.id}", why)
         row = await self.lane(endpoint)
         attempts = [
             attempt

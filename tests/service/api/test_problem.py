@@ -78,6 +78,10 @@ def test_what_is_not_there_reads_the_same_whatever_it_was_called() -> None:
     assert body == told(NotFound("application", "app_2"))[2]
     told_so = {"code": "not_found", "detail": "there is no such application"}
     assert (status, json.loads(body)) == (404, told_so)
+    assert (
+        b"there is no such delivery: it was not for you"
+        in told(NotFound("delivery", "msg_1 to ep_1", "it was not for you"))[2]
+    )
 
 
 def test_an_error_among_others_is_a_code_and_words() -> None:

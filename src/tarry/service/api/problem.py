@@ -88,7 +88,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
     """
     match error:
         case NotFound():
-            return problem(404, "not_found", f"there is no such {error.kind}")
+            why = f": {error.why}" if error.why else ""
+            return problem(404, "not_found", f"there is no such {error.kind}{why}")
         case Invalid():
             return invalid(error)
         case BadRequest():
