@@ -73,6 +73,20 @@ def test_a_waiting_delivery_says_its_own_reason_and_when() -> None:
     assert found.sentences == ("It waits: backoff, next at 2027-01-15T08:00:30.000+00:00.",)
 
 
+@pytest.mark.parametrize(
+    ("due_at", "reason", "next_at"),
+    [
+        (NOON + 3600, Reason.SCHEDULED, NOON + 3600),
+        (NOON + 30, Reason.LANE_OPEN, NOON + 60),
+    ],
+)
+def test_what_is_for_later_waits_for_its_time_also_in_an_open_lane(
+    due_at: float, reason: Reason, next_at: float
+) -> None:
+    delivery = a_delivery(State.WAITING, Reason.SCHEDULED, due_at=due_at)
+    assert waits(delivery, a_row(OPEN)) == (reason, next_at)
+
+
 def test_an_open_lane_counts_more_than_the_delivery_s_own_wait() -> None:
     delivery = a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON + 30)
 

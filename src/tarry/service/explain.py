@@ -151,13 +151,19 @@ def _read(pace: bytes) -> _Pace:
 def _waits(delivery: Delivery, row: LaneRow, pace: _Pace) -> tuple[Reason, float | None]:
     if row.endpoint.standing is not Standing.ENABLED:
         return _STANDINGS[row.endpoint.standing], None
-    if pace.phase is Phase.OPEN:
+    if pace.phase is Phase.OPEN and not _is_for_later(delivery, pace):
         return Reason.LANE_OPEN, pace.probe_at
     if delivery.state is State.WAITING:
         return delivery.reason, delivery.due_at
     if pace.phase is Phase.PACED:
         return Reason.PACE, None
     return (_limit(row) if delivery.reason is Reason.NEW else delivery.reason), None
+
+
+def _is_for_later(delivery: Delivery, pace: _Pace) -> bool:
+    """Whether the endpoint is tried next before a delivery's time, which no probe comes before."""
+    scheduled = delivery.state is State.WAITING and delivery.reason is Reason.SCHEDULED
+    return scheduled and (delivery.due_at or 0.0) > (pace.probe_at or 0.0)
 
 
 def _limit(row: LaneRow) -> Reason:

@@ -63,6 +63,15 @@ async def test_what_waits_is_told_with_its_reason(
         }
 
 
+async def test_what_is_for_later_was_accepted_when_it_came(
+    client: httpx.AsyncClient, hooks: Hooks, shop: Application
+) -> None:
+    accepted = await hooks.send(shop, "order.paid", {}, deliver_at=LATER)
+    (one,) = (await told(client, SHOP))["data"]
+    seen = datetime.fromisoformat(one["acceptedAt"]).timestamp()
+    assert seen == pytest.approx(accepted.message.accepted_at, abs=0.01)
+
+
 async def test_what_is_over_is_not_told(
     client: httpx.AsyncClient, hooks: Hooks, shop: Application
 ) -> None:

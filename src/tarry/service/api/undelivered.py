@@ -14,6 +14,7 @@ from tarry.service.api.paging import MOST, Page
 from tarry.service.api.times import instant
 from tarry.service.api.times import written as written_at
 from tarry.service.explain import waits
+from tarry.service.model import ids
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
@@ -110,6 +111,13 @@ async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[Undeliver
     return Page(data=shown, iterator=mark, prev_iterator=None, done=not more)
 
 
+def _accepted_at(delivery: Delivery) -> float:
+    """When it was accepted: the age of what is for later begins only then, and that is stored."""
+    if delivery.reason is Reason.SCHEDULED:
+        return min(delivery.accepted_at, ids.made_at(delivery.message))
+    return delivery.accepted_at
+
+
 def _fits(query: UndeliveredQuery, one: UndeliveredOut) -> bool:
     return query.state in (None, one.state) and query.reason in (None, one.reason)
 
@@ -127,6 +135,6 @@ def _written(endpoint: Endpoint, delivery: Delivery, row: LaneRow, origin: bytes
         next_at=written_at(goes_at),
         attempts=delivery.attempts,
         tries=delivery.tries,
-        accepted_at=instant(delivery.accepted_at),
+        accepted_at=instant(_accepted_at(delivery)),
         ended_at=written_at(delivery.ended_at),
     )
