@@ -299,7 +299,7 @@ def test_a_memory_of_next_to_nothing_is_no_reason_to_stand_still() -> None:
 
 
 def test_a_new_owner_whose_clock_is_behind_waits_no_longer_than_an_endpoint_may_ask() -> None:
-    far = Pace(phase=Phase.OPEN, probe_at=NOW + 1e9)
-    assert handed_over(far, now=NOW).probe_at == pytest.approx(NOW + 3_960)
-    near = Pace(phase=Phase.OPEN, probe_at=NOW + 5)
-    assert handed_over(near, now=NOW).probe_at == NOW + 5
+    far = handed_over(Pace(phase=Phase.OPEN, probe_at=NOW + 1e9, held_until=NOW + 1e9), now=NOW)
+    assert far.probe_at == far.held_until == pytest.approx(NOW + 3_960)
+    near = handed_over(Pace(phase=Phase.OPEN, probe_at=NOW + 5, held_until=NOW + 6), now=NOW)
+    assert (near.probe_at, near.held_until) == (NOW + 5, NOW + 6)

@@ -20,6 +20,7 @@ from tarry.testing.virtual_service import OK, Script, VirtualService, status, vi
 
 SELDOM = Limits(lease=600, look=300, keep_up=600)
 _UNKNOWN: float | None = None
+BUSY = status(429, retry_after="90")
 STEPS = (10, 30, 120, 600, 1800, 7200, 28_800, 86_400)
 
 
@@ -269,18 +270,33 @@ async def test_an_endpoint_that_sheds_what_is_too_much_is_found_its_pace() -> No
         assert len(service.sender.sent) < 1.2 * 1000
 
 
+@pytest.mark.parametrize("many", [1, 2, 50])
 @virtually
-async def test_a_wait_after_too_many_is_kept_over_a_restart() -> None:
+async def test_a_wait_after_too_many_is_kept_over_a_restart(many: int) -> None:
     async with virtual_service() as service:
-        await service.add_endpoint("a.example", lambda _r, _n: status(429, retry_after="90"))
-        (message,) = await service.add()
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _r, now: OK if now > began_at + 90 else BUSY
+        )
+        began_at = service.now()
+        await service.add(many)
         for _ in range(4):
             await asyncio.sleep(10)
             await service.stop()
             await service.start()
-        assert len(await instants(service, message)) == 1
+        assert {sent.at for sent in service.sender.sent} == {began_at}
+        await service.until_delivered(endpoint, within=120)
+
+
+@virtually
+async def test_one_that_was_too_many_says_until_when_it_waits() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", lambda _r, _n: BUSY)
+        (message,) = await service.add()
+        await asyncio.sleep(1)
         waiting = await service.delivery(message)
         assert (waiting.state, waiting.reason) == (State.WAITING, Reason.RETRY_AFTER)
+        assert waiting.due_at is not None
+        assert 89 <= waiting.due_at - service.now() <= 99
 
 
 @virtually

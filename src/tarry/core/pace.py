@@ -145,7 +145,8 @@ class Pace(Value):
     """All a lane knows, as one frozen value.
 
     What may be sent: `rate` is sends a second, since `since`; the lane is paced since `begun`, or
-    down since `down_since`, with so many `probes` spent, the next at `probe_at`.
+    down since `down_since`, with so many `probes` spent, the next at `probe_at`. The endpoint wants
+    nothing before `held_until`; to keep to that is for whoever sends.
 
     What is known: `goal` is where the endpoint's limit is thought to be (None: no idea), and
     `capacity` the same, kept for the next outage. `baseline` is the share of failures that has
@@ -190,6 +191,7 @@ class Pace(Value):
     down_since: float = 0.0
     probes: int = 0
     probe_at: float = 0.0
+    held_until: float = 0.0
 
     def recent(self, now: float, slices: int = SLICES) -> tuple[int, int]:
         """How many passed and failed at this pace, in the last second or a part of it."""

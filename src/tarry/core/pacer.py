@@ -78,10 +78,12 @@ def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
 def handed_over(pace: Pace, *, now: float) -> Pace:
     """The state as a new owner takes it up: what is in the air is no longer its to judge.
 
-    Owners share a clock, more or less: no probe is further away than an endpoint may ask for.
+    Owners share a clock, more or less: nothing is further away than an endpoint may ask for.
     """
+    latest = now + LONGEST_ASKED * (1 + JITTER)
     return pace.replace(
-        probe_at=min(pace.probe_at, now + LONGEST_ASKED * (1 + JITTER)),
+        probe_at=min(pace.probe_at, latest),
+        held_until=min(pace.held_until, latest),
         mode=Mode.CLIMB,
         rate=pace.rate if pace.mode is Mode.CLIMB else min(pace.rate, pace.goal or pace.rate),
         epoch=pace.epoch + 1,

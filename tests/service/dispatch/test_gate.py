@@ -312,6 +312,17 @@ def test_it_is_looked_at_while_it_is_paced_or_has_just_failed() -> None:
     assert ramped().ticks(NOON + 1000)
 
 
+def test_what_an_endpoint_asked_for_outlives_the_pace_unless_all_is_forgotten() -> None:
+    gate = opened()
+    gate.hold(NOON + 90)
+    gate.close()
+    assert gate.pace.held_until == NOON + 90
+    gate.ramp(NOON)
+    assert (gate.phase, gate.pace.held_until) == (Phase.PACED, NOON + 90)
+    gate.close(forget=True)
+    assert gate.pace.held_until == 0
+
+
 def test_only_a_closed_gate_is_ramped() -> None:
     gate = opened()
     before = gate.pace

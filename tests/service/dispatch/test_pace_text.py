@@ -100,7 +100,10 @@ def test_no_bytes_make_it_fail(text: bytes) -> None:
     assert read(text, now=NOON).phase in Phase
 
 
-KEPT = ("baseline", "climb", "hold", "latency", "usual", "down_since", "capacity", "goal", "rate")
+KEPT = (
+    *("baseline", "climb", "hold", "latency", "usual", "down_since", "capacity", "goal", "rate"),
+    "held_until",
+)
 
 
 @given(

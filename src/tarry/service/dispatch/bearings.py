@@ -40,7 +40,7 @@ class Bearings(ABC):
     __slots__ = (
         *("_budget", "_failed_at", "_fifo_from", "_sent_at", "_took", "added", "apart"),
         *("came_back", "desk", "doubts", "dozing", "ended", "endpoint", "failing", "gate", "held"),
-        *("hold_until", "hungry", "in_flight", "left", "most", "number", "origin", "outfit"),
+        *("hungry", "in_flight", "left", "most", "number", "origin", "outfit"),
         *("rate", "record", "streams", "tenant", "tenant_rate", "trust", "unsettled", "version"),
         "wake_at",
     )
@@ -69,7 +69,6 @@ class Bearings(ABC):
         self.gate = Gate(pace, desk.draw)
         self.streams = Streams(row.lane, desk.buffered, fifo=row.endpoint.fifo)
         self.doubts = Doubts()
-        self.hold_until = 0.0
         self.came_back = self.gate.phase is Phase.PACED
         self.hungry = self.left = self.dozing = self.apart = False
         self._budget = budget.Budget()
@@ -123,6 +122,11 @@ class Bearings(ABC):
     def waiting(self) -> int:
         """How many deliveries wait, those in the air left out."""
         return max(0, self.added - self.ended - self.in_flight)
+
+    @property
+    def hold_until(self) -> float:
+        """Before then its endpoint wants nothing: it said so."""
+        return self.gate.pace.held_until
 
     @property
     def gate_now(self) -> Gate:

@@ -153,10 +153,16 @@ class Gate:
             self._become(ramped(RULE, self.pace, now=now))
             self._told = self.phase
 
+    def hold(self, until: float) -> None:
+        """Remember that the endpoint wants nothing until then."""
+        self.pace = self.pace.replace(held_until=until)
+
     def close(self, *, forget: bool = False) -> None:
         """Leave the pace to somebody else; what was learned may be kept or forgotten."""
-        capacity = None if forget else self.pace.capacity
-        self._become(Pace(capacity=capacity, epoch=self.pace.epoch + 1))
+        kept = Pace() if forget else self.pace
+        self._become(
+            Pace(capacity=kept.capacity, epoch=self.pace.epoch + 1, held_until=kept.held_until)
+        )
         self._told = self.phase
 
     def _become(self, pace: Pace) -> None:

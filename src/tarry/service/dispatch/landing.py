@@ -166,8 +166,10 @@ class Landing(Bearings):
         """It was too many: send nothing for as long as was asked for, and then at a pace."""
         if asked is not None:
             until = now + asked * (1 + SPREAD * self.desk.draw())
-            self.hold_until = max(self.hold_until, until)
             self.origin.held(self, until, now)
+            if until > self.hold_until:
+                self.gate.hold(until)
+                self.save(now)  # whoever owns the lane next has to wait as well
         self.replay(now)
 
     # --- The gate moves -------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from tarry.core.pacer import handed_over
 _NUMBERS = (
     *("rate", "goal", "capacity", "baseline", "judged", "epoch", "since", "begun", "climb"),
     *("hold", "failed_at", "latency", "usual", "down_since", "probes", "probe_at"),
+    "held_until",
 )
 """What outlives a hand-over; all else is about attempts that nobody waits for any more."""
 _FRESH = Pace()

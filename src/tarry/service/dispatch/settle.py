@@ -122,7 +122,7 @@ def _held(
     held = _kept(due, Reason.RETRY_AFTER, said)
     if lay.phase is not Phase.CLOSED:
         return held
-    # On record, as far as it goes: whoever owns the lane next does not know that it is held.
+    # The lane is held, and knows; but who asks when this one goes is told by the delivery itself.
     until = now + asked * (1 + SPREAD * draw())
     return replace(held, state=State.WAITING, due_at=until)
 
