@@ -111,3 +111,22 @@ async def test_what_is_rare_is_found_both_ways_however_little_is_looked_at(
     back = await walked(client, way, "prevIterator", tag="rare", iterator=f"-{whole[-1]}")
     assert [one for page in reversed(back) for one in page] == whole[:-1]
     assert len(back) > 2
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("iterator", ["zzz", "-zzz", "org_" + 27 * "0", "msg_1"])
+async def test_what_leads_to_no_page_of_a_list_is_refused(
+    hooks: Hooks, client: httpx.AsyncClient, iterator: str
+) -> None:
+    shop = await hooks.application("shop")
+    message = (await hooks.send(shop, "a", {})).message.id
+    (endpoint,) = await hooks.store.list_endpoints(shop.id, Cut())
+    below = ["endpoint", "msg", f"endpoint/{endpoint.id}/msg", f"attempt/endpoint/{endpoint.id}"]
+    below += [f"attempt/msg/{message}", f"msg/{message}/endpoint", "undelivered"]
+    ways = ["app", "key", "background-task", "operational-webhook/endpoint"]
+    for way in (*ways, *(f"app/shop/{one}" for one in below)):
+        answer = await client.get(f"/api/v1/{way}", params={"iterator": iterator})
+        assert answer.status_code == 422, way
+        (wrong,) = answer.json()["detail"]
+        assert wrong["loc"] == ["query", "iterator"]
+        assert "iterator or prevIterator of another page" in wrong["msg"]

@@ -9,7 +9,7 @@ from tarry.service.api.applications import ApplicationOut, written
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import DISABLED
 from tarry.service.api.operation import Group
-from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.paging import ApplicationMark, OrderedQuery, Page, cut, page
 from tarry.service.model.application import Application
 from tarry.service.model.listing import Found
 
@@ -24,6 +24,7 @@ group = Group("Application", "v1.application")
 class ApplicationQuery(OrderedQuery, kw_only=True):
     """Which applications: without those that have no endpoints, or only such endpoints."""
 
+    iterator: ApplicationMark | None = None
     exclude_apps_with_no_endpoints: bool = False
     exclude_apps_with_disabled_endpoints: bool = False
     exclude_apps_with_svix_play_endpoints: bool = False

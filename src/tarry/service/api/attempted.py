@@ -11,7 +11,7 @@ from tarry.service.api.lanes import lane_of
 from tarry.service.api.messages import MessageOut
 from tarry.service.api.messages import written as written_message
 from tarry.service.api.operation import Group
-from tarry.service.api.paging import ListQuery, Page, cut, page
+from tarry.service.api.paging import EndpointMark, ListQuery, MessageMark, Page, cut, page
 from tarry.service.api.recent import RecentQuery, filtered, recent_cut
 from tarry.service.api.statuses import (
     SHOWN,
@@ -52,6 +52,7 @@ class MessageEndpointOut(EndpointOut, rename="camel", kw_only=True):
 class AttemptedQuery(RecentQuery, kw_only=True):
     """Which messages, and how much of them."""
 
+    iterator: MessageMark | None = None
     status: MessageStatus | None = None
     with_content: bool = True
     expanded_statuses: bool = False
@@ -60,6 +61,7 @@ class AttemptedQuery(RecentQuery, kw_only=True):
 class DestinationQuery(ListQuery, kw_only=True):
     """How much of a list, and whether the status Canceled is known."""
 
+    iterator: EndpointMark | None = None
     expanded_statuses: bool = False
 
 

@@ -10,7 +10,7 @@ from tarry.service.api.call import Call
 from tarry.service.api.messages import MessageOut, Name
 from tarry.service.api.messages import written as written_message
 from tarry.service.api.operation import Group
-from tarry.service.api.paging import Page, page
+from tarry.service.api.paging import AttemptMark, Page, page
 from tarry.service.api.problem import BadRequest
 from tarry.service.api.recent import RecentQuery, filtered, recent_cut
 from tarry.service.api.statuses import MessageStatus, StatusClass, StatusText, text_of
@@ -58,6 +58,7 @@ class AttemptOut(Struct, rename="camel", kw_only=True):
 class ToEndpointQuery(RecentQuery, kw_only=True):
     """Which attempts at an endpoint, and how much of them."""
 
+    iterator: AttemptMark | None = None
     status: MessageStatus | None = None
     status_code_class: StatusClass | None = None
     with_content: bool = True
@@ -68,6 +69,7 @@ class ToEndpointQuery(RecentQuery, kw_only=True):
 class OfMessageQuery(RecentQuery, kw_only=True):
     """Which attempts at a message, and how much of them."""
 
+    iterator: AttemptMark | None = None
     status: MessageStatus | None = None
     status_code_class: StatusClass | None = None
     endpoint_id: Name | None = None

@@ -20,7 +20,7 @@ from tarry.service.api.endpoint_bodies import (
 from tarry.service.api.event_types import sees
 from tarry.service.api.news import noting
 from tarry.service.api.operation import Group, Reply
-from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.paging import EndpointMark, OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
 from tarry.service.api.secrets import prefixed
 from tarry.service.model.application import Application
@@ -32,8 +32,14 @@ WAY = "/app/{app_id}/endpoint"
 group = Group("Endpoint", "v1.endpoint")
 
 
+class EndpointQuery(OrderedQuery, kw_only=True):
+    """How many endpoints, and from where on."""
+
+    iterator: EndpointMark | None = None
+
+
 @group.get(WAY, name="list")
-async def list_endpoints(call: Call, query: OrderedQuery) -> Page[EndpointOut]:
+async def list_endpoints(call: Call, query: EndpointQuery) -> Page[EndpointOut]:
     """List an application's endpoints, the newest first."""
     return await listed(call, await call.application(), query)
 
@@ -82,7 +88,7 @@ async def delete(call: Call) -> None:
     await removed(call, await call.application())
 
 
-async def listed(call: Call, application: Application, query: OrderedQuery) -> Page[EndpointOut]:
+async def listed(call: Call, application: Application, query: EndpointQuery) -> Page[EndpointOut]:
     """A page of an application's endpoints."""
     asked = cut(query, descending=True)
     found = await call.hooks.store.list_endpoints(application.id, asked)

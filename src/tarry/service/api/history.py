@@ -12,7 +12,7 @@ from tarry.service.api.call import Call
 from tarry.service.api.ingest import ContentQuery
 from tarry.service.api.messages import Channel, MessageOut, Name, written
 from tarry.service.api.operation import Group
-from tarry.service.api.paging import Page, page
+from tarry.service.api.paging import MessageMark, Page, page
 from tarry.service.api.recent import RecentQuery, filtered, recent_cut
 from tarry.service.api.tasks import TaskStarted, started
 from tarry.service.model import ids
@@ -29,6 +29,7 @@ group = Group("Message", "v1.message")
 class MessageQuery(RecentQuery, kw_only=True):
     """Which messages, and whether their payloads are answered as well."""
 
+    iterator: MessageMark | None = None
     with_content: bool = True
 
 

@@ -9,7 +9,7 @@ from tarry.service.api.access import Need
 from tarry.service.api.applications import CREATED
 from tarry.service.api.call import Call
 from tarry.service.api.operation import Group
-from tarry.service.api.paging import OrderedQuery, Page, cut, page
+from tarry.service.api.paging import KeyMark, OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
 from tarry.service.api.times import Instant, instant, seconds, written
 from tarry.service.model.key import Key, Scope
@@ -70,8 +70,14 @@ async def create(call: Call, body: KeyIn) -> NewKeyOut:
     )
 
 
+class KeyQuery(OrderedQuery, kw_only=True):
+    """How many keys, and from where on."""
+
+    iterator: KeyMark | None = None
+
+
 @group.get("/key", needs=Need.KEYS, name="list")
-async def list_keys(call: Call, query: OrderedQuery) -> Page[KeyOut]:
+async def list_keys(call: Call, query: KeyQuery) -> Page[KeyOut]:
     """List the environment's keys, without their texts."""
     found = await call.hooks.store.list_keys(call.who.environment, cut(query))
     return page(found, query, told, lambda one: one.id)

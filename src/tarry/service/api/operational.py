@@ -11,7 +11,7 @@ from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import EndpointIn, EndpointOut, EndpointUpdate, written
 from tarry.service.api.headers import HeadersIn, HeadersOut
 from tarry.service.api.operation import Group, Reply
-from tarry.service.api.paging import OrderedQuery, Page
+from tarry.service.api.paging import Page
 from tarry.service.api.secrets import RotateIn, SecretOut
 from tarry.service.model import operational
 from tarry.service.model.application import Application
@@ -23,7 +23,7 @@ group = Group("Operational Webhook", "v1.operational-webhook.endpoint")
 
 
 @group.get(WAY, name="list")
-async def list_endpoints(call: Call, query: OrderedQuery) -> Page[EndpointOut]:
+async def list_endpoints(call: Call, query: endpoints.EndpointQuery) -> Page[EndpointOut]:
     """List the endpoints that hear of what happens here, the newest first."""
     return await endpoints.listed(call, _hidden(call), query)
 

@@ -11,7 +11,14 @@ MOST = 250
 BACK = "-"
 """Before an id: the page that ends before it."""
 
+# An iterator, by what is listed: one of another list would lead to a page at random.
 Mark = Annotated[str, Meta(min_length=1, max_length=260, pattern=r"^-?[a-zA-Z0-9\-_.]+\Z")]
+ApplicationMark = Annotated[str, Meta(pattern=r"^-?app_[a-zA-Z0-9]{27}\Z")]
+EndpointMark = Annotated[str, Meta(pattern=r"^-?ep_[a-zA-Z0-9]{27}\Z")]
+MessageMark = Annotated[str, Meta(pattern=r"^-?msg_[a-zA-Z0-9]{27}\Z")]
+AttemptMark = Annotated[str, Meta(pattern=r"^-?atmpt_[a-zA-Z0-9]{27}\Z")]
+TaskMark = Annotated[str, Meta(pattern=r"^-?qtask_[a-zA-Z0-9]{27}\Z")]
+KeyMark = Annotated[str, Meta(pattern=r"^-?key_[a-zA-Z0-9]{27}\Z")]
 
 T = TypeVar("T")
 S = TypeVar("S")

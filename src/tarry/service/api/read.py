@@ -153,6 +153,8 @@ def _said(where: str, error: msgspec.ValidationError, wanted: Any) -> Invalid:  
         return Invalid([*place, missing["field"]], "it is missing", "value_error.missing")
     if said.startswith("Invalid enum value") and (will_do := choices(wanted, place[1:])):
         said += f"; one of these will do: {', '.join(will_do)}"
+    if place == ["query", "iterator"]:
+        said = "it must be the iterator or prevIterator of another page of this list"
     if spelled := _SPELLED.match(said):
         marks = " ".join(spelled["marks"].replace("\\", ""))
         said = f"only letters, digits and {marks} will do"

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tarry.errors import NotFound
 from tarry.service.api.call import Call
 from tarry.service.api.operation import Group
-from tarry.service.api.paging import MOST, OrderedQuery, Page, cut, page
+from tarry.service.api.paging import MOST, OrderedQuery, Page, TaskMark, cut, page
 from tarry.service.api.times import instant
 from tarry.service.model.task import Task, Work
 
@@ -70,6 +70,7 @@ class TaskOut(TaskStarted, rename="camel", kw_only=True):
 class TaskQuery(OrderedQuery, kw_only=True):
     """Which tasks."""
 
+    iterator: TaskMark | None = None
     status: TaskStatus | None = None
     task: TaskKind | None = None
 
