@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from itertools import repeat
@@ -71,13 +71,15 @@ async def ingest(
     messages come at a steady rate, and are timed from when they were due.
     """
     with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:
-        target = db or f"sqlite:///{Path(folder) / 'bench.db'}"
         with _front("echo") as front:
             floor = await _best("bare echo, nothing kept", front, messages, connections, rounds)
         framed = await _framed(messages, connections, rounds)
-        with _front(target) as front:
+        with ExitStack() as fronts:
+            front = fronts.enter_context(_front(db or _file(folder, "single")))
             single = await _best("tarry, one by one", front, messages, connections, rounds)
             single_half = await _half(single, front, messages, connections, rounds)
+            if db is None:  # bare inserts begin with an empty file, too
+                front = fronts.enter_context(_front(_file(folder, "batches")))
             batched = await _best(
                 f"tarry, batches of {BATCH}", front, messages, 2, rounds, batch=BATCH
             )
@@ -92,6 +94,11 @@ async def ingest(
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
     else:
         _show(rows)
+
+
+def _file(folder: str, name: str) -> str:
+    """The URL of a new database."""
+    return f"sqlite:///{Path(folder) / name}.db"
 
 
 def _beside(floor: Row, *others: Row) -> list[Row]:
@@ -131,8 +138,7 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
 
     found = []
     for number in range(rounds):
-        url = f"sqlite:///{Path(folder) / f'{number}.db'}"
-        with Sink() as sink, _front(url, sink.url) as front:
+        with Sink() as sink, _front(_file(folder, f"{number}"), sink.url) as front:
             began = time.monotonic()
             row = await _best("tarry, one by one, and delivered", front, messages, connections, 1)
             while sink.arrivals() < messages and time.monotonic() < began + PATIENCE:  # noqa: ASYNC110  it is another process
