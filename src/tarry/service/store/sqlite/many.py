@@ -12,8 +12,11 @@ import apsw
 
 from tarry.service.store.sqlite.rows import Row
 
-WIDTHS = (64, 8, 1)
-"""How many rows a statement may have; the widest that fit are taken first."""
+WIDTHS = (500, 64, 8, 1)
+"""How many rows a statement may have; the widest that fit are taken first.
+
+One of more than 16 KiB would be prepared anew each time: apsw keeps none that long.
+"""
 
 
 def insert(db: apsw.Connection, sql: str, rows: Sequence[Row]) -> None:
@@ -24,11 +27,12 @@ def insert(db: apsw.Connection, sql: str, rows: Sequence[Row]) -> None:
         if at < end:
             parts = range(at, end, width)
             wide = (tuple(chain.from_iterable(rows[part : part + width])) for part in parts)
-            db.executemany(_widened(sql, width), wide)
+            db.executemany(widened(sql, width), wide)
         at = end
 
 
 @lru_cache(maxsize=100)
-def _widened(sql: str, width: int) -> str:
+def widened(sql: str, width: int) -> str:
+    """The same query for so many rows."""
     head, values, one = sql.rpartition("VALUES")
-    return head + values + ",".join([one] * width)
+    return head + values + ",".join([one.replace(" ", "")] * width)
