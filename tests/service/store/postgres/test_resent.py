@@ -10,7 +10,8 @@ from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Stream
-from tarry.service.model.task import Work
+from tarry.service.model.message import Message
+from tarry.service.model.task import Task, Work
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, a_task, an_attempt, delivered, new_message
 from tarry.testing.store_contract.scene import Scene
@@ -40,15 +41,23 @@ async def test_a_message_that_is_resent_to_two_endpoints_at_once_has_a_place_in_
     assert found == ([scene.lane, *(one.lane for one in late)], [1, 1, 1])
 
 
-async def test_what_is_just_replayed_is_not_added_once_more(
-    scene: Scene, store: PostgresStore, tarry_url: str
-) -> None:
+async def resent_and_replayed(
+    scene: Scene, store: PostgresStore
+) -> tuple[Message, Endpoint, list[Resent], Task]:
+    """A message that an endpoint never had, sent to it by hand, and a task that misses it there."""
     message = await scene.add()
     late = await scene.add_endpoint()
     await store.resend(late, message.id, resend="r1")
     made = await resent_to(scene, late)
     task = a_task(late, Work.REPLAY_MISSING)
     await store.add_task(task)
+    return message, late, made, task
+
+
+async def test_what_is_just_replayed_is_not_added_once_more(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    message, late, made, task = await resent_and_replayed(scene, store)
     with psycopg.connect(tarry_url) as busy:
         busy.execute("SELECT FROM tarry.lane WHERE number = %s FOR UPDATE", [late.lane])
         replay = asyncio.create_task(store.advance(task, now=NOON, limit=9, lease=scene.lease))
@@ -67,12 +76,7 @@ async def test_what_is_just_replayed_is_not_added_once_more(
 async def test_what_was_just_added_is_not_replayed_once_more(
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
-    message = await scene.add()
-    late = await scene.add_endpoint()
-    await store.resend(late, message.id, resend="r1")
-    made = await resent_to(scene, late)
-    task = a_task(late, Work.REPLAY_MISSING)
-    await store.add_task(task)
+    message, late, made, task = await resent_and_replayed(scene, store)
     with psycopg.connect(tarry_url) as busy:
         busy.execute("SELECT FROM tarry.lane WHERE number = %s FOR UPDATE", [late.lane])
         settling = asyncio.create_task(scene.settle(*made))
