@@ -159,9 +159,14 @@ class Scene:
         until(lambda: "ready: " in server.said, "it is ready")
         return server, server.said.partition("ready: ")[2].partition(",")[0]
 
+    def at_work(self, *workers: Child) -> None:
+        """Wait until each has begun: what befalls one that only starts is its end, as it says."""
+        for worker in workers:
+            until(lambda: "delivering from" in worker.said, "it is at work")  # noqa: B023  asked here
+
     def end(self, worker: Child) -> None:
         """Have a worker end in good order."""
-        until(lambda: "delivering from" in worker.said, "it is at work")
+        self.at_work(worker)
         assert worker.end() == 0, worker.said
 
     def ingest(self, failpoint: str = "", *, pause: float = 0.01, most: int = 10**6) -> Child:

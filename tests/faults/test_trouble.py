@@ -218,6 +218,7 @@ def test_a_server_that_is_away_for_a_while_costs_nothing(
     scene.prepare()
     accepting, workers = scene.ingest(), [scene.worker(), scene.worker()]
     scene.goes_on()
+    scene.at_work(*workers)
     since = time.monotonic() - 1.0
     if how == "hanging":
         cluster.pause()
