@@ -10,6 +10,7 @@ from tarry.testing.samples import NOON, a_message, an_application, an_attempt, a
 OPEN = b'{"phase":"open","probe_at":1800000060.0}'
 PACED = b'{"phase":"paced","rate":120.0}'
 CLOSED = b'{"phase":"closed"}'
+HELD = b'{"phase":"paced","rate":120.0,"held_until":1800000600.0}'
 
 
 def a_row(pace: bytes = CLOSED, **values: object) -> LaneRow:
@@ -36,6 +37,11 @@ def a_delivery(
         (a_row(standing=Standing.DELETED), Reason.DISCARDED),
         (a_row(OPEN), Reason.LANE_OPEN),
         (a_row(PACED), Reason.PACE),
+        (a_row(PACED, rate=200.0), Reason.PACE),
+        (a_row(PACED, rate=5.0), Reason.RATE),
+        (a_row(PACED, fifo=True), Reason.FIFO),
+        (a_row(HELD), Reason.RETRY_AFTER),
+        (a_row(HELD, fifo=True), Reason.RETRY_AFTER),
         (a_row(fifo=True), Reason.FIFO),
         (a_row(rate=5.0), Reason.RATE),
         (a_row(concurrency=2), Reason.CONCURRENCY),
@@ -44,7 +50,7 @@ def a_delivery(
     ],
 )
 def test_a_ready_delivery_waits_for_what_its_lane_waits_for(row: LaneRow, reason: Reason) -> None:
-    assert explain(a_delivery(), row, []).reason is reason
+    assert explain(a_delivery(), row, [], now=NOON).reason is reason
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,7 @@ def test_why_a_message_was_never_meant_for_an_endpoint_is_told(
 def test_a_waiting_delivery_says_its_own_reason_and_when() -> None:
     delivery = a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON + 30)
 
-    found = explain(delivery, a_row(), [])
+    found = explain(delivery, a_row(), [], now=NOON)
 
     assert (found.reason, found.next_at) == (Reason.BACKOFF, NOON + 30)
     assert found.sentences == ("It waits: backoff, next at 2027-01-15T08:00:30.000+00:00.",)
@@ -84,28 +90,58 @@ def test_what_is_for_later_waits_for_its_time_also_in_an_open_lane(
     due_at: float, reason: Reason, next_at: float
 ) -> None:
     delivery = a_delivery(State.WAITING, Reason.SCHEDULED, due_at=due_at)
-    assert waits(delivery, a_row(OPEN)) == (reason, next_at)
+    assert waits(delivery, a_row(OPEN), now=NOON) == (reason, next_at)
 
 
 def test_an_open_lane_counts_more_than_the_delivery_s_own_wait() -> None:
     delivery = a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON + 30)
 
-    found = explain(delivery, a_row(OPEN), [])
+    found = explain(delivery, a_row(OPEN), [], now=NOON)
 
     assert (found.reason, found.next_at) == (Reason.LANE_OPEN, NOON + 60)
     assert "10 deliveries wait and none of them loses an attempt" in found.sentences[0]
 
 
+@pytest.mark.parametrize(
+    ("due_at", "reason", "next_at"),
+    [
+        (None, Reason.RETRY_AFTER, NOON + 600),
+        (NOON + 30, Reason.RETRY_AFTER, NOON + 600),
+        (NOON + 900, Reason.BACKOFF, NOON + 900),
+    ],
+)
+def test_nothing_goes_before_the_endpoint_wants_something_again(
+    due_at: float | None, reason: Reason, next_at: float
+) -> None:
+    state = State.READY if due_at is None else State.WAITING
+    delivery = a_delivery(state, Reason.NEW if due_at is None else Reason.BACKOFF, due_at)
+
+    found = explain(delivery, a_row(HELD), [], now=NOON)
+
+    assert (found.reason, found.next_at) == (reason, next_at)
+    assert explain(a_delivery(), a_row(HELD), [], now=NOON + 601).reason is Reason.PACE
+
+
+def test_no_probe_goes_before_the_endpoint_wants_something_again() -> None:
+    held = b'{"phase":"open","probe_at":1800000060.0,"held_until":1800000600.0}'
+    assert waits(a_delivery(), a_row(held), now=NOON) == (Reason.LANE_OPEN, NOON + 600)
+    assert waits(a_delivery(), a_row(HELD), now=NOON, origin=OPEN)[1] == NOON + 600
+    assert waits(a_delivery(), a_row(), now=NOON, origin=held)[1] == NOON + 600
+    assert outlook(a_row(held), now=NOON).probe_at == NOON + 600
+
+
 def test_an_origin_in_trouble_counts_more_than_the_lane() -> None:
-    assert explain(a_delivery(), a_row(), [], origin=OPEN).reason is Reason.LANE_OPEN
-    assert explain(a_delivery(), a_row(), [], origin=PACED).reason is Reason.PACE
-    assert explain(a_delivery(), a_row(OPEN), [], origin=CLOSED).reason is Reason.LANE_OPEN
+    assert explain(a_delivery(), a_row(), [], now=NOON, origin=OPEN).reason is Reason.LANE_OPEN
+    assert explain(a_delivery(), a_row(), [], now=NOON, origin=PACED).reason is Reason.PACE
+    assert (
+        explain(a_delivery(), a_row(OPEN), [], now=NOON, origin=CLOSED).reason is Reason.LANE_OPEN
+    )
 
 
 def test_a_delivery_that_failed_with_its_lane_says_so_until_it_goes_again() -> None:
     delivery = a_delivery(State.READY, Reason.RETRY_AFTER)
 
-    assert explain(delivery, a_row(), []).reason is Reason.RETRY_AFTER
+    assert explain(delivery, a_row(), [], now=NOON).reason is Reason.RETRY_AFTER
 
 
 def test_what_ended_says_how_and_tells_every_attempt() -> None:
@@ -123,7 +159,7 @@ def test_what_ended_says_how_and_tells_every_attempt() -> None:
         due, number=2, at=NOON + 9.5, status=None, kind="timeout", detail="15 s", counted=False
     )
 
-    found = explain(a_delivery(State.FAILED, Reason.EXHAUSTED), a_row(), [first, second])
+    found = explain(a_delivery(State.FAILED, Reason.EXHAUSTED), a_row(), [first, second], now=NOON)
 
     assert found.reason is Reason.EXHAUSTED
     assert found.sentences[0] == "It ended as failed: all attempts used up."
@@ -135,6 +171,8 @@ def test_a_lane_at_a_pace_will_be_done_at_some_time() -> None:
     ahead = outlook(a_row(b'{"phase":"paced","rate":2.0,"capacity":5.0}'), now=NOON)
     assert (ahead.phase, ahead.rate, ahead.capacity) == (Phase.PACED, 2.0, 5.0)
     assert ahead.done_at == NOON + 2
+    assert outlook(a_row(PACED, rate=5.0), now=NOON).done_at == NOON + 2
+    assert outlook(a_row(HELD, rate=5.0), now=NOON).done_at == NOON + 602
     paused = a_row(PACED, standing=Standing.PAUSED)
     assert outlook(paused, now=NOON).done_at is None
 
@@ -156,12 +194,15 @@ def test_a_lane_goes_by_the_pace_of_its_origin_while_that_is_in_trouble() -> Non
 
 
 def test_a_lane_that_stays_open_while_its_origin_comes_back_is_apart() -> None:
-    assert explain(a_delivery(), a_row(OPEN), [], origin=PACED).reason is Reason.LANE_OPEN
+    assert explain(a_delivery(), a_row(OPEN), [], now=NOON, origin=PACED).reason is Reason.LANE_OPEN
     ahead = outlook(a_row(OPEN), now=NOON, origin=PACED)
     assert (ahead.phase, ahead.shared, ahead.probe_at) == (Phase.OPEN, False, NOON + 60)
     assert outlook(a_row(OPEN), now=NOON, origin=OPEN).shared
 
 
 def test_what_a_delivery_waits_for_can_be_told_without_a_word() -> None:
-    assert waits(a_delivery(), a_row(OPEN)) == (Reason.LANE_OPEN, 1_800_000_060.0)
-    assert waits(a_delivery(), a_row(), origin=OPEN) == (Reason.LANE_OPEN, 1_800_000_060.0)
+    assert waits(a_delivery(), a_row(OPEN), now=NOON) == (Reason.LANE_OPEN, 1_800_000_060.0)
+    assert waits(a_delivery(), a_row(), now=NOON, origin=OPEN) == (
+        Reason.LANE_OPEN,
+        1_800_000_060.0,
+    )

@@ -5,10 +5,12 @@ and, while a whole origin is in trouble, by the origin's: nothing is written int
 when an endpoint goes down.
 """
 
+import math
 from datetime import UTC, datetime
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tarry.core.pace import Phase
 from tarry.errors import TarryError
@@ -44,10 +46,20 @@ class _Pace(Struct, frozen=True):
     probe_at: float | None = None
     capacity: float | None = None
     down_since: float | None = None
+    held_until: float = 0.0
+
+    def comes_first(self, at: float | None) -> float | None:
+        """When something goes that may go `at`: its endpoint wants nothing before a time."""
+        return at if at is None else max(at, self.held_until)
 
 
 def explain(
-    delivery: Delivery, row: LaneRow, attempts: list[Attempt], *, origin: bytes = b""
+    delivery: Delivery,
+    row: LaneRow,
+    attempts: list[Attempt],
+    *,
+    now: float,
+    origin: bytes = b"",
 ) -> Explanation:
     """Explain a delivery by what is stored; `origin` is what was learned of its origin."""
     if delivery.state in ENDED:
@@ -56,7 +68,7 @@ def explain(
             state=delivery.state, reason=delivery.reason, sentences=(text, *_told(attempts))
         )
     pace = _gating(row.known.pace, origin)
-    reason, goes_at = _waits(delivery, row, pace)
+    reason, goes_at = _waits(delivery, row, pace, now)
     return Explanation(
         state=delivery.state,
         reason=reason,
@@ -76,9 +88,11 @@ def never_meant(message: Message, endpoint: Endpoint) -> str:
     return "the endpoint wanted others when the message was sent, or it was for one endpoint alone"
 
 
-def waits(delivery: Delivery, row: LaneRow, *, origin: bytes = b"") -> tuple[Reason, float | None]:
+def waits(
+    delivery: Delivery, row: LaneRow, *, now: float, origin: bytes = b""
+) -> tuple[Reason, float | None]:
     """What a live delivery waits for, and when it or its lane is tried next, if that is known."""
-    return _waits(delivery, row, _gating(row.known.pace, origin))
+    return _waits(delivery, row, _gating(row.known.pace, origin), now)
 
 
 def origin_of(row: LaneRow) -> str:
@@ -113,9 +127,10 @@ def outlook(row: LaneRow, *, now: float, origin: bytes = b"") -> Outlook:
     """How a lane goes; `origin` is what was learned of its origin."""
     own, all_of_it = _read(row.known.pace), _read(origin)
     shared = _is_shared(own, all_of_it)
-    pace = all_of_it if shared else own
+    pace = _held(own, all_of_it) if shared else own
     down = pace.phase is Phase.OPEN
     speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
+    speed = min(speed, _rate(row))
     enabled = row.endpoint.standing is Standing.ENABLED
     foreseen = enabled and speed > 0 and row.waiting > 0 and not shared
     return Outlook(
@@ -124,15 +139,20 @@ def outlook(row: LaneRow, *, now: float, origin: bytes = b"") -> Outlook:
         rate=pace.rate if pace.phase is Phase.PACED else None,
         capacity=pace.capacity or own.capacity,
         down_since=pace.down_since if down else None,
-        probe_at=pace.probe_at if down and enabled else None,
-        done_at=now + row.waiting / speed if foreseen else None,
+        probe_at=pace.comes_first(pace.probe_at) if down and enabled else None,
+        done_at=max(now, pace.held_until) + row.waiting / speed if foreseen else None,
     )
 
 
 def _gating(lane: bytes, origin: bytes) -> _Pace:
     """The pace a lane goes by: its origin's while that is in trouble, else its own."""
     own, all_of_it = _read(lane), _read(origin)
-    return all_of_it if _is_shared(own, all_of_it) else own
+    return _held(own, all_of_it) if _is_shared(own, all_of_it) else own
+
+
+def _held(own: _Pace, all_of_it: _Pace) -> _Pace:
+    """An origin's pace for a lane that may have been told by itself to come back later."""
+    return replace(all_of_it, held_until=max(own.held_until, all_of_it.held_until))
 
 
 def _is_shared(own: _Pace, all_of_it: _Pace) -> bool:
@@ -148,29 +168,44 @@ def _read(pace: bytes) -> _Pace:
     return msgspec.json.decode(pace, type=_Pace) if pace else _Pace()
 
 
-def _waits(delivery: Delivery, row: LaneRow, pace: _Pace) -> tuple[Reason, float | None]:
+def _waits(
+    delivery: Delivery, row: LaneRow, pace: _Pace, now: float
+) -> tuple[Reason, float | None]:
     if row.endpoint.standing is not Standing.ENABLED:
         return _STANDINGS[row.endpoint.standing], None
     if pace.phase is Phase.OPEN and not _is_for_later(delivery, pace):
-        return Reason.LANE_OPEN, pace.probe_at
+        return Reason.LANE_OPEN, pace.comes_first(pace.probe_at)
+    if pace.held_until > max(now, delivery.due_at or 0.0):
+        return Reason.RETRY_AFTER, pace.held_until
     if delivery.state is State.WAITING:
         return delivery.reason, delivery.due_at
     if pace.phase is Phase.PACED:
-        return Reason.PACE, None
+        return (_limit(row) if _goes_slower(row, pace) else Reason.PACE), None
     return (_limit(row) if delivery.reason is Reason.NEW else delivery.reason), None
 
 
 def _is_for_later(delivery: Delivery, pace: _Pace) -> bool:
     """Whether the endpoint is tried next before a delivery's time, which no probe comes before."""
     scheduled = delivery.state is State.WAITING and delivery.reason is Reason.SCHEDULED
-    return scheduled and (delivery.due_at or 0.0) > (pace.probe_at or 0.0)
+    return scheduled and (delivery.due_at or 0.0) > (pace.comes_first(pace.probe_at) or 0.0)
+
+
+def _goes_slower(row: LaneRow, pace: _Pace) -> bool:
+    """Whether an endpoint's own settings make what waits for it wait longer than its pace."""
+    return row.endpoint.fifo or _rate(row) < (pace.rate or math.inf)
+
+
+def _rate(row: LaneRow) -> float:
+    """How many a second its owner lets go, infinity for any number."""
+    rates = (row.endpoint.rate, row.application.rate)
+    return min((rate for rate in rates if rate is not None), default=math.inf)
 
 
 def _limit(row: LaneRow) -> Reason:
     """What an endpoint's own settings make a delivery wait for that has not been tried yet."""
     if row.endpoint.fifo:
         return Reason.FIFO
-    if row.endpoint.rate is not None or row.application.rate is not None:
+    if _rate(row) < math.inf:
         return Reason.RATE
     return Reason.CONCURRENCY if row.endpoint.concurrency else Reason.NEW
 

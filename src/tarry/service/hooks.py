@@ -251,7 +251,7 @@ class Hooks(Endpoints, Keys, Replays):
             if attempt.lane == endpoint.lane
         ]
         origin = await self.store.origin(origin_of(row))
-        return explain(found[endpoint.id], row, attempts, origin=origin)
+        return explain(found[endpoint.id], row, attempts, now=self._now(), origin=origin)
 
     # --- Dispatching ----------------------------------------------------------------------------
 

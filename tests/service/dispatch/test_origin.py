@@ -8,8 +8,8 @@ from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.service.dispatch import pace_text
 from tarry.service.dispatch.origin import SEVERAL, Origin
-from tarry.service.explain import origin_of, outlook
-from tarry.service.model.delivery import State
+from tarry.service.explain import origin_of, outlook, waits
+from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
@@ -150,7 +150,30 @@ async def test_of_several_that_are_told_to_come_back_later_it_is_meant_for_all()
         await service.add()
         await asyncio.sleep(2)
         origin = the_origin(service)
-        assert origin.hold_until >= began_at + 60
+        assert origin.gate.pace.held_until >= began_at + 60
+
+
+@virtually
+async def test_who_asks_is_told_until_when_all_of_it_is_held() -> None:
+    async with virtual_service() as service:
+        began_at = service.now()
+        endpoints = await lanes(service, 6)
+        service.sender.scripts["gw.example"] = lambda _request, now: (
+            status(429, retry_after="600") if now < began_at + 300 else OK
+        )
+        await service.add(3)
+        await asyncio.sleep(20)
+        (fresh,) = await service.add()
+        await asyncio.sleep(1)
+        assert the_origin(service).shared
+        pace = await service.store.origin("https://gw.example:443")
+        for endpoint, delivery in await service.store.deliveries(fresh):
+            row = await service.store.lane(endpoint.application, endpoint.id)
+            why, goes_at = waits(delivery, row, now=service.now(), origin=pace)
+            assert why is Reason.LANE_OPEN
+            assert began_at + 600 < (goes_at or 0.0) < began_at + 661
+        for endpoint in endpoints:
+            await service.until_delivered(endpoint, within=700)
 
 
 @virtually

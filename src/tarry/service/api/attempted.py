@@ -85,7 +85,7 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
             **asdict(written_message(message, with_content=query.with_content)),
             status=status,
             status_text=text_of(status),
-            next_attempt=_next(delivery, lane),
+            next_attempt=_next(delivery, lane, call.now),
         )
 
     return page(found.entries, query, shown, lambda pair: pair[0].id, left_at=found.left_at)
@@ -121,16 +121,16 @@ async def list_attempted_destinations(
             **asdict(written_endpoint(endpoint)),
             status=status,
             status_text=text_of(status),
-            next_attempt=_next(delivery, lanes.get(endpoint.id)),
+            next_attempt=_next(delivery, lanes.get(endpoint.id), call.now),
         )
 
     return page(found, query, shown, lambda pair: pair[0].id)
 
 
-def _next(delivery: Delivery, lane: tuple[LaneRow, bytes] | None) -> datetime | None:
+def _next(delivery: Delivery, lane: tuple[LaneRow, bytes] | None, now: float) -> datetime | None:
     """When a delivery that waits goes next, if that is known."""
     if lane is None or delivery.state not in LIVE:
         return None
     row, origin = lane
-    _, goes_at = waits(delivery, row, origin=origin)
+    _, goes_at = waits(delivery, row, now=now, origin=origin)
     return written_at(goes_at)

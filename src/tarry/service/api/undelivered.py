@@ -99,7 +99,7 @@ async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[Undeliver
             after = delivery.lane, delivery.seq
             if endpoint.id not in lanes:
                 lanes[endpoint.id] = await lane_of(call, endpoint)
-            one = _written(endpoint, delivery, *lanes[endpoint.id])
+            one = _written(endpoint, delivery, *lanes[endpoint.id], now=call.now)
             if _fits(query, one):
                 shown.append(one)
             if len(shown) == query.limit:
@@ -122,10 +122,12 @@ def _fits(query: UndeliveredQuery, one: UndeliveredOut) -> bool:
     return query.state in (None, one.state) and query.reason in (None, one.reason)
 
 
-def _written(endpoint: Endpoint, delivery: Delivery, row: LaneRow, origin: bytes) -> UndeliveredOut:
+def _written(
+    endpoint: Endpoint, delivery: Delivery, row: LaneRow, origin: bytes, *, now: float
+) -> UndeliveredOut:
     reason, goes_at = delivery.reason, None
     if delivery.state in LIVE:
-        reason, goes_at = waits(delivery, row, origin=origin)
+        reason, goes_at = waits(delivery, row, now=now, origin=origin)
     return UndeliveredOut(
         app_id=endpoint.application,
         endpoint_id=endpoint.id,

@@ -38,7 +38,7 @@ class Origin:
     __slots__ = (
         *("_early", "_failing", "_failures", "_first", "_held", "_is_news", "_own", "_passed_at"),
         *("_patient_until", "_queue", "_refused", "_serving", "_timer", "_unreachable", "desk"),
-        *("dirty", "gate", "hold_until", "lanes", "name"),
+        *("dirty", "gate", "lanes", "name"),
     )
 
     def __init__(self, name: str, desk: Desk, pace: Pace) -> None:
@@ -46,7 +46,6 @@ class Origin:
         self.desk = desk
         self.gate = _WELL if pace == Pace() else Gate(pace, desk.draw)
         self.lanes: dict[int, Landing] = {}
-        self.hold_until = 0.0
         self.dirty = False
         self._queue: dict[Landing, None] = NOTHING
         self._first: dict[Landing, None] = NOTHING
@@ -141,7 +140,9 @@ class Origin:
         self._queue = without(self._queue, lane)
 
     def _free_at(self, now: float) -> float:
-        return max(self.hold_until, self.gate.free_at(now, self.desk.limits.lane_in_flight))
+        return max(
+            self.gate.pace.held_until, self.gate.free_at(now, self.desk.limits.lane_in_flight)
+        )
 
     # --- What its lanes saw ---------------------------------------------------------------------
 
@@ -203,11 +204,16 @@ class Origin:
         held = put(self._held, lane.number, until)
         self._held = {number: at for number, at in held.items() if at > now} or NOTHING
         if len(self._held) >= SEVERAL:
-            self.hold_until = max(self.hold_until, min(self._held.values()))
+            self._get_a_gate()
+            self.gate.hold(max(self.gate.pace.held_until, min(self._held.values())))
+            self._learned()  # who asks when something goes is told, too
 
-    def _open(self, now: float) -> None:
+    def _get_a_gate(self) -> None:
         if self.gate is _WELL:
             self.gate = Gate(Pace(), self.desk.draw)
+
+    def _open(self, now: float) -> None:
+        self._get_a_gate()
         self.gate.open(now, max(1, self.waiting()))
         self._turned()
         self._forget()
