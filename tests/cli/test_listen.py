@@ -22,6 +22,7 @@ from tarry.core.text import to_json
 from tarry.service.hooks import open_hooks
 from tarry.service.wire.secret import generate_private, generate_shared, public_of
 from tarry.service.wire.sign import Signer
+from tests.plain_http import PLAIN
 
 COMMAND = (sys.executable, "-m", "tarry.cli", "listen", "--port", "0")
 SECRET = generate_shared()
@@ -42,7 +43,7 @@ class Listening:
 
     def post(self, message: str = "msg_1", secret: str = SECRET) -> httpx.Response:
         headers = Signer.of([(secret, None)]).headers(message, 1, BODY, now=time.time())
-        with httpx.Client(trust_env=False) as client:
+        with httpx.Client(trust_env=False, **PLAIN) as client:
             return client.post(self.url, content=BODY, headers=list(headers))
 
     def ended(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:

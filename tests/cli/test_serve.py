@@ -15,6 +15,7 @@ import pytest
 from tarry.cli.bench.sink import Sink
 from tarry.service.hooks import open_hooks
 from tarry.testing.receiver import Receiver
+from tests.plain_http import PLAIN
 
 COMMAND = (sys.executable, "-m", "tarry.cli", "serve")
 OPTIONS = ("--listen", "127.0.0.1:0", "--api-key", "k", "--allow-network", "127.0.0.0/8")
@@ -73,7 +74,7 @@ async def set_up(db: str, url: str) -> None:
 
 def post(url: str) -> httpx.Response:
     way = f"{url}/api/v1/app/shop/msg"
-    return httpx.post(way, content=MESSAGE, headers={"authorization": "Bearer k"})
+    return httpx.post(way, content=MESSAGE, headers={"authorization": "Bearer k"}, **PLAIN)
 
 
 @pytest.mark.slow
@@ -83,7 +84,7 @@ def test_what_comes_in_over_http_is_delivered_and_sigterm_lets_it_finish(
     with Sink() as sink:
         asyncio.run(set_up(db, sink.url))
         with serve() as (url, process):
-            assert httpx.get(f"{url}/readyz").status_code == 200
+            assert httpx.get(f"{url}/readyz", **PLAIN).status_code == 200
             answers = [post(url).status_code for _ in range(20)]
             process.send_signal(signal.SIGTERM)
             assert process.stderr
@@ -176,8 +177,8 @@ def test_without_a_key_the_first_one_is_made_and_shown_once(command: str, db: st
             said = read_ready(process)
             url, key = said["ready"], said["first key, shown only now"]
             lets_in = {"authorization": f"Bearer {key}"}
-            assert httpx.get(f"{url}/api/v1/app", headers=lets_in).json()["data"] == []
-            assert httpx.get(said["docs"]).status_code == 200
+            assert httpx.get(f"{url}/api/v1/app", headers=lets_in, **PLAIN).json()["data"] == []
+            assert httpx.get(said["docs"], **PLAIN).status_code == 200
             assert said["to ask it"] == f"export TARRY_SERVER={url} TARRY_KEY={key}"
         finally:
             process.send_signal(signal.SIGTERM)
@@ -197,7 +198,7 @@ def test_a_key_makes_so_many_requests_a_second(db: str) -> None:
             assert process.stderr
             url = process.stderr.readline().removeprefix("ready: ").partition(",")[0]
             headers = {"authorization": "Bearer k"}
-            answers = [httpx.get(f"{url}/api/v1/app", headers=headers) for _ in range(5)]
+            answers = [httpx.get(f"{url}/api/v1/app", headers=headers, **PLAIN) for _ in range(5)]
         finally:
             process.kill()
     refused = [answer for answer in answers if answer.status_code == 429]

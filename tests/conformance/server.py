@@ -10,9 +10,10 @@ from pathlib import Path
 import httpx
 
 from tarry.service.wire.seal import generate_key
+from tests.plain_http import PLAIN
 
 KEY = "let-me-in"
-PATIENCE = 20.0
+PATIENCE = 60.0
 SEALING = generate_key("one")
 
 
@@ -40,7 +41,7 @@ class Server:
     def client(self, key: str | None = KEY) -> httpx.Client:
         """Somebody who asks it, with a key or without."""
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        return httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, timeout=PATIENCE)
+        return httpx.Client(base_url=f"{self.url}/api/v1", headers=headers, **PLAIN)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver
+from tests.plain_http import PLAIN
 
 SINCE = "2026-01-01T00:00:00Z"
 URL = {"url": "https://example.com/in"}
@@ -80,7 +81,7 @@ class World:
 
     def __init__(self, url: str, hooks: Hooks, places: dict[str, Place]) -> None:
         self.url, self.hooks, self.places = url, hooks, places
-        self.http = httpx.AsyncClient(base_url=f"{url}/api/v1", timeout=20)
+        self.http = httpx.AsyncClient(base_url=f"{url}/api/v1", **PLAIN)
 
     async def ask(
         self,

@@ -21,6 +21,7 @@ from tests.faults.conftest import Databases
 from tests.faults.disk import small_disk
 from tests.faults.nursery import Child, Nursery
 from tests.faults.scene import PostgresBase, Scene, SqliteBase, until
+from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.slow
 
@@ -121,7 +122,10 @@ class Posting:
     def __call__(self, number: int) -> httpx.Response:
         headers = {"authorization": "Bearer k", "idempotency-key": f"key-{number}"}
         return httpx.post(
-            self._url, json={"eventType": "a", "payload": {"number": number}}, headers=headers
+            self._url,
+            json={"eventType": "a", "payload": {"number": number}},
+            headers=headers,
+            **PLAIN,
         )
 
 

@@ -1,12 +1,12 @@
 """What the tests of receivers share: a site of every framework."""
 
 from collections.abc import Callable, Iterator
-from ssl import PROTOCOL_TLS_CLIENT, SSLContext
 
 import httpx
 import pytest
 
 from tarry.receive import Webhook
+from tests.plain_http import PLAIN
 from tests.receive.sites import SITES, Build, Desk, Gateway, Site, asgi_gateway, wsgi_gateway
 
 
@@ -18,9 +18,8 @@ def gateways() -> Iterator[dict[str, Gateway]]:
 
 @pytest.fixture(scope="package")
 def client() -> Iterator[httpx.Client]:
-    no_tls = SSLContext(PROTOCOL_TLS_CLIENT)  # the usual one takes long to make
     once = httpx.Limits(max_keepalive_connections=0)  # some servers close them after a failure
-    with httpx.Client(verify=no_tls, timeout=30, limits=once) as client:
+    with httpx.Client(**PLAIN, limits=once) as client:
         yield client
 
 

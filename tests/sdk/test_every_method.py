@@ -13,6 +13,7 @@ import svix.api
 from svix.api import Svix, SvixOptions
 
 from tarry.service.api.open import operations
+from tests.plain_http import PLAIN
 from tests.sdk.conftest import KEY
 
 CALL = re.compile(r'method="(\w+)",\s+path="(/api/v1/[^"]*)"')
@@ -50,7 +51,9 @@ def test_the_modules_that_are_served_are_served_whole() -> None:
 
 @pytest.mark.parametrize(("how", "way"), sorted(asked() - SERVED))
 def test_what_is_not_served_says_so_in_json(how: str, way: str, sqlite_server: str) -> None:
-    answer = httpx.request(how, sqlite_server + way, headers={"authorization": f"Bearer {KEY}"})
+    answer = httpx.request(
+        how, sqlite_server + way, headers={"authorization": f"Bearer {KEY}"}, **PLAIN
+    )
     assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
 
 

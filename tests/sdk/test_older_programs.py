@@ -7,6 +7,7 @@ import httpx
 import pytest
 
 from tarry.testing.receiver import Receiver
+from tests.plain_http import PLAIN
 from tests.sdk.conftest import KEY, until
 
 URL = "https://example.org/hook"
@@ -20,7 +21,7 @@ def api(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
     """Asks with trailing slashes, as such programs do."""
     server = request.getfixturevalue(request.param)
     headers = {"authorization": f"Bearer {KEY}"}
-    with httpx.Client(base_url=f"{server}/api/v1/", headers=headers) as client:
+    with httpx.Client(base_url=f"{server}/api/v1/", headers=headers, **PLAIN) as client:
         yield client
 
 
@@ -153,6 +154,6 @@ def test_an_error_has_a_code_and_says_more(api: httpx.Client, app: str) -> None:
     assert set(missing) == {"code", "detail"}
     wrong = answered(api.post(f"app/{app}/msg/", json={"payload": []}), 422)
     assert set(wrong["detail"][0]) == {"loc", "msg", "type"}
-    nobody = httpx.get(api.base_url.join("app/"))
+    nobody = httpx.get(api.base_url.join("app/"), **PLAIN)
     assert set(answered(nobody, 401)) == {"code", "detail"}
     assert answered(api.get(f"app/{app}/endpoint/?limit=6&iterator=BAD-$$$ITERATOR"), 422)

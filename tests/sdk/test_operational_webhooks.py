@@ -19,6 +19,7 @@ from svix.models import (
 )
 
 from tarry.testing.receiver import Arrival, Receiver
+from tests.plain_http import PLAIN
 from tests.sdk.conftest import KEY, Sdk, until, verify
 
 URL = "https://example.org/hook"
@@ -93,7 +94,9 @@ def test_a_message_that_fails_on_and_on_is_told_and_that_it_arrived_too(
     listening = group.create(told).id
     policy = {"attempts": 9, "backoff": {"kind": "fixed", "delay": 0.05}}
     way = f"{server}/api/v1/app/{app}/policy"
-    httpx.put(way, json=policy, headers={"authorization": f"Bearer {KEY}"}).raise_for_status()
+    httpx.put(
+        way, json=policy, headers={"authorization": f"Bearer {KEY}"}, **PLAIN
+    ).raise_for_status()
     with Receiver() as failing:
         failing.script([500] * 4)
         sdk.endpoint.create(app, EndpointIn(url=failing.url))

@@ -32,6 +32,7 @@ from svix.models import (
 )
 
 from tarry.testing.receiver import Receiver
+from tests.plain_http import PLAIN
 from tests.sdk.conftest import KEY, Sdk, until
 
 
@@ -226,6 +227,7 @@ def test_a_failure_is_retried_until_its_policy_ends_and_recovered_with_one_attem
         f"{server}/api/v1/app/{app}/endpoint/{endpoint}/policy",
         json=policy,
         headers={"authorization": f"Bearer {KEY}"},
+        **PLAIN,
     )
     assert answer.status_code == 200, answer.text
     since = datetime.now(UTC)

@@ -12,6 +12,7 @@ from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
 from tarry.testing.receiver import Arrival, Receiver
+from tests.plain_http import PLAIN
 
 KEY = "let-me-in"
 
@@ -44,7 +45,7 @@ async def url(hooks: Hooks) -> AsyncIterator[str]:
 @pytest.fixture
 async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
     headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=url, headers=headers, **PLAIN) as client:
         yield client
 
 
@@ -56,7 +57,7 @@ class Live:
 
     async def arrived(self, count: int) -> list[Arrival]:
         """What arrived, once it is so much."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(self.receiver.arrivals) < count:  # noqa: ASYNC110  it is in another thread
                 await asyncio.sleep(0.01)
         return self.receiver.arrivals
@@ -74,5 +75,5 @@ async def live(path: Path) -> AsyncIterator[Live]:
         ):
             await hooks.application("shop")
             headers = {"authorization": f"Bearer {KEY}", "content-type": "application/json"}
-            async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20) as client:
+            async with httpx.AsyncClient(base_url=url, headers=headers, **PLAIN) as client:
                 yield Live(hooks, client, receiver)

@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from tarry.service.api.call import Call
+from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
 
@@ -97,7 +98,7 @@ async def test_a_body_that_is_too_long_is_refused(client: httpx.AsyncClient) -> 
 
 
 async def test_the_operations_can_be_read_without_a_key(url: str) -> None:
-    async with httpx.AsyncClient(base_url=url) as nobody:
+    async with httpx.AsyncClient(base_url=url, **PLAIN) as nobody:
         answer = await nobody.get("/docs")
     assert answer.status_code == 200
     assert "v1.application.create" in answer.text

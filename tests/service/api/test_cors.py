@@ -1,6 +1,8 @@
 import httpx
 import pytest
 
+from tests.plain_http import PLAIN
+
 pytestmark = pytest.mark.anyio
 
 PAGE = {"origin": "https://portal.example"}
@@ -13,7 +15,8 @@ BEFORE = {
 
 async def test_a_browser_is_told_that_a_page_may_ask(url: str) -> None:
     async with httpx.AsyncClient(
-        base_url=url
+        base_url=url,
+        **PLAIN,
     ) as nobody:  # browsers bring no key when they ask this
         answer = await nobody.options("/api/v1/app/shop/msg", headers=BEFORE)
     assert (answer.status_code, answer.content) == (204, b"")

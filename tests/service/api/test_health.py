@@ -4,12 +4,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.plain_http import PLAIN
+
 pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.parametrize("way", ["/api/v1/health", "/api/v1/health/", "/api/v1/health/ping"])
 async def test_anybody_may_ask_whether_it_is_there(url: str, way: str) -> None:
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx.AsyncClient(base_url=url, **PLAIN) as client:
         answer = await client.get(way)
     assert (answer.status_code, answer.content) == (204, b"")
 

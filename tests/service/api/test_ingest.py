@@ -10,6 +10,7 @@ import pytest
 from tarry.service.api.messages import MOST_BATCH_BYTES, MOST_BODY
 from tarry.service.hooks import Hooks
 from tarry.service.model.listing import Cut
+from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
 
@@ -289,7 +290,7 @@ async def test_a_sender_that_hangs_up_in_the_middle_leaves_nothing(url: str, hoo
     await writer.drain()
     writer.close()
     await writer.wait_closed()
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx.AsyncClient(base_url=url, **PLAIN) as client:
         assert (await client.get("/healthz")).status_code == 200
     assert await accepted(hooks) == 0
 

@@ -7,6 +7,7 @@ from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.hooks import Hooks
+from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +28,7 @@ async def test_requests_are_counted_by_operation_and_status(
     await client.get("/api/v1/app/shop")
     await client.get("/api/v1/app/nobody")
     await client.get("/api/v1/nothing")
-    async with httpx.AsyncClient(base_url=url) as nobody:
+    async with httpx.AsyncClient(base_url=url, **PLAIN) as nobody:
         told = await nobody.get("/metrics")
     assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
     found = read(told.text)
@@ -40,7 +41,10 @@ async def test_requests_are_counted_by_operation_and_status(
 async def test_a_dispatcher_in_the_same_process_is_told_of(hooks: Hooks) -> None:
     api = await make_api(hooks, "k")
     async with hooks.dispatching() as dispatcher:
-        async with serving(api, "127.0.0.1:0") as url, httpx.AsyncClient(base_url=url) as client:
+        async with (
+            serving(api, "127.0.0.1:0") as url,
+            httpx.AsyncClient(base_url=url, **PLAIN) as client,
+        ):
             found = read((await client.get("/metrics")).text)
         told = gauges(dispatcher)
     assert found["tarry_shards_held", ()] == told.shards == 64

@@ -4,12 +4,13 @@ import pytest
 from tarry.service.api.open import docs, make_api, operations
 from tarry.service.api.server import serving
 from tarry.service.hooks import Hooks
+from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
 
 
 async def status(url: str, key: str) -> int:
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx.AsyncClient(base_url=url, **PLAIN) as client:
         headers = {"authorization": f"Bearer {key}"}
         return (await client.get("/api/v1/app", headers=headers)).status_code
 
@@ -29,7 +30,10 @@ async def test_a_key_may_make_only_so_many_requests(hooks: Hooks) -> None:
 
 async def test_the_page_to_read_is_written_once(hooks: Hooks) -> None:
     api = await make_api(hooks, None)
-    async with serving(api, "127.0.0.1:0") as url, httpx.AsyncClient(base_url=url) as client:
+    async with (
+        serving(api, "127.0.0.1:0") as url,
+        httpx.AsyncClient(base_url=url, **PLAIN) as client,
+    ):
         assert (await client.get("/docs")).text.startswith("<!doctype html>")
     assert await docs() is await docs()
 

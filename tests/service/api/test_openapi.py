@@ -7,6 +7,7 @@ import pytest
 
 from tarry.service.api.open import operations
 from tarry.service.api.openapi import document
+from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
 
@@ -17,7 +18,7 @@ def told() -> dict[str, Any]:
 
 
 async def test_the_document_is_served_to_everybody(url: str, told: dict[str, Any]) -> None:
-    async with httpx.AsyncClient(base_url=url) as nobody:
+    async with httpx.AsyncClient(base_url=url, **PLAIN) as nobody:
         answer = await nobody.get("/api/v1/openapi.json")
     assert (answer.status_code, answer.json()) == (200, json.loads(json.dumps(told)))
 

@@ -76,14 +76,21 @@ async def test_who_logs_out_is_out(client: httpx.AsyncClient) -> None:
 
 
 async def test_all_tokens_end_or_those_of_a_session(client: httpx.AsyncClient) -> None:
-    first, second = await let_in(client, sessionId="a"), await let_in(client, sessionId="b")
+    first, second = await let_in(client, sessionId="a@acme"), await let_in(client, sessionId="b")
     way = "/api/v1/auth/app/shop/expire-all"
-    assert (await client.post(way, json={"sessionIds": ["a"]})).status_code == 204
+    assert (await client.post(way, json={"sessionIds": ["a@acme"]})).status_code == 204
     assert (await client.get("/api/v1/app/shop", headers=first)).status_code == 401
     assert (await client.get("/api/v1/app/shop", headers=second)).status_code == 200
     assert (await client.post(way, json={"expiry": 3600})).status_code == 204
     assert (await client.get("/api/v1/app/shop", headers=second)).status_code == 200
     assert (await client.post(way, json={"expiry": 700_000})).status_code == 422
+
+
+async def test_a_list_of_no_sessions_is_about_all_tokens(client: httpx.AsyncClient) -> None:
+    headers = await let_in(client, sessionId="a")
+    way = "/api/v1/auth/app/shop/expire-all"
+    assert (await client.post(way, json={"sessionIds": []})).status_code == 204
+    assert (await client.get("/api/v1/app/shop", headers=headers)).status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 
 from tarry.errors import SettingsError
 from tarry.service.api.server import bound, read_address, serving
+from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +38,7 @@ async def test_an_address_that_is_taken_is_refused() -> None:
 
 
 async def test_it_serves_until_the_block_ends(url: str) -> None:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(**PLAIN) as client:
         assert (await client.get(f"{url}/healthz")).json() == {"status": "alive"}
 
 
@@ -51,7 +52,7 @@ async def test_who_is_in_a_hurry_does_not_wait_for_running_requests(*, hurried: 
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(**PLAIN) as client:
         async with serving(slow, "127.0.0.1:0", hurry) as url:
             asked = asyncio.create_task(client.get(url))
             await begun.wait()
