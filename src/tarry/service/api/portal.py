@@ -20,7 +20,7 @@ _MANAGING = (Scope.VIEW_BASE, Scope.MANAGE_ENDPOINT, Scope.CREATE_ATTEMPTS)
 _CAPABILITIES = frozenset(Scope) - {Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND}
 
 Capability = Annotated[Scope, Meta(extra_json_schema={"enum": sorted(_CAPABILITIES)})]
-Session = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.]+\Z")]
+Session = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.@]+\Z")]
 
 group = Group("Authentication", "v1.authentication")
 
@@ -49,9 +49,12 @@ class PortalAccessOut(Struct):
 
 
 class ExpireAllIn(Struct, rename="camel", kw_only=True):
-    """Whose tokens end, those of some sessions or all, and after how many seconds."""
+    """Whose tokens end, those of some sessions or all, and after how many seconds.
 
-    session_ids: Annotated[list[Session], Meta(min_length=1, max_length=1000)] | None = None
+    No sessions are all of them.
+    """
+
+    session_ids: Annotated[list[Session], Meta(max_length=1000)] | None = None
     expiry: Annotated[int, Meta(ge=0, le=WEEK)] | None = None
 
 
@@ -84,7 +87,10 @@ async def expire_all(call: Call, body: ExpireAllIn) -> None:
     """
     application = await call.application()
     await call.hooks.store.revoke_keys_of(
-        application.id, sessions=body.session_ids, now=call.now, delay=float(body.expiry or 0)
+        application.id,
+        sessions=body.session_ids or None,
+        now=call.now,
+        delay=float(body.expiry or 0),
     )
 
 
