@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tarry.service.api.messages import MOST_BATCH_BYTES, MOST_BODY
+from tarry.service.api.messages import MOST_BATCH_BYTES, MOST_BODY, MOST_BYTES
 from tarry.service.hooks import Hooks
 from tarry.service.model.listing import Cut
 from tests.plain_http import PLAIN
@@ -85,6 +85,20 @@ async def test_a_body_that_is_too_long_is_refused(
     answer = await client.post(way, content=b" " * (most + 1))
     assert answer.status_code == 413
     assert str(most) in answer.json()["detail"]
+
+
+async def test_a_payload_is_too_long_before_its_request_is(
+    client: httpx.AsyncClient, hooks: Hooks
+) -> None:
+    answer = await client.post(MESSAGES, content=said('{"a": "' + "x" * MOST_BYTES + '"}'))
+    assert (answer.status_code, answer.json()["code"]) == (413, "payload_too_large")
+    assert await accepted(hooks) == 0
+
+
+async def test_what_is_told_twice_of_a_message_is_kept_once(client: httpx.AsyncClient) -> None:
+    twice = ', "channels": ["eu", "vip", "eu"], "tags": ["b", "a", "b"]'
+    told = (await client.post(MESSAGES, content=said(rest=twice))).json()
+    assert (told["channels"], told["tags"]) == (["eu", "vip"], ["b", "a"])
 
 
 async def test_an_event_id_is_taken_once(client: httpx.AsyncClient, hooks: Hooks) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tarry.service.api.messages import BATCH, MOST_BYTES, read_messages, written
-from tarry.service.api.problem import Invalid
+from tarry.service.api.problem import Invalid, TooLarge
 from tarry.service.model.message import Message
 
 
@@ -56,6 +56,7 @@ def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
         (said(eventId="no spaces"), "eventId"),
         (said(eventId=""), "eventId"),
         (said(eventId="a\n"), "eventId"),
+        (said(eventId="msg_1"), "eventId"),
         pytest.param(said(eventId="x" * 257), "eventId", id="a long id"),
         (said().replace(b"order.", b"order/"), "eventType"),
         (said(channels=[]), "channels"),
@@ -74,18 +75,26 @@ def test_the_bytes_of_a_payload_are_kept(payload: str) -> None:
         (said(payloadRetentionPeriod=91), "payloadRetentionPeriod"),
         (said(payloadRetentionHours=0), "payloadRetentionHours"),
         (said(payloadRetentionHours=1, payloadRetentionPeriod=5), "payloadRetentionHours"),
-        pytest.param(
-            said(transformationsParams={"rawPayload": "x" * (MOST_BYTES + 1)}),
-            str(MOST_BYTES),
-            id="long and raw",
-        ),
-        pytest.param(said('{"a": "' + "x" * MOST_BYTES + '"}'), str(MOST_BYTES), id="long"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_a_reason(body: bytes, wrong: str) -> None:
     with pytest.raises(Invalid) as error:
         read_messages(body, batch=False)
     assert wrong in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(said('{"a": "' + "x" * MOST_BYTES + '"}'), id="payload"),
+        pytest.param(said(transformationsParams={"rawPayload": "x" * (MOST_BYTES + 1)}), id="raw"),
+    ],
+)
+def test_a_payload_that_is_too_long_is_refused_for_its_length(body: bytes) -> None:
+    with pytest.raises(TooLarge, match=rf"body\.payload: at most {MOST_BYTES} bytes"):
+        read_messages(body, batch=False)
+    with pytest.raises(TooLarge, match=r"body\.1\.payload"):
+        read_messages(b"[" + said() + b"," + body + b"]", batch=True)
 
 
 @pytest.mark.parametrize("batch", [False, True])

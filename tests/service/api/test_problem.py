@@ -15,13 +15,14 @@ from tarry.errors import (
     StoreUnavailable,
     TarryError,
 )
-from tarry.service.api.problem import BadRequest, Invalid, coded, told
+from tarry.service.api.problem import BadRequest, Invalid, TooLarge, coded, told
 
 
 @pytest.mark.parametrize(
     ("error", "status", "code"),
     [
         (BadRequest("limit_reached", "no more"), 400, "limit_reached"),
+        (TooLarge(["body", "payload"], 2, 1), 413, "payload_too_large"),
         (Conflict("message", "k"), 409, "conflict"),
         (BacklogFull("app_1", 10), 429, "backlog_full"),
         (DiskNearlyFull("app_1", 10, 20), 429, "disk_nearly_full"),

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from tarry.errors import SettingsError
 from tarry.service.api.applications import ApplicationIn
-from tarry.service.api.problem import Invalid
+from tarry.service.api.problem import Invalid, TooLarge
 from tarry.service.api.read import NO_JSON, read_body
 from tarry.service.api.surrogates import StandIns, decode, stand_ins
 from tarry.service.api.times import Instant, instant
@@ -26,7 +26,9 @@ BATCH = 1000
 """Messages in one request, at the most."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.]+\Z")]
-"""A type of event or the sender's own id: it may be part of a URL."""
+"""A type of event, or somebody's own name for something: it may be part of a URL."""
+EventId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!msg_)[a-zA-Z0-9\-_.]+\Z")]
+"""The sender's own id of a message: it cannot be taken for another's."""
 Channel = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[a-zA-Z0-9\-_.:+]+\Z")]
 Tag = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00]+\Z")]
 Payload = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
@@ -46,7 +48,7 @@ class MessageIn(Struct, rename="camel"):
 
     event_type: Name
     payload: Payload
-    event_id: Name | None = None
+    event_id: EventId | None = None
     channels: Annotated[list[Channel], Meta(min_length=1, max_length=10)] | None = None
     tags: Annotated[list[Tag], Meta(max_length=50)] | None = None
     deliver_at: Instant | None = None
@@ -144,8 +146,7 @@ def _check(told: MessageIn, place: list[str]) -> None:
         said = "it cannot be told together with `payloadRetentionPeriod`"
         raise Invalid([*place, "payloadRetentionHours"], said)
     if size > MOST_BYTES:
-        said = f"Expected at most {MOST_BYTES} bytes, there are {size}"
-        raise Invalid([*place, "payload"], said)
+        raise TooLarge([*place, "payload"], size, MOST_BYTES)
 
 
 def _check_type(told: MessageIn, place: list[str]) -> None:

@@ -57,6 +57,19 @@ class BadRequest(ServiceError):  # noqa: N818  named for what it is over HTTP
         return self.detail
 
 
+class TooLarge(ServiceError):  # noqa: N818  likewise
+    """A part of a request is too long; `place` says which."""
+
+    def __init__(self, place: list[str], size: int, most: int) -> None:
+        super().__init__(place, size, most)
+        self.place = place
+        self.size = size
+        self.most = most
+
+    def __str__(self) -> str:
+        return f"{'.'.join(self.place)}: at most {self.most} bytes will do, there are {self.size}"
+
+
 def json_answer(status: int, body: object, headers: Mapping[str, str] | None = None) -> Answer:
     """An answer in JSON."""
     return status, {**_JSON, **(headers or {})}, msgspec.json.encode(body)
@@ -94,6 +107,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
             return invalid(error)
         case BadRequest():
             return problem(400, error.code, error.detail)
+        case TooLarge():
+            return problem(413, "payload_too_large", str(error))
         case SettingsError() | PolicyError():
             field, *inside = error.field.split(".")
             return invalid(Invalid(["body", _camel(field), *inside], str(error)))
