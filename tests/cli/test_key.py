@@ -22,7 +22,7 @@ def test_a_key_is_made_and_opens_what_it_may(shell: Shell, where: tuple[str, ...
     assert told.stderr.endswith(" may: read. Shown only now:\n")
     assert shell.run("app", "list", "--key", text).exit_code == 0
     code, said = shell.wrong("app", "create", "x", "--key", text)
-    assert (code, "403 permission_denied" in said) == (1, True)
+    assert (code, "403 insufficient access" in said) == (1, True)
 
 
 def test_keys_are_listed_without_their_texts_and_revoked(

@@ -59,7 +59,7 @@ def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_cannot_be_looked_at_is_told() -> None:
-    refused = (403, b'{"code":"permission_denied","detail":"x"}')
+    refused = (403, b'{"code":"insufficient access","detail":"x"}')
     page = (200, b'{"data":[],"iterator":null,"done":true}')
     with scripted((200, b"{}"), page, refused) as (server, _):
         assert found_of(server.url, "k")["backlog"] is State.WRONG

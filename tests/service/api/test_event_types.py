@@ -67,7 +67,8 @@ async def test_what_cannot_be_is_refused_with_its_place(
 async def test_a_name_is_taken_until_it_is_archived(client: httpx.AsyncClient) -> None:
     first = await made(client, "order.paid", schemas=SCHEMAS)
     again = {"name": "order.paid", "description": "anew"}
-    assert (await client.post(WAY, json=again)).status_code == 409
+    refused = await client.post(WAY, json=again)
+    assert (refused.status_code, refused.json()["code"]) == (409, "event_type_exists")
     assert (await client.delete(f"{WAY}/order.paid")).status_code == 204
     assert (await client.get(f"{WAY}/order.paid")).json()["archived"] is True
     anew = await made(client, "order.paid", description="anew")
