@@ -146,8 +146,8 @@ def codes() -> set[tuple[str, str]]:
     """Every status and code that is answered."""
     package = Path(str(api.__file__)).parent
     source = "\n".join(path.read_text() for path in package.glob("*.py"))
-    refused = {("400", code) for code in re.findall(r'BadRequest\(\s*"(\w+)"', source)}
-    return refused | set(re.findall(r'\b([45]\d\d|INSIDE), "(\w+)"', source))
+    refused = {("400", code) for code in re.findall(r'BadRequest\(\s*"([\w ]+)"', source)}
+    return refused | set(re.findall(r'\b([45]\d\d|INSIDE), "([\w ]+)"', source))
 
 
 @pytest.mark.parametrize(("status", "code"), sorted(codes()))

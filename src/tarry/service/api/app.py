@@ -34,8 +34,6 @@ from tarry.service.model.message import fingerprint
 log = logging.getLogger("tarry.service")
 
 PREFIX = "/api/v1/"
-NO_ACCESS = "insufficient access"
-"""In two words, as programs know it."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -154,7 +152,7 @@ class Api:
                 return problem(401, "authentication_failed", said, {"www-authenticate": "Bearer"})
             who = known
             if not _may(who, operation):
-                return problem(403, NO_ACCESS, _refusal(who, operation))
+                return problem(403, "insufficient access", _refusal(who, operation))
             if wait := self._limit.wait(who.key):
                 said = "more requests than this key may make; come back later"
                 return problem(429, "rate_limit", said, {"retry-after": str(wait)})

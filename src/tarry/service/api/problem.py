@@ -22,8 +22,6 @@ Answer = tuple[int, dict[str, str], bytes]
 
 _JSON = {"content-type": "application/json"}
 INSIDE = 500
-_EXISTS = {"event type": "event_type_exists"}
-"""Codes of conflicts that programs tell from others, by the kind of thing."""
 _STATUSES: tuple[tuple[type[TarryError], int, str], ...] = (
     (Conflict, 409, "conflict"),
     (DiskNearlyFull, 429, "disk_nearly_full"),
@@ -114,8 +112,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
         case SettingsError() | PolicyError():
             field, *inside = error.field.split(".")
             return invalid(Invalid(["body", _camel(field), *inside], str(error)))
-        case Conflict() if error.kind in _EXISTS:
-            return problem(409, _EXISTS[error.kind], str(error))
+        case Conflict(kind="event type"):
+            return problem(409, "event_type_exists", str(error))
         case EgressRefused():
             allowing = "whoever runs tarry allows networks (--allow-network) and ports (--ports)"
             return invalid(Invalid(["body", "url"], f"{error}; {allowing}"))
