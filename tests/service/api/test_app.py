@@ -84,6 +84,16 @@ async def test_a_head_is_as_that_of_the_page(client: httpx.AsyncClient) -> None:
     assert (await client.get("/healthz")).status_code == 200, "the connection is still good"
 
 
+async def test_a_head_is_as_that_of_what_can_be_got(client: httpx.AsyncClient) -> None:
+    way = "/api/v1/app/shop"
+    found, head = await client.get(way), await client.head(way)
+    assert (head.status_code, head.content) == (200, b"")
+    assert head.headers["content-length"] == str(len(found.content))
+    assert (await client.head("/api/v1/app/nothing")).status_code == 404
+    assert (await client.head("/api/v1/health/ping")).status_code == 204
+    assert (await client.get(way)).json() == found.json(), "the connection is still good"
+
+
 async def test_a_key_that_is_too_long_is_refused(client: httpx.AsyncClient) -> None:
     answer = await client.post(
         "/api/v1/app", json={"name": "x"}, headers={"idempotency-key": "k" * 256}

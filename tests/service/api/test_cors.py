@@ -21,7 +21,7 @@ async def test_a_browser_is_told_that_a_page_may_ask(url: str) -> None:
         answer = await nobody.options("/api/v1/app/shop/msg", headers=BEFORE)
     assert (answer.status_code, answer.content) == (204, b"")
     assert answer.headers["access-control-allow-origin"] == "*"
-    assert answer.headers["access-control-allow-methods"] == "GET, POST"
+    assert answer.headers["access-control-allow-methods"] == "GET, HEAD, POST"
     wanted = BEFORE["access-control-request-headers"]
     assert answer.headers["access-control-allow-headers"] == wanted
     assert answer.headers["access-control-max-age"] == "600"
@@ -40,7 +40,7 @@ async def test_who_is_no_page_is_not_bothered(client: httpx.AsyncClient) -> None
     answer = await client.get("/api/v1/app/shop")
     assert not [name for name in answer.headers if name.startswith("access-control")]
     answer = await client.options("/api/v1/app/shop")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, PATCH, PUT")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "DELETE, GET, HEAD, PATCH, PUT")
 
 
 @pytest.mark.parametrize(("way", "status"), [("/metrics", 405), ("/nowhere", 404)])

@@ -52,7 +52,12 @@ class Routes:
         node.operations[operation.method] = operation, tuple(names)
 
     def find(self, method: str, path: str) -> Found | frozenset[str]:
-        """The operation, or the methods of the path that fits best: none if no path does."""
+        """The operation, or the methods of the path that fits best: none if no path does.
+
+        A HEAD is for what its GET would be for; the server below sends no body.
+        """
+        if method == "HEAD":
+            method = "GET"
         known = self._known.get((method, path))
         if known is not None:
             return known
@@ -63,7 +68,7 @@ class Routes:
                 self._remember(method, path, found)
                 return found
         for node, _ in _nodes(self._root, _parts(path)):
-            return frozenset(node.operations)
+            return frozenset(node.operations) | ({"HEAD"} if "GET" in node.operations else set())
         return frozenset()
 
     def _remember(self, method: str, path: str, found: Found) -> None:
