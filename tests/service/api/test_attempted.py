@@ -235,6 +235,19 @@ async def test_destinations_are_by_id_also_deleted_ones_and_are_walked_both_ways
     assert (back, told["done"]) == (names[:1], True)
 
 
+async def test_a_deleted_destination_has_its_uid_no_more_which_may_be_another_ones(
+    client: httpx.AsyncClient, hooks: Hooks, receiver: Receiver
+) -> None:
+    shop = await hooks.application("shop")
+    gone = await hooks.add_endpoint(shop, receiver.url, uid="main")
+    way = f"/msg/{await sent(client)}/endpoint"
+    await until(client, way, all_are(0, 1))
+    await hooks.delete_endpoint(gone)
+    await hooks.add_endpoint(shop, receiver.url, uid="main")
+    (told,) = await got(client, way)
+    assert (told["id"], told["uid"]) == (gone.id, None)
+
+
 async def test_what_belongs_to_another_application_is_not_there(
     client: httpx.AsyncClient, hooks: Hooks, endpoint: Endpoint
 ) -> None:

@@ -168,7 +168,7 @@ def written(endpoint: Endpoint) -> EndpointOut:
     rate = None if endpoint.rate is None else max(1, round(endpoint.rate))
     return EndpointOut(
         id=endpoint.id,
-        uid=endpoint.uid,
+        uid=None if endpoint.standing is Standing.DELETED else endpoint.uid,  # it may be another's
         url=endpoint.url,
         description=endpoint.description,
         disabled=endpoint.standing in DISABLED,
