@@ -142,4 +142,18 @@ def test_a_mistyped_command_ends_with_two(typed: list[str]) -> None:
     told = CliRunner().invoke(tarry, typed)
     assert told.exit_code == 2
     assert told.stdout == ""
-    assert "Usage: " in told.stderr
+    (line,) = told.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert line.endswith("--help` tells more)")
+
+
+def test_what_is_missing_is_said_in_one_line_also_if_there_is_a_choice() -> None:
+    told = CliRunner().invoke(tarry, ["completion"])
+    (line,) = told.stderr.splitlines()
+    assert "Choose from: bash, zsh, fish" in line
+
+
+def test_a_group_alone_tells_what_is_in_it() -> None:
+    told = CliRunner().invoke(tarry, ["app"])
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert "Commands:" in told.stderr

@@ -44,3 +44,25 @@ def test_the_other_commands_do_without_numpy() -> None:
         [sys.executable, "-c", program, "schema"], capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "typed"),
+    [
+        ("msgspec", "service", "key list --db sqlite:///hooks.db"),
+        ("uvicorn", "service", "serve --listen 127.0.0.1:0 --db memory:"),
+        ("asyncpg", "postgres", "migrate status --db postgresql://127.0.0.1:1/hooks"),
+    ],
+)
+def test_the_service_without_a_package_says_what_to_install(
+    package: str, extra: str, typed: str
+) -> None:
+    program = (
+        f"import sys; sys.modules[{package!r}] = None\nfrom tarry.cli.main import main\nmain()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *typed.split()], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert line.endswith(f": pip install 'tarry[{extra}]'")

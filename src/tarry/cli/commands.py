@@ -1,8 +1,10 @@
 """The commands under `tarry`, in groups; each has its own file."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from errno import EPIPE
+from typing import Any
 
 import click
 
@@ -16,8 +18,9 @@ from tarry.cli.defaults import quota
 from tarry.cli.doctor.command import doctor
 from tarry.cli.endpoint import endpoint
 from tarry.cli.event_type import event_type
-from tarry.cli.exit_codes import INTERRUPTED
+from tarry.cli.exit_codes import INTERRUPTED, WRONG
 from tarry.cli.explain import explain
+from tarry.cli.extras import needed_for
 from tarry.cli.key import key
 from tarry.cli.lane import lane, pause, policy, probe, resume, stats
 from tarry.cli.listen import listen
@@ -57,13 +60,46 @@ GROUPS: Mapping[str, tuple[click.Command, ...]] = {
 }
 
 
+class Mistyped(click.ClickException):
+    """The command line is wrong; one line says how, and where there is more to read."""
+
+    exit_code = WRONG
+
+    def __init__(self, error: click.UsageError) -> None:
+        path = f" (`{error.ctx.command_path} --help` tells more)" if error.ctx else ""
+        super().__init__(" ".join(error.format_message().split()) + path)
+
+
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """End a command that was mistyped with one line; click would put three above it."""
+    try:
+        yield
+    except click.exceptions.NoArgsIsHelpError:
+        raise
+    except click.UsageError as error:
+        raise Mistyped(error) from error
+
+
 class Grouped(click.Group):
     """A group whose help tells what belongs together, and whose commands end well at Ctrl-C."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,  # noqa: ANN401  click's own
+    ) -> click.Context:
+        """Read what was typed before the command."""
+        with _in_one_line():
+            return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command; one that says nothing itself when it is interrupted says so here."""
         try:
-            return super().invoke(ctx)
+            with _in_one_line(), needed_for("this command"):
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None

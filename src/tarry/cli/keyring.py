@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from tarry.cli.extras import needed_for
 from tarry.cli.service_options import serving
 
 PAGE = 250
@@ -14,8 +13,6 @@ class DatabaseRing:
     """Keys to an environment of a database, told as the API tells them."""
 
     def __init__(self, db: str, environment: str) -> None:
-        with needed_for("the webhook service"):
-            pass
         self._db, self._environment = db, environment
 
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> dict[str, Any]:

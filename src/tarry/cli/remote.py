@@ -1,7 +1,6 @@
 """What commands share that ask a server: where it is, the key, and how answers are shown."""
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import update_wrapper
 from itertools import islice
@@ -11,6 +10,7 @@ import click
 
 from tarry.cli import show
 from tarry.cli.client import Answer, Server
+from tarry.cli.exit_codes import INTERRUPTED
 from tarry.cli.service_options import WrongSettings, config_option
 from tarry.cli.show import Columns, json_option
 
@@ -177,13 +177,15 @@ def changes(body: dict[str, object]) -> dict[str, object]:
 
 
 def sure(question: str, *, yes: bool) -> None:
-    """Ask whether somebody is sure; without a terminal only --yes will do."""
+    """Ask whether somebody is sure: what reads no y from anybody ends the command."""
     if yes:
         return
     try:
-        click.confirm(question, abort=True, err=True)
-    except click.Abort:
-        if not sys.stdin.isatty():
-            click.echo(err=True)
-            raise click.UsageError("nobody said that it may be done: --yes does") from None
-        raise
+        agreed = click.confirm(question, err=True)
+    except click.Abort as none:
+        click.echo(err=True)
+        if isinstance(none.__context__, KeyboardInterrupt):
+            raise click.exceptions.Exit(INTERRUPTED) from None
+        agreed = False
+    if not agreed:
+        raise click.UsageError("nobody said that it may be done: --yes does")

@@ -225,12 +225,13 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """Run a command of the service on an event loop; its errors end it with one line and a code."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
-        with needed_for("the webhook service"):
-            import uvloop  # noqa: PLC0415  it needs the extra
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
         try:
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                return runner.run(work(*args, **options))
+            with needed_for("the webhook service"):
+                import uvloop  # noqa: PLC0415  it needs the extra
+
+                with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                    return runner.run(work(*args, **options))
         except SettingsError as error:
             raise WrongSettings(str(error)) from error
         except StoreError as error:
