@@ -208,6 +208,22 @@ class ConcurrentContract(Topic):
         assert sorted(map(int, found.metadata)) == list(range(20))
         assert (found.standing, found.parked) == (Standing.PARKED, ((NOON + 1, None),))
 
+    async def test_an_endpoint_that_changes_all_the_time_keeps_no_message_out(
+        self, scene: Scene, other: Store
+    ) -> None:
+        known, all_in = (scene.application.id, scene.endpoint.id), asyncio.Event()
+
+        async def go_on_changing() -> None:
+            while not all_in.is_set():
+                await other.change_endpoint(*known, lambda now: now)
+
+        changing = [asyncio.create_task(go_on_changing()) for _ in range(3)]
+        for _ in range(10):
+            await scene.add()
+        all_in.set()
+        await asyncio.gather(*changing)
+        assert len(await scene.due()) == 10
+
     async def test_of_many_who_delete_an_endpoint_one_does(
         self, scene: Scene, other: Store
     ) -> None:

@@ -104,3 +104,22 @@ async def test_who_has_no_limit_of_their_own_has_that_of_the_store(
     found = tenants[scene.application.id]
     assert (found.most_waiting, found.waiting) == (5, 1)
     assert tenants[own.id].most_waiting == 7
+
+
+async def test_what_was_changed_while_somebody_added_to_it_is_held_the_next_time(
+    scene: Scene, tarry_url: str
+) -> None:
+    known, application = Routes(), scene.application.id
+    adding, changing = [await asyncpg.connect(tarry_url) for _ in range(2)]
+    change = "UPDATE tarry.application SET version = version + 1"
+    await changing.execute("SET lock_timeout = '100ms'")
+    async with adding.transaction():
+        await known.tenants(adding, {application})
+        await changing.execute(change)
+    known.forget([application])
+    async with adding.transaction():
+        await known.tenants(adding, {application})
+        with pytest.raises(asyncpg.LockNotAvailableError):
+            await changing.execute(change)
+    for connection in (adding, changing):
+        await connection.close()

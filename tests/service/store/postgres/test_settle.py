@@ -1,4 +1,5 @@
 import asyncio
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -101,3 +102,54 @@ async def test_a_change_of_standing_reaches_whoever_adds(
     assert endpoint.standing is Standing.DISABLED
     assert delivery.state is State.SKIPPED
     assert (await scene.row()).known == Known(failures=3)
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        (
+            "UPDATE tarry.application SET version = version",
+            "UPDATE tarry.lane SET version = version",
+        ),
+        (
+            "SELECT FROM tarry.endpoint FOR UPDATE",
+            "UPDATE tarry.lane SET version = version",
+        ),
+        ("SELECT FROM tarry.delivery FOR UPDATE", "UPDATE tarry.lane SET awake = awake"),
+        ("UPDATE tarry.lane SET added = added", "UPDATE tarry.lane_state SET ended = ended"),
+    ],
+    ids=["as_one_who_changes", "as_one_who_resends", "as_one_who_cancels", "as_one_who_adds"],
+)
+async def test_whoever_holds_something_gets_the_next_thing_while_a_standing_waits_for_it(
+    scene: Scene, tarry_url: str, first: LiteralString, then: LiteralString
+) -> None:
+    for _ in range(2):
+        await scene.add_endpoint()
+    await scene.add()
+    lanes = [endpoint.lane for endpoint in scene.endpoints]
+    due = [one for lane in lanes for one in await scene.due(lane=lane)]
+    changes = [
+        Change(lane=lane, at=NOON, standing=Standing.PARKED, known=Known(failures=1))
+        for lane in reversed(lanes)
+    ]
+    with psycopg.connect(tarry_url) as other:
+        other.execute("SET lock_timeout = '500ms'")
+        other.execute(first)
+        settling = asyncio.create_task(scene.settle(*map(delivered, due), changes=changes))
+        await someone_waits(tarry_url)
+        other.execute(then)
+        other.rollback()
+    assert await settling == [True] * 3
+    for endpoint in scene.endpoints:
+        row = await scene.row(endpoint)
+        assert (row.endpoint.standing, row.ended) == (Standing.PARKED, 1)
+
+
+async def test_two_changes_of_a_standing_in_one_call_are_made_in_turn(scene: Scene) -> None:
+    changes = [
+        Change(lane=scene.lane, at=NOON, standing=Standing.PARKED),
+        Change(lane=scene.lane, at=NOON + 1, standing=Standing.ENABLED),
+    ]
+    await scene.settle(changes=changes)
+    endpoint = (await scene.row()).endpoint
+    assert (endpoint.standing, endpoint.parked) == (Standing.ENABLED, ((NOON, NOON + 1),))

@@ -162,8 +162,8 @@ class PostgresCatalogue(Part):
         async def delete(connection: Connection) -> list[Task]:
             if not await connection.fetch(SQL["delete_application"], application, now):
                 raise NotFound("application", application)
-            await connection.execute(SQL["delete_application_lanes"], application)
             found = await connection.fetch(SQL["delete_application_endpoints"], application)
+            await connection.execute(SQL["delete_application_lanes"], application)
             gone = [rows.endpoint(row).stand(Standing.DELETED, now) for row in found]
             left = [await _left_by(connection, await _keep(connection, one)) for one in gone]
             hit("delete.before")

@@ -1,13 +1,9 @@
-"""What a message that was sent again leaves behind: its delivery has arrived, or is there at last.
-
-Whoever changes much holds messages before deliveries, deliveries before lanes, and lanes before
-their states. So what is missing is added before anything else is written down.
-"""
+"""What a message that was resent leaves behind: its delivery has arrived, or is there at last."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.attempt import Resent
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.queries import SQL
@@ -25,30 +21,28 @@ async def take_away(connection: Connection, batch: Sequence[Placed]) -> list[Pla
     return sorted(first[row["lane"], row["id"]] for row in gone)
 
 
-async def add_missing(
-    connection: Connection, made: Sequence[Resent], beside: Sequence[Settlement]
-) -> None:
-    """Add deliveries, which have ended, of messages that have none in the lane.
-
-    `beside` is what will be settled in the same transaction.
-    """
+async def find_missing(connection: Connection, made: Sequence[Resent]) -> list[Resent]:
+    """Those of messages that have no delivery in the lane; their messages are held."""
     first = _by_delivery(made)
     if not first:
-        return
+        return []
     found = await connection.fetch(SQL["settle_missing"], *rows.columns(list(first), 2))
-    if not found:
+    missing = {(row["lane"], row["message"]) for row in found}
+    return [one for key, one in first.items() if key in missing]
+
+
+async def add_missing(connection: Connection, missing: Sequence[Resent]) -> None:
+    """Add the deliveries of those that were missing, which have ended."""
+    if not missing:
         return
-    held = [(one.lane, one.seq) for one in beside]
-    await connection.execute(SQL["settle_hold"], *rows.columns(held, 2))
-    many = Counter(row["lane"] for row in found)
+    many = Counter(one.lane for one in missing)
     lanes = list(many), list(many.values())
     taken = await connection.fetch(SQL["add_lanes"], *lanes, [False] * len(many))
     last = {row["number"]: row["added"] for row in taken}
     told = []
-    missing = {(row["lane"], row["message"]) for row in found}
-    for resent in (one for key, one in first.items() if key in missing):
-        last[resent.lane] += 1
-        new = resent.delivery(last[resent.lane])
+    for one in missing:
+        last[one.lane] += 1
+        new = one.delivery(last[one.lane])
         ended = (new.state, new.reason, new.tries, new.accepted_at, new.ended_at)
         told.append((new.lane, new.seq, new.message, *ended))
     await connection.execute(SQL["settle_added"], *rows.columns(told, 8))

@@ -1,5 +1,6 @@
 """Where the messages of applications go, remembered until their endpoints change."""
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -12,6 +13,9 @@ from tarry.service.store.postgres.queries import SQL
 
 MOST_REMEMBERED = 20_000
 """Applications; when there are more, all are forgotten and looked up again."""
+RESTLESS = 5.0
+"""Seconds in which whoever adds to an application holds it, after its endpoints were changed while
+somebody did: that one shall not find them changed again and again."""
 
 
 class Route(Struct, frozen=True):
@@ -50,9 +54,12 @@ class Routes:
     def __init__(self, most_waiting: int | None = None) -> None:
         self._most_waiting = most_waiting
         self._known: dict[str, tuple[int, list[Route]]] = {}
+        self._restless: dict[str, float] = {}
 
     async def tenants(self, connection: Connection, wanted: set[str]) -> dict[str, Tenant]:
         """Those of these applications that are there."""
+        if held := [name for name in wanted if self._restless.get(name, 0.0) > _now()]:
+            await connection.fetch(SQL["add_held"], held)
         found = {
             row["id"]: Tenant(
                 row["environment"], row["version"], row["most_waiting"], row["waiting"] or 0
@@ -74,9 +81,12 @@ class Routes:
         return found
 
     def forget(self, applications: Iterable[str]) -> None:
-        """Look these up again next time."""
+        """Look these up again next time, and hold them: they were just changed."""
+        now = _now()
+        self._restless = {name: until for name, until in self._restless.items() if until > now}
         for application in applications:
             self._known.pop(application, None)
+            self._restless[application] = now + RESTLESS
 
     async def _look_up(
         self, connection: Connection, versions: dict[str, int]
@@ -91,3 +101,7 @@ class Routes:
         for application, found in routes.items():
             self._known[application] = (versions[application], found)
         return routes
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,18 +1,22 @@
-"""Write down what became of deliveries and of lanes."""
+"""Write down what became of deliveries and of lanes.
+
+Everybody holds what they change in one order, or two would wait for each other: applications,
+endpoints, messages, deliveries, lanes, and lanes' states; each of these by their ids or numbers.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Attempt, Resent, Settlement
-from tarry.service.model.endpoint import Standing
+from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.part import Part, held
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.resent import add_missing, arrive, take_away
+from tarry.service.store.postgres.resent import add_missing, arrive, find_missing, take_away
 
 
 class PostgresSettle(Part):
@@ -32,8 +36,10 @@ class PostgresSettle(Part):
         async def write(connection: Connection) -> list[bool]:
             lanes = {settlement.lane for settlement in settlements}
             good = await held(connection, lanes | {change.lane for change in changes}, given)
-            made = await _settle(connection, settlements, good)
-            await _change(connection, [change for change in changes if change.lane in good])
+            allowed = [change for change in changes if change.lane in good]
+            endpoints = await _standing(connection, allowed)
+            made = await _settle(connection, settlements, good, endpoints)
+            await _change(connection, allowed, endpoints)
             hit("settle.before")
             return made
 
@@ -43,14 +49,24 @@ class PostgresSettle(Part):
 
 
 async def _settle(
-    connection: Connection, settlements: Sequence[Settlement | Resent], lanes: set[int]
+    connection: Connection,
+    settlements: Sequence[Settlement | Resent],
+    lanes: set[int],
+    standing: Collection[int],
 ) -> list[bool]:
+    """Settle what is in good lanes; of some of them the endpoint's standing will be changed."""
     good = [(place, one) for place, one in enumerate(settlements) if one.lane in lanes]
     beside = [(place, one) for place, one in good if isinstance(one, Settlement)]
+    beside.sort(key=lambda placed: (placed[1].lane, placed[1].seq))
     asked = [(place, one) for place, one in good if isinstance(one, Resent)]
     taken = await take_away(connection, asked)
     resent = [one for _, one in taken]
-    await add_missing(connection, resent, [one for _, one in beside])
+    missing = await find_missing(connection, resent)
+    if missing or standing:
+        told = [(one.lane, one.seq) for _, one in beside]
+        await connection.execute(SQL["settle_hold"], *rows.columns(told, 2))
+        await connection.execute(SQL["settle_lanes"], [*standing, *(one.lane for one in missing)])
+    await add_missing(connection, missing)
     made = [False] * len(settlements)
     for batch in _rounds(beside):
         for place in await _settled(connection, batch):
@@ -103,7 +119,9 @@ async def keep_attempts(connection: Connection, attempts: Sequence[Attempt]) -> 
     await insert_many(connection, "settle_attempts", "attempt", rows.ATTEMPT, told)
 
 
-async def _change(connection: Connection, changes: Sequence[Change]) -> None:
+async def _change(
+    connection: Connection, changes: Sequence[Change], endpoints: Mapping[int, Endpoint]
+) -> None:
     known = {change.lane: change.known for change in changes if change.known is not None}
     if known:
         told = [
@@ -119,21 +137,32 @@ async def _change(connection: Connection, changes: Sequence[Change]) -> None:
             for lane, one in known.items()
         ]
         await connection.execute(SQL["settle_known"], *rows.columns(told, 7))
-    for change in changes:
-        if change.standing is not None:
-            await _stand(connection, change.lane, change.standing, change.at)
+    await _stand(connection, changes, endpoints)
     notices = [rows.from_notice(notice) for change in changes for notice in change.notices]
     if notices:
         await connection.executemany(SQL["settle_notices"], notices)
 
 
-async def _stand(connection: Connection, lane: int, standing: Standing, at: float) -> None:
-    # The application first, as whoever changes an endpoint does: else each waits for the other.
-    await connection.execute(SQL["settle_application"], lane)
-    found = await connection.fetch(SQL["settle_standing"], lane)
-    endpoint = rows.endpoint(found[0])
-    if endpoint.standing is Standing.DELETED:
-        return
-    await connection.execute(SQL["put_endpoint_changed"], lane)
-    changed = endpoint.stand(standing, at)
-    await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(changed))
+async def _standing(connection: Connection, changes: Sequence[Change]) -> dict[int, Endpoint]:
+    """The endpoints whose standing changes, by lanes, as they are by now; held until the commit.
+
+    With their applications, which whoever changes an endpoint holds first.
+    """
+    lanes = [change.lane for change in changes if change.standing is not None]
+    if not lanes:
+        return {}
+    await connection.execute(SQL["settle_applications"], lanes)
+    found = await connection.fetch(SQL["settle_standing"], lanes)
+    return {row["lane"]: rows.endpoint(row) for row in found}
+
+
+async def _stand(
+    connection: Connection, changes: Sequence[Change], endpoints: Mapping[int, Endpoint]
+) -> None:
+    stood = dict(endpoints)
+    for change in changes:
+        if change.standing is not None and change.lane in stood:
+            stood[change.lane] = stood[change.lane].stand(change.standing, change.at)
+    for lane, endpoint in stood.items():
+        await connection.execute(SQL["put_endpoint_changed"], lane)
+        await connection.execute(SQL["put_endpoint"], *rows.from_endpoint(endpoint))

@@ -9,6 +9,10 @@ SELECT a.id, a.environment, a.version, coalesce(a.most_waiting, $2::bigint) AS m
   FROM tarry.application AS a
  WHERE a.id = ANY($1::text[]) AND a.deleted_at IS NULL;
 
+-- name: add_held
+-- Let nobody change the endpoints of these applications until the commit.
+SELECT id FROM tarry.application WHERE id = ANY($1::text[]) ORDER BY id FOR SHARE;
+
 -- name: add_endpoints
 -- The endpoints that messages of these applications go to, with the versions of their lanes.
 SELECT e.*, l.version

@@ -119,6 +119,10 @@ SELECT d.seq
  ORDER BY d.lane, d.seq
    FOR NO KEY UPDATE OF d;
 
+-- name: settle_lanes
+-- Hold lanes until the commit, in order.
+SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) ORDER BY number FOR NO KEY UPDATE;
+
 -- name: settle_added
 -- Put messages that were resent where they had never been sent, and note where their deliveries are.
 WITH new AS (
@@ -171,14 +175,22 @@ UPDATE tarry.lane_state AS s
   FROM known AS k
  WHERE s.lane = k.lane;
 
--- name: settle_application
--- Count a change of the endpoint of a lane with its application, held until the commit.
-UPDATE tarry.application SET version = version + 1
- WHERE id = (SELECT application FROM tarry.lane WHERE number = $1);
+-- name: settle_applications
+-- Count a change of the endpoints of lanes with their applications, held until the commit in order.
+WITH held AS (
+    SELECT id FROM tarry.application
+     WHERE id = ANY(ARRAY(SELECT application FROM tarry.lane WHERE number = ANY($1::bigint[])))
+     ORDER BY id
+       FOR NO KEY UPDATE
+)
+UPDATE tarry.application AS a SET version = a.version + 1 FROM held AS h WHERE a.id = h.id;
 
 -- name: settle_standing
--- How the endpoint of a lane stands, held until the commit.
-SELECT * FROM tarry.endpoint WHERE lane = $1 FOR UPDATE;
+-- How the endpoints of lanes stand that are not deleted, held until the commit in order.
+SELECT * FROM tarry.endpoint
+ WHERE lane = ANY($1::bigint[]) AND standing <> 'deleted'
+ ORDER BY lane
+   FOR UPDATE;
 
 -- name: settle_notices
 -- Keep a notice.
@@ -195,11 +207,15 @@ WITH old AS (
      WHERE lane = $1 AND state IN ('ready', 'waiting') AND accepted_at < $2
      ORDER BY accepted_at, seq
      LIMIT $4
+), held AS (
+    SELECT seq, state FROM tarry.delivery
+     WHERE lane = $1 AND seq = ANY(ARRAY(SELECT seq FROM old))
+     ORDER BY seq
        FOR UPDATE
 )
 UPDATE tarry.delivery
    SET state = 'failed', reason = $5, due_at = NULL, ended_at = $3
- WHERE lane = $1 AND seq = ANY(ARRAY(SELECT seq FROM old))
+ WHERE lane = $1 AND seq = ANY(ARRAY(SELECT seq FROM held WHERE state IN ('ready', 'waiting')))
 RETURNING seq;
 
 -- name: origin
