@@ -44,20 +44,6 @@ RETURNING since;
 SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = 'keep_late')
     AS watched;
 
--- name: sweep_leaving_messages
--- Messages of a partition behind one, and whether each has to be kept.
-SELECT m.id, m.application, m.event_id, m.key, m.lanes, m.seqs,
-       m.accepted_at >= $4
-       OR EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
-                    JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
-                   WHERE d.state IN ('ready', 'waiting'))
-       OR EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS kept
-  FROM (SELECT * FROM tarry.message
-         WHERE id >= $1 AND id < $2 AND id > $3
-         ORDER BY id
-         LIMIT $5) AS m
- ORDER BY m.id;
-
 -- name: sweep_leaving_attempts
 -- Forget those attempts of messages that are in no partition which will go by itself.
 DELETE FROM tarry.attempt_default WHERE message = ANY($1::text[]);

@@ -88,9 +88,9 @@ SELECT m.accepted_at, m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
              WHERE a.lane = $1
              ORDER BY a.id DESC LIMIT 1) END AS status_class
   FROM (SELECT * FROM tarry.message
-         WHERE (application, accepted_at, id) > ($2, $3, $4)
-           AND (application, accepted_at) < ($2, $5)
-         ORDER BY application, accepted_at, id
+         WHERE application = $2 AND accepted_at >= $3 AND accepted_at < $5
+           AND (accepted_at, id) > ($3, $4)
+         ORDER BY accepted_at, id
          LIMIT $6) AS m
   JOIN tarry.endpoint AS e ON e.lane = $1 AND e.application = m.application
   LEFT JOIN LATERAL (
@@ -103,8 +103,9 @@ SELECT m.accepted_at, m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
 -- Messages behind one, by when they were accepted; those are concerned that have their payload.
 SELECT accepted_at, id, payload IS NOT NULL AS concerned
   FROM tarry.message
- WHERE (application, accepted_at, id) > ($1, $2, $3) AND (application, accepted_at) < ($1, $4)
- ORDER BY application, accepted_at, id
+ WHERE application = $1 AND accepted_at >= $2 AND accepted_at < $4
+   AND (accepted_at, id) > ($2, $3)
+ ORDER BY accepted_at, id
  LIMIT $5;
 
 -- name: advance_expunged

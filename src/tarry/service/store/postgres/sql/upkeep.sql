@@ -1,11 +1,16 @@
+-- part: waits
+-- Something of a message is on its way or to be resent. Where its deliveries are is known: asked for
+-- them by their state as well, the database may go along all of a lane that waits, to find one.
+(EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
+                 WHERE (SELECT d.state FROM tarry.delivery AS d
+                         WHERE d.lane = place.lane AND d.seq = place.seq) IN ('ready', 'waiting'))
+        OR EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id))
+
 -- name: sweep_messages
 -- Messages that are old, behind one, and whether nothing of each is on its way or to be resent; but
 -- for those that will go with their partition.
 SELECT m.accepted_at, m.id,
-       NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
-                     JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
-                    WHERE d.state IN ('ready', 'waiting'))
-       AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS over
+       NOT {waits} AS over
   FROM (SELECT * FROM tarry.message
          WHERE accepted_at < $1 AND accepted_at >= $2 AND (accepted_at, id) > ($2, $3)
            AND (id < $5 OR id >= $6)
@@ -16,10 +21,7 @@ SELECT m.accepted_at, m.id,
 -- name: sweep_full
 -- The same, of those that still have their payload.
 SELECT m.accepted_at, m.id,
-       NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
-                     JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
-                    WHERE d.state IN ('ready', 'waiting'))
-       AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS over
+       NOT {waits} AS over
   FROM (SELECT * FROM tarry.message
          WHERE accepted_at < $1 AND accepted_at >= $2 AND (accepted_at, id) > ($2, $3)
            AND (id < $5 OR id >= $6)
@@ -31,10 +33,7 @@ SELECT m.accepted_at, m.id,
 -- name: sweep_expired
 -- Messages whose payload was to be kept until before a time, behind one, likewise.
 SELECT m.payload_until AS accepted_at, m.id,
-       NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
-                     JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
-                    WHERE d.state IN ('ready', 'waiting'))
-       AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id) AS over
+       NOT {waits} AS over
   FROM (SELECT * FROM tarry.message
          WHERE payload_until < $1 AND payload_until >= $2 AND (payload_until, id) > ($2, $3)
            AND (id < $5 OR id >= $6)
@@ -42,6 +41,16 @@ SELECT m.payload_until AS accepted_at, m.id,
          ORDER BY payload_until, id
          LIMIT $4) AS m
  ORDER BY m.payload_until, m.id;
+
+-- name: sweep_leaving_messages
+-- Messages of a partition behind one, and whether each has to be kept.
+SELECT m.id, m.application, m.event_id, m.key, m.lanes, m.seqs,
+       m.accepted_at >= $4 OR {waits} AS kept
+  FROM (SELECT * FROM tarry.message
+         WHERE id >= $1 AND id < $2 AND id > $3
+         ORDER BY id
+         LIMIT $5) AS m
+ ORDER BY m.id;
 
 -- name: sweep_held
 -- These messages, held until the commit; what others are busy with is left alone.
@@ -55,10 +64,7 @@ SELECT id, application, event_id, key, lanes, seqs
 SELECT m.id
   FROM tarry.message AS m
  WHERE m.id = ANY($1::text[])
-   AND (EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
-                  JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
-                 WHERE d.state IN ('ready', 'waiting'))
-        OR EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id));
+   AND {waits};
 
 -- name: sweep_deliveries
 -- Forget deliveries.
@@ -93,11 +99,7 @@ DELETE FROM tarry.message WHERE id = ANY($1::text[]);
 WITH old AS (
     SELECT m.id
       FROM tarry.message AS m
-     WHERE m.id = ANY($1::text[]) AND m.payload IS NOT NULL
-       AND NOT EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
-                         JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
-                        WHERE d.state IN ('ready', 'waiting'))
-       AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id)
+     WHERE m.id = ANY($1::text[]) AND m.payload IS NOT NULL AND NOT {waits}
        FOR UPDATE OF m SKIP LOCKED
 )
 UPDATE tarry.message SET payload = NULL WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING id;
