@@ -117,6 +117,22 @@ def test_a_key_that_nobody_knows_is_an_error(runner: CliRunner, text: str, told:
     assert told in one_line(runner.invoke(show, []), 2)
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('key = ["a"]', "the setting 'key' must be a text or a number"),
+        ("db = {a = 1}", "the setting 'db' must be a text or a number"),
+        ("in_flight = true", "the setting 'in_flight' must be a text or a number"),
+        ("allow_network = [[]]", "the setting 'allow_network' must be a text, or a list of them"),
+    ],
+)
+def test_a_value_that_no_option_could_be_given_is_an_error(
+    runner: CliRunner, text: str, told: str
+) -> None:
+    Path("tarry.toml").write_text(text)
+    assert told in one_line(runner.invoke(show, []), 2)
+
+
 def test_a_named_file_that_is_not_there_is_an_error(runner: CliRunner) -> None:
     assert "gone.toml" in one_line(runner.invoke(show, ["--config", "gone.toml"]), 2)
 

@@ -2,6 +2,7 @@
 
 import click
 
+from tarry.cli.ranges import Whole
 from tarry.cli.remote import (
     EXIT_CODES,
     Remote,
@@ -21,7 +22,7 @@ app_argument = click.argument("app", metavar="APP")
 name_option = click.option("--name", metavar="TEXT", help="What people call it.")
 uid_option = click.option("--uid", metavar="TEXT", help="Your own id, that can be used as well.")
 rate_option = click.option(
-    "--rate", type=click.IntRange(1, 65_535), metavar="N", help="Attempts a second, at the most."
+    "--rate", type=Whole(1, 65_535), metavar="N", help="Attempts a second, at the most."
 )
 metadata_option = click.option(
     "--metadata", multiple=True, metavar="NAME=VALUE", help="A note of your own; repeatable."

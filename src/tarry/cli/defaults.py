@@ -6,6 +6,7 @@ import click
 
 from tarry.cli.app import app_argument
 from tarry.cli.lane import put_policy
+from tarry.cli.ranges import Whole
 from tarry.cli.remote import EXIT_CODES, Remote, remote
 
 
@@ -24,9 +25,7 @@ def policy(remote: Remote, *, app: str | None, file: Path | None, clear: bool) -
 
 @click.command(epilog=EXIT_CODES)
 @app_argument
-@click.option(
-    "--set", "most", type=click.IntRange(0), metavar="N", help="Let so many deliveries wait."
-)
+@click.option("--set", "most", type=Whole(0), metavar="N", help="Let so many deliveries wait.")
 @click.option("--clear", is_flag=True, help="Take its own quota away.")
 @remote
 def quota(remote: Remote, *, app: str, most: int | None, clear: bool) -> None:

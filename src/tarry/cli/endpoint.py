@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 import click
 
 from tarry.cli.app import app_argument, metadata_option, rate_option, uid_option
+from tarry.cli.ranges import Whole
 from tarry.cli.remote import (
     EXIT_CODES,
     Remote,
@@ -55,7 +56,7 @@ def field_options(command: Callable[P, T]) -> Callable[P, T]:
         click.option("--fifo/--no-fifo", default=None, help="One at a time, in their order."),
         click.option(
             "--concurrency",
-            type=click.IntRange(1, 100_000),
+            type=Whole(1, 100_000),
             metavar="N",
             help="Attempts at a time, at the most.",
         ),

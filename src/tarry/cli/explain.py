@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tarry.cli.extras import needed_for
 from tarry.cli.policy_file import read_policy
+from tarry.cli.ranges import Whole
 from tarry.cli.show import json_option
 from tarry.core.codec import to_dict
 from tarry.core.duration import spoken
@@ -24,7 +25,7 @@ NOTHING = Range(0.0, 0.0, 0.0)
 @json_option
 @click.option(
     "--attempts",
-    type=click.IntRange(min=1, max=COUNTED_ATTEMPTS),
+    type=Whole(min=1, max=COUNTED_ATTEMPTS),
     metavar="N",
     help="Show up to N attempts (10,000 at most).",
 )

@@ -10,6 +10,7 @@ from tarry.cli.amounts import seconds, share
 from tarry.cli.extras import needed_for
 from tarry.cli.inbox import Arrival, Inbox, Manner, Stray
 from tarry.cli.listener import Listener
+from tarry.cli.ranges import Whole
 from tarry.cli.service_options import WrongSettings
 from tarry.cli.show import json_option
 from tarry.core.duration import spoken
@@ -24,7 +25,7 @@ EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65_535),
+    type=Whole(0, 65_535),
     metavar="PORT",
     default=8500,
     show_default=True,
@@ -47,7 +48,7 @@ EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong
 )
 @click.option(
     "--status",
-    type=click.IntRange(300, 599),
+    type=Whole(300, 599),
     metavar="STATUS",
     help=f"What those that fail are answered; {DEFAULT_STATUS} if not given.",
 )

@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 import click
 
 from tarry.cli.extras import needed_for
+from tarry.cli.ranges import Whole
 from tarry.cli.show import json_option
 
 EXIT_CODES = (
@@ -47,7 +48,7 @@ class Typed(TypedDict):
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     metavar="N",
     default=1,
     show_default=True,
@@ -55,7 +56,7 @@ class Typed(TypedDict):
 )
 @click.option(
     "--runs",
-    type=click.IntRange(min=2, max=MOST_RUNS),
+    type=Whole(min=2, max=MOST_RUNS),
     metavar="N",
     default=20,
     show_default=True,

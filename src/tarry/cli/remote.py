@@ -11,6 +11,7 @@ import click
 from tarry.cli import show
 from tarry.cli.client import Answer, Server
 from tarry.cli.exit_codes import INTERRUPTED
+from tarry.cli.ranges import Whole
 from tarry.cli.service_options import WrongSettings, config_option
 from tarry.cli.show import Columns, json_option
 
@@ -47,7 +48,7 @@ key_option = click.option(
 )
 limit_option = click.option(
     "--limit",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     default=50,
     show_default=True,
     metavar="N",

@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from tarry.cli.ranges import Number
 from tarry.cli.service_options import (
     EXIT_CODES,
     Told,
@@ -40,7 +41,7 @@ def front_options(command: Callable[P, T]) -> Callable[P, T]:
             "--key-rate",
             envvar="TARRY_KEY_RATE",
             show_envvar=True,
-            type=click.FloatRange(min=0, min_open=True),
+            type=Number(min=0, min_open=True),
             metavar="N",
             help="Requests a second that each key may make, in this process.",
         ),

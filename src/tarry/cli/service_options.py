@@ -18,6 +18,7 @@ import click
 from tarry.cli.byte_size import ByteSize
 from tarry.cli.exit_codes import UNUSABLE, WRONG
 from tarry.cli.extras import needed_for
+from tarry.cli.ranges import Number, Whole
 from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
 
@@ -67,6 +68,7 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
     except ValueError as error:
         raise WrongSettings(f"{file} cannot be read: {error}") from error
     check_keys(said, str(file))
+    check_values(said, str(file))
     if isinstance(network := said.get("allow_network"), str):
         said["allow_network"] = [network]
     context.default_map = {**(context.default_map or {}), **said}
@@ -80,6 +82,15 @@ def check_keys(said: Mapping[str, object], where: str) -> None:
             close = nearest(key, KNOWN)
             hint = f"; did you mean {close!r}?" if close else f"; known are {', '.join(KNOWN)}"
             raise WrongSettings(f"{where}: there is no setting {key!r}{hint}")
+
+
+def check_values(said: Mapping[str, object], where: str) -> None:
+    """Refuse a value that no option could be given; what it is is not shown, it may be a key."""
+    for key, value in said.items():
+        several = value if key == "allow_network" and isinstance(value, list) else [value]
+        if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in several):
+            wanted = "a text, or a list of them" if key == "allow_network" else "a text or a number"
+            raise WrongSettings(f"{where}: the setting {key!r} must be {wanted}")
 
 
 config_option = click.option(
@@ -143,7 +154,7 @@ most_waiting_option = click.option(
     "--most-waiting",
     envvar="TARRY_MOST_WAITING",
     show_envvar=True,
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     metavar="N",
     help="Deliveries that may wait of an application which has no limit of its own; with more,"
     " messages are turned away.",
@@ -183,7 +194,7 @@ def dispatch_options(command: Callable[P, T]) -> Callable[P, T]:
             "--grace",
             envvar="TARRY_GRACE",
             show_envvar=True,
-            type=click.FloatRange(min=0),
+            type=Number(min=0),
             default=30.0,
             show_default=True,
             metavar="SECONDS",
@@ -193,7 +204,7 @@ def dispatch_options(command: Callable[P, T]) -> Callable[P, T]:
             "--lease",
             envvar="TARRY_LEASE",
             show_envvar=True,
-            type=click.FloatRange(min=1),
+            type=Number(min=1),
             default=10.0,
             show_default=True,
             metavar="SECONDS",
@@ -203,7 +214,7 @@ def dispatch_options(command: Callable[P, T]) -> Callable[P, T]:
             "--in-flight",
             envvar="TARRY_IN_FLIGHT",
             show_envvar=True,
-            type=click.IntRange(min=1),
+            type=Whole(min=1),
             default=1000,
             show_default=True,
             metavar="N",

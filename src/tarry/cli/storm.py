@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tarry.cli.extras import needed_for
+from tarry.cli.ranges import Whole
 from tarry.cli.show import json_option
 
 EXIT_CODES = "Exit codes: 0, it is done; 2, what was typed or a file is wrong; 130, Ctrl-C."
@@ -83,7 +84,7 @@ def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None
         click.argument("scenario", metavar=metavar, shell_complete=complete),
         click.option(
             "--seed",
-            type=click.IntRange(min=0),
+            type=Whole(min=0),
             metavar="N",
             default=1,
             show_default=True,
@@ -91,7 +92,7 @@ def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None
         ),
         click.option(
             "--runs",
-            type=click.IntRange(min=1, max=MOST_RUNS),
+            type=Whole(min=1, max=MOST_RUNS),
             metavar="N",
             default=20,
             show_default=True,

@@ -13,6 +13,7 @@ import click
 from rich.table import Table
 
 from tarry.cli.bench.options import bench_options
+from tarry.cli.ranges import Whole
 from tarry.cli.service_options import serving
 from tarry.cli.show import console
 
@@ -46,7 +47,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 @click.command
 @click.option(
     "--deliveries",
-    type=click.IntRange(min=100),
+    type=Whole(min=100),
     metavar="N",
     default=20_000,
     show_default=True,
@@ -54,7 +55,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 )
 @click.option(
     "--applications",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="N",
     default=64,
     show_default=True,
@@ -62,7 +63,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 )
 @click.option(
     "--workers",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="N",
     multiple=True,
     help="Worker processes, for PostgreSQL; repeatable.",

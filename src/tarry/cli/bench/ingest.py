@@ -19,6 +19,7 @@ from rich.table import Table
 
 from tarry.cli.bench.deliver import sealing
 from tarry.cli.bench.options import bench_options
+from tarry.cli.ranges import Whole
 from tarry.cli.service_options import serving
 from tarry.cli.show import console
 
@@ -42,7 +43,7 @@ class Row:
 @click.command
 @click.option(
     "--messages",
-    type=click.IntRange(min=100),
+    type=Whole(min=100),
     metavar="N",
     default=20_000,
     show_default=True,
@@ -50,7 +51,7 @@ class Row:
 )
 @click.option(
     "--connections",
-    type=click.IntRange(min=1),
+    type=Whole(min=1),
     metavar="N",
     default=64,
     show_default=True,

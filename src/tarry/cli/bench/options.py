@@ -5,6 +5,7 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from tarry.cli.ranges import Whole
 from tarry.cli.show import json_option
 
 P = ParamSpec("P")
@@ -17,7 +18,7 @@ def bench_options(command: Callable[P, T]) -> Callable[P, T]:
         json_option,
         click.option(
             "--rounds",
-            type=click.IntRange(min=1),
+            type=Whole(min=1),
             metavar="N",
             default=3,
             show_default=True,
