@@ -1,4 +1,5 @@
 import json
+import re
 from typing import Any
 
 import httpx
@@ -57,6 +58,21 @@ def test_texts_are_not_indented(told: dict[str, Any]) -> None:
 def test_schemas_are_schemas(told: dict[str, Any]) -> None:
     for schema in told["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
+
+
+INSTANT = re.compile("[a-z]+(At|Since)|since|until|timestamp|nextAttempt")
+
+
+def test_instants_are_told_to_be_such(told: dict[str, Any]) -> None:
+    schemas = told["components"]["schemas"]
+    found = {
+        (kind, name): json.dumps(schema)
+        for kind, part in schemas.items()
+        for name, schema in part.get("properties", {}).items()
+        if INSTANT.fullmatch(name)
+    }
+    assert len(found) > 20
+    assert [one for one, schema in found.items() if '"format": "date-time"' not in schema] == []
 
 
 def test_what_needs_no_key_says_so(told: dict[str, Any]) -> None:

@@ -1,7 +1,6 @@
 """Applications over HTTP: the tenants of an environment."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -12,7 +11,7 @@ from tarry.service.api.access import Need
 from tarry.service.api.call import Call
 from tarry.service.api.operation import Group, Reply
 from tarry.service.api.problem import Invalid
-from tarry.service.api.times import instant
+from tarry.service.api.times import Instant, instant
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 
@@ -58,8 +57,8 @@ class ApplicationOut(Struct, rename="camel", kw_only=True):
     throttle_rate: int | None
     rate_limit: int | None
     metadata: dict[str, str]
-    created_at: datetime
-    updated_at: datetime
+    created_at: Instant
+    updated_at: Instant
 
 
 class CreateQuery(Struct):

@@ -1,7 +1,5 @@
 """Where messages went and how far each has come, over HTTP: by endpoint and by message."""
 
-from datetime import datetime
-
 from msgspec.structs import asdict
 
 from tarry.service.api.call import Call
@@ -21,6 +19,7 @@ from tarry.service.api.statuses import (
     status_of,
     text_of,
 )
+from tarry.service.api.times import Instant
 from tarry.service.api.times import written as written_at
 from tarry.service.explain import waits
 from tarry.service.model import ids
@@ -38,7 +37,7 @@ class EndpointMessageOut(MessageOut, rename="camel", kw_only=True):
 
     status: MessageStatus
     status_text: StatusText
-    next_attempt: datetime | None
+    next_attempt: Instant | None
 
 
 class MessageEndpointOut(EndpointOut, rename="camel", kw_only=True):
@@ -46,7 +45,7 @@ class MessageEndpointOut(EndpointOut, rename="camel", kw_only=True):
 
     status: MessageStatus
     status_text: StatusText
-    next_attempt: datetime | None
+    next_attempt: Instant | None
 
 
 class AttemptedQuery(RecentQuery, kw_only=True):
@@ -127,7 +126,7 @@ async def list_attempted_destinations(
     return page(found, query, shown, lambda pair: pair[0].id)
 
 
-def _next(delivery: Delivery, lane: tuple[LaneRow, bytes] | None, now: float) -> datetime | None:
+def _next(delivery: Delivery, lane: tuple[LaneRow, bytes] | None, now: float) -> Instant | None:
     """When a delivery that waits goes next, if that is known."""
     if lane is None or delivery.state not in LIVE:
         return None

@@ -1,6 +1,5 @@
 """Attempts over HTTP: what was sent, what was answered, and sending once more."""
 
-from datetime import datetime
 from enum import IntEnum
 
 from msgspec import Struct
@@ -14,7 +13,7 @@ from tarry.service.api.paging import AttemptMark, Page, page
 from tarry.service.api.problem import BadRequest
 from tarry.service.api.recent import RecentQuery, filtered, recent_cut
 from tarry.service.api.statuses import MessageStatus, StatusClass, StatusText, text_of
-from tarry.service.api.times import instant
+from tarry.service.api.times import Instant, instant
 from tarry.service.model import ids
 from tarry.service.model.attempt import Attempt, Trigger
 from tarry.service.model.listing import AttemptFilter
@@ -51,7 +50,7 @@ class AttemptOut(Struct, rename="camel", kw_only=True):
     status: MessageStatus
     status_text: StatusText
     trigger_type: TriggerType
-    timestamp: datetime
+    timestamp: Instant
     msg: MessageOut | None = None
 
 

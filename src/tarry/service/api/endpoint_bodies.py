@@ -1,6 +1,5 @@
 """Endpoints as they are written over HTTP: what may come in, and what goes out."""
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, cast
 
@@ -8,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tarry.service.api.applications import Metadata, Text, Throttle
 from tarry.service.api.messages import Channel, Name
-from tarry.service.api.times import instant
+from tarry.service.api.times import Instant, instant
 from tarry.service.fields import EndpointFields
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.wire.sign import MOST_HEADERS
@@ -127,8 +126,8 @@ class EndpointOut(Struct, rename="camel", kw_only=True):
     concurrency: int | None
     fifo: bool
     blocking: bool
-    created_at: datetime
-    updated_at: datetime
+    created_at: Instant
+    updated_at: Instant
 
 
 def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> EndpointFields:

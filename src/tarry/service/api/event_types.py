@@ -1,6 +1,5 @@
 """Types of events over HTTP: what an environment's messages can be about."""
 
-from datetime import datetime
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -15,7 +14,7 @@ from tarry.service.api.operation import Group, Reply
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
 from tarry.service.api.schemas import check_weight, read_schemas
-from tarry.service.api.times import instant
+from tarry.service.api.times import Instant, instant
 from tarry.service.model.event_type import EventType
 from tarry.service.model.listing import Cut
 
@@ -112,8 +111,8 @@ class EventTypeOut(Struct, rename="camel", kw_only=True):
     feature_flags: tuple[str, ...] | None
     feature_flag: str | None
     group_name: str | None
-    created_at: datetime
-    updated_at: datetime
+    created_at: Instant
+    updated_at: Instant
 
 
 class EventTypeQuery(OrderedQuery, kw_only=True):

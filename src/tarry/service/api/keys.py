@@ -1,6 +1,5 @@
 """Keys to the API over HTTP: made, listed and revoked by who has one that may."""
 
-from datetime import datetime
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -38,9 +37,9 @@ class KeyOut(Struct, rename="camel", kw_only=True):
     id: str
     name: str
     scopes: tuple[Scope, ...]
-    created_at: datetime
-    expires_at: datetime | None
-    revoked_at: datetime | None
+    created_at: Instant
+    expires_at: Instant | None
+    revoked_at: Instant | None
 
 
 class NewKeyOut(KeyOut, kw_only=True):

@@ -1,7 +1,5 @@
 """Lanes over HTTP: how the sending to an endpoint goes, and a hand on it."""
 
-from datetime import datetime
-
 from msgspec import Struct
 
 from tarry.core.pace import Phase
@@ -12,6 +10,7 @@ from tarry.service.api.endpoint_bodies import written as written_endpoint
 from tarry.service.api.news import noting
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest
+from tarry.service.api.times import Instant
 from tarry.service.api.times import written as written_at
 from tarry.service.explain import origin_of, outlook
 from tarry.service.model.delivery import Reason, State
@@ -37,12 +36,12 @@ class LaneOut(Struct, rename="camel", kw_only=True):
     backlog: int
     pace: float | None
     capacity: float | None
-    accepted_at: datetime | None
-    failing_since: datetime | None
+    accepted_at: Instant | None
+    failing_since: Instant | None
     failures: int
-    down_since: datetime | None
-    probe_at: datetime | None
-    done_at: datetime | None
+    down_since: Instant | None
+    probe_at: Instant | None
+    done_at: Instant | None
     """When nothing will wait any more, if that can be told."""
 
 
@@ -51,7 +50,7 @@ class ExplanationOut(Struct, rename="camel", kw_only=True):
 
     state: State
     reason: Reason
-    next_at: datetime | None
+    next_at: Instant | None
     sentences: list[str]
 
 

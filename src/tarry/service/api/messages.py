@@ -1,7 +1,6 @@
 """Messages as they are written over HTTP: what may come in, and what goes out."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Annotated
 
 import msgspec
@@ -90,11 +89,11 @@ class MessageOut(Struct, rename="camel"):
     id: str
     event_type: str
     payload: Payload
-    timestamp: datetime
+    timestamp: Instant
     event_id: str | None = None
     channels: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
-    deliver_at: datetime | None = None
+    deliver_at: Instant | None = None
 
 
 Many = Annotated[list[MessageIn], Meta(max_length=BATCH)]

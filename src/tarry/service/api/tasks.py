@@ -1,7 +1,6 @@
 """Background tasks over HTTP: long work that somebody asked for, and what came out."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +11,7 @@ from tarry.errors import NotFound
 from tarry.service.api.call import Call
 from tarry.service.api.operation import Group
 from tarry.service.api.paging import MOST, OrderedQuery, Page, TaskMark, cut, page
-from tarry.service.api.times import instant
+from tarry.service.api.times import Instant, instant
 from tarry.service.model.task import Task, Work
 
 group = Group("Background Tasks", "v1.background-task")
@@ -58,7 +57,7 @@ class TaskStarted(Struct, rename="camel", kw_only=True):
     id: str
     status: TaskStatus
     task: TaskKind
-    updated_at: datetime
+    updated_at: Instant
 
 
 class TaskOut(TaskStarted, rename="camel", kw_only=True):

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 Instant = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
-"""An instant; without a time zone it is in UTC, which the SDKs for Python and C# leave out."""
+"""An instant, in UTC if no time zone is told: the SDKs for Python and C# leave it out."""
 LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
 """Later ones cannot be written in every time zone."""
 _LEAST = timedelta(microseconds=1)

@@ -1,7 +1,6 @@
 """What is not delivered, over HTTP: it waits, or it failed; and why."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -11,7 +10,7 @@ from tarry.service.api.lanes import lane_of
 from tarry.service.api.messages import Name
 from tarry.service.api.operation import Group
 from tarry.service.api.paging import MOST, Page
-from tarry.service.api.times import instant
+from tarry.service.api.times import Instant, instant
 from tarry.service.api.times import written as written_at
 from tarry.service.explain import waits
 from tarry.service.model import ids
@@ -58,11 +57,11 @@ class UndeliveredOut(Struct, rename="camel", kw_only=True):
     msg_id: str
     state: State
     reason: Reason
-    next_at: datetime | None
+    next_at: Instant | None
     attempts: int
     tries: int
-    accepted_at: datetime
-    ended_at: datetime | None
+    accepted_at: Instant
+    ended_at: Instant | None
 
 
 @group.get("/undelivered", name="list")
