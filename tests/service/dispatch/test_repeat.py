@@ -32,7 +32,7 @@ class Steps:
 
 async def played(steps: Steps, every: float | None, bell: asyncio.Event | None = None) -> None:
     task = asyncio.create_task(repeat(steps.one_step, every, bell=bell, draw=lambda: 0.0))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await steps.done.wait()
     task.cancel()
 

@@ -214,10 +214,10 @@ async def test_a_server_with_no_connection_to_spare_is_unavailable(cluster: Clus
 async def test_a_server_that_hangs_is_given_up_and_found_again(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "ANSWER_WITHIN", 0.2)
-    monkeypatch.setattr(database, "CONNECT_WITHIN", 0.2)
     one = Database(address.read(cluster.url), size=1)
     assert await one.run(ask) == 7
+    monkeypatch.setattr(database, "ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr(database, "CONNECT_WITHIN", 0.2)
     cluster.pause()
     try:
         for _ in range(2):

@@ -50,7 +50,7 @@ async def test_a_lease_is_renewed_while_its_owner_is_writing_and_kept_from_other
     scene: Scene, store: PostgresStore, tarry_url: str
 ) -> None:
     async with writing(scene, tarry_url):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             assert await store.renew(WORKER, scene.leases, length=LENGTH) == scene.leases
         with psycopg.connect(tarry_url) as moving:
             moving.execute("UPDATE tarry.shard SET until = '-infinity'")

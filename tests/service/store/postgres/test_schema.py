@@ -43,10 +43,10 @@ async def test_a_step_may_take_longer_than_anything_else(
 ) -> None:
     with psycopg.connect(database_url, autocommit=True) as connection:
         named = Identifier(connection.info.dbname)
-        connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = 300").format(named))
-    slow = [replace(step, sql=f"SELECT pg_sleep(0.5); {step.sql}") for step in STEPS]
-    monkeypatch.setattr(schema, "STEPS", slow)
-    monkeypatch.setattr(database, "ANSWER_WITHIN", 0.3)
+        connection.execute(SQL("ALTER DATABASE {} SET statement_timeout = 2000").format(named))
+    slow = replace(STEPS[0], sql=f"SELECT pg_sleep(2.5); {STEPS[0].sql}")
+    monkeypatch.setattr(schema, "STEPS", [slow, *STEPS[1:]])
+    monkeypatch.setattr(database, "ANSWER_WITHIN", 2.0)
     async with open_migrator(database_url) as migrator:
         await migrator.up()
         assert (await migrator.status()).found == WANTED
