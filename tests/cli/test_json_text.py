@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.cli.json_text import elements, read
+from tarry.cli.json_text import elements, read, with_text
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -25,6 +25,13 @@ def test_elements_are_as_they_are_written_but_on_one_line() -> None:
     text = f' {{"done":true , "data" : [ {odd}, 2 ] , "iterator": "data"}} '
     assert list(elements(text, "data")) == [odd.replace("\r\n", "  "), "2"]
     assert list(elements('{"data":[]}', "data")) == list(elements("{}", "data")) == []
+
+
+def test_a_field_may_stay_as_it_is_written() -> None:
+    text = '{"id": 1e400, "payload": {"a": 1,\n "a": 1e400}, "done": true}'
+    kept = '{"a": 1,  "a": 1e400}'
+    assert with_text(text, "payload") == {"id": "1e400", "payload": kept, "done": True}
+    assert with_text(text, "other") == read(text)
 
 
 @given(st.lists(VALUES), VALUES, st.sampled_from([None, 1]))

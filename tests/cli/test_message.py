@@ -53,7 +53,16 @@ def test_payloads_of_a_list_are_shown_as_they_came(shell: Shell) -> None:
     said = shell.out("message", "list", "shop", "--limit", "1", "--content", "--json")
     assert f'"payload":{odd.replace(chr(10), " ")},' in said
     assert said.count("\n") == 1
-    assert "1e400" in shell.out("message", "list", "shop", "--content")
+
+
+def test_people_see_a_payload_as_it_came_too(shell: Shell) -> None:
+    odd = '{"n": 1e400,\n"m": 1.10, "m": 2}'
+    sent = shell.json("send", "shop", "order.odd", odd)["id"]
+    shown = '{"n": 1e400, "m": 1.10, "m": 2}'
+    assert f"payload     {shown}\n" in shell.out("message", "get", "shop", sent)
+    listed = shell.out("message", "list", "shop", "--limit", "1", "--content")
+    assert "1e400," in listed
+    assert '"1e400"' not in listed
 
 
 def test_a_payload_is_forgotten_and_not_sent_again(shell: Shell) -> None:

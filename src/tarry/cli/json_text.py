@@ -15,13 +15,26 @@ def read(text: str | bytes) -> Any:  # noqa: ANN401  JSON
     return json.loads(text, parse_int=_whole, parse_float=_float)
 
 
+def with_text(text: str, field: str) -> Any:  # noqa: ANN401  JSON
+    """Read a thing; a field of it stays as it is written, but on one line."""
+    found = read(text)
+    for name, at in _members(text):
+        if name == field:
+            found[name] = _on_one_line(text[at : _decoder.raw_decode(text, at)[1]])
+    return found
+
+
 def elements(text: str, field: str) -> Iterator[str]:
     """The elements of a list in an object, each as it is written, but on one line."""
     for name, at in _members(text):
         if name == field:
             for begin, end in _items(text, at):
-                # A string has no line breaks in it: they stand between things.
-                yield text[begin:end].replace("\r", " ").replace("\n", " ")
+                yield _on_one_line(text[begin:end])
+
+
+def _on_one_line(written: str) -> str:
+    """No string has line breaks in it: they stand between things."""
+    return written.replace("\r", " ").replace("\n", " ")
 
 
 _white = re.compile(r"[ \t\r\n]*")
