@@ -84,7 +84,7 @@ def test_a_broken_server_is_not_asked_again() -> None:
         server.ask("GET", "app")
 
 
-@pytest.mark.parametrize("answer", [(200, ODD), (302, b""), (502, ODD)])
+@pytest.mark.parametrize("answer", [(200, ODD), (302, b""), (404, ODD), (403, b""), (502, ODD)])
 def test_what_is_no_tarry_is_said_to_be_none(answer: tuple[int, bytes]) -> None:
     with scripted(*[answer] * 4) as (server, _), pytest.raises(NoServer) as told:
         server.ask("GET", "app")

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
+from tarry.cli.commands import tarry
 from tarry.cli.send import read_payload
+from tests.cli.scripted import scripted
 from tests.cli.shell import Shell
 
 ODD = '{ "big": 123456789012345678901234567890,  "f": 1.0e5, "a": 1, "a": 2, "u": "\\u00e9" }'
@@ -35,6 +38,28 @@ def test_under_the_same_key_it_is_accepted_once(shell: Shell) -> None:
     other = ("send", "shop", "order.sent", "--idempotency-key", "k1")
     code, said = shell.wrong(*other)
     assert (code, "409 conflict" in said) == (1, True)
+
+
+@pytest.mark.parametrize("key", ["", " ", "a\nb", "schlüssel"])
+def test_a_key_that_cannot_be_sent_is_refused_and_not_left_out(shell: Shell, key: str) -> None:
+    code, said = shell.wrong("send", "shop", "order.paid", "--idempotency-key", key)
+    assert (code, repr(key) in said) == (2, True)
+
+
+def test_when_nobody_knows_whether_it_was_accepted_the_key_to_ask_again_with_is_told() -> None:
+    busy = (503, b'{"code":"unavailable","detail":"later"}')
+    with scripted(*[busy] * 4) as (server, script):
+        where = {"TARRY_SERVER": server.url, "TARRY_KEY": "k"}
+        told = CliRunner().invoke(tarry, ["send", "shop", "order.paid"], env=where)
+    key = script.asked[0][2]["idempotency-key"]
+    assert told.exit_code == 3
+    assert told.stderr.endswith(f"to send it again, and not twice: --idempotency-key {key}\n")
+
+
+def test_what_was_never_sent_can_simply_be_sent_again() -> None:
+    where = {"TARRY_SERVER": "http://127.0.0.1:1", "TARRY_KEY": "k"}
+    told = CliRunner().invoke(tarry, ["send", "shop", "order.paid"], env=where)
+    assert (told.exit_code, "idempotency" in told.stderr) == (3, False)
 
 
 @pytest.mark.parametrize(

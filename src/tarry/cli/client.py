@@ -121,6 +121,8 @@ class Server:
         self.url = url.rstrip("/").removesuffix(ROOT)
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
         self._prefix, self._key = parts.path.rstrip("/").removesuffix(ROOT), key
+        self.reached = False
+        """Whether something was sent there, be it answered or not."""
         self._terms = Terms(
             _CLIENT,
             policy,
@@ -157,23 +159,14 @@ class Server:
         if query and (said := _written(query)):
             way += f"?{said}"
         answer = self.look(method, way, headers, sent)
-        if answer.status in _REFUSED:
-            raise ServerRefused(line(answer.status, answer.body, path))
-        self._check(answer, path)
-        return answer
-
-    def _check(self, answer: Answer, path: tuple[str, ...]) -> None:
-        """NoServer unless a tarry answered, and well."""
+        named = (*path, *_named(query or {}))
         if answer.status >= _BROKEN:
-            raise NoServer(f"{self.url}: {line(answer.status, answer.body, path)}")
-        try:
-            answer.read()
-        except ValueError:
-            odd = True
-        else:
-            odd = not 200 <= answer.status < 300  # noqa: PLR2004  what went well
-        if odd:
+            raise NoServer(f"{self.url}: {line(answer.status, answer.body, named)}")
+        if not _is_tarrys(answer):
             raise NoServer(f"{self.url} answered {answer.status}, but not as tarry's API does")
+        if answer.status in _REFUSED:
+            raise ServerRefused(line(answer.status, answer.body, named))
+        return answer
 
     def items(self, *path: str, most: int | None, **query: object) -> Iterator[Any]:
         """What a list holds, page by page: `most` of it, or all."""
@@ -239,11 +232,29 @@ class Server:
                 connection.connect()
             except OSError as error:
                 raise Unconnected from error
+            self.reached = True
             connection.request(method, way, body=body, headers=headers)
             response = connection.getresponse()
             return Answer(response.status, response.headers, response.read())
         finally:
             connection.close()
+
+
+def _is_tarrys(answer: Answer) -> bool:
+    """Whether it is the answer of a tarry: JSON, and an object if something is refused."""
+    try:
+        said = answer.read()
+    except ValueError:
+        return False
+    return 200 <= answer.status < 300 or (  # noqa: PLR2004  what went well
+        answer.status in _REFUSED and isinstance(said, dict)
+    )
+
+
+def _named(query: Mapping[str, object]) -> Iterator[str]:
+    """What a query names, as a path would."""
+    if isinstance(endpoint := query.get("endpoint_id"), str):
+        yield from ("endpoint", endpoint)
 
 
 def _written(query: Mapping[str, object]) -> str:

@@ -5,11 +5,13 @@ import sys
 from datetime import datetime
 from pathlib import Path
 from typing import NoReturn
+from uuid import uuid4
 
 import click
 
 from tarry.cli.amounts import seconds
 from tarry.cli.app import app_argument
+from tarry.cli.client import NoServer
 from tarry.cli.follow import follow
 from tarry.cli.moments import ahead, wire
 from tarry.cli.remote import WAITED, Remote, remote, said
@@ -34,8 +36,19 @@ def read_payload(typed: str) -> bytes:
     except (ValueError, RecursionError) as error:
         raise click.BadParameter(f"it is no JSON: {error}", param_hint="PAYLOAD") from error
     if not isinstance(found, dict):
-        raise click.BadParameter("it must be a JSON object: {...}", param_hint="PAYLOAD")
+        kind = "a list" if isinstance(found, list) else "a single value"
+        said = f"it is {kind}; it must be an object: {{...}}"
+        raise click.BadParameter(said, param_hint="PAYLOAD")
     return text.strip().encode()
+
+
+def read_key(_context: click.Context, _option: click.Parameter, typed: str | None) -> str:
+    """An idempotency key as it can be sent; a new one if none is given."""
+    if typed is None:
+        return f"cli-{uuid4()}"
+    if not (typed.isascii() and typed.isprintable() and typed.strip()):
+        raise click.BadParameter(f"{typed!r} is no key; printable ASCII characters make one")
+    return typed
 
 
 def _refuse(word: str) -> NoReturn:
@@ -51,6 +64,7 @@ def _refuse(word: str) -> NoReturn:
 @click.option("--tag", "tags", multiple=True, help="A word to find it by; repeatable.")
 @click.option(
     "--idempotency-key",
+    callback=read_key,
     metavar="TEXT",
     help="Accept it once, however often it is sent; one is made if none is given.",
 )
@@ -78,7 +92,7 @@ def send(  # noqa: PLR0913  each option is one
     event_id: str | None,
     channels: tuple[str, ...],
     tags: tuple[str, ...],
-    idempotency_key: str | None,
+    idempotency_key: str,
     deliver_at: datetime | None,
     wait: bool,
     timeout: float,
@@ -97,7 +111,13 @@ def send(  # noqa: PLR0913  each option is one
     )
     # The payload is put in as it is: reading and writing it would change numbers and spaces.
     body = json.dumps(rest).encode()[:-1] + b', "payload": ' + read_payload(payload) + b"}"
-    answer = remote.server.ask("POST", "app", app, "msg", body=body, key=idempotency_key)
+    try:
+        answer = remote.server.ask("POST", "app", app, "msg", body=body, key=idempotency_key)
+    except NoServer as error:
+        if not remote.server.reached:
+            raise
+        again = f"to send it again, and not twice: --idempotency-key {idempotency_key}"
+        raise NoServer(f"{error.message}; {again}") from error
     message = answer.read()["id"]
     if remote.as_json:
         remote.print(answer)
