@@ -26,6 +26,15 @@ def test_attempts_are_listed_by_endpoint_and_by_message(shell: Shell) -> None:
     assert shell.out("message", "attempts", "shop", failed).endswith("  till\n")
 
 
+def test_who_cannot_be_reached_is_said_to_be_so_in_full(shell: Shell) -> None:
+    shell.out("app", "create", "Gone", "--uid", "gone")
+    shell.out("endpoint", "create", "gone", "http://127.0.0.1:1024/", "--uid", "till")
+    assert shell.run("send", "gone", "order.paid", "--wait", "--timeout", "1s").exit_code == 4
+    assert "  the connection was refused  " in shell.out(
+        "attempt", "list", "gone", "--endpoint", "till"
+    )
+
+
 def test_it_must_be_said_which(shell: Shell) -> None:
     code, said = shell.wrong("attempt", "list", "shop")
     assert (code, "--endpoint, --message" in said) == (2, True)

@@ -55,6 +55,12 @@ def test_an_unknown_key_is_named(shell: Shell, where: tuple[str, ...]) -> None:
     assert (code, "key_x" in said) == (1, True)
 
 
+def test_where_there_is_none_that_is_said_to_people(shell: Shell) -> None:
+    nowhere = ("key", "list", "--db", shell.db, "--environment", "org_none")
+    assert shell.run(*nowhere).stderr == "there is none\n"
+    assert shell.run(*nowhere, "--json").stderr == ""
+
+
 def test_environments_have_their_own_keys(shell: Shell) -> None:
     other = ("--db", shell.db, "--environment", "org_other")
     made = shell.json("key", "create", *other)

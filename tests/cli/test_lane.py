@@ -37,6 +37,12 @@ def test_its_lane_is_shown(shell: Shell, endpoint: str) -> None:
     assert shell.json("endpoint", "probe", "shop", endpoint)["phase"] == "closed"
 
 
+def test_a_lane_that_sends_nothing_is_not_said_to_send(shell: Shell, endpoint: str) -> None:
+    shell.out("endpoint", "pause", "shop", endpoint)
+    said = shell.out("endpoint", "lane", "shop", endpoint)
+    assert "phase     closed: nothing is sent while paused\n" in said
+
+
 def test_every_phase_has_its_words() -> None:
     assert set(PHASES) == set(Phase)
 

@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from tarry.cli.moments import ago, ahead, due, local, told, wire
+from tarry.cli.moments import ago, ahead, check_span, due, local, told, wire
 
 
 def from_now(**span: float) -> datetime:
@@ -55,6 +55,15 @@ def test_people_read_how_far_away_it_is_and_by_the_clock(away: float, begins: st
     assert (f"{at.astimezone():%Y-%m-%d}" in words) is (
         at.astimezone().date() != datetime.now().astimezone().date()
     )
+
+
+def test_a_time_does_not_end_before_it_begins() -> None:
+    early, late = from_now(hours=-2), from_now(hours=-1)
+    check_span(early, late)
+    check_span(early, None)
+    check_span(None, late)
+    with pytest.raises(click.UsageError, match="--until is not after --since"):
+        check_span(late, early)
 
 
 def test_no_instant_is_no_words() -> None:

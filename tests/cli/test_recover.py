@@ -34,6 +34,16 @@ def test_what_was_never_sent_is_delivered_too(shell: Shell, till: str) -> None:
     assert (task["task"], task["data"]) == ("endpoint.replay", {"messagesSent": 1})
 
 
+def test_a_time_that_ends_before_it_begins_is_refused(shell: Shell) -> None:
+    for typed in (
+        ("recover", "shop", "e"),
+        ("endpoint", "stats", "shop", "e"),
+        ("message", "list", "shop"),
+    ):
+        code, said = shell.wrong(*typed, "--since", "1h", "--until", "2h")
+        assert (code, "--until is not after --since" in said) == (2, True)
+
+
 def test_without_waiting_it_is_told_how_to_look(shell: Shell, till: str) -> None:
     said = shell.out("recover", till, "till", "--since", "1h", "--until", "30min")
     task = said.split()[0]

@@ -34,6 +34,17 @@ def test_an_endpoint_is_somebody_s(shell: Shell) -> None:
     assert shell.wrong("undelivered", "--endpoint", "till")[0] == 2
 
 
+def test_one_that_is_not_there_is_named(shell: Shell) -> None:
+    code, said = shell.wrong("undelivered", "shop", "--endpoint", "nobody")
+    assert (code, said) == (1, "Error: 404 not_found: there is no endpoint 'nobody'")
+
+
+def test_only_without_a_choice_is_everything_said_to_be_delivered(shell: Shell) -> None:
+    shell.out("app", "create", "Done", "--uid", "done")
+    assert shell.run("undelivered", "done").stderr == "everything is delivered\n"
+    assert shell.run("undelivered", "done", "--state", "failed").stderr == "there is none\n"
+
+
 def test_a_reason_that_is_none_is_refused(shell: Shell) -> None:
     code, said = shell.wrong("undelivered", "--reason", "weather")
     assert (code, "query.reason" in said) == (1, True), said

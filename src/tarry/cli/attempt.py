@@ -13,7 +13,7 @@ from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
 from tarry.cli.show import Columns, at
 from tarry.core.duration import spoken
 
-LONGEST = 24
+LONGEST = 40
 """Characters of an answer that a table shows."""
 STATUSES = {"success": 0, "fail": 2}
 
@@ -21,7 +21,7 @@ STATUSES = {"success": 0, "fail": 2}
 def _answer(attempt: Mapping[str, Any]) -> str:
     status, text = attempt["responseStatusCode"], " ".join(attempt["response"].split())
     short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
-    return " ".join(part for part in (str(status or "none"), short) if part)
+    return f"{status} {short}".rstrip() if status else short or "none"
 
 
 COLUMNS: Columns = {

@@ -171,7 +171,8 @@ def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> Non
     """List keys, without their texts."""
     found = ring.list()
     shown = found if everything else islice(found, limit)
-    _ = show.lines(shown) if as_json else show.table(shown, COLUMNS)
+    if not (show.lines(shown) if as_json else show.table(shown, COLUMNS)) and not as_json:
+        click.echo("there is none", err=True)
     if not everything and next(found, None) is not None:
         click.echo("there is more: --limit N shows up to N, --all everything", err=True)
 

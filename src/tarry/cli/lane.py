@@ -11,7 +11,7 @@ from tarry.cli import moments, show
 from tarry.cli.app import app_argument
 from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.moments import ago, wire
+from tarry.cli.moments import ago, check_span, wire
 from tarry.cli.policy_file import read_policy
 from tarry.cli.remote import EXIT_CODES, Remote, remote
 from tarry.core.codec import to_dict
@@ -20,6 +20,7 @@ from tarry.core.explain import sentences
 from tarry.core.policy import Policy, RetryAfter
 from tarry.core.text import from_json
 
+ENABLED = "enabled"
 PHASES = {
     "closed": "messages go as they come",
     "open": "the endpoint takes nothing, and is only probed",
@@ -68,9 +69,11 @@ def _show_lane(remote: Remote, answer: Answer) -> None:
         remote.print(answer)
         return
     found = answer.read()
+    standing, phase = found["standing"], found["phase"]
+    paused = None if standing == ENABLED else f"nothing is sent while {standing}"
     told = {
-        "standing": found["standing"],
-        "phase": f"{found['phase']}: {PHASES.get(found['phase'], 'nobody knows')}",
+        "standing": standing,
+        "phase": f"{phase}: {paused or PHASES.get(phase, 'nobody knows')}",
         "shared": "with all endpoints of its origin" if found["shared"] else "",
         "waiting": str(found["backlog"]),
         "pace": _speed(found["pace"]),
@@ -148,6 +151,7 @@ def stats(
     remote: Remote, *, app: str, endpoint: str, since: datetime | None, until: datetime | None
 ) -> None:
     """Count messages by how they stand, and attempts."""
+    check_span(since, until)
     way, span = ("app", app, "endpoint", endpoint), {"since": wire(since), "until": wire(until)}
     counts: dict[str, Any] = {
         "messages": remote.get(*way, "stats", **span).read(),

@@ -10,7 +10,7 @@ from tarry.cli import show
 from tarry.cli.app import app_argument
 from tarry.cli.attempt import attempts_of
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.moments import ago, due, local, wire
+from tarry.cli.moments import ago, check_span, due, local, wire
 from tarry.cli.plain import plain
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
 from tarry.cli.show import Columns, at, known_as, next_at
@@ -68,6 +68,7 @@ def recent(
     event_types: tuple[str, ...],
 ) -> dict[str, object]:
     """The same as a query. The newest come first only in a list that has an end."""
+    check_span(since, until)
     if since is not None and until is None:
         until = datetime.now(UTC) + timedelta(days=1)  # clocks differ
     return {

@@ -38,6 +38,12 @@ def _read(typed: str, direction: int) -> datetime:
         raise click.BadParameter(f"{typed!r} is neither {WANTED.replace(', or', ' nor')}") from None
 
 
+def check_span(since: datetime | None, until: datetime | None) -> None:
+    """Refuse a time that ends before it begins: nothing was ever found in one."""
+    if since is not None and until is not None and until <= since:
+        raise click.UsageError("--until is not after --since: nothing is in between")
+
+
 def wire(at: datetime | None) -> str | None:
     """An instant as the API reads it."""
     return None if at is None else at.isoformat()

@@ -13,7 +13,7 @@ from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
 from tarry.cli.exit_codes import FAILED, TOO_LATE
 from tarry.cli.follow import interruptible, poll
-from tarry.cli.moments import ago, wire
+from tarry.cli.moments import ago, check_span, wire
 from tarry.cli.remote import WAITED, Remote, remote, said
 
 
@@ -53,6 +53,7 @@ def recover(  # noqa: PLR0913  each option is one
     The server does that in the background, at the pace that the endpoint can take; `tarry task get`
     shows how far it is.
     """
+    check_span(since, until)
     way = ("app", app, "endpoint", endpoint, "replay-missing" if missing else "recover")
     body = said(since=wire(since), until=wire(until))
     answer = remote.server.ask("POST", *way, body=body)

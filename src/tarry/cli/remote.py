@@ -11,6 +11,7 @@ import click
 from tarry.cli import show
 from tarry.cli.client import Answer, Server
 from tarry.cli.exit_codes import INTERRUPTED
+from tarry.cli.json_text import with_text
 from tarry.cli.ranges import Whole
 from tarry.cli.service_options import WrongSettings, config_option
 from tarry.cli.show import Columns, json_option
@@ -87,7 +88,7 @@ class Remote:
         if self.as_json:
             self.print(answer)
         else:
-            show.one(answer.read())
+            show.one(with_text(answer.body.decode(), show.PAYLOAD))
 
     def print(self, answer: Answer) -> None:
         """Print an answer as it came."""
@@ -114,6 +115,9 @@ class Remote:
             found = map(_without_payload, self.server.items(*path, most=most, **query))
         elif self.as_json:
             found = self.server.texts(*path, most=most, **query)
+        elif query.get("with_content"):
+            texts = self.server.texts(*path, most=most, **query)
+            found = (with_text(text, show.PAYLOAD) for text in texts)
         else:
             found = self.server.items(*path, most=most, **query)
         self.rows(found if everything else islice(found, limit), columns)

@@ -64,6 +64,7 @@ def undelivered(  # noqa: PLR0913  each option is one
         click.echo(plain(said) if not number else f"\n{plain(said)}")
         show.table(rows, COLUMNS)
     if not found:
-        click.echo("everything is delivered", err=True)
+        chosen = endpoint is not None or state is not None or reason is not None
+        click.echo("there is none" if chosen else "everything is delivered", err=True)
     elif len(found) > len(shown):
         click.echo("there is more: --limit N shows up to N, --all everything", err=True)
