@@ -57,7 +57,7 @@ def test_a_type_is_made_once(sdk: Sdk, name: str) -> None:
     assert first == second
     with pytest.raises(HttpError) as error:
         sdk.event_type.create(told)
-    assert (error.value.status_code, error.value.code) == (409, "conflict")
+    assert (error.value.status_code, error.value.code) == (409, "event_type_exists")
 
 
 def test_a_type_is_put(sdk: Sdk, name: str) -> None:
