@@ -11,7 +11,7 @@ from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.sqlite import rows
-from tarry.service.store.sqlite.many import insert
+from tarry.service.store.sqlite.many import write
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Goal, Session, Tenant
 from tarry.service.store.sqlite.threads import Threads
@@ -157,13 +157,13 @@ class Adding:
 
     def _keep(self) -> None:
         kept = [rows.message_row(fresh.number, fresh.message) for fresh in self._fresh]
-        insert(self._db, SQL["add_message"], kept)
+        write(self._db, SQL["add_message"], kept)
         firsts = [
             (environment, key, number, new.fingerprint, new.message.accepted_at)
             for (environment, key), (new, number) in self._keys.items()
         ]
-        insert(self._db, SQL["add_first"], firsts)
-        insert(self._db, SQL["add_delivery"], list(self._deliveries(self._number_lanes())))
+        write(self._db, SQL["add_first"], firsts)
+        write(self._db, SQL["add_delivery"], list(self._deliveries(self._number_lanes())))
 
     def _number_lanes(self) -> dict[int, int]:
         goals = Counter(goal for fresh in self._fresh for goal in fresh.goals)

@@ -3,17 +3,24 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from msgspec import json
+
 from tarry.service.failpoints import hit
-from tarry.service.model.attempt import Attempt, Resent, Settlement
+from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import LIVE, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.endpoints import save_endpoint
+from tarry.service.store.sqlite.many import write
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
 from tarry.service.store.sqlite.writer import Bulk
+
+Placed = tuple[int, Settlement]
+"""A settlement, and which one it is of all that were told together."""
+_LIVE = json.Decoder(dict[int, int])
 
 
 class SqliteSettling:
@@ -70,35 +77,55 @@ class SqliteSettling:
 def _settle(
     session: Session, settlements: Sequence[Settlement | Resent], held: set[int]
 ) -> list[bool]:
+    good = [
+        (place, one) for place, one in enumerate(settlements) if session.shard(one.lane) in held
+    ]
     made = [False] * len(settlements)
-    attempts: list[tuple[Attempt, int]] = []
-    steps = (
-        _step(place, settlement)
-        for place, settlement in enumerate(settlements)
-        if isinstance(settlement, Settlement) and session.shard(settlement.lane) in held
-    )
+    attempts: list[rows.Row] = []
     ended = Counter[int]()
-    for place, message in session.db.executemany(SQL["settle"], steps):
-        made[place] = True
-        settlement = settlements[place]
-        if isinstance(settlement, Settlement) and settlement.state not in LIVE:
-            ended[settlement.lane] += 1
-        if settlement.attempt is not None:
-            attempts.append((settlement.attempt, message))
-    for place, settlement in enumerate(settlements):
-        if isinstance(settlement, Resent) and session.shard(settlement.lane) in held:
-            asked = (settlement.lane, settlement.resend)
+    for batch in _rounds(good):
+        live = _live(session, batch)
+        write(session.db, SQL["settle"], [_step(one) for place, one in batch if place in live])
+        for place, one in batch:
+            if place not in live:
+                continue
+            made[place] = True
+            ended[one.lane] += one.state not in LIVE
+            if one.attempt is not None:
+                attempts.append(rows.attempt_row(one.attempt, live[place]))
+    for place, resent in good:
+        if isinstance(resent, Resent):
+            asked = (resent.lane, resent.resend)
             for (message,) in list(session.db.execute(SQL["settle_resent"], asked)):
                 made[place] = True
-                attempts.append((settlement.attempt, message))
-                ended[settlement.lane] += _resent(session, settlement, message)
-    session.db.executemany(
-        SQL["settle_attempt"], (rows.attempt_row(attempt, message) for attempt, message in attempts)
-    )
-    session.db.executemany(
-        SQL["settle_ended"], ((deliveries, lane) for lane, deliveries in ended.items())
-    )
+                attempts.append(rows.attempt_row(resent.attempt, message))
+                ended[resent.lane] += _resent(session, resent, message)
+    write(session.db, SQL["settle_attempt"], attempts)
+    counted = ((deliveries, lane) for lane, deliveries in ended.items() if deliveries)
+    session.db.executemany(SQL["settle_ended"], counted)
     return made
+
+
+def _rounds(settlements: Sequence[tuple[int, Settlement | Resent]]) -> list[list[Placed]]:
+    """The settlements among them, so that no delivery comes twice in one statement."""
+    rounds: list[list[Placed]] = []
+    times = Counter[tuple[int, int]]()
+    for place, one in settlements:
+        if isinstance(one, Resent):
+            continue
+        nth = times[one.lane, one.seq]
+        times[one.lane, one.seq] += 1
+        if nth == len(rounds):
+            rounds.append([])
+        rounds[nth].append((place, one))
+    return rounds
+
+
+def _live(session: Session, batch: Sequence[Placed]) -> dict[int, int]:
+    """The places of those that can be settled, with their messages' numbers."""
+    told = {place: (one.lane, one.seq, one.tries) for place, one in batch}
+    found = session.db.execute(SQL["settle_live"], (json.encode(told).decode(),)).get
+    return _LIVE.decode(found)
 
 
 def _resent(session: Session, resent: Resent, message: int) -> int:
@@ -116,11 +143,13 @@ def _resent(session: Session, resent: Resent, message: int) -> int:
     return 1
 
 
-def _step(place: int, settlement: Settlement) -> rows.Row:
+def _step(settlement: Settlement) -> rows.Row:
     due_at = settlement.due_at
     if due_at is None and settlement.state is State.WAITING:
         due_at = 0.0  # it waits for no time at all: it is due
     return (
+        settlement.lane,
+        settlement.seq,
         settlement.state.value,
         settlement.reason.value,
         settlement.attempts,
@@ -128,10 +157,6 @@ def _step(place: int, settlement: Settlement) -> rows.Row:
         due_at,
         settlement.memory,
         settlement.ended_at,
-        settlement.lane,
-        settlement.seq,
-        settlement.tries,
-        place,
     )
 
 

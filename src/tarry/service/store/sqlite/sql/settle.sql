@@ -1,11 +1,24 @@
 -- What becomes of deliveries and lanes.
 
+-- name: settle_live
+-- Which of some deliveries, told as [lane, seq, tries], can be settled, and their messages: the
+-- number of tries is the fence.
+SELECT json_group_object(told.key, delivery.message)
+  FROM json_each(:told) AS told
+ CROSS JOIN delivery ON delivery.lane = told.value ->> 0 AND delivery.seq = told.value ->> 1
+ WHERE delivery.tries = told.value ->> 2 AND delivery.state IN ('ready', 'waiting');
+
 -- name: settle
--- Write down what became of a delivery; the number of tries is the fence.
+-- Write down what became of deliveries.
+WITH told (lane, seq, state, reason, attempts, tried, due_at, memory, ended_at) AS (
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+)
 UPDATE delivery
-   SET state = ?, reason = ?, attempts = ?, tries = tries + ?, due_at = ?, memory = ?, ended_at = ?
- WHERE lane = ? AND seq = ? AND tries = ? AND state IN ('ready', 'waiting')
-RETURNING ?, message;
+   SET state = told.state, reason = told.reason, attempts = told.attempts,
+       tries = tries + told.tried, due_at = told.due_at, memory = told.memory,
+       ended_at = told.ended_at
+  FROM told
+ WHERE delivery.lane = told.lane AND delivery.seq = told.seq;
 
 -- name: settle_resent
 -- What somebody asked for was sent.
