@@ -99,14 +99,28 @@ class Writer(Line[Session]):
     def _transact(self, session: Session, jobs: list[Work]) -> None:
         session.woke = False
         session.db.execute("BEGIN IMMEDIATE")
-        bulk = next((job for job in jobs if isinstance(job.work, Bulk)), None)
-        first = jobs[0] if len(jobs) == 1 else bulk
-        if first is not None:
-            self._do_first(session, first)
-        others = [job for job in jobs if job is not first]
-        for job in self._do_together(session, others):
+        first, *others = _groups(jobs)
+        self._do_group(session, first, self._do_first)
+        for group in others:
+            self._do_group(session, group, self._do)
+        session.db.execute("COMMIT")
+
+    def _do_group(
+        self, session: Session, group: list[Work], do: Callable[[Session, Work], None]
+    ) -> None:
+        """Do in one go what can be done so; if that fails, one by one."""
+        if len(group) == 1:
+            do(session, group[0])
+            return
+        works: list[Any] = [job.work for job in group]
+        whole = Work(partial(works[0].together, works), group[0].future)
+        do(session, whole)
+        if whole.error is None:
+            for job, answer in zip(group, whole.answer, strict=True):
+                job.answer = answer
+            return
+        for job in group:  # one of them is to blame: that one shall fail alone
             self._do(session, job)
-        self._commit(session)
 
     def _do_first(self, session: Session, job: Work) -> None:
         """Without a savepoint: what it did is all that there is to undo."""
@@ -116,23 +130,6 @@ class Writer(Line[Session]):
             raise
         except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
             self._refuse(session, job, error, "ROLLBACK", "BEGIN IMMEDIATE")
-
-    def _commit(self, session: Session) -> None:
-        session.db.execute("COMMIT")
-
-    def _do_together(self, session: Session, jobs: list[Work]) -> list[Work]:
-        """Do in one go what can be done so; returns what is left to be done one by one."""
-        works = [job.work for job in jobs if isinstance(job.work, Joint)]
-        if len(works) <= 1:
-            return jobs
-        joint = [job for job in jobs if isinstance(job.work, Joint)]
-        whole = Work(partial(works[0].together, works), joint[0].future)
-        self._do(session, whole)
-        if whole.error is not None:  # one of them is to blame: that one shall fail alone
-            return jobs
-        for job, answer in zip(joint, whole.answer, strict=True):
-            job.answer = answer
-        return [job for job in jobs if not isinstance(job.work, Joint)]
 
     def _do(self, session: Session, job: Work) -> None:
         session.db.execute("SAVEPOINT job")
@@ -167,3 +164,12 @@ class Writer(Line[Session]):
         for job in jobs:
             job.error = error
         self.leave()  # which rolls back, whatever state the connection is in
+
+
+def _groups(jobs: list[Work]) -> list[list[Work]]:
+    """What is done in one go, in the order in which it is: what changes much goes first."""
+    bulk = next((job for job in jobs if isinstance(job.work, Bulk)), None)
+    joint = [job for job in jobs if isinstance(job.work, Joint)]
+    alone = [job for job in jobs if job is not bulk and not isinstance(job.work, Joint)]
+    groups = [[bulk] if bulk else [], joint, *([job] for job in alone)]
+    return [group for group in groups if group]
