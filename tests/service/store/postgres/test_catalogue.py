@@ -1,13 +1,15 @@
 import asyncio
 
+import psycopg
 import pytest
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound, StoreError
+from tarry.errors import Conflict, NotFound, StoreError, StoreUnavailable
 from tarry.service.model.endpoint import Secret
 from tarry.service.store.postgres.store import PostgresStore
-from tarry.testing.samples import NOON, an_application, an_endpoint
+from tarry.testing.samples import ENVIRONMENT, NOON, an_application, an_endpoint
 from tarry.testing.store_contract.scene import Scene
+from tests.service.store.postgres.waiting import someone_waits
 
 pytestmark = pytest.mark.anyio
 
@@ -70,3 +72,31 @@ async def test_a_deleted_application_takes_no_more(scene: Scene, store: Postgres
         await store.put_application(scene.application)
     with pytest.raises(NotFound):
         await store.put_endpoint(an_endpoint(scene.application))
+
+
+async def test_a_policy_and_the_waking_of_its_lanes_are_one_commit(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    with psycopg.connect(tarry_url) as waking:
+        waking.execute("LOCK TABLE tarry.wake IN ROW EXCLUSIVE MODE")
+        with pytest.raises(StoreUnavailable, match="lock"):
+            await store.put_environment(ENVIRONMENT, policy="{}")
+        waking.rollback()
+    assert await store.environment_policy(ENVIRONMENT) is None
+    assert await store.woken(scene.leases) == []
+
+
+async def test_a_lane_that_is_just_woken_hears_of_a_policy(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    await scene.rest()
+    with psycopg.connect(tarry_url) as waking:
+        waking.execute("UPDATE tarry.lane SET awake = true")
+        waking.execute("INSERT INTO tarry.wake SELECT shard, number FROM tarry.lane")
+        putting = asyncio.create_task(store.put_environment(ENVIRONMENT, policy="{}"))
+        await someone_waits(tarry_url)
+        waking.commit()
+    await putting
+    with psycopg.connect(tarry_url) as look:
+        told = look.execute("SELECT lane FROM tarry.wake").fetchall()
+    assert told == [(scene.lane,)] * 2

@@ -32,14 +32,12 @@ class PostgresCatalogue(Part):
 
         async def put(connection: Connection) -> None:
             await connection.execute(SQL["put_environment"], environment, policy)
+            await connection.execute(SQL["put_environment_patience"])
+            await connection.execute(SQL["put_environment_lock"])
+            await connection.execute(SQL["put_environment_tell"], environment)
             hit("environment.before")
 
-        async def tell(connection: Connection) -> None:
-            await connection.execute(SQL["put_environment_tell"], environment)
-
         await self._database.run(put)
-        # Not before it is there: a lane that is just taken up would be neither told nor see it.
-        await self._database.run(tell)
         hit("environment.after")
 
     async def environment_policy(self, environment: str) -> str | None:

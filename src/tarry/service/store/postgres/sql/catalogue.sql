@@ -7,6 +7,15 @@ SELECT id FROM tarry.environment ORDER BY id;
 INSERT INTO tarry.environment (id, policy) VALUES ($1, $2)
     ON CONFLICT (id) DO UPDATE SET policy = excluded.policy;
 
+-- name: put_environment_patience
+-- Whoever wakes a lane waits behind the next: not for long.
+SELECT set_config('lock_timeout', '1s', true);
+
+-- name: put_environment_lock
+-- Let nobody wake a lane until the commit: its owner would look at the policy as it was, and would
+-- not be told of the new one.
+LOCK TABLE tarry.wake IN SHARE ROW EXCLUSIVE MODE;
+
 -- name: put_environment_tell
 -- Let the owners of its lanes hear of it, but for those at rest: they look when they are taken up.
 WITH told AS (
