@@ -141,6 +141,7 @@ class Nursery:
         for line in self._process.stdout:
             told = json.loads(line)
             if "started" in told:
+                self._ended.pop(told["started"], None)  # numbers of processes come again
                 self._started.put(told["started"])
                 continue
             self._ended[told["ended"]] = told["status"]

@@ -8,8 +8,8 @@ import asyncio
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -25,6 +25,8 @@ from tests.faults.nursery import Child, Nursery
 OK = 200
 NETWORK = "127.0.0.0/8"
 PATIENCE = 60.0
+LONG = 30.0
+"""Seconds of a lease whose end nobody waits for."""
 DELIVERIES = """
     SELECT m.id, d.lane, d.seq, d.state, d.reason, d.attempts, d.tries
       FROM {0}delivery AS d JOIN {0}message AS m ON m.{1} = d.message
@@ -75,9 +77,9 @@ class SqliteBase:
 
 
 class PostgresBase:
-    """A database of a server."""
+    """A database of a server: a machine that stands still for longer than a lease ends it."""
 
-    lease = 2.0
+    lease = 3.0
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -226,16 +228,21 @@ class Scene:
         if alone:
             until(lambda: not self.receiver.connections, "nobody is connected")
         else:
-            time.sleep(0.05)
+            self._knock()  # whoever came in the same breath as the first knock has been heard too
         live = {row.message for row in self.base.deliveries() if row.state in LIVE}
         arrived = self.taken()
         self.explained |= Counter({name: max(arrived[name], int(stopped)) for name in live})
 
-    def explain_since(self, at: float) -> None:
-        """The database was away: what arrived since `at` may not have been settled in time."""
-        recent = {arrival.id for arrival in list(self.receiver.arrivals) if arrival.at >= at}
+    @contextmanager
+    def trouble(self) -> Iterator[None]:
+        """The database is away in here: what arrives, or had and is not settled, may come again."""
+        since = time.monotonic()
+        concerned = {row.message for row in self.base.deliveries() if row.state in LIVE}
+        yield
+        arrivals = list(self.receiver.arrivals)
+        concerned |= {arrival.id for arrival in arrivals if arrival.at >= since}
         taken = self.taken()
-        self.explained |= Counter({name: taken[name] for name in recent})
+        self.explained |= Counter({name: taken[name] for name in concerned})
 
     def goes_on(self) -> None:
         """Wait until messages are accepted, and arrive."""

@@ -75,7 +75,7 @@ def play(name: str, kind: str, *, folder: Path, nursery: Nursery, databases: Dat
             scene = Scene(SqliteBase(folder / "hooks.db"), receiver, nursery, folder)
         else:
             scene = Scene(PostgresBase(databases.new()), receiver, nursery, folder)
-        scene.lease = 1.5
+        scene.lease = 2.5
         scene.prepare(messages=MESSAGES)
         STORIES.get(name.partition(".")[0], by_working)(scene, name)
 

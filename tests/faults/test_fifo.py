@@ -22,7 +22,7 @@ QUICK = Policy(
 def test_the_order_of_what_was_taken_is_the_lanes_order(
     scene: Scene, chance: random.Random
 ) -> None:
-    scene.lease = 1.0
+    scene.lease = 2.0
     scene.prepare(apps=6, fifo=True, policy=to_json(QUICK))
     scene.receiver.script(chance.choices((200, 500, 503), (18, 1, 1), k=100_000))
     several = isinstance(scene.base, PostgresBase)

@@ -20,7 +20,7 @@ from tarry.testing.receiver import Receiver
 from tests.faults.conftest import Databases
 from tests.faults.disk import small_disk
 from tests.faults.nursery import Child, Nursery
-from tests.faults.scene import PostgresBase, Scene, SqliteBase, until
+from tests.faults.scene import LONG, PostgresBase, Scene, SqliteBase, until
 from tests.plain_http import PLAIN
 
 pytestmark = pytest.mark.slow
@@ -223,23 +223,21 @@ def test_a_server_that_is_away_for_a_while_costs_nothing(
     accepting, workers = scene.ingest(), [scene.worker(), scene.worker()]
     scene.goes_on()
     scene.at_work(*workers)
-    since = time.monotonic() - 1.0
-    if how == "hanging":
-        cluster.pause()
-        time.sleep(2.5)  # longer than a lease
-        cluster.resume()
-    else:
-        if how == "killed with all processes":
-            for child in (accepting, *workers):
-                child.kill()
-        cluster.stop() if how == "stopped" else cluster.kill()
-        time.sleep(2.5 if how == "killed" else 0.3)
-        cluster.start()
-    if not accepting.alive:
-        accepting, workers = scene.ingest(), [scene.worker(), scene.worker()]
-    scene.goes_on()
-    # Leases ended meanwhile: what was in the air then may have come once more.
-    scene.explain_since(since)
+    with scene.trouble():  # leases end meanwhile, with something in the air
+        if how == "hanging":
+            cluster.pause()
+            time.sleep(scene.lease + 0.5)
+            cluster.resume()
+        else:
+            if how == "killed with all processes":
+                for child in (accepting, *workers):
+                    child.kill()
+            cluster.stop() if how == "stopped" else cluster.kill()
+            time.sleep(scene.lease + 0.5 if how == "killed" else 0.3)
+            cluster.start()
+        if not accepting.alive:
+            accepting, workers = scene.ingest(), [scene.worker(), scene.worker()]
+        scene.goes_on()
     for worker in workers:
         assert worker.alive, worker.said
         assert "Traceback" not in worker.said
@@ -260,7 +258,7 @@ def test_a_worker_that_is_told_to_stop_while_the_server_is_away_says_so_and_ends
     cluster.kill()
     try:
         worker.send(signal.SIGTERM)
-        assert worker.wait(20) == 1, worker.said
+        assert worker.wait() == 1, worker.said
         assert "Traceback" not in worker.said
     finally:
         cluster.start()
@@ -283,6 +281,7 @@ def test_a_server_that_is_not_there_is_one_line(on_server: Scene) -> None:
 
 
 def test_too_few_file_descriptors_make_it_slower_and_nothing_else(scene: Scene) -> None:
+    scene.lease = LONG
     scene.prepare(apps=30, messages=120)
     scene.receiver.latency = 0.01
     worker = scene.worker(files=40)
@@ -293,16 +292,15 @@ def test_too_few_file_descriptors_make_it_slower_and_nothing_else(scene: Scene) 
 
 
 def test_a_worker_that_is_told_to_stop_leaves_nothing_half_done(scene: Scene) -> None:
+    scene.lease = LONG
     scene.prepare()
     scene.receiver.latency = 0.2
     accepting = scene.ingest(pause=0.002)
     for _ in range(ROUNDS):
         worker = scene.worker()
         scene.goes_on()
-        began = time.monotonic()
         worker.send(signal.SIGTERM)
-        assert worker.wait() == 0, worker.said
-        assert time.monotonic() - began < 10
+        assert worker.wait() == 0, worker.said  # within its grace, else it would say so
     assert accepting.end() == 0, accepting.said
     worker = scene.worker()
     scene.settle_down()

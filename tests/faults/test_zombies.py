@@ -32,7 +32,7 @@ def anyio_backend() -> str:
 @pytest.fixture
 def scene(databases: Databases, receiver: Receiver, nursery: Nursery, tmp_path: Path) -> Scene:
     scene = Scene(PostgresBase(databases.new()), receiver, nursery, tmp_path)
-    scene.lease = 1.0
+    scene.lease = 2.0
     return scene
 
 
@@ -80,7 +80,7 @@ async def test_a_transaction_that_is_left_alone_gives_its_locks_back(
         await connection.execute("SELECT 1")
 
     settling = asyncio.create_task(zombie._database.run(stop))  # noqa: SLF001  only to stop in it
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         taken: set[int] = set()
         while lease.shard not in taken:
             taken.update(new.shard for new in await other.lease("other", most=64, length=10))
