@@ -3,7 +3,8 @@
 import pytest
 
 from tarry.core.pace import Phase
-from tarry.service.dispatch.streams import EARLY, Buffered, Streams
+from tarry.service.dispatch.intake import EARLY, Buffered
+from tarry.service.dispatch.streams import Streams
 from tarry.service.model.lane import Due, Stream, Want
 from tarry.testing.samples import a_due
 

@@ -2,27 +2,19 @@
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.pace import Phase
-from tarry.service.dispatch.streams import LATER, Buffered, Streams
+from tarry.service.dispatch.intake import Buffered
+from tarry.service.dispatch.moments import MOST
+from tarry.service.dispatch.streams import Streams
 from tarry.service.model.lane import Due, Stream, Want
-from tarry.testing.samples import NOON
+from tarry.testing.samples import NOON, a_due
 
 
 def a_row(seq: int, stream: Stream = Stream.READY, **values: object) -> Due:
-    usual: dict[str, object] = {
-        "lane": 1,
-        "seq": seq,
-        "stream": stream,
-        "message": f"msg_{seq}",
-        "event_type": "a",
-        "payload": b"0123456789",
-        "accepted_at": NOON,
-    }
-    return Due(**{**usual, **values})  # type: ignore[arg-type]  # the fields of a row
+    return a_due(seq=seq, stream=stream, payload=b"0123456789", accepted_at=NOON, **values)
 
 
 class Source:
@@ -111,14 +103,6 @@ def test_a_lane_is_drained_only_when_all_was_read_and_settled_and_nothing_is_due
     streams.due_at(NOON + 60)
     assert not streams.drained()
     assert streams.next_at() == NOON + 60
-
-
-def test_what_is_heard_of_while_the_store_is_asked_is_not_forgotten() -> None:
-    streams, _, _ = a_lane()
-    want = next(one for one in streams.wants(8, NOON, Phase.CLOSED) if one.stream is Stream.WAITING)
-    streams.due_at(NOON + 10)
-    streams.take(want, [], now=NOON, cut=False, next_due_at=None)
-    assert streams.next_due_at == NOON + 10
 
 
 def test_after_an_outage_fresh_rows_and_the_backlog_take_turns() -> None:
@@ -212,19 +196,10 @@ def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_t
     assert buffered.bytes == 0
 
 
-def test_more_than_can_wait_for_a_moment_is_found_again_by_a_rewind() -> None:
-    streams, _, _ = a_lane()
-    for seq in range(1, LATER + 11):
-        streams.is_busy(seq)
-        streams.later(a_row(seq), NOON + 1)
-    assert len(streams.busy) == LATER
-    assert not streams.drained()
-
-
 def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
     streams, source, _ = a_lane(1)
     source.waiting = {
-        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(2, LATER + 10)
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(2, MOST + 10)
     }
     source.feed(streams, NOON, Phase.CLOSED, room=1000)
     while (row := streams.next(NOON, Phase.CLOSED)) is not None and row.seq != 1:
@@ -233,7 +208,7 @@ def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
     assert row.seq == 1
     assert streams.at_hand(NOON) == 0
     assert streams.next_at() == NOON + 1
-    assert len(taken(streams, now=NOON + 1)) == LATER + 8
+    assert len(taken(streams, now=NOON + 1)) == MOST + 8
 
 
 def test_a_resend_goes_before_all_and_once() -> None:
@@ -248,15 +223,6 @@ def test_a_resend_goes_before_all_and_once() -> None:
     assert taken(streams) == [1, 2]
     source.resends.clear()
     streams.done(first)
-
-
-@pytest.mark.parametrize("cut", [False, True])
-def test_what_was_cut_short_is_read_on_from_there(cut: bool) -> None:  # noqa: FBT001  a parameter
-    streams, _, _ = a_lane()
-    want = next(one for one in streams.wants(8, NOON, Phase.CLOSED) if one.stream is Stream.READY)
-    streams.take(want, [a_row(1), a_row(2)], now=NOON, cut=cut, next_due_at=None)
-    again = [one for one in streams.wants(8, NOON, Phase.CLOSED) if one.stream is Stream.READY]
-    assert [one.after for one in again] == ([2] if cut else [])
 
 
 @given(seed=st.integers(0, 10_000), fifo=st.booleans())

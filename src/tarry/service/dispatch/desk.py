@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from tarry.service.dispatch.alarms import Alarms, Later
+from tarry.service.dispatch.intake import Buffered
 from tarry.service.dispatch.record import joined
 from tarry.service.dispatch.slots import Slots
 from tarry.service.dispatch.spacing import LONG_AGO
-from tarry.service.dispatch.streams import Buffered
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.entropy import entropy
