@@ -211,6 +211,17 @@ def test_the_key_file_is_beside_the_database_and_not_beside_a_link_to_it(tmp_pat
     assert [file.name for file in (tmp_path / "data").iterdir()] == ["hooks.db.keys"]
 
 
+def test_keys_that_are_none_are_told_with_where_they_are(tmp_path: Path) -> None:
+    settings = Settings(db=file_url(tmp_path / "hooks.db"))
+    file = tmp_path / "hooks.db.keys"
+    build.seals_for(settings, {})
+    file.write_text("nonsense")
+    with pytest.raises(SettingsError, match=f"sealing keys in {file}"):
+        build.seals_for(settings, {})
+    with pytest.raises(SettingsError, match=f"sealing keys in {KEYS}"):
+        build.seals_for(settings, {KEYS: ""})
+
+
 def test_a_server_needs_keys_from_somewhere_else() -> None:
     with pytest.raises(SettingsError, match=KEYS):
         build.seals_for(Settings(db="postgresql://me@here/x"), {})

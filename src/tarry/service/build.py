@@ -161,13 +161,19 @@ async def migrator(url: str) -> AsyncIterator[Migrator]:
 
 def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -> Seals:
     """The sealing keys: those given, those of the environment, or the file beside the database."""
-    text = settings.sealing_keys or environment.get(KEYS)
-    if text is not None:
+    if settings.sealing_keys:
+        return Seals.of(settings.sealing_keys)
+    where, text = KEYS, environment.get(KEYS)
+    if text is None:
+        if scheme(settings.db) != "sqlite":
+            wanted = f"one key or more as `tarry seal new` prints them, in {KEYS}"
+            raise SettingsError("sealing keys", "nothing", wanted)
+        where = str(key_path(settings.db))
+        text = key_file(Path(where))
+    try:
         return Seals.of(text)
-    if scheme(settings.db) != "sqlite":
-        wanted = f"one key or more as `tarry seal new` prints them, in {KEYS}"
-        raise SettingsError("sealing keys", "nothing", wanted)
-    return Seals.of(key_file(key_path(settings.db)))
+    except SettingsError as error:
+        raise SettingsError(f"sealing keys in {where}", error.value, error.wanted) from None
 
 
 def key_path(db: str) -> Path:

@@ -27,12 +27,21 @@ async def test_what_waits_and_for_how_long_is_told() -> None:
         alone = await looked_at(hooks, now=time.time())
         sent = [await hooks.send(shop, "order.paid", {}) for _ in range(2)]
         found = await looked_at(hooks, now=sent[0].message.accepted_at + 7200)
+    assert alone["workers"].state is State.WRONG
     assert alone["backlog"].words == "deliveries that wait: 1; endpoints: 1"
     assert found["backlog"].words == "deliveries that wait: 3, the oldest for 2 h; endpoints: 1"
     assert found["paused"].state is State.ADVICE
     assert found["paused"].words.endswith(": shop till")
     assert found["down"].state is found["parked"].state is State.OK
     assert found["success"].words == "there was none so far"
+
+
+async def test_who_delivers_is_counted() -> None:
+    async with open_hooks("sqlite:///hooks.db") as hooks:
+        assert (await looked_at(hooks, now=time.time()))["workers"].state is State.ADVICE
+        async with hooks.dispatching():
+            found = await looked_at(hooks, now=time.time())
+    assert found["workers"] == ("workers", State.OK, "at work: 1")
 
 
 async def test_what_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

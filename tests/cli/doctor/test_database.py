@@ -72,9 +72,30 @@ async def test_a_new_database_has_nothing_sealed() -> None:
 
 async def test_one_that_is_not_there_is_not_made() -> None:
     found = await looked_at(DB)
-    assert list(found) == ["schema"]
-    assert "tarry migrate up" in found["schema"].words
+    assert list(found) == ["database"]
+    assert "there is no file hooks.db: tarry migrate up makes one" in found["database"].words
     assert not sqlite_path(DB).exists()
+
+
+async def test_a_folder_that_is_not_there_is_named() -> None:
+    (found,) = (await looked_at("sqlite:///nowhere/hooks.db")).values()
+    assert (found.check, found.state) == ("database", State.WRONG)
+    assert "there is no folder nowhere: make it, or name another" in found.words
+
+
+async def test_an_old_schema_is_to_be_brought_up_to_date() -> None:
+    sqlite_path(DB).touch()
+    (found,) = (await looked_at(DB)).values()
+    assert (found.check, found.state) == ("schema", State.WRONG)
+    assert found.words.endswith("tarry migrate up")
+
+
+async def test_keys_that_cannot_be_read_are_found_before_something_is_sealed() -> None:
+    async with open_hooks(DB):
+        key_path(DB).write_text("nonsense")
+    found = await looked_at(DB)
+    assert found["sealing"].state is State.WRONG
+    assert f"sealing keys in {key_path(DB)}" in found["sealing"].words
 
 
 @pytest.mark.parametrize(
@@ -105,6 +126,7 @@ async def test_postgres_is_looked_at_too(
         await opened.up()
     found = await looked_at(database_url)
     assert {"schema", "version", "commit", "connections", "writable", "clock"} <= set(found)
+    assert (found["sealing"].state, KEYS in found["sealing"].words) == (State.WRONG, True)
     assert found["clock"].state is State.OK
 
 

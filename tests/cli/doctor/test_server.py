@@ -39,7 +39,8 @@ def test_only_so_many_endpoints_are_asked_for(
 
 
 def test_a_key_is_tried(shell: Shell) -> None:
-    assert found_of(shell.url, "wrong")["key"] is State.WRONG
+    (tried,) = (one for one in serving(shell.url, "wrong") if one.check == "key")
+    assert (tried.state, "tarry key create makes another" in tried.words) == (State.WRONG, True)
     assert found_of(shell.url, None)["key"] is State.ADVICE
     sends = shell.json("key", "create", "--server", shell.url, "--scope", "send")["key"]
     assert found_of(shell.url, sends)["key"] is State.OK
@@ -50,6 +51,14 @@ def test_one_that_cannot_take_messages_is_told() -> None:
     with scripted(broken, broken) as (server, _):
         found = found_of(server.url, "k")
     assert (found["ready"], found["key"]) == (State.WRONG, State.WRONG)
+
+
+@pytest.mark.parametrize("answer", [(200, b"hello"), (404, b"{}"), (503, b"<html>")])
+def test_what_is_no_tarry_is_said_to_be_none(answer: tuple[int, bytes]) -> None:
+    with scripted(answer) as (server, _):
+        (found,) = serving(server.url, "k")
+    assert (found.check, found.state) == ("server", State.WRONG)
+    assert f"answered {answer[0]}, but not as tarry does" in found.words
 
 
 def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

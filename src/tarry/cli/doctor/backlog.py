@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tarry.cli.doctor.finding import Finding
+from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.cli.doctor.tally import Tally
 from tarry.core.pace import Phase
 from tarry.errors import NotFound
@@ -31,7 +31,15 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
                 apps[endpoint.application] = await _called(store, endpoint.application)
             name = f"{apps[endpoint.application]} {endpoint.uid or endpoint.id}"
             await _count(store, endpoint, name, tally, now)
-    return tally.findings(now)
+    return [await _delivering(store, tally.waiting), *tally.findings(now)]
+
+
+async def _delivering(store: "Store", waiting: int) -> Finding:
+    """Whether anybody delivers what waits."""
+    if workers := await store.workers():
+        return ok("workers", f"at work: {workers}")
+    word = wrong if waiting else advice
+    return word("workers", "nobody delivers: start tarry serve, or tarry worker")
 
 
 async def _called(store: "Store", application: str) -> str:

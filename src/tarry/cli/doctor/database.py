@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarry.cli.doctor.disk import on_disk
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 SKEW = 1.0
 """Seconds that two clocks may differ."""
+NOTHING_SEALED = "nothing is sealed yet"
 
 
 async def database(settings: "Settings") -> AsyncIterator[Finding]:
@@ -28,6 +30,9 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
             schema = await opened.status()
     except (SettingsError, StoreError) as error:
         yield wrong("database", f"{shown}: {error}")
+        return
+    if scheme(db) == "sqlite" and (lacking := _lacking(sqlite_path(db))):
+        yield wrong("database", f"{shown}: {lacking}")
         return
     if schema.pending:
         said = f"schema {schema.found} is there, this tarry works with {schema.wanted}"
@@ -44,6 +49,13 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
             yield finding
     async for finding in _inside(settings):
         yield finding
+
+
+def _lacking(file: Path) -> str:
+    """What is not there, and what would do."""
+    if not file.parent.is_dir():
+        return f"there is no folder {file.parent}: make it, or name another"
+    return "" if file.exists() else f"there is no file {file}: tarry migrate up makes one"
 
 
 async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
@@ -88,19 +100,22 @@ async def clock(store: "Store") -> Finding:
 
 async def sealing(settings: "Settings", store: "Store") -> Finding:
     """Whether the keys that are there open what is sealed; nothing is made on the way."""
-    from tarry.service.build import KEYS, key_path, scheme  # noqa: PLC0415  it needs the extra
+    from tarry.service.build import KEYS, key_path, scheme, seals_for  # noqa: PLC0415  it needs the extra
     from tarry.service.hooks import Hooks  # noqa: PLC0415  likewise
     from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
 
     sealed = await store.sealed(limit=1)
     keyed = [one for one in await store.environments() if await store.list_keys(one, Cut(1))]
-    if not sealed and not keyed:
-        return ok("sealing", "nothing is sealed yet")
     beside = scheme(settings.db) == "sqlite" and not os.environ.get(KEYS)
     if beside and not key_path(settings.db).exists():
+        if not sealed and not keyed:
+            return ok("sealing", NOTHING_SEALED)
         said = f"{key_path(settings.db).name} is missing: put it back from your backup"
         return wrong("sealing", f"{said}, or set {KEYS}")
     try:
+        seals_for(settings)
+        if not sealed and not keyed:
+            return ok("sealing", NOTHING_SEALED)
         hooks = Hooks(settings, store)
         for endpoint in sealed:
             hooks.secret(endpoint)

@@ -6,16 +6,17 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from time import time
 
-from tarry.cli.client import POLICY, NoServer, Server, ServerRefused
+from tarry.cli.client import POLICY, Answer, NoServer, Server, ServerRefused
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.cli.doctor.tally import Tally
+from tarry.cli.refusal import line
 from tarry.cli.service_options import WrongSettings
 from tarry.cli.show import known_as
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
 SKEW = 2.0
 """Seconds that clocks may differ: a server tells whole ones."""
-READY = 200
+READY, UNREADY = 200, 503
 ACCEPTED = "it is accepted"
 FIRST = 100
 """Deliveries that are looked at for the oldest: some are yet to come."""
@@ -34,12 +35,16 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
     except (NoServer, WrongSettings) as error:
         yield wrong("server", error.message)
         return
+    if answer.status not in {READY, UNREADY} or not _is_json(answer):
+        said = f"{server.url} answered {answer.status}, but not as tarry does: is it another's?"
+        yield wrong("server", said)
+        return
     yield ok("server", f"{server.url} answers")
     if answer.status == READY:
         yield ok("ready", "it can take messages")
     else:
-        said = answer.body.decode(errors="replace").strip()
-        yield wrong("ready", f"it cannot take messages just now: {answer.status} {said}")
+        said = line(answer.status, answer.body, ())
+        yield wrong("ready", f"it cannot take messages just now: {said}")
     if date := answer.headers.get("date"):
         apart = abs(parsedate_to_datetime(date).timestamp() - time())
         if apart > SKEW:
@@ -51,6 +56,13 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         yield from _backlog(server)
 
 
+def _is_json(answer: Answer) -> bool:
+    try:
+        return isinstance(answer.read(), dict)
+    except ValueError:
+        return False
+
+
 def _accepted(server: Server, key: str | None) -> Finding:
     if key is None:
         return advice("key", "none was given to try: --key or TARRY_KEY")
@@ -59,7 +71,8 @@ def _accepted(server: Server, key: str | None) -> Finding:
     except ServerRefused as error:
         if error.message.startswith("403"):
             return ok("key", "it is accepted; it may not look at applications")
-        return wrong("key", error.message)
+        unknown = ", or it was revoked, or is over: tarry key create makes another"
+        return wrong("key", error.message + (unknown if error.message.startswith("401") else ""))
     except NoServer as error:
         return wrong("key", error.message)
     return ok("key", ACCEPTED)
