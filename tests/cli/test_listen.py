@@ -161,7 +161,7 @@ def test_it_can_be_slow(start: Start) -> None:
         (["--fail", "lots"], "'lots' is no share"),
         (["--slow", "long"], "'long' is no duration"),
         (["--port", "70000"], "70000 is not in the range"),
-        (["--host", "192.0.2.1"], "it must be a port of 192.0.2.1 that is free"),
+        (["--host", "192.0.2.1"], "'host' is '192.0.2.1'; it must be an address of this machine"),
     ],
 )
 def test_an_option_that_cannot_work_ends_it_with_two(typed: list[str], said: str) -> None:

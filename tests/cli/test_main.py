@@ -30,6 +30,17 @@ def test_without_its_extra_it_says_what_to_install(missing: str) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", NEEDS)
 
 
+def test_what_is_printed_to_nobody_is_no_error() -> None:
+    program = "import sys; sys.stdout = None\nfrom tarry.cli.main import main\nmain()\n"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "storm", "list"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def forget_commands(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     """Make the next import of the commands fail for want of a module."""
     for name in [name for name in sys.modules if name.startswith("tarry.cli.")]:

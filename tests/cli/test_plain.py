@@ -1,6 +1,6 @@
 import pytest
 
-from tarry.cli.plain import plain
+from tarry.cli.plain import fits_a_header, plain
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,8 @@ from tarry.cli.plain import plain
 )
 def test_nothing_steers_the_terminal(text: str, shown: str) -> None:
     assert plain(text) == shown
+
+
+def test_a_key_is_printable_ascii_and_not_nothing() -> None:
+    assert fits_a_header("let me in")
+    assert not any(map(fits_a_header, ["", " ", "a\nb", "schlüssel", "\x7f"]))

@@ -70,6 +70,12 @@ def test_a_change_changes_something(shell: Shell) -> None:
     assert told.startswith("Error: nothing is said that is to change")
 
 
+def test_what_is_given_is_not_taken_away_as_well(shell: Shell) -> None:
+    for typed in (("app", "update", "shop"), ("endpoint", "update", "shop", "e")):
+        code, told = shell.wrong(*typed, "--rate", "5", "--clear", "rate")
+        assert (code, "--clear as well" in told) == (2, True)
+
+
 def test_who_is_sure_is_not_asked() -> None:
     sure("Really?", yes=True)
 

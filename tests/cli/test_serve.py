@@ -138,8 +138,9 @@ def test_a_second_one_on_the_same_file_is_refused(db: str, serve: Serve) -> None
 
 
 def test_a_key_that_is_empty_is_refused(db: str) -> None:
-    code, said = failing("--db", db, "--api-key", " ")
-    assert (code, "api-key" in said) == (2, True)
+    for none in (" ", "schlüssel"):
+        code, said = failing("--db", db, "--api-key", none)
+        assert (code, "'api-key' is '...'" in said) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """`tarry app`: the applications of an environment, over HTTP."""
 
+from collections.abc import Mapping
+
 import click
 
 from tarry.cli.ranges import Whole
@@ -17,6 +19,12 @@ from tarry.cli.remote import (
 from tarry.cli.show import Columns, at
 
 COLUMNS: Columns = {"Id": "id", "Uid": "uid", "Name": "name", "Made": at("createdAt")}
+CLEARED: Mapping[str, tuple[str, object]] = {
+    "uid": ("uid", None),
+    "rate": ("throttleRate", None),
+    "metadata": ("metadata", {}),
+}
+"""What can be taken away, and how that is said."""
 
 app_argument = click.argument("app", metavar="APP")
 name_option = click.option("--name", metavar="TEXT", help="What people call it.")
@@ -82,7 +90,7 @@ def create(  # noqa: PLR0913  each option is one
 @metadata_option
 @click.option(
     "--clear",
-    type=click.Choice(["uid", "rate", "metadata"]),
+    type=click.Choice(list(CLEARED)),
     multiple=True,
     help="Take this away; repeatable.",
 )
@@ -98,14 +106,9 @@ def update(  # noqa: PLR0913  each option is one
     clear: tuple[str, ...],
 ) -> None:
     """Change an application: what is not given stays."""
-    nothing: dict[str, dict[str, object]] = {
-        "uid": {"uid": None},
-        "rate": {"throttleRate": None},
-        "metadata": {"metadata": {}},
-    }
-    body = {field: value for name in clear for field, value in nothing[name].items()}
-    body |= said(name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata"))
-    remote.show(remote.server.ask("PATCH", "app", app, body=changes(body)))
+    given = said(name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata"))
+    body = changes(dict(CLEARED[name] for name in clear), given)
+    remote.show(remote.server.ask("PATCH", "app", app, body=body))
 
 
 @app.command(epilog=EXIT_CODES)

@@ -21,6 +21,7 @@ from tarry.call.http.exchange import ATTEMPT_HEADER, Client, Exchange, Terms
 from tarry.call.http.fault import Fault, fault_in
 from tarry.cli.exit_codes import FAILED, UNUSABLE
 from tarry.cli.json_text import elements, read
+from tarry.cli.plain import fits_a_header
 from tarry.cli.refusal import line, obstacle
 from tarry.cli.service_options import WrongSettings
 from tarry.core.backoff import Exponential
@@ -115,7 +116,7 @@ class Server:
         if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query:
             wanted = "a URL like http://127.0.0.1:8400"
             raise WrongSettings(f"'server' is {url!r}; it must be {wanted}")
-        if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
+        if key is not None and not fits_a_header(key):
             raise WrongSettings("'key' is no key: it may hold printable ASCII characters only")
         # The API's own address, as it stands in the docs, will do as well.
         self.url = url.rstrip("/").removesuffix(ROOT)

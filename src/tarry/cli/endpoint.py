@@ -158,11 +158,9 @@ def update(  # noqa: PLR0913  each option is one
 
     What waits goes by the new settings.
     """
-    body = dict(CLEARED[name] for name in clear)
-    body |= said(url=url, disabled=None if enabled is None else not enabled)
-    body |= _told(**fields)
-    way = ("app", app, "endpoint", endpoint)
-    remote.show(remote.server.ask("PATCH", *way, body=changes(body)))
+    given = said(url=url, disabled=None if enabled is None else not enabled) | _told(**fields)
+    body = changes(dict(CLEARED[name] for name in clear), given)
+    remote.show(remote.server.ask("PATCH", "app", app, "endpoint", endpoint, body=body))
 
 
 @endpoint.command(epilog=EXIT_CODES)

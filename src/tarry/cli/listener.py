@@ -8,6 +8,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from errno import EACCES, EADDRINUSE
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -132,6 +133,8 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         bound.close()
         why = error.strerror or str(error)
+        if error.errno not in {EADDRINUSE, EACCES}:
+            raise SettingsError("host", host, f"an address of this machine ({why})") from error
         wanted = f"a port of {host} that is free ({why}); 0 takes any"
         raise SettingsError("port", port, wanted) from error
     return bound

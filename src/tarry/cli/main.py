@@ -3,6 +3,7 @@
 Nothing is imported at the top that an extra brings: without it, one line says what to install.
 """
 
+import os
 import sys
 
 CANNOT_START = 2
@@ -18,4 +19,6 @@ def main() -> None:
             raise
         sys.stderr.write("tarry's command line needs: pip install 'tarry[cli]'\n")
         raise SystemExit(CANNOT_START) from None
+    if sys.stdout is None:  # closed by whoever began this: what is printed goes nowhere
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  to the end
     tarry(prog_name="tarry")

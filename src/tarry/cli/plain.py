@@ -10,3 +10,8 @@ def plain(text: str) -> str:
     return "".join(
         letter if letter.isprintable() or letter == "\t" else ascii(letter)[1:-1] for letter in text
     )
+
+
+def fits_a_header(text: str) -> bool:
+    """Whether a text can be sent as a key: printable ASCII, and not nothing."""
+    return text.isascii() and text.isprintable() and bool(text.strip())

@@ -174,11 +174,13 @@ def said(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value not in (None, (), {})}
 
 
-def changes(body: dict[str, object]) -> dict[str, object]:
-    """The fields of an update, of which there should be one."""
-    if not body:
+def changes(cleared: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+    """The fields of an update, of which there should be one; none is taken away and given."""
+    if not cleared and not given:
         raise click.UsageError("nothing is said that is to change")
-    return body
+    if cleared.keys() & given.keys():
+        raise click.UsageError("what is given cannot be taken away by --clear as well")
+    return {**cleared, **given}
 
 
 def sure(question: str, *, yes: bool) -> None:

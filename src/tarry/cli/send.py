@@ -14,6 +14,7 @@ from tarry.cli.app import app_argument
 from tarry.cli.client import NoServer
 from tarry.cli.follow import follow
 from tarry.cli.moments import ahead, wire
+from tarry.cli.plain import fits_a_header
 from tarry.cli.remote import WAITED, Remote, remote, said
 
 
@@ -46,7 +47,7 @@ def read_key(_context: click.Context, _option: click.Parameter, typed: str | Non
     """An idempotency key as it can be sent; a new one if none is given."""
     if typed is None:
         return f"cli-{uuid4()}"
-    if not (typed.isascii() and typed.isprintable() and typed.strip()):
+    if not fits_a_header(typed):
         raise click.BadParameter(f"{typed!r} is no key; printable ASCII characters make one")
     return typed
 

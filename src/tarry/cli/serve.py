@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from tarry.cli.plain import fits_a_header
 from tarry.cli.ranges import Number
 from tarry.cli.service_options import (
     EXIT_CODES,
@@ -144,8 +145,8 @@ async def _fronting(
 
     rest = dict(settings)
     api_key, key_rate = rest.pop("api_key"), rest.pop("key_rate")
-    if api_key is not None and not api_key.strip():
-        raise SettingsError("api-key", api_key, "a secret that is not empty")
+    if api_key is not None and not fits_a_header(api_key):
+        raise SettingsError("api-key", "...", "a secret of printable ASCII characters")
     _, port = read_address(listen)
     async with open_hooks(db, own=(listen,) if port else (), **rest) as hooks:
         answering = await make_api(hooks, api_key, key_rate=key_rate)
