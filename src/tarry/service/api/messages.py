@@ -13,23 +13,24 @@ from tarry.service.api.read import NO_JSON, read_body
 from tarry.service.api.surrogates import StandIns, decode, stand_ins
 from tarry.service.api.times import Instant, instant
 from tarry.service.api.times import written as written_at
+from tarry.service.model import allowed
+from tarry.service.model.allowed import MOST_BYTES, MOST_CHANNELS, MOST_LETTERS, MOST_TAGS
 from tarry.service.model.message import Message
+from tarry.service.model.text import MOST_CHARACTERS
 from tarry.service.wire.sign import check_headers
 
-MOST_BYTES = 1024 * 1024
-"""Of one message's payload."""
 MOST_BODY = MOST_BYTES + 128 * 1024
 """Of a request with one message."""
 MOST_BATCH_BYTES = 16 * 1024 * 1024
 BATCH = 1000
 """Messages in one request, at the most."""
 
-Name = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^[a-zA-Z0-9\-_.]+\Z")]
+Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.NAME)]
 """A type of event, or somebody's own name for something: it may be part of a URL."""
-EventId = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!msg_)[a-zA-Z0-9\-_.]+\Z")]
+EventId = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.EVENT_ID)]
 """The sender's own id of a message: it cannot be taken for another's."""
-Channel = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[a-zA-Z0-9\-_.:+]+\Z")]
-Tag = Annotated[str, Meta(min_length=1, max_length=128, pattern=r"^[^\x00]+\Z")]
+Channel = Annotated[str, Meta(min_length=1, max_length=MOST_LETTERS, pattern=allowed.CHANNEL)]
+Tag = Annotated[str, Meta(min_length=1, max_length=MOST_LETTERS, pattern=allowed.TAG)]
 Payload = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
 """An object in JSON, whose bytes stay as they are."""
 JSON = "application/json"
@@ -48,8 +49,8 @@ class MessageIn(Struct, rename="camel"):
     event_type: Name
     payload: Payload
     event_id: EventId | None = None
-    channels: Annotated[list[Channel], Meta(min_length=1, max_length=10)] | None = None
-    tags: Annotated[list[Tag], Meta(max_length=50)] | None = None
+    channels: Annotated[list[Channel], Meta(min_length=1, max_length=MOST_CHANNELS)] | None = None
+    tags: Annotated[list[Tag], Meta(max_length=MOST_TAGS)] | None = None
     deliver_at: Instant | None = None
     application: ApplicationIn | None = None
     """Made if there is no application of the uid in the path; its own uid must be the same."""

@@ -8,6 +8,7 @@ import psycopg.errors
 import pytest
 from psycopg.sql import SQL, Identifier, Placeholder
 
+from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.lane import Stream
 from tarry.service.store.postgres.outbox import put
 from tarry.service.store.postgres.store import PostgresStore
@@ -133,6 +134,9 @@ LONG = "".join(random.Random(1).choices(string.ascii_letters, k=6000))  # noqa: 
         ("id", new_id("msg_") + "\n"),
         ("event_id", LONG),
         ("event_type", "x" * 257),
+        ("event_type", "not part of a URL"),
+        ("event_id", "msg_1"),
+        ("payload", bytes(MOST_BYTES + 1)),
         ("application", "x" * 257),
         ("tags", ["x" * 257]),
         ("deliver_at", float("inf")),

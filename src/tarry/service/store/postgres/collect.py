@@ -8,14 +8,14 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from tarry.errors import Conflict, ServiceError, SettingsError, StoreError, StoreUnavailable
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
+from tarry.service.model.allowed import check_names, check_size
 from tarry.service.model.lane import Notice
 from tarry.service.model.message import Message, NewMessage
-from tarry.service.model.text import SHOWN, check_instant
+from tarry.service.model.text import SHOWN, check_instant, check_text
 from tarry.service.store.postgres import faults, rows
 from tarry.service.store.postgres.accept import accept
 from tarry.service.store.postgres.claims import Result
 from tarry.service.store.postgres.database import Connection
-from tarry.service.store.postgres.outbox import check_names
 from tarry.service.store.postgres.part import Part
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.routes import Routes
@@ -29,7 +29,7 @@ class PostgresCollect(Part):
 
     What its caller committed is accepted whatever waits already: `most_waiting` is not asked. What
     cannot be accepted (an application that is not there, an event id or a message id that was used,
-    an id of another form, a text that is too long) goes to `tarry.outbox_refused` with the reason,
+    an id of another form, what HTTP would refuse) goes to `tarry.outbox_refused` with the reason,
     and leaves a notice.
     """
 
@@ -112,9 +112,9 @@ def _refusal(row: rows.Row, known: Container[str]) -> ServiceError | None:
         return SettingsError("id", name[:SHOWN], wanted)
     try:
         check_instant("deliver_at", row["deliver_at"])
-        check_names(
-            row["application"], row["event_type"], row["event_id"], row["channels"], row["tags"]
-        )
+        check_size(row["payload"])
+        check_text("application", row["application"])
+        check_names(row["event_type"], row["event_id"], row["channels"], row["tags"])
     except SettingsError as error:
         return error
     return None

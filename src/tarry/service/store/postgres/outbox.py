@@ -13,14 +13,15 @@ languages insert into the table themselves: it has a default for all but `applic
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from tarry.errors import SettingsError, StoreError
 from tarry.service.model import ids
-from tarry.service.model.text import check_instant, check_text, words
+from tarry.service.model.allowed import check_names, check_size
+from tarry.service.model.text import check_instant, check_text
 from tarry.service.store.postgres.queries import SQL
 
 ASYNCPG = SQL["collect_put"]
@@ -90,7 +91,9 @@ class _Put(Struct, frozen=True):
         if not isinstance(self.payload, bytes):
             wanted = "bytes, which are signed and sent as they are"
             raise SettingsError("payload", self.payload, wanted)
-        check_names(self.application, self.event_type, self.event_id, self.channels, self.tags)
+        check_size(self.payload)
+        check_names(self.event_type, self.event_id, self.channels, self.tags)
+        check_text("application", self.application)
         if not self.application.startswith(ids.APPLICATION):
             wanted = f"the id of an application, which begins with {ids.APPLICATION}"
             raise SettingsError("application", self.application, wanted)
@@ -105,22 +108,6 @@ class _Put(Struct, frozen=True):
             list(self.tags),
             None if self.deliver_at is None else float(self.deliver_at),
         )
-
-
-def check_names(
-    application: str,
-    event_type: str,
-    event_id: str | None,
-    channels: Iterable[str],
-    tags: Iterable[str],
-) -> None:
-    """Raise if a text is not what the API would take."""
-    check_text("application", application)
-    check_text("event_type", event_type)
-    if event_id is not None:
-        check_text("event_id", event_id)
-    words("channels", channels)
-    words("tags", tags)
 
 
 def _psycopg(connection: object) -> str:
