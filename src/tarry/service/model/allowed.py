@@ -1,0 +1,60 @@
+"""What a message from outside may be called, and how long it may be: over HTTP and in the outbox.
+
+What it is called may be part of a URL, so that whatever came in can be asked for.
+"""
+
+import re
+from collections.abc import Iterable
+
+from tarry.errors import SettingsError
+from tarry.service.model.text import MOST_CHARACTERS, SHOWN, check_text, words
+
+MOST_BYTES = 1024 * 1024
+"""Of a payload."""
+MOST_LETTERS = 128
+"""Of a channel or a tag."""
+MOST_CHANNELS, MOST_TAGS = 10, 50
+
+NAME = r"^[a-zA-Z0-9\-_.]+\Z"
+EVENT_ID = r"^(?!msg_)[a-zA-Z0-9\-_.]+\Z"  # which cannot be taken for the id of another message
+CHANNEL = r"^[a-zA-Z0-9\-_.:+]+\Z"
+TAG = r"^[^\x00]+\Z"
+
+_SAID = {
+    NAME: "letters, digits, and any of - _ .",
+    EVENT_ID: "letters, digits, and any of - _ . but not begin with msg_",
+    CHANNEL: "letters, digits, and any of - _ . : +",
+    TAG: "text without NUL",
+}
+
+
+def check_names(
+    event_type: str, event_id: str | None, channels: Iterable[str], tags: Iterable[str]
+) -> None:
+    """Raise if a message cannot be called so."""
+    _check("event_type", event_type, NAME, MOST_CHARACTERS)
+    if event_id is not None:
+        _check("event_id", event_id, EVENT_ID, MOST_CHARACTERS)
+    for field, told, pattern, most in (
+        ("channels", channels, CHANNEL, MOST_CHANNELS),
+        ("tags", tags, TAG, MOST_TAGS),
+    ):
+        found = words(field, told)
+        if len(found) > most:
+            raise SettingsError(field, f"{len(found)} of them", f"at most {most}")
+        for one in found:
+            _check(field, one, pattern, MOST_LETTERS)
+
+
+def check_size(payload: bytes) -> None:
+    """Raise if a payload is too long."""
+    if len(payload) > MOST_BYTES:
+        raise SettingsError("payload", f"{len(payload)} bytes", f"at most {MOST_BYTES} bytes")
+
+
+def _check(field: str, value: str, pattern: str, most: int) -> None:
+    check_text(field, value)
+    if len(value) > most:
+        raise SettingsError(field, f"{value[:SHOWN]}...", f"at most {most} characters long")
+    if not re.search(pattern, value):
+        raise SettingsError(field, value, _SAID[pattern])
