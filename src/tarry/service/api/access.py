@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tarry.errors import NotFound
+from tarry.service.api.memory import Memory
 from tarry.service.keys import hash_key
 from tarry.service.model.key import Scope
 from tarry.service.store.registry import Registry
@@ -87,8 +88,10 @@ class Access:
         self._registry = registry
         self._pepper = pepper
         self._first = None if first is None else (hash_key(first[0], pepper), first[1])
-        self._clock, self._now = clock, now
-        self._known: dict[bytes, tuple[float, Who | None]] = {}
+        self._now = now
+        self._known = Memory[bytes, Who | None](
+            self._look, seconds=KNOWN_FOR, most=MOST_KNOWN, clock=clock
+        )
         """By hash: whoever has no key may come with long ones, and many."""
 
     async def who(self, authorization: bytes) -> Who | None:
@@ -97,16 +100,10 @@ class Access:
         if word.lower() != b"bearer" or not key:
             return None
         try:
-            now, hashed = self._clock(), hash_key(key.decode(), self._pepper)
+            hashed = hash_key(key.decode(), self._pepper)
         except UnicodeDecodeError:
             return None
-        since, known = self._known.get(hashed, (-KNOWN_FOR, None))
-        if now < since + KNOWN_FOR:
-            return known
-        who = await self._look(hashed)
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        self._known[hashed] = now, who
+        who, _ = await self._known.get(hashed)
         return who
 
     async def _look(self, hashed: bytes) -> Who | None:

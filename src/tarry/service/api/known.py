@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from tarry.errors import NotFound
+from tarry.service.api.memory import Memory
 from tarry.service.api.schemas import newest
 from tarry.service.model.application import Application
 from tarry.service.store.contract import Store
@@ -12,45 +13,42 @@ MOST = 1000
 KNOWN_FOR = 1.0
 """Seconds that something is remembered: so long a uid that went to another application counts."""
 
+Name = tuple[str, str]
+"""An environment, and what something is called there."""
+
 
 class Known:
     """Remembers applications by what they are called, and what payloads have to fit."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store, self._clock = store, clock
-        self._known: dict[tuple[str, str], tuple[float, Application]] = {}
-        self._schemas: dict[tuple[str, str], tuple[float, str | None]] = {}
+        self._store = store
+        self._applications = Memory[Name, Application](
+            self._application, seconds=KNOWN_FOR, most=MOST, clock=clock
+        )
+        self._schemas = Memory[Name, str | None](
+            self._schema, seconds=KNOWN_FOR, most=MOST, clock=clock
+        )
 
     async def application(self, environment: str, known_as: str) -> tuple[Application, bool]:
         """The application with this id or uid, and whether it was only remembered."""
-        now, name = self._clock(), (environment, known_as)
-        since, known = self._known.get(name, (0.0, None))
-        if known is not None and now < since + KNOWN_FOR:
-            return known, True
-        known = await self._store.application(environment, known_as)
-        if len(self._known) >= MOST:
-            self._known.clear()
-        self._known[name] = now, known
-        return known, False
+        return await self._applications.get((environment, known_as))
 
     def forget(self, environment: str, known_as: str) -> None:
         """Ask for it again next time."""
-        self._known.pop((environment, known_as), None)
+        self._applications.forget((environment, known_as))
 
     async def schema(self, environment: str, event_type: str) -> str | None:
         """The schema that payloads of this type have to fit, if they have to."""
-        now, name = self._clock(), (environment, event_type)
-        since, known = self._schemas.get(name, (-KNOWN_FOR, None))
-        if now < since + KNOWN_FOR:
-            return known
+        schema, _ = await self._schemas.get((environment, event_type))
+        return schema
+
+    async def _application(self, name: Name) -> Application:
+        return await self._store.application(*name)
+
+    async def _schema(self, name: Name) -> str | None:
         try:
-            found = await self._store.event_type(environment, event_type)
+            found = await self._store.event_type(*name)
         except NotFound:
-            known = None
-        else:
-            told = newest(found.schemas) if found.validates and found.schemas else None
-            known = None if told is None else bytes(told[1]).decode()
-        if len(self._schemas) >= MOST:
-            self._schemas.clear()
-        self._schemas[name] = now, known
-        return known
+            return None
+        told = newest(found.schemas) if found.validates and found.schemas else None
+        return None if told is None else bytes(told[1]).decode()
