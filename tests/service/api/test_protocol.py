@@ -3,7 +3,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tarry.service.api.protocol import MOST_HEAD, Connection
+from tarry.service.api.protocol import MOST_HEAD, Connection, Joined
 
 KEY = "let-me-in"
 pytestmark = pytest.mark.anyio
@@ -88,4 +88,57 @@ async def test_what_is_no_http_is_refused(url: str) -> None:
     reader, writer = await connect(url)
     writer.write(b"hello\r\n\r\n")
     assert (await until_closed(reader)).startswith(b"HTTP/1.1 400 ")
+    writer.close()
+
+
+class Wire(asyncio.Transport):
+    """Keeps what was written, piece by piece."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        assert not self.closed
+        self.pieces.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+async def test_the_head_of_an_answer_goes_with_its_body() -> None:
+    wire = Wire()
+    joined = Joined(wire, asyncio.get_running_loop())
+    for _ in range(2):
+        joined.write(b"head ")
+        joined.write(b"body ")
+    assert wire.pieces == [b"head body ", b"head body "]
+    joined.write(b"head ")
+    joined.write(b"x" * 20_000)
+    assert wire.pieces[2:] == [b"head ", b"x" * 20_000]
+
+
+async def test_what_nothing_follows_goes_soon_and_before_the_connection_is_closed() -> None:
+    wire = Wire()
+    joined = Joined(wire, asyncio.get_running_loop())
+    joined.write(b"100 ")
+    await asyncio.sleep(0)
+    assert wire.pieces == [b"100 "]
+    joined.write(b"head ")
+    joined.close()
+    assert wire.pieces == [b"100 ", b"head "]
+    assert joined.is_closing()
+    await asyncio.sleep(0)
+    assert wire.pieces == [b"100 ", b"head "]
+
+
+async def test_an_answer_to_head_has_no_body_and_comes_all_the_same(url: str) -> None:
+    reader, writer = await connect(url)
+    writer.write(ASK.replace(b"GET", b"HEAD"))
+    async with asyncio.timeout(20):
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 OK\r\n")
     writer.close()

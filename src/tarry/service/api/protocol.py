@@ -10,6 +10,45 @@ MOST_HEAD = 64 * 1024
 """Bytes of a request's head, give or take what comes at once."""
 REQUEST_TIME = 30.0
 """Seconds from a request's first byte, or from the connection, to its last byte."""
+JOINED = 16 * 1024
+"""A body up to this size goes out in one piece with its head; a longer one is not copied."""
+
+
+class Joined:
+    """A transport that sends an answer's head together with its body: a write costs what both do.
+
+    What nothing follows at once goes at the end of the loop's turn.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._soon = transport, loop.call_soon
+        self._held = b""
+        self.is_closing = transport.is_closing
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever else a transport has
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        """Send it, with what was held back; if that is nothing, hold it back."""
+        if not self._held:
+            self._held = data
+            self._soon(self._flush)
+        elif len(data) <= JOINED:
+            self._transport.write(self._held + data)
+            self._held = b""
+        else:
+            self._flush()
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Close it in good order."""
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            held, self._held = self._held, b""
+            self._transport.write(held)
 
 
 class Connection(HttpToolsProtocol):
@@ -25,7 +64,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to wait."""
-        super().connection_made(cast("asyncio.Transport", transport))  # a stream's goes both ways
+        stream = cast("asyncio.Transport", transport)  # a stream's goes both ways
+        super().connection_made(cast("asyncio.Transport", Joined(stream, self.loop)))
         self._wait()
 
     def data_received(self, data: bytes) -> None:
