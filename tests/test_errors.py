@@ -212,8 +212,9 @@ def test_the_facts_of_the_service_are_attributes() -> None:
     disk = DiskNearlyFull("app_1", 12_000_000, 256_000_000)
     assert (disk.application, disk.allowed) == ("app_1", 0)
     assert (disk.left, disk.reserve) == (12_000_000, 256_000_000)
-    refused = EgressRefused("10.0.0.1", "private")
+    refused = EgressRefused("10.0.0.1", "private", "--allow-network")
     assert (refused.host, refused.rule) == ("10.0.0.1", "private")
+    assert refused.option == "--allow-network"
     away = StoreUnavailable("starting")
     assert (away.reason, away.retry_after) == ("starting", 1.0)
     assert StoreUnavailable("starting", 2.5).retry_after == 2.5

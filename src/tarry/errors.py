@@ -16,7 +16,7 @@ TarryError
    ├─ Conflict                       kind, key
    ├─ BacklogFull                    application, allowed
    │  └─ DiskNearlyFull              left, reserve: nobody may have more waiting for now
-   ├─ EgressRefused                  host, rule
+   ├─ EgressRefused                  host, rule, option
    ├─ SealError                      a secret cannot be opened: another key, or another row
    ├─ VerificationError              a received message is not what its signature says
    │  ├─ MalformedHeaders            it has no signature that could be looked at
@@ -223,12 +223,16 @@ class DiskNearlyFull(BacklogFull):
 
 
 class EgressRefused(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
-    """A URL or an address that must not be called; `rule` says which rule forbids it."""
+    """A URL or an address that must not be called; `rule` says which rule forbids it.
 
-    def __init__(self, host: str, rule: str) -> None:
-        super().__init__(host, rule)
+    `option` is the one by which whoever runs tarry could allow it, if there is one.
+    """
+
+    def __init__(self, host: str, rule: str, option: str = "") -> None:
+        super().__init__(host, rule, option)
         self.host = host
         self.rule = rule
+        self.option = option
 
     def __str__(self) -> str:
         return f"{self.host!r} must not be called: {self.rule}"

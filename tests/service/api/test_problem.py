@@ -74,6 +74,15 @@ def test_a_field_that_cannot_be_used_is_told_by_its_name(
     assert detail["msg"].startswith(str(error))
 
 
+def test_who_may_not_call_something_is_told_of_an_option_if_there_is_one() -> None:
+    _, _, body = told(EgressRefused("localhost", "loopback", "--allow-network"))
+    (detail,) = json.loads(body)["detail"]
+    assert detail["msg"].endswith("loopback; whoever runs tarry may allow it by --allow-network")
+    _, _, body = told(EgressRefused("ftp://", "only http and https are called"))
+    (detail,) = json.loads(body)["detail"]
+    assert detail["msg"].endswith("only http and https are called")
+
+
 def test_what_is_not_there_reads_the_same_whatever_it_was_called() -> None:
     status, _, body = told(NotFound("application", "app_1"))
     assert body == told(NotFound("application", "app_2"))[2]

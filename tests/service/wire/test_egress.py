@@ -272,6 +272,26 @@ def test_an_own_place_on_port_80_says_so() -> None:
     assert urlsplit("http://example.com").port is None
 
 
+@pytest.mark.parametrize(
+    ("url", "option"),
+    [
+        ("https://example.com:25/", "--ports"),
+        ("https://10.0.0.1/", "--allow-network"),
+        ("https://hooks.internal/", "--allow-network"),
+        ("https://hooks.example.com/", ""),
+        ("https://9.9.9.9/", ""),
+        ("ftp://example.com/", ""),
+        ("https://me@example.com/", ""),
+        ("https://0x7f.1/", ""),
+    ],
+)
+def test_who_is_refused_is_told_of_an_option_only_where_one_helps(url: str, option: str) -> None:
+    egress = Egress.of(own=["hooks.example.com:443", "9.9.9.9:443"])
+    with pytest.raises(EgressRefused) as caught:
+        egress.target(url)
+    assert caught.value.option == option
+
+
 def test_an_egress_is_a_value() -> None:
     assert Egress.of(["10.0.0.0/8"], own=["a.b:80"]) == Egress.of(["10.0.0.0/8"], own=["a.b:80"])
     assert hash(STRICT) == hash(Egress.of())

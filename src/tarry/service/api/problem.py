@@ -114,9 +114,9 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
             return invalid(Invalid(["body", _camel(field), *inside], str(error)))
         case Conflict(kind="event type"):
             return problem(409, "event_type_exists", str(error))
-        case EgressRefused():
-            allowing = "whoever runs tarry allows networks (--allow-network) and ports (--ports)"
-            return invalid(Invalid(["body", "url"], f"{error}; {allowing}"))
+        case EgressRefused(option=option):
+            allowing = f"; whoever runs tarry may allow it by {option}" if option else ""
+            return invalid(Invalid(["body", "url"], f"{error}{allowing}"))
     status, code = next(
         (status, code) for kind, status, code in _STATUSES if isinstance(error, kind)
     )

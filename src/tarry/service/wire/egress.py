@@ -19,6 +19,11 @@ from tarry.service.wire.url import read_url
 PORTS = "80, 443, 1024-65535"
 """The ports that may be called unless the operator says otherwise: no mail, no remote shells."""
 
+NO_ADDRESS = "it is no address, or one with a scope"
+ITSELF = "it is this service itself"
+UNALTERABLE = frozenset({NO_ADDRESS, ITSELF})
+"""Rules against which no setting helps."""
+
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _LAST_PORT = 65_535
 _MAPPED = IPv6Network("::ffff:0:0/96")
@@ -62,13 +67,15 @@ class Egress(Struct, frozen=True):
         """
         place = read_url(url)
         if not any(place.port in ports for ports in self.ports):
-            raise EgressRefused(place.host, f"port {place.port} is not among the allowed ones")
+            rule = f"port {place.port} is not among the allowed ones"
+            raise EgressRefused(place.host, rule, "--ports")
         if read(place.host) is not None:
             self.check(place.host, place.port)
         elif (place.host, place.port) in self.own:
-            raise EgressRefused(place.host, "it is this service itself")
+            raise EgressRefused(place.host, ITSELF)
         elif not self.networks and _is_private(place.host):
-            raise EgressRefused(place.host, "a name that only private networks know")
+            rule = "a name that only private networks know"
+            raise EgressRefused(place.host, rule, "--allow-network")
         return Target(place.scheme, place.host, place.port, place.path, check_headers(headers))
 
     def permits(self, address: str, port: int) -> bool:
@@ -79,14 +86,15 @@ class Egress(Struct, frozen=True):
         """Like `permits`, but EgressRefused says which rule forbids it."""
         rule = self._rule_against(address, port)
         if rule is not None:
-            raise EgressRefused(address, rule)
+            option = "" if rule in UNALTERABLE else "--allow-network"
+            raise EgressRefused(address, rule, option)
 
     def _rule_against(self, text: str, port: int) -> str | None:
         address = read(text)
         if address is None:
-            return "it is no address, or one with a scope"
+            return NO_ADDRESS
         if (str(address), port) in self.own:
-            return "it is this service itself"
+            return ITSELF
         return None if self._is_allowed(address) else rule_against(address)
 
     def _is_allowed(self, address: Address) -> bool:
