@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ ONE_FORM = {
     *(("migrate", "sql"), ("storm", "show")),
 }
 """Commands that print nothing, or always the same."""
+EXAMPLE = re.compile(r"\d+(ms|s|min|h|d)\b|likewise")
 
 
 def test_the_version_is_the_package_s() -> None:
@@ -157,3 +159,17 @@ def test_a_group_alone_tells_what_is_in_it() -> None:
     told = CliRunner().invoke(tarry, ["app"])
     assert (told.exit_code, told.stdout) == (2, "")
     assert "Commands:" in told.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [one for _, one in every_command() if not isinstance(one, click.Group)],
+    ids=lambda command: str(command.name),
+)
+def test_every_command_tells_its_exit_codes_and_what_each_option_is(command: click.Command) -> None:
+    assert (command.epilog or "").startswith("Exit codes: 0, ")
+    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
+    assert [one.name for one in options if not one.help] == []
+    spans = [one for one in options if one.metavar in {"DURATION", "WHEN"}]
+    unclear = [one.name for one in spans if not EXAMPLE.search(one.help or "")]
+    assert unclear == [], "what is typed there is not shown"

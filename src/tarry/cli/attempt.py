@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tarry.cli.app import app_argument
-from tarry.cli.moments import ago, wire
+from tarry.cli.moments import since_option, wire
 from tarry.cli.names import Names
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
 from tarry.cli.show import Columns, at
@@ -42,7 +42,7 @@ def attempt() -> None:
 @click.option("--endpoint", metavar="ENDPOINT", help="Those that were made at this one.")
 @click.option("--message", metavar="MESSAGE", help="Those at this one.")
 @click.option("--status", type=click.Choice(list(STATUSES)), help="Only those that ended so.")
-@click.option("--since", type=ago, metavar="WHEN", help="From then on: 2h ago, or an instant.")
+@since_option()
 @listed
 @remote
 def list_attempts(  # noqa: PLR0913  each option is one

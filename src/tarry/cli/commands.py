@@ -40,7 +40,7 @@ from tarry.cli.worker import worker
 from tarry.core.schema import schema_text
 
 
-@click.command
+@click.command(epilog="Exit codes: 0, it is done.")
 def schema() -> None:
     """Print the JSON Schema of policy files."""
     click.echo(schema_text(), nl=False)

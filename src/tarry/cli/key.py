@@ -149,7 +149,7 @@ def key() -> None:
     "--expires",
     type=ahead,
     metavar="WHEN",
-    help="It opens nothing after that: 30d from now, or an instant. Never, if not given.",
+    help="It opens nothing after that: 30d for in thirty days, or an instant. Never, if not given.",
 )
 @ringed
 def create(

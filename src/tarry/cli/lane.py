@@ -11,7 +11,7 @@ from tarry.cli import moments, show
 from tarry.cli.app import app_argument
 from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.moments import ago, check_span, wire
+from tarry.cli.moments import BACK, check_span, since_option, until_option, wire
 from tarry.cli.policy_file import read_policy
 from tarry.cli.remote import EXIT_CODES, Remote, remote
 from tarry.core.codec import to_dict
@@ -142,10 +142,8 @@ def of_delivery(policy: Policy) -> list[str]:
 @click.command(epilog=EXIT_CODES)
 @app_argument
 @endpoint_argument
-@click.option(
-    "--since", type=ago, metavar="WHEN", help="From then on; four weeks ago if not given."
-)
-@click.option("--until", type=ago, metavar="WHEN", help="Until then; now if not given.")
+@since_option(help=f"From then on: {BACK}; four weeks ago if not given.")
+@until_option
 @remote
 def stats(
     remote: Remote, *, app: str, endpoint: str, since: datetime | None, until: datetime | None

@@ -53,17 +53,24 @@ EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong
     help=f"What those that fail are answered; {DEFAULT_STATUS} if not given.",
 )
 @click.option(
-    "--retry-after", type=seconds, metavar="DURATION", help="Ask those that fail to wait so long."
+    "--retry-after",
+    type=seconds,
+    metavar="DURATION",
+    help="Ask those that fail to wait so long, e.g. 30s.",
 )
 @click.option(
-    "--slow", type=seconds, default="0s", metavar="DURATION", help="Wait before every answer."
+    "--slow",
+    type=seconds,
+    default="0s",
+    metavar="DURATION",
+    help="Wait before every answer, e.g. 500ms.",
 )
 @click.option(
     "--down",
     type=seconds,
     default="0s",
     metavar="DURATION",
-    help="Refuse connections for so long at first.",
+    help="Refuse connections for so long at first, e.g. 1min.",
 )
 @click.option("--show-body", is_flag=True, help="Show bodies too.")
 @json_option

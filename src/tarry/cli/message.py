@@ -10,7 +10,7 @@ from tarry.cli import show
 from tarry.cli.app import app_argument
 from tarry.cli.attempt import attempts_of
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.moments import ago, check_span, due, local, wire
+from tarry.cli.moments import check_span, due, local, since_option, until_option, wire
 from tarry.cli.plain import plain
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
 from tarry.cli.show import Columns, at, known_as, next_at
@@ -41,10 +41,8 @@ message_argument = click.argument("message", metavar="MESSAGE")
 def recent_options(command: Callable[P, T]) -> Callable[P, T]:
     """Which of what came lately."""
     for option in (
-        click.option("--until", type=ago, metavar="WHEN", help="Until then; now if not given."),
-        click.option(
-            "--since", type=ago, metavar="WHEN", help="From then on: 2h ago, or an instant."
-        ),
+        until_option,
+        since_option(),
         click.option("--tag", metavar="TEXT", help="Only with this tag."),
         click.option("--channel", metavar="TEXT", help="Only of this channel."),
         click.option(

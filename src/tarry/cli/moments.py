@@ -3,6 +3,7 @@
 import re
 import time
 from datetime import UTC, datetime
+from functools import partial
 
 import click
 
@@ -36,6 +37,16 @@ def _read(typed: str, direction: int) -> datetime:
         return datetime.fromisoformat(typed.strip()).astimezone(UTC)  # local, if no zone is told
     except (OverflowError, ValueError):
         raise click.BadParameter(f"{typed!r} is neither {WANTED.replace(', or', ' nor')}") from None
+
+
+BACK = "2h for two hours ago, or an instant like 2026-01-31T14:00:00Z"
+since_option = partial(
+    click.option, "--since", type=ago, metavar="WHEN", help=f"From then on: {BACK}."
+)
+"""To be called: some commands need it, others have a default."""
+until_option = click.option(
+    "--until", type=ago, metavar="WHEN", help="Until then, likewise; now if not given."
+)
 
 
 def check_span(since: datetime | None, until: datetime | None) -> None:

@@ -13,28 +13,22 @@ from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
 from tarry.cli.exit_codes import FAILED, TOO_LATE
 from tarry.cli.follow import interruptible, poll
-from tarry.cli.moments import ago, check_span, wire
+from tarry.cli.moments import BACK, check_span, since_option, until_option, wire
 from tarry.cli.remote import WAITED, Remote, remote, said
 
 
 @click.command(epilog=WAITED)
 @app_argument
 @endpoint_argument
-@click.option(
-    "--since",
-    type=ago,
-    required=True,
-    metavar="WHEN",
-    help="Of messages accepted from then on: 2h ago, or an instant.",
-)
-@click.option("--until", type=ago, metavar="WHEN", help="Until then; now if not given.")
+@since_option(required=True, help=f"Of messages accepted from then on: {BACK}.")
+@until_option
 @click.option("--missing", is_flag=True, help="What was never sent to it, instead of what failed.")
 @click.option("--wait", is_flag=True, help="Wait until all of it is in line.")
 @click.option(
     "--timeout",
     type=seconds,
     metavar="DURATION",
-    help="With --wait: for how long; until it is done, if not given.",
+    help="With --wait: for how long, e.g. 5min; until it is done, if not given.",
 )
 @remote
 def recover(  # noqa: PLR0913  each option is one

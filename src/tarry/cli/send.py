@@ -70,7 +70,10 @@ def _refuse(word: str) -> NoReturn:
     help="Accept it once, however often it is sent; one is made if none is given.",
 )
 @click.option(
-    "--deliver-at", type=ahead, metavar="WHEN", help="Not before: 30min from now, or an instant."
+    "--deliver-at",
+    type=ahead,
+    metavar="WHEN",
+    help="Not before: 30min for in half an hour, or an instant.",
 )
 @click.option(
     "--wait", is_flag=True, help="Wait until every endpoint has got it, and say why one has not."
@@ -81,7 +84,7 @@ def _refuse(word: str) -> NoReturn:
     default="1min",
     show_default=True,
     metavar="DURATION",
-    help="With --wait: for how long.",
+    help="With --wait: for how long, e.g. 90s.",
 )
 @remote
 def send(  # noqa: PLR0913  each option is one

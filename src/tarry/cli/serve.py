@@ -44,7 +44,8 @@ def front_options(command: Callable[P, T]) -> Callable[P, T]:
             show_envvar=True,
             type=Number(min=0, min_open=True),
             metavar="N",
-            help="Requests a second that each key may make, in this process.",
+            help="Requests a second that each key may make, in this process. Any number, if not"
+            " given.",
         ),
         click.option(
             "--api-key",
@@ -109,7 +110,10 @@ async def serve(
         ended(drained=dispatcher.drained)
 
 
-@click.command(short_help="Serve the API, and leave delivering to workers.", epilog=EXIT_CODES)
+@click.command(
+    short_help="Serve the API, and leave delivering to workers.",
+    epilog="Exit codes: 0, stopped; 2, a setting is wrong; 3, the database cannot be used.",
+)
 @config_option
 @db_option(required=True)
 @wire_options

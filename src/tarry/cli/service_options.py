@@ -116,7 +116,7 @@ allow_network_option = click.option(
     show_envvar=True,
     multiple=True,
     metavar="NETWORK",
-    help="A private network that may be called, e.g. 10.0.0.0/8; repeatable.",
+    help="A private network that may be called, e.g. 10.0.0.0/8; repeatable. None, if not given.",
 )
 ports_option = click.option(
     "--ports",
@@ -132,7 +132,8 @@ proxy_option = click.option(
     envvar="TARRY_PROXY",
     show_envvar=True,
     metavar="URL",
-    help="An egress proxy that every request goes through, e.g. http://proxy:3128.",
+    help="An egress proxy that every request goes through, e.g. http://proxy:3128. None, if not"
+    " given.",
 )
 authorities_option = click.option(
     "--authorities",
@@ -157,7 +158,7 @@ most_waiting_option = click.option(
     type=Whole(min=0),
     metavar="N",
     help="Deliveries that may wait of an application which has no limit of its own; with more,"
-    " messages are turned away.",
+    " messages are turned away. Any number, if not given.",
 )
 disk_reserve_option = click.option(
     "--disk-reserve",

@@ -30,7 +30,7 @@ def secret(remote: Remote, *, app: str, endpoint: str) -> None:
     "--grace",
     type=seconds,
     metavar="DURATION",
-    help="For how long the old one is signed with as well; a day if not given.",
+    help="For how long the old one is signed with as well, up to 7d; 1d if not given.",
 )
 @remote
 def rotate(

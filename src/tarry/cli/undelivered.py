@@ -32,7 +32,9 @@ def _past(words: str) -> str:
 @click.option(
     "--state", type=click.Choice(["ready", "waiting", "failed"]), help="Only those that stand so."
 )
-@click.option("--reason", metavar="WORD", help="Only those that wait or failed for this reason.")
+@click.option(
+    "--reason", metavar="WORD", help="Only those that wait or failed for this reason, e.g. backoff."
+)
 @listed
 @remote
 def undelivered(  # noqa: PLR0913  each option is one

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from tarry.cli.bench.options import bench_options
 from tarry.cli.ranges import Whole
-from tarry.cli.service_options import serving
+from tarry.cli.service_options import DATABASE_CODES, serving
 from tarry.cli.show import console
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 """Who measures the rivals: `./dev bench deliver` puts itself in here."""
 
 
-@click.command
+@click.command(epilog=DATABASE_CODES)
 @click.option(
     "--deliveries",
     type=Whole(min=100),

@@ -20,7 +20,7 @@ from rich.table import Table
 from tarry.cli.bench.deliver import sealing
 from tarry.cli.bench.options import bench_options
 from tarry.cli.ranges import Whole
-from tarry.cli.service_options import serving
+from tarry.cli.service_options import DATABASE_CODES, serving
 from tarry.cli.show import console
 
 BATCH = 1000
@@ -40,7 +40,7 @@ class Row:
     """Of the server, or of the inserts, for each message."""
 
 
-@click.command
+@click.command(epilog=DATABASE_CODES)
 @click.option(
     "--messages",
     type=Whole(min=100),
