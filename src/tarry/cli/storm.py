@@ -167,7 +167,7 @@ def list_scenarios(*, as_json: bool) -> None:
     Console(highlight=False).print(table)
 
 
-@storm.command
+@storm.command(epilog=EXIT_CODES)
 @click.argument("scenario", metavar="SCENARIO", shell_complete=complete)
 def show(scenario: str) -> None:
     """Print the file of SCENARIO, to start one of your own from."""
