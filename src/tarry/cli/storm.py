@@ -148,7 +148,7 @@ def compare(**typed: Unpack[Typed]) -> None:
     _play("compare", **typed)
 
 
-@storm.command(name="list")
+@storm.command(name="list", epilog=EXIT_CODES)
 @json_option
 def list_scenarios(*, as_json: bool) -> None:
     """List the scenarios that come with tarry."""
