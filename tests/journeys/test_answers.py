@@ -1,6 +1,8 @@
 """What each answer makes of a delivery, of the lane and of the endpoint."""
 
 import asyncio
+import math
+import random
 from functools import partial
 from itertools import pairwise
 
@@ -16,7 +18,7 @@ from tarry.service.model.listing import AttemptFilter, Cut
 from tarry.service.model.settings import DAY, HOUR, Limits
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import OK, Script, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
 
 SELDOM = Limits(lease=600, look=300, keep_up=600)
 _UNKNOWN: float | None = None
@@ -160,6 +162,38 @@ async def test_one_event_type_that_is_refused_stops_no_other() -> None:
             await asyncio.sleep(1)
         await service.until_delivered(endpoint, within=120)
         assert await service.counts(endpoint) == {State.FAILED: 360, State.DELIVERED: 120}
+
+
+@pytest.mark.parametrize("answer", [status(500), DOWN, Answer(15.0, failure=Kind.TIMEOUT)])
+@pytest.mark.parametrize("share", [0.2, 0.5])
+@virtually
+async def test_one_event_type_that_always_fails_stops_no_other(
+    answer: Answer, share: float
+) -> None:
+    chance = random.Random(7)  # noqa: S311  the same each time
+    policy = '{"version": 1, "attempts": 50, "backoff": {"kind": "fixed", "delay": 5}}'
+    async with virtual_service() as service:
+        bad: set[str] = set()
+        good: dict[str, float] = {}
+
+        def script(request: Request, _now: float) -> Answer:
+            return answer if dict(request.headers)["webhook-id"] in bad else OK
+
+        await service.add_endpoint("a.example", script, policy=policy)
+        await service.add(100, event_type="order.paid")
+        await asyncio.sleep(1)
+        for _ in range(900):
+            fails = chance.random() < share
+            (message,) = await service.add(event_type="order.lost" if fails else "order.paid")
+            if fails:
+                bad.add(message)
+            else:
+                good[message] = service.now()
+            await asyncio.sleep(0.1)
+        taken = {one.message: one.at for one in service.sender.sent if one.answer.status == 200}
+        waits = sorted(taken.get(message, math.inf) - at for message, at in good.items())
+        print(len(waits), [round(w, 2) for w in waits[-40::3]])
+        assert waits[-10] < 0.5
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 SECTION = re.compile(r"^## Your first five minutes.*?(?=^## )", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
@@ -106,7 +104,6 @@ def until(holds: Callable[[], object], say: Callable[[], str]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow
 def test_a_newcomer_gets_there_in_five_minutes(tmp_path: Path) -> None:
     section = SECTION.search((ROOT / "README.md").read_text())
     assert section

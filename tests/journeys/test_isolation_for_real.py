@@ -23,7 +23,7 @@ from tarry.service.model.message import NewMessage
 from tarry.testing import zoo
 from tarry.testing.receiver import Receiver
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 
 WAITING, HEALTHY = 50_000, 200
 

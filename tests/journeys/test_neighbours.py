@@ -61,7 +61,6 @@ async def recovered_in(count: int, code: int | None) -> tuple[float, list[str]]:
         return back_at - gateway.up_at, probes
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("code", [401, 403, 404, 405, 410])
 def test_one_dead_token_of_2000_endpoints_keeps_nobody_waiting(code: int) -> None:
     without, _ = run_virtual(recovered_in(2000, None))

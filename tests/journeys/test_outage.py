@@ -30,7 +30,6 @@ def probes(service: VirtualService, since: float) -> list[float]:
     return [sent.at for sent in service.sender.sent if sent.at >= since]
 
 
-@pytest.mark.slow
 @virtually
 async def test_a_quiet_endpoint_that_is_down_for_four_days_gets_its_only_message_after() -> None:
     async with virtual_service(limits=SELDOM) as service:
@@ -46,7 +45,6 @@ async def test_a_quiet_endpoint_that_is_down_for_four_days_gets_its_only_message
         assert [notice.facts["share"] for notice in told] == [0.5, 0.75]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("waiting", "lasts"), [(1000, 4 * DAY), (10_000, 4 * DAY)])
 @virtually
@@ -68,7 +66,6 @@ async def test_a_busy_endpoint_loses_nothing_and_is_asked_rarely(
         assert await service.counts(endpoint) == {State.DELIVERED: waiting}
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("count", "lasts"), [(200, 4 * DAY), (2000, 4 * DAY)])
 @virtually

@@ -41,7 +41,6 @@ def peak(instants: list[float]) -> int:
     return max(bisect_left(instants, at + 1) - place for place, at in enumerate(instants))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("manner", ["brittle", "degrade", "shed"])
 @virtually
 async def test_ten_thousand_waiting_arrive_as_fast_as_the_endpoint_can_and_no_faster(
@@ -66,7 +65,6 @@ async def test_ten_thousand_waiting_arrive_as_fast_as_the_endpoint_can_and_no_fa
         assert await service.counts(endpoint) == {State.DELIVERED: 2 * count}
 
 
-@pytest.mark.slow
 @virtually
 async def test_fresh_messages_go_first_but_not_alone() -> None:
     async with virtual_service() as service:
