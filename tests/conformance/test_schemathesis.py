@@ -88,7 +88,7 @@ def looked_at(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(LONG if REQUESTS else 240)
+@pytest.mark.timeout(LONG if REQUESTS else 900)
 def test_every_answer_is_as_the_document_says(server: Server, tmp_path: Path) -> None:
     each = max(1, -(-(REQUESTS - FIXED) // EACH))
     options = ("--header", f"Authorization: Bearer {KEY}", "--max-examples", str(each))
@@ -104,7 +104,7 @@ def test_every_answer_is_as_the_document_says(server: Server, tmp_path: Path) ->
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(LONG if REQUESTS else 240)
+@pytest.mark.timeout(LONG if REQUESTS else 900)
 def test_without_a_key_nothing_is_answered_but_that(server: Server, tmp_path: Path) -> None:
     each = max(1, -(-(REQUESTS - FIXED) // EACH))
     phases = "coverage,fuzzing" if REQUESTS else "fuzzing"

@@ -27,7 +27,7 @@ from tests.conformance.tenants import (
     world_on,
 )
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(900)]
 
 CAPABILITIES = frozenset(Scope) - {Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND}
 _OWN = re.compile(r'"(id|createdAt|updatedAt|key|token|url)":"[^"]*"')

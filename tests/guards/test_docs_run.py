@@ -198,7 +198,7 @@ def started(command: str) -> Iterator[None]:
             text=True,
         )
     try:
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while not any(word in said.read_text() for word in READY):
             assert process.poll() is None, said.read_text()
             assert time.monotonic() < until, said.read_text()
@@ -207,7 +207,7 @@ def started(command: str) -> Iterator[None]:
     finally:
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(timeout=40)
+            process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -237,7 +237,7 @@ def shell(command: str) -> str:
         env={**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert result.returncode == 0, f"{command}: {result.stdout} {result.stderr}"
@@ -252,7 +252,7 @@ def tarry_prints(arguments: list[str]) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert result.returncode == 0, result.stderr

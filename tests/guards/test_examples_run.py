@@ -17,7 +17,7 @@ def test_an_example_runs_without_complaint(example: Path, tmp_path: Path) -> Non
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")
