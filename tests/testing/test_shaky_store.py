@@ -6,7 +6,7 @@ import pytest
 
 from tarry.errors import StoreUnavailable
 from tarry.service.store.memory.store import MemoryStore
-from tarry.testing.shaky_store import Shaky
+from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
 
 
@@ -64,3 +64,19 @@ async def test_while_it_is_stuck_no_call_ends() -> None:
     assert not asked.done()
     shaky.free()
     assert await asked == 12.0
+
+
+@virtually
+async def test_what_stands_between_is_at_hand() -> None:
+    between = Between(Shaky)
+    seen = between(MemoryStore(clock=lambda: 12.0))
+    assert await seen.clock() == 12.0
+    assert between.shaky.calls == 1
+
+
+@virtually
+async def test_one_that_is_slow_takes_so_long_each_time() -> None:
+    seen = slow(2.0)(MemoryStore(clock=lambda: 12.0))
+    await seen.clock()
+    await seen.clock()
+    assert asyncio.get_running_loop().time() == 4.0

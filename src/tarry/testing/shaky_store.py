@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any, Generic, TypeVar, cast
 
 from tarry.errors import StoreUnavailable
 from tarry.service.store.contract import Store
@@ -71,3 +71,24 @@ class Shaky:
     def _check(self, name: str) -> None:
         if self.away:
             raise StoreUnavailable(f"{name}: nobody is there")
+
+
+Seen = TypeVar("Seen", bound=Shaky)
+
+
+class Between(Generic[Seen]):
+    """Puts a shaky store between a dispatcher and its own, and has it at hand as `shaky`."""
+
+    def __init__(self, make: Callable[[Store], Seen]) -> None:
+        self._make = make
+        self.shaky: Seen
+
+    def __call__(self, store: Store) -> Store:
+        """What the dispatcher sees."""
+        self.shaky = self._make(store)
+        return self.shaky.store
+
+
+def slow(latency: float) -> Between[Shaky]:
+    """One between them that takes so many seconds for each call."""
+    return Between(lambda store: Shaky(store, latency=lambda: latency))

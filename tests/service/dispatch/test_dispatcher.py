@@ -4,33 +4,15 @@ import asyncio
 import logging
 
 import pytest
-from msgspec.structs import replace
 
-from tarry.errors import StoreError
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
-from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
-from tarry.service.model.task import Task, Work
-from tarry.service.store.contract import Store
-from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer
-from tarry.testing.samples import ENVIRONMENT, a_task
-from tarry.testing.shaky_store import Shaky
+from tarry.testing.samples import ENVIRONMENT
+from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import VirtualService, virtual_service
-
-
-class Between:
-    """Puts a shaky store between a dispatcher and its own."""
-
-    def __init__(self, latency: float = 0.0) -> None:
-        self._latency = latency
-        self.shaky: Shaky
-
-    def __call__(self, store: MemoryStore) -> Store:
-        self.shaky = Shaky(store, latency=lambda: self._latency)
-        return self.shaky.store
 
 
 @virtually
@@ -111,7 +93,7 @@ async def test_who_is_in_a_hurry_waits_for_nothing(*, before: bool) -> None:
 async def test_a_stop_without_a_database_ends_all_the_same(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    between = Between()
+    between = Between(Shaky)
     async with virtual_service(through=between) as service:
         await service.add_endpoint("a.example")
         await asyncio.sleep(1)
@@ -134,45 +116,3 @@ async def test_nothing_of_a_dispatcher_that_was_cancelled_goes_on() -> None:
         assert len(service.sender.sent) == sent
         await asyncio.sleep(20)
         await service.start()
-
-
-class Left(Shaky):
-    """Callers left something in its outbox, and a task never ends, or never works."""
-
-    left = 0
-    fails = False
-
-    async def collect(self, *, now: float, limit: int) -> int:
-        assert now
-        taken = min(self.left, limit)
-        self.left -= taken
-        return taken
-
-    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
-        assert now
-        assert limit
-        assert lease.worker
-        await asyncio.sleep(0.1)
-        if self.fails:
-            raise StoreError("it cannot be done")
-        return replace(task, cursor=f"{task.cursor}x")
-
-
-@virtually
-@pytest.mark.parametrize("fails", [True, False])
-async def test_a_task_does_not_hold_up_what_callers_left(fails: bool) -> None:  # noqa: FBT001  a parameter
-    beside: list[Left] = []
-
-    def through(store: MemoryStore) -> Store:
-        beside.append(Left(store))
-        return beside[0].store
-
-    async with virtual_service(through=through) as service:
-        left = beside[0]
-        left.fails = fails
-        endpoint = await service.add_endpoint("a.example")
-        await service.store.add_task(a_task(endpoint, Work.DISCARD))
-        await asyncio.sleep(5)
-        left.left = 2000
-        await asyncio.sleep(5)
-        assert left.left == 0

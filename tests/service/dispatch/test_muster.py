@@ -3,47 +3,37 @@
 import asyncio
 import gc
 from collections.abc import Sequence
-from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 
 from tarry.core.text import to_json
 from tarry.service.dispatch import muster
-from tarry.service.dispatch.desk import Held
+from tarry.service.dispatch.lane import Lane
 from tarry.service.dispatch.turns import Turns
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import DELIVERY, HOUR, Limits
 from tarry.service.store.contract import Store
-from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import ENVIRONMENT, new_message
-from tarry.testing.shaky_store import Shaky
+from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
 
 
-class Between:
-    """Puts a shaky store between a dispatcher and its own."""
-
-    def __init__(self, latency: float = 0.0) -> None:
-        self._latency = latency
-        self.shaky: Shaky
-
-    def __call__(self, store: MemoryStore) -> Store:
-        self.shaky = Shaky(store, latency=lambda: self._latency)
-        return self.shaky.store
-
-
-def held_by(service: VirtualService) -> list[Held]:
-    return list(service.dispatcher.shards.held.values())
+def the_lane(service: VirtualService) -> Lane:
+    """The only one at work."""
+    (lane,) = (
+        lane for held in service.dispatcher.shards.held.values() for lane in held.lanes.values()
+    )
+    return lane
 
 
 @virtually
 async def test_a_lane_is_taken_up_once_though_it_is_told_of_twice() -> None:
-    between = Between(latency=0.2)
+    between = slow(0.2)
     async with virtual_service(through=between) as service:
         endpoints = [await service.add_endpoint(f"{name}.example") for name in "abcdef"]
         await service.add(20)
@@ -56,7 +46,7 @@ async def test_a_lane_is_taken_up_once_though_it_is_told_of_twice() -> None:
 
 @virtually
 async def test_a_wake_up_outlives_a_database_that_fails_before_the_lane_is_read() -> None:
-    between = Between(latency=0.1)
+    between = slow(0.1)
     async with virtual_service(through=between) as service:
         endpoint = await service.add_endpoint("a.example")
         await asyncio.sleep(5)
@@ -70,12 +60,12 @@ async def test_a_wake_up_outlives_a_database_that_fails_before_the_lane_is_read(
 
 @virtually
 async def test_a_change_made_while_the_lane_is_being_read_is_seen() -> None:
-    between = Between(latency=0.2)
+    between = slow(0.2)
     async with virtual_service(through=between) as service:
         endpoint = await service.add_endpoint("a.example", rate=1.0)
         await service.add(10)
         await asyncio.sleep(1.1)
-        (lane,) = (lane for held in held_by(service) for lane in held.lanes.values())
+        lane = the_lane(service)
         await service.change(endpoint, rate=2.0)
         taking_up = asyncio.create_task(service.dispatcher.muster.take_up([lane.number]))
         await asyncio.sleep(0.3)  # it is read, and what belongs to it is not
@@ -83,23 +73,6 @@ async def test_a_change_made_while_the_lane_is_being_read_is_seen() -> None:
         await service.dispatcher.muster.take_up([lane.number])
         await taking_up
         assert lane.endpoint.rate == 5.0
-
-
-@virtually
-async def test_more_lanes_than_can_be_taken_up_within_a_lease_are_taken_up_and_sent_once() -> None:
-    service = VirtualService(through=Between(latency=0.5), limits=Limits(lease=3.0, margin=0.6))
-    await service.store.put_environment(ENVIRONMENT)
-    await service.store.put_application(service.application)
-    endpoints = [
-        await service.add_endpoint(f"{number}.example")
-        for number in range(5 * muster.TAKEN_UP_AT_ONCE)
-    ]
-    await service.add()
-    await service.start()
-    for endpoint in endpoints:
-        await service.until_delivered(endpoint, within=60)
-    assert len(service.sender.sent) == len(endpoints)
-    await service.stop()
 
 
 @virtually
@@ -126,8 +99,7 @@ async def test_a_new_policy_of_its_environment_reaches_a_lane_at_work_within_a_s
         await asyncio.sleep(5)
         slow = await service.delivery(poison)
         assert slow.due_at is not None
-        (held,) = [shard for shard in held_by(service) if shard.lanes]
-        (lane,) = held.lanes.values()
+        lane = the_lane(service)
         policy = '{"name": "new", "attempts": 2, "backoff": {"kind": "fixed", "delay": 1}}'
         await service.store.put_environment(ENVIRONMENT, policy=policy)
         await asyncio.sleep(1)
@@ -195,11 +167,7 @@ async def test_what_it_keeps_in_mind_of_tenants_and_policies_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(muster, "VERSIONS_IN_MIND", 2)
-    seen: list[Policies] = []
-
-    def through(store: MemoryStore) -> Store:
-        seen.append(Policies(store))
-        return seen[0].store
+    between = Between(Policies)
 
     def in_mind(kind: type) -> int:
         gc.collect()
@@ -207,7 +175,7 @@ async def test_what_it_keeps_in_mind_of_tenants_and_policies_is_bounded(
         return sum(issubclass(type(one), kind) for one in gc.get_objects())
 
     before = in_mind(Turns)
-    async with virtual_service(through=through, limits=Limits(keep_up=20)) as service:
+    async with virtual_service(through=between, limits=Limits(keep_up=20)) as service:
         policies = [to_json(DELIVERY.replace(attempts=n)) for n in (1, 2, 3)]
         tenants = [await service.add_application(policy=policies[n % 3]) for n in range(6)]
         for number, tenant in enumerate(tenants):
@@ -215,7 +183,7 @@ async def test_what_it_keeps_in_mind_of_tenants_and_policies_is_bounded(
             await service.add(application=tenant)
             await service.until_delivered(endpoint, within=5)
         assert in_mind(Turns) - before >= 6
-        assert seen[0].puts > 3
+        assert between.shaky.puts > 3
         await asyncio.sleep(25)
         assert in_mind(Turns) == before
 
@@ -299,16 +267,13 @@ async def test_a_gateway_that_is_down_is_tried_at_once_for_one_of_its_endpoints(
         assert len(service.sender.sent) == sent + 1
 
 
-class Deaf:
+class Deaf(Shaky):
     """A store that tells of no lane that was woken before it is let."""
 
-    def __init__(self, store: MemoryStore) -> None:
-        self._store = store
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
         self.hears = asyncio.Event()
         self.hears.set()
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
-        return getattr(self._store, name)
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
         await self.hears.wait()
@@ -318,20 +283,15 @@ class Deaf:
 @pytest.mark.parametrize("resent", [False, True])
 @virtually
 async def test_what_was_accepted_after_a_change_is_never_sent_as_before_it(resent: bool) -> None:  # noqa: FBT001  a case
-    seen: list[Deaf] = []
-
-    def through(store: MemoryStore) -> Store:
-        seen.append(Deaf(store))
-        return cast("Store", seen[0])
-
-    async with virtual_service(through=through) as service:
+    between = Between(Deaf)
+    async with virtual_service(through=between) as service:
         endpoint = await service.add_endpoint("old.example")
         (first,) = await service.add()
         await service.until_delivered(endpoint, within=5)
         await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
         await asyncio.sleep(5)
-        (lane,) = (lane for held in held_by(service) for lane in held.lanes.values())
-        seen[0].hears.clear()
+        lane = the_lane(service)
+        between.shaky.hears.clear()
         await asyncio.sleep(5)
         await service.move(endpoint, "https://new.example/in")
         if resent:
@@ -342,7 +302,7 @@ async def test_what_was_accepted_after_a_change_is_never_sent_as_before_it(resen
         lane.pump()  # it asks for rows, and nobody has told it of the change
         await asyncio.sleep(5)
         assert [sent.host for sent in service.sender.sent] == ["old.example"]
-        seen[0].hears.set()
+        between.shaky.hears.set()
         await asyncio.sleep(1)
         assert [sent.host for sent in service.sender.sent] == ["old.example", "new.example"]
 
@@ -353,7 +313,7 @@ async def test_a_lane_that_sees_a_change_by_itself_is_taken_up_without_being_tol
         endpoint = await service.add_endpoint("old.example")
         await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
         await asyncio.sleep(5)
-        (lane,) = (lane for held in held_by(service) for lane in held.lanes.values())
+        lane = the_lane(service)
         moved = replace(endpoint, url="https://new.example/in", updated_at=service.now())
         await service.store.put_endpoint(moved)
         await service.add()
@@ -367,18 +327,13 @@ async def test_a_lane_that_sees_a_change_by_itself_is_taken_up_without_being_tol
 
 @virtually
 async def test_a_paused_endpoint_gets_nothing_that_was_accepted_after_the_pause() -> None:
-    seen: list[Deaf] = []
-
-    def through(store: MemoryStore) -> Store:
-        seen.append(Deaf(store))
-        return cast("Store", seen[0])
-
-    async with virtual_service(through=through) as service:
+    between = Between(Deaf)
+    async with virtual_service(through=between) as service:
         endpoint = await service.add_endpoint("a.example")
         await service.add(deliver_at=service.now() + HOUR)
         await asyncio.sleep(5)
-        (lane,) = (lane for held in held_by(service) for lane in held.lanes.values())
-        seen[0].hears.clear()
+        lane = the_lane(service)
+        between.shaky.hears.clear()
         await asyncio.sleep(5)
         await service.store.change_endpoint(
             endpoint.application,
@@ -389,6 +344,6 @@ async def test_a_paused_endpoint_gets_nothing_that_was_accepted_after_the_pause(
         lane.streams.rewind()
         lane.pump()
         await asyncio.sleep(5)
-        seen[0].hears.set()
+        between.shaky.hears.set()
         await asyncio.sleep(5)
         assert service.sender.sent == []

@@ -1,28 +1,17 @@
-"""What has to be done now and then: tasks, ages, warnings, retention, and what callers left."""
-
-import logging
-from collections import Counter
-from collections.abc import Collection
+"""What has to be done now and then: ages, warnings, retention, and what callers left."""
 
 from msgspec import Struct
 
-from tarry.errors import StoreUnavailable
+from tarry.errors import StoreError
+from tarry.service.dispatch.bells import Bells
 from tarry.service.dispatch.desk import Desk, Held
 from tarry.service.dispatch.lane import Lane
+from tarry.service.dispatch.muster import Muster
 from tarry.service.dispatch.shards import Shards
-from tarry.service.dispatch.statistics import counted
-from tarry.service.model.application import shard_of
+from tarry.service.dispatch.tasks import CHUNK, Tasks
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY
-from tarry.service.model.task import IN_PIECES, STATISTICS, Task, Work
 from tarry.service.store.contract import Retention, Store
-
-CHUNK = 500
-"""How many rows are changed in one commit."""
-TRIES = 5
-"""How often a task that cannot be done is tried, about a second apart."""
-
-log = logging.getLogger("tarry.service")
 
 
 class Kept(Struct, frozen=True, kw_only=True):
@@ -56,42 +45,57 @@ class Kept(Struct, frozen=True, kw_only=True):
         )
 
 
-async def advance_once(
-    store: Store,
-    desk: Desk,
-    shards: Shards,
-    troubles: Counter[str],
-    works: Collection[Work] = IN_PIECES,
-) -> Task | None:
-    """Do a piece of the oldest task; the task, or None if there is nothing that can be done.
+class Upkeep:
+    """Collects what callers left, gets on with tasks, and keeps everything in order."""
 
-    `troubles` counts how often each task could not be done: it is given up in the end, or those
-    behind it would wait for ever. A database that is away is no task's fault.
-    """
-    task = await store.task(shards.numbers, works)
-    held = None if task is None else shards.held.get(shard_of(task.application))
-    if task is None or held is None:
-        return None
-    try:
-        if task.work in STATISTICS:
-            data = await counted(store, task)
-            advanced = await store.finish(task, data, now=desk.now(), lease=held.lease)
-        else:
-            advanced = await store.advance(task, now=desk.now(), limit=CHUNK, lease=held.lease)
-    except StoreUnavailable:
-        raise
-    except Exception as error:  # noqa: BLE001  whatever it is, the dispatcher and other tasks go on
-        troubles[task.id] += 1
-        log.warning("task %s (%s) cannot be done: %r", task.id, task.work, error)
-        if troubles[task.id] < TRIES:
-            return None
-        advanced = await store.give_up(task, _why(error), now=desk.now(), lease=held.lease)
-    troubles.pop(task.id, None)
-    return None if advanced == task else advanced
+    def __init__(  # noqa: PLR0913  the parts that it goes between
+        self,
+        store: Store,
+        *,
+        desk: Desk,
+        shards: Shards,
+        muster: Muster,
+        tasks: Tasks,
+        bells: Bells,
+        kept: Kept,
+    ) -> None:
+        self._store, self._desk, self._shards, self._muster = store, desk, shards, muster
+        self._tasks, self._bells, self._kept = tasks, bells, kept
 
+    async def upkeep_once(self) -> None:
+        """Collect, and get on with tasks, by turns: neither holds up the other."""
+        failed: StoreError | None = None
+        more = True
+        while more:
+            more = False
+            for step in (self._collect_once, self._tasks.advance):
+                try:
+                    more = await step() or more
+                except StoreError as error:
+                    failed = error
+        if failed is not None:
+            raise failed
 
-def _why(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    async def _collect_once(self) -> bool:
+        """Take in some of what callers left in the outbox; whether there was anything."""
+        collected = await self._store.collect(now=self._desk.now(), limit=CHUNK)
+        if collected:
+            self._bells.wake.set()
+        return bool(collected)
+
+    async def keep_up(self) -> None:
+        """See to all lanes: none sleeps that should not, none keeps what is too old."""
+        # Whoever is awake was told of. If one was not after all, it must not sleep for ever.
+        known = {number for held in self._shards.held.values() for number in held.lanes}
+        awake = await self._store.awake(self._shards.numbers)
+        await self._muster.take_up([number for number in awake if number not in known])
+        for held in list(self._shards.held.values()):
+            for lane in list(held.lanes.values()):
+                await expire_once(self._store, self._desk, held, lane)
+        await self._muster.learn()
+        self._muster.forget_origins()
+        self._muster.forget_tenants()
+        await sweep(self._store, self._kept, self._desk.now())
 
 
 async def expire_once(store: Store, desk: Desk, held: Held, lane: Lane) -> None:

@@ -1,0 +1,98 @@
+"""Writes down what lies on the desk: settlements and changes, and which lanes are at rest."""
+
+import asyncio
+from collections.abc import Sequence
+
+from tarry.service.dispatch.desk import Desk, Finished
+from tarry.service.dispatch.muster import Muster
+from tarry.service.dispatch.shards import Shards
+from tarry.service.failpoints import hit
+from tarry.service.model.lane import Lease
+from tarry.service.store.contract import Store
+
+SETTLED_AT_ONCE = 500
+
+
+class Clerk:
+    """One commit for many settlements, under the leases that they were made under.
+
+    What could not be written down stays on the desk.
+    """
+
+    def __init__(self, store: Store, desk: Desk, shards: Shards, muster: Muster) -> None:
+        self._store, self._desk, self._shards, self._muster = store, desk, shards, muster
+        self._busy = asyncio.Lock()
+
+    async def settle_all(self) -> None:
+        """Write down all there is."""
+        desk = self._desk
+        async with self._busy:
+            while desk.finished or desk.changes or desk.resting:
+                await self._settle_once()
+                if desk.resting and not desk.finished:
+                    await self._rest_once()
+        if desk.learned:
+            desk.learned = False
+            await self._muster.learn()
+
+    async def _settle_once(self) -> None:
+        """Settle some, with all changes, and let their lanes go on."""
+        desk = self._desk
+        batch, desk.finished = desk.finished[:SETTLED_AT_ONCE], desk.finished[SETTLED_AT_ONCE:]
+        changes, desk.changes = desk.changes, {}
+        if not batch and not changes:
+            return
+        hit("settle.start")
+        try:
+            made = await self._store.settle(
+                [settlement for _, _, settlement in batch],
+                list(changes.values()),
+                self._shards.leases() if changes else self._leases_of(batch),
+            )
+        except BaseException:
+            desk.finished[:0] = batch
+            for change in changes.values():
+                desk.unwritten(change)
+            raise
+        desk.unsettled -= len(batch)
+        for (lane, due, settlement), done in zip(batch, made, strict=True):
+            lane.settled(due, settlement, done=done)
+        hit("settle.told")
+        stopped, desk.stopped = desk.stopped, {}
+        for lane in dict.fromkeys(lane for lane, _, _ in batch) | stopped:
+            lane.pump()
+        stood = [change.lane for change in changes.values() if change.standing is not None]
+        if stood:  # what was read meanwhile may say otherwise
+            desk.look_again(stood)
+
+    def _leases_of(self, batch: Sequence[Finished]) -> list[Lease]:
+        """Those that a batch is settled under: mostly one, and each is looked at."""
+        held = self._shards.held
+        shards = {lane.held.lease.shard for lane, _, _ in batch}
+        return [held[shard].lease for shard in shards if shard in held]
+
+    async def _rest_once(self) -> None:
+        """Let go of lanes that have nothing to do, and doze those that wait; others go on."""
+        desk = self._desk
+        asked, desk.resting = desk.resting, {}
+        lanes = {lane.number: lane for lane in asked if lane.streams.all_read()}
+        idle = {number: lane.added for number, lane in lanes.items() if lane.streams.drained()}
+        live = {number: lane.added for number, lane in lanes.items() if number not in idle}
+        try:
+            told = await self._store.doze(live, self._shards.leases()) if live else set()
+            rested = await self._store.rest(idle, self._shards.leases()) if idle else set()
+        except BaseException:
+            desk.resting = asked | desk.resting
+            raise
+        now = desk.now()
+        for number, lane in lanes.items():
+            if number in rested:
+                lane.ended = lane.added
+            if number in rested and lane.may_leave(now):
+                lane.leave()
+                del lane.held.lanes[number]
+            elif number in told or number in rested:
+                lane.dozing = True
+            else:
+                lane.streams.rewind()
+                lane.pump()

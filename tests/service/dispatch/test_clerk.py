@@ -1,0 +1,101 @@
+"""What lies on the desk is written down together, stays there until it is, and lets lanes rest."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from tarry.service.dispatch.clerk import SETTLED_AT_ONCE
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.lane import Change, Lease
+from tarry.service.model.settings import HOUR, Limits
+from tarry.service.store.contract import Store
+from tarry.service.wire.exchange import Answer
+from tarry.testing.shaky_store import Between, Shaky
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import VirtualService, virtual_service
+
+
+class Commits(Shaky):
+    """Keeps in mind how much each commit settled."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.made: list[int] = []
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Sequence[Lease],
+    ) -> list[bool]:
+        self._check("settle")
+        self.made.append(len(settlements))
+        return await self._store.settle(settlements, changes, leases)
+
+
+@virtually
+async def test_what_ended_while_the_database_was_away_is_settled_together_and_was_sent_once() -> (
+    None
+):
+    between = Between(Commits)
+    many = SETTLED_AT_ONCE + 100
+    async with virtual_service(through=between, limits=Limits(in_flight=3 * many)) as service:
+        endpoints = [
+            await service.add_endpoint(f"{n}.example", lambda _r, _n: Answer(5.0, status=200))
+            for n in range(many)
+        ]
+        await service.add()
+        await asyncio.sleep(2)
+        between.shaky.away = True
+        await asyncio.sleep(5)
+        assert service.dispatcher.desk.unsettled == many
+        between.shaky.made.clear()
+        between.shaky.away = False
+        await asyncio.sleep(5)
+        assert between.shaky.made[:2] == [SETTLED_AT_ONCE, 100]
+        assert service.dispatcher.desk.unsettled == 0
+        assert [await service.waiting(endpoint) for endpoint in endpoints] == [0] * many
+        assert len(service.sender.sent) == many
+
+
+def lanes_of(service: VirtualService) -> list[bool]:
+    """Whether those at work doze."""
+    held = service.dispatcher.shards.held[service.application.shard]
+    return [lane.dozing for lane in held.lanes.values()]
+
+
+@virtually
+async def test_a_lane_with_nothing_to_do_is_let_go_and_one_that_waits_for_a_time_dozes() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add()
+        await service.until_delivered(endpoint, within=1)
+        await asyncio.sleep(1)
+        assert lanes_of(service) == []
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        assert lanes_of(service) == [True]
+
+
+class Late(Shaky):
+    """Something comes just before a lane is let go."""
+
+    comes: Callable[[], Awaitable[object]] | None = None
+
+    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        comes, self.comes = self.comes, None
+        if comes is not None:
+            await comes()
+        return await self._store.rest(idle, leases)
+
+
+@virtually
+async def test_a_lane_to_which_something_is_added_meanwhile_goes_on() -> None:
+    between = Between(Late)
+    limits = Limits(look=300, keep_up=600)  # nobody looks before that
+    async with virtual_service(through=between, limits=limits) as service:
+        endpoint = await service.add_endpoint("a.example")
+        between.shaky.comes = service.add
+        await service.add()
+        await asyncio.sleep(1)
+        assert await service.waiting(endpoint) == 0
+        assert len(service.sender.sent) == 2
