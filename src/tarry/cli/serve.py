@@ -6,6 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import click
 
+from tarry.cli.garbage import seldom_collected
 from tarry.cli.plain import fits_a_header
 from tarry.cli.ranges import Number
 from tarry.cli.service_options import (
@@ -105,7 +106,8 @@ async def serve(
                 click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
                 await _say_more(hooks, url, settings["api_key"])
                 told.then(dispatcher.hurry)
-                await hooks.until(told.stop)
+                with seldom_collected():
+                    await hooks.until(told.stop)
             click.echo("stopping: waiting for attempts on their way", err=True)
         ended(drained=dispatcher.drained)
 
@@ -133,7 +135,8 @@ async def api(
     async with _fronting(db, listen, told, settings) as (hooks, front), front as url:
         click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
         await _say_more(hooks, url, settings["api_key"])
-        await hooks.until(told.stop)
+        with seldom_collected():
+            await hooks.until(told.stop)
     click.echo("stopped", err=True)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from tarry.cli.garbage import seldom_collected
 from tarry.cli.service_options import (
     EXIT_CODES,
     config_option,
@@ -48,6 +49,7 @@ async def worker(
         shown = build.without_password(db)
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
         told.then(dispatcher.hurry)
-        await hooks.until(told.stop)
+        with seldom_collected():
+            await hooks.until(told.stop)
         click.echo("stopping: waiting for attempts on their way", err=True)
     ended(drained=dispatcher.drained)

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from tarry.cli.bench.job import PAYLOAD
 from tarry.cli.bench.sink import Sink
+from tarry.cli.garbage import seldom_collected
 from tarry.errors import ServiceError, SettingsError
 from tarry.service.build import without_password
 from tarry.service.hooks import Hooks, open_hooks
@@ -58,7 +59,8 @@ async def drain(
         before = time.process_time()
         dispatching = _processes(db, workers) if workers else hooks.dispatching()
         async with dispatching:
-            await _arrive(sink, deliveries)
+            with seldom_collected():  # as in `tarry worker`
+                await _arrive(sink, deliveries)
             cpu = (time.process_time() - before) / deliveries * 1e6
             await _recorded(hooks, [endpoint for _, endpoint in endpoints])
             recorded_at = time.monotonic()

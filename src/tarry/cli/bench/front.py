@@ -16,6 +16,7 @@ import uvloop
 
 from tarry.cli.bench.drain import open_unused
 from tarry.cli.exit_codes import UNUSABLE, WRONG
+from tarry.cli.garbage import seldom_collected
 from tarry.errors import SettingsError, TarryError
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
@@ -70,7 +71,8 @@ async def main(what: str, deliver_to: str | None = None) -> None:
             await _endpoint(hooks, deliver_to, Standing.ENABLED)
             await opened.enter_async_context(hooks.dispatching())
         async with serving(await make_api(hooks, KEY), ANYWHERE) as url:
-            await _until_closed(url)
+            with seldom_collected():  # as in `tarry serve`
+                await _until_closed(url)
 
 
 async def _endpoint(hooks: Hooks, url: str, standing: Standing) -> None:
