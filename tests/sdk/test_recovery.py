@@ -219,17 +219,33 @@ def test_an_endpoints_messages_and_attempts_are_counted(
     assert error.value.status_code == 400
 
 
-def test_a_failure_is_retried_until_its_policy_ends_and_recovered_with_one_attempt(
-    sdk: Sdk, app: str, endpoint: str, receiver: Receiver, server: str
-) -> None:
-    policy = {"attempts": 3, "backoff": {"kind": "fixed", "delay": 0.05}}
+def retried_after(delay: float, server: str, app: str, endpoint: str) -> None:
+    """Give an endpoint a policy of three attempts."""
     answer = httpx.put(
         f"{server}/api/v1/app/{app}/endpoint/{endpoint}/policy",
-        json=policy,
+        json={"attempts": 3, "backoff": {"kind": "fixed", "delay": delay}},
         headers={"authorization": f"Bearer {KEY}"},
         **PLAIN,
     )
     assert answer.status_code == 200, answer.text
+
+
+def test_what_waits_after_a_failure_is_recovered_too(
+    sdk: Sdk, app: str, endpoint: str, receiver: Receiver, server: str
+) -> None:
+    retried_after(40.0, server, app, endpoint)
+    since = datetime.now(UTC)
+    receiver.script([500, 200])
+    message = sent(sdk, app)
+    until(lambda: stands(sdk, app, message) == "sending")
+    sdk.endpoint.recover(app, endpoint, RecoverIn(since=since))
+    until(lambda: stands(sdk, app, message) == "success")
+
+
+def test_a_failure_is_retried_until_its_policy_ends_and_recovered_with_one_attempt(
+    sdk: Sdk, app: str, endpoint: str, receiver: Receiver, server: str
+) -> None:
+    retried_after(0.05, server, app, endpoint)
     since = datetime.now(UTC)
     receiver.script([500, 500, 500, 200])
     message = sent(sdk, app)

@@ -22,7 +22,10 @@ class Replays:
     async def recover(
         self, endpoint: Endpoint, *, since: float, until: float | None = None
     ) -> Task:
-        """Deliver again what failed, of the messages accepted in that time; at a pace."""
+        """Deliver again what failed, of the messages accepted in that time; at a pace.
+
+        What failed and waits for its next attempt is brought forward.
+        """
         return await self._replay(endpoint, Work.RECOVER, since, until)
 
     async def replay_missing(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tarry.service.model.delivery import ENDED, LIVE, MOVES, Delivery, Reason, State
+from tarry.service.model.delivery import ENDED, LIVE, MOVES, STUCK, Delivery, Reason, State
 
 
 def test_a_delivery_is_live_or_it_ended() -> None:
@@ -34,6 +34,15 @@ def test_a_new_delivery_is_ready_and_was_not_tried() -> None:
     delivery = Delivery(lane=1, seq=1, message="msg_1", accepted_at=5.0)
     assert (delivery.state, delivery.reason) == (State.READY, Reason.NEW)
     assert (delivery.attempts, delivery.tries) == (0, 0)
+
+
+@pytest.mark.parametrize("state", State)
+@pytest.mark.parametrize("tries", [0, 1])
+def test_what_failed_can_be_recovered_for_good_or_the_last_time(state: State, tries: int) -> None:
+    delivery = Delivery(lane=1, seq=1, message="msg_1", accepted_at=5.0, state=state, tries=tries)
+    waits = state is State.WAITING and tries > 0
+    assert delivery.can_be_recovered == (state is State.FAILED or waits)
+    assert state in STUCK or not delivery.can_be_recovered
 
 
 def test_reasons_are_words_that_people_read() -> None:

@@ -46,7 +46,10 @@ class BulkReplayIn(SpanIn, rename="camel", kw_only=True):
 
 @group.post(WAY + "/recover", needs=Need.ATTEMPTS, status=ACCEPTED)
 async def recover(call: Call, body: SpanIn) -> TaskStarted:
-    """Deliver again what failed, of the messages of that time."""
+    """Deliver again what failed, of the messages of that time.
+
+    What failed and waits for its next attempt is brought forward.
+    """
     since, until = _span(call, body)
     endpoint = await call.endpoint(await call.application())
     return started(await call.hooks.recover(endpoint, since=since, until=until))

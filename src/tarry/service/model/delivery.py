@@ -20,6 +20,8 @@ class State(StrEnum):
 
 LIVE = frozenset({State.READY, State.WAITING})
 ENDED = frozenset(State) - LIVE
+STUCK = frozenset({State.WAITING, State.FAILED})
+"""Those of what failed, and of what waits for a time of its own."""
 
 # A delivery begins as one of LIVE or as SKIPPED; one that a resend leaves where there was none, as
 # DELIVERED or FAILED.
@@ -85,3 +87,8 @@ class Delivery(Struct, frozen=True, kw_only=True):
     due_at: float | None = None
     accepted_at: float
     ended_at: float | None = None
+
+    @property
+    def can_be_recovered(self) -> bool:
+        """Whether it failed: for good, or the last time, and it waits for a time of its own."""
+        return self.state is State.FAILED or (self.state is State.WAITING and self.tries > 0)

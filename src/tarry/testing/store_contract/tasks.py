@@ -81,19 +81,25 @@ class TasksContract(Topic):
         assert [(one.seq, one.tries) for one in await scene.due()] == [(1, 2)]
         assert len(await scene.store.attempts(message.id)) == 2
 
-    async def test_only_what_failed_is_recovered(self, scene: Scene) -> None:
+    async def test_what_failed_is_recovered_also_if_it_waits_for_its_next_attempt(
+        self, scene: Scene
+    ) -> None:
         messages = [await scene.add() for _ in range(4)]
+        messages.append(await scene.add(deliver_at=NOON + 99))
         one, two, three, _ = await scene.due()
         await scene.settle(delivered(one), failed(two), postponed(three, NOON + 9))
         await scene.store.cancel(scene.application.id, messages[3].id, now=NOON)
         task = await _finish(scene, await _put(scene, Work.RECOVER))
-        assert task.done == 1
-        assert [(await scene.delivery(message)).state for message in messages] == [
-            State.DELIVERED,
-            State.READY,
-            State.WAITING,
-            State.CANCELLED,
+        assert task.done == 2
+        found = [await scene.delivery(message) for message in messages]
+        assert [(delivery.state, delivery.due_at) for delivery in found] == [
+            (State.DELIVERED, None),
+            (State.READY, None),
+            (State.READY, None),
+            (State.CANCELLED, None),
+            (State.WAITING, NOON + 99),
         ]
+        assert (await scene.row()).waiting == 3
 
     @pytest.mark.parametrize("work", [Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY])
     async def test_a_task_concerns_messages_of_its_time(self, scene: Scene, work: Work) -> None:

@@ -82,7 +82,7 @@ def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) ->
         ("undelivered_in", "delivery_ready (lane=? AND seq>?)"),
         ("undelivered_in", "delivery_stuck (lane=? AND seq>?)"),
         ("undelivered_in", "MERGE (UNION ALL)"),
-        ("advance_failed", "delivery_failed (lane=? AND seq>?)"),
+        ("advance_failed", "delivery_stuck (lane=? AND seq>?)"),
         ("advance_live", "delivery_ready (lane=? AND seq>?)"),
         ("advance_live", "delivery_stuck (lane=? AND seq>?)"),
         ("advance_live", "MERGE (UNION ALL)"),

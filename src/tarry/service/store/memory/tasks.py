@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tarry.errors import NotFound
 from tarry.service.model.application import shard_of
-from tarry.service.model.delivery import LIVE, Delivery, Reason, State
+from tarry.service.model.delivery import LIVE, STUCK, Delivery, Reason, State
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
 from tarry.service.model.replay import SoFar
@@ -93,7 +93,7 @@ class MemoryTasks:
     def _steps(self, task: Task, now: float) -> Iterator[Step]:
         match task.work:
             case Work.RECOVER:
-                failed = self._behind(task, {State.FAILED})
+                failed = (one for one in self._behind(task, STUCK) if one.can_be_recovered)
                 return ((str(one.seq), _again(one, now)) for one in failed)
             case Work.DISCARD:
                 return ((str(one.seq), _discarded(one, now)) for one in self._behind(task, LIVE))

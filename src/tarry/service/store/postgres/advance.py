@@ -5,7 +5,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from tarry.service.model.delivery import LIVE, Reason, State
+from tarry.service.model.delivery import LIVE, STUCK, Reason, State
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter, SoFar
 from tarry.service.model.task import Piece, Task, Work, behind
@@ -39,14 +39,16 @@ async def do_piece(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _recover(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    seqs, piece = await _behind(connection, "advance_failed", task, limit, [State.FAILED])
-    await _again(connection, task, seqs, len(seqs), now)
+    found, piece = await _behind(connection, "advance_failed", task, limit, STUCK)
+    ended = sum(rows.STATES[row["state"]] is State.FAILED for row in found)
+    await _again(connection, task, [row["seq"] for row in found], ended, now)
     return piece
 
 
 async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
     await connection.execute(SQL["advance_resends"], task.lane)
-    seqs, piece = await _behind(connection, "advance_live", task, limit, LIVE)
+    found, piece = await _behind(connection, "advance_live", task, limit, LIVE)
+    seqs = [row["seq"] for row in found]
     if seqs:
         await connection.execute(SQL["advance_discarded"], task.lane, seqs, Reason.DISCARDED, now)
         await connection.execute(SQL["add_ended"], [task.lane], [len(seqs)])
@@ -136,7 +138,7 @@ async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
 
 async def _behind(
     connection: Connection, query: str, task: Task, limit: int, states: Collection[State]
-) -> tuple[list[int], Piece]:
+) -> tuple[list[rows.Row], Piece]:
     """The deliveries that are to be changed in this piece, held until the commit."""
     if not task.cursor:  # it begins: what is in a lane from before its time is not looked at
         first = await first_since(connection.fetch, task.lane, task.since)
@@ -150,7 +152,7 @@ async def _behind(
         concerned = [row for row in concerned if row["message"] in stays]
     seqs = [row["seq"] for row in concerned]
     kept = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
-    return [row["seq"] for row in kept], replace(piece, done=len(kept))
+    return list(kept), replace(piece, done=len(kept))
 
 
 def _concerned(

@@ -70,15 +70,16 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
     """Do at most `limit` more of a task that is not finished."""
     match task.work:
         case Work.RECOVER:
-            seqs, piece = _behind(session, "advance_failed", task, limit)
-            _again(session, task.lane, seqs, now)
-            session.db.execute(SQL["settle_ended"], (-len(seqs), task.lane))
+            found, piece = _behind(session, "advance_failed", task, limit)
+            _again(session, task.lane, [seq for seq, _, _ in found], now)
+            ended = sum(ended for _, _, ended in found)
+            session.db.execute(SQL["settle_ended"], (-ended, task.lane))
             return piece
         case Work.DISCARD:
-            seqs, piece = _behind(session, "advance_live", task, limit)
-            ended = ((now, task.lane, seq) for seq in seqs)
-            session.db.executemany(SQL["advance_discard"], ended)
-            session.db.execute(SQL["settle_ended"], (len(seqs), task.lane))
+            found, piece = _behind(session, "advance_live", task, limit)
+            discarded = ((now, task.lane, seq) for seq, _ in found)
+            session.db.executemany(SQL["advance_discard"], discarded)
+            session.db.execute(SQL["settle_ended"], (len(found), task.lane))
             session.db.execute(SQL["advance_resends"], (task.lane,))
             return piece
         case Work.REPLAY_MISSING | Work.BULK_REPLAY:
@@ -91,13 +92,12 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
             assert_never(task.work)
 
 
-def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[int], Piece]:
+def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
     """The deliveries that are to be changed in this piece."""
     if not task.cursor:  # it begins: what is in a lane from before its time is not looked at
         task = replace(task, cursor=str(first_since(session.db, task.lane, task.since) - 1))
     bounds = _bounds(task, limit, since=task.since, after=int(task.cursor), lane=task.lane)
-    concerned, piece = _concerned(list(session.db.execute(SQL[query], bounds)), task, limit)
-    return [seq for seq, _ in concerned], piece
+    return _concerned(list(session.db.execute(SQL[query], bounds)), task, limit)
 
 
 def _replay(session: Session, task: Task, now: float, limit: int) -> Piece:

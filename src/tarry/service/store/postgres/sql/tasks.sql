@@ -38,9 +38,11 @@ UPDATE tarry.task SET cursor = $2, done = $3, data = $4, finished_at = $5, faile
  WHERE id = $1;
 
 -- name: advance_failed
--- Deliveries that wait or failed, behind one; those are concerned that failed, of a span of time.
+-- Deliveries that wait or failed, behind one; those are concerned that failed, for good or the last
+-- time, of a span of time.
 SELECT d.seq, d.message,
-       d.state = 'failed' AND m.accepted_at >= $3 AND m.accepted_at < $4 AS concerned
+       (d.state = 'failed' OR d.tries > 0) AND m.accepted_at >= $3 AND m.accepted_at < $4
+       AS concerned
   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
  WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
  ORDER BY d.seq

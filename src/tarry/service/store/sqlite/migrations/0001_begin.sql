@@ -124,7 +124,6 @@ CREATE INDEX delivery_ready ON delivery (lane, seq) WHERE state = 'ready';
 CREATE INDEX delivery_waiting ON delivery (lane, due_at, seq) WHERE state = 'waiting';
 CREATE INDEX delivery_early ON delivery (lane, due_at, seq)
  WHERE state = 'waiting' AND reason <> 'scheduled';
-CREATE INDEX delivery_failed ON delivery (lane, seq) WHERE state = 'failed';
 CREATE INDEX delivery_stuck ON delivery (lane, seq) WHERE state IN ('waiting', 'failed');
 CREATE INDEX delivery_aging ON delivery (lane, accepted_at, seq)
  WHERE state IN ('ready', 'waiting');

@@ -25,11 +25,14 @@ SELECT created_at, id, document
  LIMIT 1;
 
 -- name: advance_failed
--- What failed in a lane, behind one, and whether its message was accepted in a span of time.
-SELECT delivery.seq, message.accepted_at >= :since AND message.accepted_at < :until
-  FROM delivery INDEXED BY delivery_failed
+-- What waits or failed in a lane, behind one, whether it is what failed, for good or the last time,
+-- of a message that was accepted in a span of time, and whether it has ended.
+SELECT delivery.seq, (delivery.state = 'failed' OR delivery.tries > 0)
+       AND message.accepted_at >= :since AND message.accepted_at < :until,
+       delivery.state = 'failed'
+  FROM delivery INDEXED BY delivery_stuck
  CROSS JOIN message ON message.number = delivery.message
- WHERE delivery.lane = :lane AND delivery.state = 'failed' AND delivery.seq > :after
+ WHERE delivery.lane = :lane AND delivery.state IN ('waiting', 'failed') AND delivery.seq > :after
  ORDER BY delivery.seq
  LIMIT :limit;
 
