@@ -1,9 +1,12 @@
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
-from tarry.cli.extras import NotInstalled, needed_for
+from tarry.cli.extras import PACKAGES, NotInstalled, needed_for
 
 
 @pytest.mark.parametrize(
@@ -15,6 +18,14 @@ def test_what_is_missing_is_told_with_the_extra_that_brings_it(missing: str, ext
         raise ModuleNotFoundError(name=missing)
     assert caught.value.message == f"the simulator needs: pip install 'tarry[{extra}]'"
     assert caught.value.exit_code == 2
+
+
+def test_what_an_extra_brings_is_known() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"]
+    for extra in set(PACKAGES.values()):
+        brought = {re.split("[^a-z0-9-]", one)[0].replace("-", "_") for one in extras[extra]}
+        assert {PACKAGES.get(package) for package in brought - {"tarry"}} == {extra}
 
 
 @pytest.mark.parametrize("missing", ["tarry.sim.study", None])

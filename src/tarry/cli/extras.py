@@ -12,6 +12,7 @@ PACKAGES: Mapping[str, str] = {
     "asyncpg": "postgres",
     "cryptography": "service",
     "httptools": "service",
+    "jsonschema_rs": "service",
     "matplotlib": "plots",
     "msgspec": "service",
     "numpy": "sim",

@@ -23,7 +23,7 @@ def test_what_is_missing_is_wrong_only_if_it_is_needed() -> None:
     ]
     (_, found) = python(None, lambda package: package != "asyncpg")
     assert found.state is State.OK
-    assert "postgres are not" in found.words
+    assert "not there: postgres" in found.words
 
 
 def test_a_variable_that_nobody_knows_is_told() -> None:

@@ -30,7 +30,7 @@ def python(db: str | None, found: Callable[[str], object] = find_spec) -> Iterat
     if lacking := sorted(needed.intersection(missing)):
         yield wrong(EXTRAS, f"the service needs: pip install 'tarry[{','.join(lacking)}]'")
     elif missing:
-        yield ok(EXTRAS, f"{', '.join(there)} are there; {', '.join(missing)} are not")
+        yield ok(EXTRAS, f"there: {', '.join(there)}; not there: {', '.join(missing)}")
     else:
         yield ok(EXTRAS, "all are there")
 
