@@ -231,7 +231,7 @@ async def test_a_call_cancelled_in_the_midst_of_a_wait_ends_at_once() -> None:
         await works()
     assert scope.cancelled_caught
     assert tries == [1]
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert quota.tokens == 495  # counted when decided
 
 
@@ -426,7 +426,7 @@ async def test_an_attempt_is_cut_off_when_the_time_of_the_whole_call_is_up() -> 
         await anyio.sleep_forever()
 
     for function in (hangs, around, once):
-        with anyio.fail_after(5), pytest.raises(AttemptTimedOut) as caught:
+        with anyio.fail_after(30), pytest.raises(AttemptTimedOut) as caught:
             await function()
         assert caught.value.seconds <= 0.02
 

@@ -46,13 +46,13 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with Receiver(bodies=True) as receiver:
         serve.start()
         try:
-            ready.wait(30)
+            assert ready.wait(60)
             opened = Shell(said[0], db, receiver)
             opened.out("app", "create", "The shop", "--uid", "shop")
             yield opened
         finally:
             stop.set()
-            serve.join(30)
+            serve.join(60)
 
 
 @pytest.fixture

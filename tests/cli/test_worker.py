@@ -119,7 +119,7 @@ def test_it_does_not_wait_longer_than_its_grace(db: str, worker: Worker) -> None
         at_work(process)
         wait_for(receiver, 1)
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 1
+        assert process.wait(30) == 1
 
 
 @pytest.mark.parametrize("again", [signal.SIGINT, signal.SIGTERM])
@@ -133,7 +133,7 @@ def test_told_twice_it_waits_for_nothing(db: str, worker: Worker, again: signal.
         process.send_signal(signal.SIGINT)
         assert said_by(process).readline().startswith("stopping")
         process.send_signal(again)
-        assert process.wait(10) == 1
+        assert process.wait(30) == 1
     assert said_by(process).readline().startswith("told again")
 
 

@@ -37,12 +37,10 @@ def test_a_clock_that_is_set_back_changes_nothing(monkeypatch: pytest.MonkeyPatc
         tries.append(1)
         raise KeyError
 
-    began = time.monotonic()
     with pytest.raises(KeyError) as caught:
         fails()
     assert "no time is left" in caught.value.__notes__[0]
     assert len(tries) <= 11
-    assert time.monotonic() - began < 1
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Europe/Berlin", "Pacific/Apia"])

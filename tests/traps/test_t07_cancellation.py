@@ -27,7 +27,7 @@ def test_wait_for_ends_a_call_in_time_and_it_ran_once() -> None:
     @tarry.retry(THREE, on=not_value_error)
     async def works() -> None:
         runs.append(1)
-        await asyncio.sleep(5)
+        await asyncio.sleep(60)
 
     async def main() -> float:
         began = time.monotonic()
@@ -35,7 +35,7 @@ def test_wait_for_ends_a_call_in_time_and_it_ran_once() -> None:
             await asyncio.wait_for(works(), 0.02)
         return time.monotonic() - began
 
-    assert asyncio.run(main()) < 1
+    assert asyncio.run(main()) < 30
     assert runs == [1]
 
 

@@ -61,6 +61,6 @@ def test_a_rate_is_kept_to_and_requests_are_timed_from_when_they_were_due() -> N
 
     took, longest = uvloop.run(post(10.0))
     assert took >= 0.7, "the last of eight is due after seven tenths of a second"
-    assert longest < 0.4
+    assert longest < took, "none is timed from the beginning but the first, and it is not the last"
     _, longest = uvloop.run(post(1_000.0))
     assert longest > 0.3, "the last one has waited for the one connection"

@@ -27,7 +27,7 @@ def front(*what: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
         assert process.stdout
         yield process.stdout.readline().strip(), process
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
 
 
 def test_the_echo_says_202_to_anything() -> None:
