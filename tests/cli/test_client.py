@@ -100,6 +100,13 @@ def test_what_is_not_there_is_called_by_its_name(shell: Shell) -> None:
         server.ask("GET", "app", "shop", "endpoint", "e")
 
 
+def test_what_was_typed_and_is_no_utf8_is_asked_for_all_the_same(shell: Shell) -> None:
+    typed = b"\xff".decode(errors="surrogateescape")
+    code, said = shell.wrong("app", "get", typed)
+    assert (code, said) == (1, r"Error: 404 not_found: there is no application '\udcff'")
+    assert shell.wrong("message", "list", "shop", "--tag", typed)[0] == 1
+
+
 def test_nobody_at_home_ends_with_three() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -53,6 +53,12 @@ def test_an_empty_list_is_said_to_be_empty_to_people_alone(shell: Shell) -> None
     assert (told.stdout, told.stderr) == ("", "")
 
 
+def test_a_list_has_an_end(shell: Shell) -> None:
+    for typed in (("app", "list"), ("key", "list")):
+        code, said = shell.wrong(*typed, "--limit", "9" * 30)
+        assert (code, "is not in the range" in said) == (2, True)
+
+
 def test_pairs_are_read() -> None:
     assert pairs(["a=1", "b=", "c=x=y"], "--header") == {"a": "1", "b": "", "c": "x=y"}
     for wrong in ("a", "=a"):

@@ -47,6 +47,8 @@ NOTICED = 1.0
 """Seconds of a wait that is told."""
 PAGE = 250
 """As many as the server answers at once."""
+TYPED = "surrogateescape"
+"""How Python holds bytes that were typed and are no UTF-8: they are sent as they are."""
 _REFUSED, _BROKEN = range(400, 500), 500
 
 
@@ -156,7 +158,7 @@ class Server:
         if method in KEYED and not once:
             headers[IDEMPOTENCY_HEADER] = key or f"cli-{uuid4()}"
         sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
-        way = "/".join([ROOT, *(quote(part, safe="") for part in path)])
+        way = "/".join([ROOT, *(quote(part, safe="", errors=TYPED) for part in path)])
         if query and (said := _written(query)):
             way += f"?{said}"
         answer = self.look(method, way, headers, sent)
@@ -265,4 +267,4 @@ def _written(query: Mapping[str, object]) -> str:
         for name, value in query.items()
         if value is not None
     }
-    return urlencode(told, doseq=True)
+    return urlencode(told, doseq=True, errors=TYPED)

@@ -49,7 +49,7 @@ key_option = click.option(
 )
 limit_option = click.option(
     "--limit",
-    type=Whole(min=1),
+    type=Whole(min=1, max=1_000_000_000),
     default=50,
     show_default=True,
     metavar="N",
