@@ -18,7 +18,7 @@ from tests.call.http.conftest import PushedClock
 from tests.call.http.server import Server
 
 POLICY = Policy(backoff=Fixed(1.0), jitter=NoJitter(), attempts=3)
-LIMIT = 0.1
+LIMIT = 1.0
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("clock")]
 

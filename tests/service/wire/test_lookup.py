@@ -19,7 +19,7 @@ def alive() -> int:
 def all_ended() -> bool:
     for thread in threading.enumerate():
         if thread.name == "tarry-test":
-            thread.join(5)
+            thread.join(60)
     return alive() == 0
 
 
@@ -55,7 +55,7 @@ def test_jobs_are_done_by_daemons(threads: Threads) -> None:
         done.set()
 
     threads.do(job)
-    assert done.wait(5)
+    assert done.wait(60)
     (thread,) = seen
     assert thread.daemon
     assert thread.name == "tarry-test"
@@ -67,16 +67,16 @@ def test_no_more_threads_are_begun_than_allowed_and_all_jobs_done(threads: Threa
     together, done = Barrier(4), Semaphore(0)  # three at a time, and this test
 
     def job() -> None:
-        together.wait(5)
+        together.wait(60)
         done.release()
 
     for _ in range(9):
         threads.do(job)
     for _ in range(3):
         assert alive() == 3
-        together.wait(5)
+        together.wait(60)
     for _ in range(9):
-        assert done.acquire(timeout=5)
+        assert done.acquire(timeout=60)
     threads.close()
     assert all_ended()
 
@@ -91,7 +91,7 @@ def test_an_idle_thread_is_used_again(threads: Threads) -> None:
             done.set()
 
         threads.do(job)
-        assert done.wait(5)
+        assert done.wait(60)
         idle(threads, 1)
     assert len(idents) == alive() == 1
     threads.close()
@@ -108,7 +108,7 @@ def test_two_jobs_do_not_wait_for_one_idle_thread() -> None:
     together = Barrier(3)
 
     def job() -> None:
-        together.wait(5)
+        together.wait(60)
 
     for _ in range(30):
         threads = Threads(2, "tarry-test")
@@ -116,7 +116,7 @@ def test_two_jobs_do_not_wait_for_one_idle_thread() -> None:
         idle(threads, 1)
         threads.do(job)
         threads.do(job)
-        together.wait(5)
+        together.wait(60)
         threads.close()
         assert all_ended()
 
@@ -125,12 +125,12 @@ def test_idle_threads_are_enough_for_as_many_jobs(threads: Threads) -> None:
     together = Barrier(3)
 
     def job() -> None:
-        together.wait(5)
+        together.wait(60)
 
     for _ in range(3):
         threads.do(job)
         threads.do(job)
-        together.wait(5)
+        together.wait(60)
         idle(threads, 2)
     assert alive() == 2
     threads.close()
@@ -141,12 +141,12 @@ def test_a_stuck_job_leaves_the_other_threads_free(threads: Threads) -> None:
     stuck, done = Event(), Event()
 
     def job() -> None:
-        stuck.wait(10)
+        stuck.wait(60)
 
     threads.do(job)
     threads.do(job)
     threads.do(done.set)
-    assert done.wait(5)
+    assert done.wait(60)
     stuck.set()
     threads.close()
     assert all_ended()
@@ -158,12 +158,12 @@ def test_after_closing_what_waits_is_not_done(threads: Threads) -> None:
 
     def job() -> None:
         begun.release()
-        stuck.wait(10)
+        stuck.wait(60)
 
     for _ in range(3):
         threads.do(job)
     for _ in range(3):
-        assert begun.acquire(timeout=5)
+        assert begun.acquire(timeout=60)
     threads.do(lambda: done.append(1))
     threads.close()
     stuck.set()

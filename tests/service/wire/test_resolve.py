@@ -52,7 +52,7 @@ class Held:
         self.asked.append((host, threading.current_thread().name))
         self.begun.release()
         if host in self.held:
-            assert self.held[host].wait(10)
+            assert self.held[host].wait(60)
         return [PUBLIC]
 
     def let_go(self) -> None:
@@ -115,7 +115,7 @@ async def resolver_of(
 async def ask(resolver: Resolver, host: str, port: int = 80) -> Resolved:
     answered: asyncio.Future[Resolved] = asyncio.get_running_loop().create_future()
     resolver.resolve(host, port, answered.set_result)
-    return await asyncio.wait_for(answered, 10)
+    return await asyncio.wait_for(answered, 60)
 
 
 def at_once(resolver: Resolver, host: str, port: int = 80) -> Resolved:
@@ -379,12 +379,12 @@ def test_who_asks_for_a_name_that_is_being_looked_up_waits_for_that_answer() -> 
 async def begun(held: Held, count: int = 1) -> None:
     """Wait until so many more lookups have begun."""
     for _ in range(count):
-        assert await asyncio.to_thread(held.begun.acquire, timeout=5)
+        assert await asyncio.to_thread(held.begun.acquire, timeout=60)
 
 
 async def landed(resolver: Resolver) -> None:
     """Wait until no lookup is under way."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while resolver._flights:  # noqa: ASYNC110, SLF001  there is nobody to tell it
             await asyncio.sleep(0.001)
 
@@ -614,7 +614,7 @@ def test_closing_answers_all_who_wait_and_ends_the_threads() -> None:
         held = Held("slow.b")
         async with resolver_of(held) as resolver:
             asking = asyncio.create_task(ask(resolver, "slow.b"))
-            assert await asyncio.to_thread(held.begun.acquire, timeout=5)
+            assert await asyncio.to_thread(held.begun.acquire, timeout=60)
             resolver.close()
             closed = Unresolved(Kind.DNS, "the sender was closed before the name was resolved")
             assert await asking == closed
@@ -625,7 +625,7 @@ def test_closing_answers_all_who_wait_and_ends_the_threads() -> None:
             await landed(resolver)
             for thread in threading.enumerate():
                 if thread.name.startswith("tarry-resolve"):
-                    thread.join(5)
+                    thread.join(60)
                     assert not thread.is_alive()
 
     run(main)
@@ -637,14 +637,14 @@ def test_a_lookup_may_outlive_the_event_loop() -> None:
     async def main() -> list[threading.Thread]:
         resolver = Resolver(Egress.of(), lookup=held)
         resolver.resolve("slow.b", 80, lambda _: None)
-        assert await asyncio.to_thread(held.begun.acquire, timeout=5)
+        assert await asyncio.to_thread(held.begun.acquire, timeout=60)
         resolver.close()
         return [each for each in threading.enumerate() if each.name == "tarry-resolve"]
 
     threads = asyncio.run(main())
     held.let_go()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()
 
 

@@ -205,7 +205,7 @@ async def test_what_was_committed_is_accepted_however_much_waits(
 async def test_whoever_listens_hears_of_what_is_put(scene: Scene, tarry_url: str) -> None:
     heard = asyncio.Event()
     scene.store.listen(heard.set)
-    await asyncio.wait_for(heard.wait(), 10)  # it does so when it begins to listen
+    await asyncio.wait_for(heard.wait(), 60)  # it does so when it begins to listen
     heard.clear()
     put_all(tarry_url, scene.application.id, "a")
-    await asyncio.wait_for(heard.wait(), 10)
+    await asyncio.wait_for(heard.wait(), 60)

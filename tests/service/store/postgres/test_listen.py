@@ -11,7 +11,7 @@ from tests.service.store.postgres.pooler import pooler_of
 
 pytestmark = pytest.mark.anyio
 
-SOON = 10.0
+SOON = 60.0
 
 
 async def test_a_lane_that_is_woken_is_heard_of_in_another_process(

@@ -72,7 +72,7 @@ async def test_a_lane_that_another_process_wakes_is_noticed(
     heard = asyncio.Event()
     scene.store.listen(heard.set)
     await other.put_endpoint(scene.endpoint)
-    await asyncio.wait_for(heard.wait(), 10)
+    await asyncio.wait_for(heard.wait(), 60)
     assert await scene.store.woken(scene.leases) == [scene.lane]
 
 
@@ -88,7 +88,7 @@ async def test_it_is_noticed_also_while_there_is_much_to_read(
 
     reading = asyncio.create_task(read_on())
     await other.put_endpoint(scene.endpoint)
-    await asyncio.wait_for(reading, 10)
+    await asyncio.wait_for(reading, 60)
 
 
 async def test_a_lane_that_is_woken_here_is_told_at_once(scene: Scene) -> None:
