@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tarry.errors import SettingsError
-from tarry.service.model.text import MOST_CHARACTERS, check_instant, check_text, words
+from tarry.service.model.text import MOST_CHARACTERS, check_instant, check_text, mend, words
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,9 @@ def test_what_has_no_date_is_refused(value: Any) -> None:  # noqa: ANN401  wrong
 @pytest.mark.parametrize("value", [None, 0, -1.5, 1_700_000_000.5])
 def test_an_instant_may_be_any_or_none(value: float | None) -> None:
     check_instant("deliver_at", value)
+
+
+def test_what_others_have_said_is_mended() -> None:
+    assert mend("fine") == "fine"
+    assert mend("caf\xe9") == "caf\xe9"
+    assert mend("a\0b\ud800") == "a\ufffdb?"

@@ -12,6 +12,7 @@ from tarry.service.model import ids
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.listing import FIRST
 from tarry.service.model.replay import Fate, ReplayFilter
+from tarry.service.model.text import mend
 
 
 class Work(StrEnum):
@@ -111,7 +112,7 @@ class Task(Struct, frozen=True, kw_only=True):
 
     def given_up(self, why: str, now: float) -> "Task":
         """The task when it turned out that it cannot be done."""
-        return replace(self, failed=why, finished_at=now)
+        return replace(self, failed=mend(why), finished_at=now)
 
 
 def behind(accepted_at: float, message: str) -> str:

@@ -47,6 +47,13 @@ def check_instant(field: str, value: object) -> None:
         raise SettingsError(field, value, "a number of seconds since 1970, before the year 10000")
 
 
+def mend(text: str) -> str:
+    """Text that others have said, without what not every store can keep."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
 def _has_a_code(value: str) -> bool:
     """Whether it can be written in UTF-8: surrogates alone cannot."""
     if value.isascii():

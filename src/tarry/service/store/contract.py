@@ -8,7 +8,8 @@ Rules that hold for every method:
 - Instants are handed in; a store reads no clock but for leases, which are timed by the database.
 - Whoever hands in a `Lease` may change nothing once the shard has another owner or epoch, or its
   time is over: the store checks that inside the same transaction, holding the shard's row.
-- Text may hold any character but NUL; payloads are bytes and come back as they went in.
+- Text may hold any character but NUL, and no half of one; payloads are bytes and come back as they
+  went in. What others have said (an attempt's `detail`, why a task failed) is mended: see `mend`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -184,6 +184,16 @@ class SettleContract(Topic):
         assert await scene.store.attempts(message.id) == []
         assert await scene.store.notices() == []
 
+    async def test_what_a_server_said_cannot_keep_an_attempt_from_being_written(
+        self, scene: Scene
+    ) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        attempt = an_attempt(due, detail="odd \0 \ud800 text", body=b"\0\xff")
+        assert await scene.settle(delivered(due, attempt=attempt)) == [True]
+        (kept,) = await scene.store.attempts(message.id)
+        assert (kept.detail, kept.body) == ("odd \ufffd ? text", b"\0\xff")
+
     async def test_what_a_lane_learned_is_kept(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
         await scene.settle(changes=[Change(lane=scene.lane, at=NOON, known=KNOWN)])

@@ -1,7 +1,7 @@
 import pytest
 
 from tarry.errors import StoreError
-from tarry.service.store.postgres.text import mend, refuse_nul
+from tarry.service.store.postgres.text import refuse_nul
 
 
 def test_a_nul_is_refused_and_shown() -> None:
@@ -11,9 +11,3 @@ def test_a_nul_is_refused_and_shown() -> None:
 
 def test_every_other_character_may_pass() -> None:
     refuse_nul("", None, "\x01\N{SNOWMAN}\U0010ffff")
-
-
-def test_what_came_from_outside_is_mended() -> None:
-    assert mend("fine") == "fine"
-    assert mend("caf\xe9") == "caf\xe9"
-    assert mend("a\0b\ud800") == "a\ufffdb?"

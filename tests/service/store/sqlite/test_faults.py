@@ -5,8 +5,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tarry.errors import StoreUnavailable
+from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.store.sqlite.faults import BROKEN, LOST, PASSING, store_error
+from tarry.service.store.sqlite.store import SqliteStore
 
 PATH = Path("data/hooks.db")
 
@@ -38,3 +39,11 @@ def test_a_connection_survives_a_full_disk_and_a_lock_but_no_lost_file() -> None
     assert not issubclass(apsw.FullError, LOST)
     assert not issubclass(apsw.BusyError, LOST)
     assert issubclass(apsw.IOError, LOST)
+
+
+@pytest.mark.anyio
+async def test_what_could_not_be_stored_is_not_looked_for(store: SqliteStore) -> None:
+    with pytest.raises(StoreError, match="cannot be stored"):
+        await store.message("app_1", "half \ud800")
+    with pytest.raises(StoreError, match="cannot be stored"):
+        await store.lanes([2**63])

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
+from tarry.service.model.text import mend
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
@@ -149,8 +150,8 @@ class MemoryQueue:
             if delivery is None or delivery.tries != settlement.tries:
                 return False
             lane.put(_settled(delivery, settlement))
-        if settlement.attempt is not None:
-            self._data.attempts[settlement.attempt.message].append(settlement.attempt)
+        if (made := settlement.attempt) is not None:
+            self._data.attempts[made.message].append(replace(made, detail=mend(made.detail)))
         return True
 
     def _resent(self, lane: Lane, resent: Resent) -> None:

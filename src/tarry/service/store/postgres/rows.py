@@ -13,7 +13,7 @@ from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.replay import ReplayFilter
 from tarry.service.model.task import Task, Work
-from tarry.service.store.postgres.text import mend
+from tarry.service.model.text import mend
 
 Row = Any
 """asyncpg's; it ships no types."""

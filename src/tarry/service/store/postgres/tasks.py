@@ -13,7 +13,6 @@ from tarry.service.store.postgres.advance import do_piece
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.part import Part, wake
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.text import mend
 
 
 class PostgresTasks(Part):
@@ -68,7 +67,7 @@ class PostgresTasks(Part):
 
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
         """Finish a task that cannot be done."""
-        return await self._end(task, lease, lambda stored: stored.given_up(mend(why), now))
+        return await self._end(task, lease, lambda stored: stored.given_up(why, now))
 
     async def _end(self, task: Task, lease: Lease, ended: Callable[[Task], Task]) -> Task:
         async def do(connection: Connection) -> Task:

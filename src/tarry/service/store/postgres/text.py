@@ -1,9 +1,7 @@
-"""Refuse text that PostgreSQL cannot keep, before it is asked to; or mend what is not ours."""
+"""Refuse text that PostgreSQL cannot keep, before it is asked to."""
 
 from tarry.errors import StoreError
-
-SHOWN = 80
-"""Characters of a text that are shown in an error."""
+from tarry.service.model.text import SHOWN
 
 
 def refuse_nul(*texts: str | None) -> None:
@@ -11,10 +9,3 @@ def refuse_nul(*texts: str | None) -> None:
     for text in texts:
         if text is not None and "\0" in text:
             raise StoreError(f"text with a NUL character cannot be stored: {text[:SHOWN]!r}")
-
-
-def mend(text: str) -> str:
-    """Text that came from outside, without what cannot be stored."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -36,11 +36,19 @@ LOST: tuple[type[apsw.Error], ...] = (
 """After these a connection may hold on to files that are no more: it is made anew."""
 
 
-def store_error(error: apsw.Error, path: Path) -> StoreError:
+UNFIT = (UnicodeError, OverflowError)
+"""What is raised for values that SQLite cannot keep: half a character, a number of 65 bits."""
+
+
+def store_error(error: apsw.Error | UnicodeError | OverflowError, path: Path) -> StoreError:
     """What a caller is told of an error of SQLite, which becomes its cause."""
-    told = _told(error, path)
+    told = _told(error, path) if isinstance(error, apsw.Error) else _unfit(error)
     told.__cause__ = error
     return told
+
+
+def _unfit(error: UnicodeError | OverflowError) -> StoreError:
+    return StoreError(f"there is a value that cannot be stored: {error}")
 
 
 def _told(error: apsw.Error, path: Path) -> StoreError:

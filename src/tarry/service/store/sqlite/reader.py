@@ -10,7 +10,7 @@ from time import monotonic
 import apsw
 
 from tarry.service.store.sqlite.connection import connect_to_read
-from tarry.service.store.sqlite.faults import LOST, store_error
+from tarry.service.store.sqlite.faults import LOST, UNFIT, store_error
 from tarry.service.store.sqlite.line import Job, Line
 from tarry.service.store.sqlite.queries import SQL
 
@@ -57,6 +57,8 @@ class Reader(Line[apsw.Connection]):
                 job.answer = self._read(job.work)
             except apsw.Error as error:
                 self._let_go(error)
+                job.error = store_error(error, self._path)
+            except UNFIT as error:
                 job.error = store_error(error, self._path)
             except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
                 job.error = error

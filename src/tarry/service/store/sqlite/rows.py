@@ -18,6 +18,7 @@ from tarry.service.model.key import Key
 from tarry.service.model.lane import Due, Known, LaneRow, Notice, Stream
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task
+from tarry.service.model.text import mend
 
 Row = tuple[Any, ...]
 
@@ -179,7 +180,7 @@ def attempt_row(attempt: Attempt, message: int) -> Row:
         attempt.url,
         attempt.status,
         attempt.kind,
-        attempt.detail,
+        mend(attempt.detail),
         attempt.body,
         attempt.trigger.value,
         attempt.counted,

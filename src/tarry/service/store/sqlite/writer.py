@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar  # Any: works of one kind are handed to
 import apsw
 
 from tarry.errors import StoreError
-from tarry.service.store.sqlite.faults import LOST, store_error
+from tarry.service.store.sqlite.faults import LOST, UNFIT, store_error
 from tarry.service.store.sqlite.line import Job, Line
 from tarry.service.store.sqlite.session import Session
 
@@ -144,12 +144,11 @@ class Writer(Line[Session]):
     @staticmethod
     def _refuse(session: Session, job: Work, error: Exception, *undo: str) -> None:
         """Undo what a job did, and let its caller hear of the error."""
-        if isinstance(error, apsw.Error):
-            if not session.db.in_transaction:  # SQLite has rolled all of it back
-                raise error
+        if isinstance(error, apsw.Error) and not session.db.in_transaction:
+            raise error  # SQLite has rolled all of it back
+        job.error = error
+        if isinstance(error, (apsw.Error, *UNFIT)):
             job.error = store_error(error, session.path)
-        else:
-            job.error = error
         for statement in undo:
             session.db.execute(statement)
         session.forget()
