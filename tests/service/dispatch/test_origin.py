@@ -7,7 +7,8 @@ import pytest
 from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.service.dispatch import pace_text
-from tarry.service.dispatch.origin import SEVERAL, Origin
+from tarry.service.dispatch.evidence import SEVERAL
+from tarry.service.dispatch.origin import Origin
 from tarry.service.explain import origin_of, outlook, waits
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint

@@ -8,11 +8,13 @@ there, says nothing about the others until several say so.
 
 import logging
 import math
+from collections.abc import Iterable
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.desk import Desk
+from tarry.service.dispatch.evidence import NO_FAILURES, NO_REFUSALS, SEVERAL
 from tarry.service.dispatch.gate import RULE, Gate
 from tarry.service.dispatch.sparse import NOTHING, put, without
 
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("tarry.service")
 
-SEVERAL = 3
-"""So many lanes that fail speak for their origin; fewer may have troubles of their own."""
 _WELL = Gate(Pace(), float)
 """The gate of all origins that were never in trouble: nothing goes by it."""
 
@@ -36,9 +36,8 @@ class Origin:
     """
 
     __slots__ = (
-        *("_early", "_failing", "_failures", "_first", "_held", "_is_news", "_own", "_passed_at"),
-        *("_patient_until", "_queue", "_refused", "_serving", "_timer", "_unreachable", "desk"),
-        *("dirty", "gate", "lanes", "name"),
+        *("_early", "_failures", "_first", "_held", "_passed_at", "_patient_until", "_queue"),
+        *("_refusals", "_serving", "_timer", "desk", "dirty", "gate", "lanes", "name"),
     )
 
     def __init__(self, name: str, desk: Desk, pace: Pace) -> None:
@@ -52,17 +51,11 @@ class Origin:
         """Lanes whose turn is before those in the queue."""
         self._serving = False
         self._timer: Timer | None = None
-        self._failures = self._unreachable = 0
-        self._failing: dict[int, None] = NOTHING
+        self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
         self._held: dict[int, float] = NOTHING
+        """Lanes that were told to come back later, and when."""
         # It was well when it was last heard of: what is open on its own has been so before.
         self._passed_at = desk.now() - RULE.silence
-        self._refused: dict[int, None] = NOTHING
-        """Lanes that were refused since somebody passed."""
-        self._own: dict[int, None] = NOTHING
-        """Lanes that were refused before somebody passed: it is about them alone."""
-        self._is_news = False
-        """Whether the last refusal was the first one of its lane: it may be about that alone."""
         self._early = 0.0
         """By how many seconds probes were brought forward that is not made up for yet."""
         self._patient_until = 0.0
@@ -83,7 +76,7 @@ class Origin:
 
     def queue(self, lane: "Landing") -> None:
         """Let a lane send when it is its turn."""
-        refusing = self.gate.phase is Phase.OPEN and len(self._refused) >= SEVERAL
+        refusing = self.gate.phase is Phase.OPEN and self._refusals.of_all
         if refusing and not lane.doubts.refusals:
             self._queue_first(lane)
         else:
@@ -133,7 +126,8 @@ class Origin:
 
     def _has_others(self) -> bool:
         """Whether somebody waits for a turn who was not just refused."""
-        return any(lane.number not in self._refused for lane in chain(self._first, self._queue))
+        refused = self._refusals.lanes
+        return any(lane.number not in refused for lane in chain(self._first, self._queue))
 
     def _unqueue(self, lane: "Landing") -> None:
         self._first = without(self._first, lane)
@@ -156,48 +150,36 @@ class Origin:
         own = lane.gate
         if own.phase is Phase.OPEN and own.pace.down_since <= self._passed_at and not unreachable:
             return  # others passed while it was down: its troubles are its own
-        self._failed(lane, unreachable=unreachable)
-        silent = now - self._passed_at >= RULE.silence
-        if self._failures >= RULE.failures and self._spoken_for() and silent:
+        self._failures = self._failures.add(lane.number, unreachable=unreachable)
+        if self._failures.of_all and self._is_down(now):
             self._open(now)
+
+    def _is_down(self, now: float) -> bool:
+        """Whether enough failed, and nothing passed for long enough."""
+        return self._failures.many and now - self._passed_at >= RULE.silence
 
     def _passed(self, now: float) -> None:
         self._passed_at = now
-        if self._refused:
-            for number in self._refused_before():
-                self._own = put(self._own, number, None)
-            self._refused = NOTHING
-        if self._failures:
-            self._failures = self._unreachable = 0
-            self._failing = NOTHING
+        self._failures = NO_FAILURES
+        if self._refusals.lanes:
+            self._refusals = self._refusals.passed(self._refused_before())
 
-    def _refused_before(self) -> list[int]:
+    def _refused_before(self) -> Iterable[int]:
         """Those that were refused: it is about them alone if others pass."""
         if self.gate.phase is not Phase.OPEN:
-            return list(self._refused)
+            return self._refusals.lanes
         # Also those that it was meant for all of before; they may be many, but this is rare.
         return [number for number, lane in self.lanes.items() if lane.doubts.refusals]
 
-    def _failed(self, lane: "Landing", *, unreachable: bool) -> None:
-        self._failures += 1
-        self._unreachable += unreachable
-        if len(self._failing) < SEVERAL:
-            self._failing = put(self._failing, lane.number, None)
-
-    def _spoken_for(self) -> bool:
-        """Whether what failed since something passed is the trouble of all."""
-        return len(self._failing) >= SEVERAL or self._unreachable >= RULE.failures
-
     def refused(self, lane: "Landing") -> None:
         """One was refused at the shared gate: that counts until somebody passes."""
-        if lane.number in self._own and self.gate.phase is Phase.PACED:
+        if lane.number in self._refusals.own and self.gate.phase is Phase.PACED:
             return  # others passed after it was refused before
-        self._is_news = lane.number not in self._refused
-        self._refused = put(self._refused, lane.number, None)
+        self._refusals = self._refusals.add(lane.number)
 
     def refuses(self, lane: "Landing") -> bool:
         """Whether a lane is one of so many that are refused that it is meant for all."""
-        return len(self._refused) >= SEVERAL and lane.number in self._refused
+        return self._refusals.of_all and lane.number in self._refusals.lanes
 
     def held(self, lane: "Landing", until: float, now: float) -> None:
         """One of its lanes was told to come back later; of several it is meant for all."""
@@ -216,17 +198,14 @@ class Origin:
         self._get_a_gate()
         self.gate.open(now, max(1, self.waiting()))
         self._turned()
-        self._forget()
-        self._own = NOTHING
+        self._refusals = self._refusals.opened()
         for lane in list(self.lanes.values()):
             lane.shared(now)
 
-    def _forget(self) -> None:
-        self._failures = self._unreachable = 0
-        self._failing = NOTHING
-        self._early = 0.0
-
     def _turned(self) -> None:
+        """The gate is in another phase: what failed before it is of no account any more."""
+        self._failures = NO_FAILURES
+        self._early = 0.0
         if self.lanes:  # none are left once the dispatcher was told to stop
             said = "all %d lanes to %s are %s; %d wait"
             log.info(said, len(self.lanes), self.name, self.gate.phase, self.waiting())
@@ -240,14 +219,13 @@ class Origin:
         """An answer came to its gate, which knows of it."""
         if judgement.alive:
             self._passed(now)
-            self._own = without(self._own, lane.number)
+            self._refusals = self._refusals.taken(lane.number)
         elif not judgement.private:
-            self._refused = NOTHING
-            self._failed(lane, unreachable=judgement.unreachable)
+            self._refusals = self._refusals.failed()
+            self._failures = self._failures.add(lane.number, unreachable=judgement.unreachable)
         elif self.refuses(lane):
-            self._failed(lane, unreachable=False)
-            silent = now - self._passed_at >= RULE.silence
-            if self.gate.phase is Phase.PACED and self._failures >= RULE.failures and silent:
+            self._failures = self._failures.add(lane.number, unreachable=False)
+            if self.gate.phase is Phase.PACED and self._is_down(now):
                 self._open(now)  # it is no overload: going slower would not help
         if self.gate.phase is Phase.OPEN:
             self._ask_another(now, private=judgement.private)
@@ -260,7 +238,7 @@ class Origin:
         It is one of those to come, brought forward. If it does not pass either, the next one is
         as late as it would have been: probes do not become more by that.
         """
-        asks = private and self._is_news and len(self._refused) < SEVERAL
+        asks = private and self._refusals.is_news and not self._refusals.of_all
         if asks and self._has_others():
             self._early += self.gate.hurry(now)
         else:
@@ -271,11 +249,10 @@ class Origin:
         """Look at the answers; whether it wants to be asked again."""
         # While it is open, it does not matter how many wait.
         if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting()):
-            if self.gate.phase is Phase.OPEN and not self._spoken_for():
+            if self.gate.phase is Phase.OPEN and not self._failures.of_all:
                 self._disband(now)
                 return False
             self._turned()
-            self._forget()
             if self.gate.phase is Phase.CLOSED:
                 self._passed_at = now  # who is open still has troubles of its own
             for lane in list(self.lanes.values()):
@@ -289,10 +266,9 @@ class Origin:
 
     def _disband(self, now: float) -> None:
         """Too few fail to speak for it: they are open on their own, and nobody waits for them."""
-        failing, capacity = self._failing, self.gate.pace.capacity
+        failing, capacity = self._failures.lanes, self.gate.pace.capacity
         self.gate.close()
         self._turned()
-        self._forget()
         self._passed_at = now
         for lane in list(self.lanes.values()):
             if lane.apart:
