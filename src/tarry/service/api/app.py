@@ -76,33 +76,6 @@ class Api:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         began = time.perf_counter()
-        try:
-            status, headers, body = await self._answered(scope, receive)
-        except _HungUpError:
-            return
-        except TarryError as error:
-            status, headers, body = told(error)
-        except Exception:  # whoever asked hears that it failed, and the log why
-            log.exception("%s %r", scope["method"], scope["path"])  # it may hold a line's end
-            status, headers, body = problem(500, "server_error", "something went wrong")
-        self.meter.count(self._name(scope), status, time.perf_counter() - began)
-        pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        if status != HTTPStatus.NO_CONTENT:  # HTTP lets that one have no length, not even 0
-            pairs.append((b"content-length", b"%d" % len(body)))
-        if scope["path"].startswith(PREFIX) and cors.by_a_page(scope["headers"]):
-            pairs += cors.SHOWN
-        await send({"type": "http.response.start", "status": status, "headers": pairs})
-        await send({"type": "http.response.body", "body": body})
-
-    def _name(self, scope: Scope) -> str:
-        """What a request was for, in the words of the document."""
-        path = scope["path"]
-        if not path.startswith(PREFIX):
-            return path if path in self._pages else "unknown"
-        found = self._routes.find(scope["method"], path[len(PREFIX) :])
-        return found.operation.name if isinstance(found, Found) else "unknown"
-
-    async def _answered(self, scope: Scope, receive: Receive) -> Answer:
         request = Request(
             method=scope["method"],
             path=scope["path"],
@@ -110,17 +83,41 @@ class Api:
             headers=dict(scope["headers"]),
             scheme=scope["scheme"],
         )
+        found = self._find(request)
+        try:
+            if isinstance(found, Found):
+                status, headers, body = await self._operate(found, request, receive)
+            elif found is None:
+                status, headers, body = await self._page(request)
+            else:
+                status, headers, body = _unfit(request, found)
+        except _HungUpError:
+            return
+        except TarryError as error:
+            status, headers, body = told(error)
+        except Exception:  # whoever asked hears that it failed, and the log why
+            log.exception("%s %r", request.method, request.path)  # it may hold a line's end
+            status, headers, body = problem(500, "server_error", "something went wrong")
+        self.meter.count(self._name(request, found), status, time.perf_counter() - began)
+        pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+        if status != HTTPStatus.NO_CONTENT:  # HTTP lets that one have no length, not even 0
+            pairs.append((b"content-length", b"%d" % len(body)))
+        if found is not None and cors.by_a_page(request):
+            pairs += cors.SHOWN
+        await send({"type": "http.response.start", "status": status, "headers": pairs})
+        await send({"type": "http.response.body", "body": body})
+
+    def _find(self, request: Request) -> Found | frozenset[str] | None:
+        """What is asked for, or the methods that will do there; None for what is no operation."""
         if not request.path.startswith(PREFIX):
-            return await self._page(request)
-        found = self._routes.find(request.method, request.path[len(PREFIX) :])
+            return None
+        return self._routes.find(request.method, request.path[len(PREFIX) :])
+
+    def _name(self, request: Request, found: Found | frozenset[str] | None) -> str:
+        """What a request was for, in the words of the document."""
         if isinstance(found, Found):
-            return await self._operate(found, request, receive)
-        if not found:
-            return problem(501, "not_implemented", "this operation is not served")
-        if cors.is_preflight(request):
-            return cors.allowed(request, found)
-        allowed = ", ".join(sorted(found))
-        return problem(405, "method_not_allowed", f"here will do: {allowed}", {"allow": allowed})
+            return found.operation.name
+        return request.path if found is None and request.path in self._pages else "unknown"
 
     async def _page(self, request: Request) -> Answer:
         page = self._pages.get(request.path.rstrip("/") or "/")
@@ -193,6 +190,16 @@ class Api:
         if who.environment == self._hooks.environment:
             return self._hooks
         return self._hooks.within(who.environment)
+
+
+def _unfit(request: Request, methods: frozenset[str]) -> Answer:
+    """What is said where nothing is served, or not by this method."""
+    if not methods:
+        return problem(501, "not_implemented", "this operation is not served")
+    if cors.is_preflight(request):
+        return cors.allowed(request, methods)
+    allowed = ", ".join(sorted(methods))
+    return problem(405, "method_not_allowed", f"here will do: {allowed}", {"allow": allowed})
 
 
 def _may(who: Who, operation: Operation) -> bool:

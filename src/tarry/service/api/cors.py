@@ -18,9 +18,9 @@ REMEMBERED = 600
 """Seconds that a browser need not ask again."""
 
 
-def by_a_page(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+def by_a_page(request: Request) -> bool:
     """Whether a page asks, of whatever origin."""
-    return any(name == b"origin" for name, _ in headers)
+    return b"origin" in request.headers
 
 
 def is_preflight(request: Request) -> bool:

@@ -98,14 +98,17 @@ async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | 
         return list(misfits.values())
     application, remembered = await _application(call, found)
     new = _new(call, application, found, body, batch=batch)
-    results = await call.hooks.send_many(
-        one for number, one in enumerate(new) if number not in misfits
-    )
+    if misfits:
+        new = [one for number, one in enumerate(new) if number not in misfits]
+    results = await call.hooks.send_many(new)
     if remembered and any(isinstance(result, NotFound) for result in results):
         call.forget_application()
         return await _kept(call, body, batch=batch)
-    told = iter([_told(result, application) for result in results])
-    return [misfits[number] if number in misfits else next(told) for number in range(len(found))]
+    told = [_told(result, application) for result in results]
+    if not misfits:
+        return told
+    rest = iter(told)
+    return [misfits[number] if number in misfits else next(rest) for number in range(len(found))]
 
 
 def _coded(error: ServiceError) -> tuple[str, str]:
@@ -186,8 +189,8 @@ def _message(call: Call, application: Application, told: MessageIn) -> Message:
         told.event_type,
         told.body(),
         event_id=told.event_id,
-        channels=dict.fromkeys(told.channels or ()),
-        tags=dict.fromkeys(told.tags or ()),
+        channels=dict.fromkeys(told.channels) if told.channels else (),
+        tags=dict.fromkeys(told.tags) if told.tags else (),
         deliver_at=seconds(told.deliver_at),
         payload_until=None if told.kept_for is None else call.now + told.kept_for,
         content_type=told.content_type,

@@ -64,7 +64,9 @@ class MessageIn(Struct, rename="camel"):
     def content_type(self) -> str | None:
         """What it is sent as; None for JSON."""
         raw = self.transformations_params
-        told = {} if raw is None else {name.lower(): text for name, text in _headers(raw)}
+        if raw is None:
+            return None
+        told = {name.lower(): text for name, text in _headers(raw)}
         kind = told.get("content-type", JSON)
         return None if kind.lower() == JSON else kind
 

@@ -68,6 +68,14 @@ def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type t
 
     A list is written as one text apart by commas, or as several fields: `a`, `a[]` or `a[0]`.
     """
+    found = _fields(query, wanted) if query else {}
+    try:
+        return msgspec.convert(found, wanted)
+    except msgspec.ValidationError as error:
+        raise _said("query", error, wanted) from error
+
+
+def _fields(query: bytes, wanted: type) -> dict[str, Any]:
     try:
         text = query.decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
@@ -81,10 +89,7 @@ def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type t
             found.setdefault(plain, []).extend(parts)
         else:
             found[name] = _plain(value, kinds.get(name, frozenset()))
-    try:
-        return msgspec.convert(found, wanted)
-    except msgspec.ValidationError as error:
-        raise _said("query", error, wanted) from error
+    return found
 
 
 @lru_cache(maxsize=256)
