@@ -21,7 +21,9 @@ def test_a_size_is_read_as_people_type_it(typed: object, read: int) -> None:
     assert ByteSize().convert(typed, None, None) == read
 
 
-@pytest.mark.parametrize("typed", ["", "MB", "-1", "1e9", "1,5GB", "1.5.2MB", "5 potatoes", "1%"])
+@pytest.mark.parametrize(
+    "typed", ["", "MB", "-1", "1e9", "1,5GB", "1.5.2MB", "5 potatoes", "1%", "9" * 400]
+)
 def test_what_is_no_size_is_refused(typed: str) -> None:
     with pytest.raises(click.BadParameter, match="256MB or"):
         ByteSize().convert(typed, None, None)

@@ -1,6 +1,7 @@
 """A number of bytes, as people type it: `256MB`, `1.5 GB`, `0`."""
 
 import re
+from math import inf
 
 import click
 
@@ -20,6 +21,7 @@ class ByteSize(click.ParamType[int]):
         """The bytes; whatever cannot be read ends the command."""
         found = _FORM.fullmatch(str(value).strip())
         unit = UNITS.get(found["unit"].lower()) if found else None
-        if found is None or unit is None:
+        size = float(found["number"]) * unit if found and unit else inf
+        if size == inf:
             self.fail(f"{value!r} is no size; 256MB or 1.5GB would be one", param, ctx)
-        return int(float(found["number"]) * unit)
+        return int(size)
