@@ -1,18 +1,37 @@
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from types import SimpleNamespace
+from typing import Self
 
 import click
 import pytest
 
+from tarry.cli import moments
 from tarry.cli.moments import ago, ahead, check_span, due, local, told, wire
+
+NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
+
+
+class Still(datetime):
+    """Time that stands still."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls.fromtimestamp(NOW.timestamp(), tz)
+
+
+@pytest.fixture(autouse=True)
+def no_time_goes_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(moments, "datetime", Still)
+    monkeypatch.setattr(moments, "time", SimpleNamespace(time=NOW.timestamp))
 
 
 def from_now(**span: float) -> datetime:
-    return datetime.now(UTC) + timedelta(**span)
+    return NOW + timedelta(**span)
 
 
 def test_a_duration_counts_back_or_on_from_now() -> None:
-    assert abs(ago("2h") - from_now(hours=-2)) < timedelta(seconds=5)
-    assert abs(ahead("30d") - from_now(days=30)) < timedelta(seconds=5)
+    assert ago("2h") == from_now(hours=-2)
+    assert ahead("30d") == from_now(days=30)
 
 
 def test_an_instant_is_what_it_says() -> None:
@@ -53,7 +72,7 @@ def test_people_read_how_far_away_it_is_and_by_the_clock(away: float, begins: st
     assert words.startswith(begins)
     assert f"{at.astimezone():%H:%M}" in words
     assert (f"{at.astimezone():%Y-%m-%d}" in words) is (
-        at.astimezone().date() != datetime.now().astimezone().date()
+        at.astimezone().date() != NOW.astimezone().date()
     )
 
 
