@@ -38,6 +38,7 @@ from tarry.service.api.statuses import SHOWN, status_of, text_of
 from tarry.service.api.tasks import KINDS
 from tarry.service.dispatch import record
 from tarry.service.dispatch.gauges import Gauges
+from tarry.service.model import allowed
 from tarry.service.model.delivery import LIVE, Delivery, State
 from tarry.service.model.key import Scope
 
@@ -203,7 +204,7 @@ KIB, DAY = 1024, 86_400
 LIMITS = {
     "body": f"{operation.MOST_BYTES // KIB // KIB} MiB",
     "message": f"{messages.MOST_BODY // KIB:,} KiB",
-    "payload": f"{messages.MOST_BYTES // KIB // KIB} MiB",
+    "payload": f"{allowed.MOST_BYTES // KIB // KIB} MiB",
     "batch": f"{messages.MOST_BATCH_BYTES // KIB // KIB} MiB",
     "messages of a batch": f"{messages.BATCH:,} messages",
     "head": f"{protocol.MOST_HEAD // KIB} KiB",

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tarry.service.api.messages import MOST_BATCH_BYTES, MOST_BODY, MOST_BYTES
+from tarry.service.api.messages import MOST_BATCH_BYTES, MOST_BODY
 from tarry.service.hooks import Hooks
+from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.listing import Cut
 from tests.plain_http import PLAIN
 

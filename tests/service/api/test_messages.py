@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from tarry.service.api.messages import BATCH, MOST_BYTES, read_messages, written
+from tarry.service.api.messages import BATCH, read_messages, written
 from tarry.service.api.problem import Invalid, TooLarge
+from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.message import Message
 
 
