@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from tarry.core.pace import Phase
+from tarry.service.explain import outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.settings import DAY, HOUR, Limits
-from tarry.service.wire.exchange import Answer
+from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
 
@@ -192,3 +194,24 @@ async def test_a_new_message_does_not_wait_for_one_that_hangs() -> None:
             await asyncio.sleep(0.2)
             assert (await service.delivery(message)).state is State.DELIVERED
         assert (await service.delivery(slow)).state is State.READY
+
+
+@pytest.mark.parametrize("lasts", [60, 7200])
+@virtually
+async def test_a_new_message_does_not_wait_for_all_that_are_tried_before_it(lasts: float) -> None:
+    async with virtual_service() as service:
+        bad: set[str] = set()
+
+        def script(request: Request, _now: float) -> Answer:
+            return status(500) if dict(request.headers)["webhook-id"] in bad else OK
+
+        endpoint = await service.add_endpoint("a.example", script)
+        bad.update(await service.add(100))
+        await asyncio.sleep(lasts)
+        lane = await service.store.lane(endpoint.application, endpoint.id)
+        assert outlook(lane, now=service.now()).phase is Phase.OPEN
+        (good,) = await service.add()
+        tried = len(service.sender.sent)
+        while len(service.sender.sent) < tried + 2:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(1)
+        assert good in {one.message for one in service.sender.sent[tried : tried + 2]}

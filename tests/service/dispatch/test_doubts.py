@@ -5,7 +5,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from tarry.service.dispatch.doubts import KINDS, RECENTLY, REMEMBERED, Doubts
+from tarry.service.dispatch.doubts import KINDS, LATELY, RECENTLY, REMEMBERED, Doubts
 from tarry.service.dispatch.settle import Ruling
 from tarry.service.model.delivery import ENDED, Reason, State
 from tarry.service.model.lane import Due
@@ -101,6 +101,50 @@ def test_nothing_is_usual_for_an_endpoint_that_took_nothing_lately() -> None:
 
 def test_nothing_is_usual_before_anything_was_taken() -> None:
     assert not Doubts().usual(DUE, accepted_at=NOON, now=NOON + 1)
+
+
+# --- Failures -----------------------------------------------------------------------------------
+
+
+def test_what_fails_again_after_another_was_taken_says_nothing_about_the_endpoint() -> None:
+    doubts = Doubts()
+    assert not doubts.own(DUE, accepted_at=NOON, now=NOON + 1)
+    doubts.remember(DUE, own(DUE))
+    assert not doubts.own(DUE, accepted_at=NOON, now=NOON + 1)
+    doubts.taken(a_due(seq=5))
+    assert doubts.own(DUE, accepted_at=NOON, now=NOON + 1)
+    assert not doubts.own(a_due(seq=6), accepted_at=NOON, now=NOON + 1)
+    doubts.remember(DUE, ended(DUE, State.FAILED))
+    assert not doubts.own(DUE, accepted_at=NOON, now=NOON + 1)
+
+
+def test_a_kind_that_does_nothing_but_fail_says_nothing_about_who_takes_others() -> None:
+    doubts = Doubts()
+    for number in range(5):
+        assert not doubts.own(DUE, accepted_at=NOON + 10, now=NOON + 11)
+        doubts.failed(a_due(seq=number), now=NOON + number)
+    assert not doubts.own(DUE, accepted_at=NOON - 1, now=NOON + 11)
+    assert doubts.own(DUE, accepted_at=NOON + 10, now=NOON + 11)
+    assert not doubts.own(replace(DUE, event_type="another"), accepted_at=NOON + 10, now=NOON + 11)
+    doubts.taken(a_due(seq=9))
+    assert not doubts.own(DUE, accepted_at=NOON + 10, now=NOON + 11)
+
+
+def test_an_endpoint_that_took_nothing_for_a_minute_may_be_to_blame_again() -> None:
+    doubts = Doubts()
+    doubts.remember(DUE, own(DUE))
+    doubts.taken(a_due(seq=5))
+    assert doubts.own(DUE, accepted_at=NOON, now=NOON + LATELY - 1)
+    assert not doubts.own(DUE, accepted_at=NOON, now=NOON + LATELY)
+    assert not doubts.own(DUE, accepted_at=-math.inf, now=NOON)
+
+
+def test_what_was_the_lanes_failure_is_not_its_own() -> None:
+    doubts = Doubts()
+    doubts.remember(DUE, own(DUE))
+    doubts.blame_the_lane()
+    doubts.taken(a_due(seq=5))
+    assert not doubts.own(DUE, accepted_at=NOON, now=NOON + 1)
 
 
 # --- Moments ------------------------------------------------------------------------------------
@@ -220,6 +264,24 @@ def test_however_many_there_are_only_so_many_are_kept_in_mind() -> None:
     assert (doubts.moments(first), doubts.moments(beyond)) == (2, 0)
     doubts.blame_the_lane()
     assert len(doubts.refundable(set())) == REMEMBERED
+
+
+def test_however_many_fail_only_so_many_are_known_to_be_bad() -> None:
+    doubts = Doubts()
+    for seq in range(REMEMBERED + 1):
+        due = a_due(seq=seq, event_type=str(seq))
+        doubts.remember(due, own(due))
+        doubts.taken(a_due(seq=REMEMBERED + 1))
+        doubts.failed(due, now=NOON)
+    known = [doubts.own(a_due(seq=seq), accepted_at=NOON, now=NOON) for seq in (0, REMEMBERED)]
+    assert known == [True, False]
+    for _ in range(5):
+        doubts.failed(a_due(event_type=str(KINDS - 1)), now=NOON)
+        doubts.failed(a_due(event_type=str(KINDS)), now=NOON)
+    unknown = REMEMBERED + 2
+    last, beyond = (a_due(seq=unknown, event_type=str(KINDS - n)) for n in (1, 0))
+    assert doubts.own(last, accepted_at=NOON + 1, now=NOON + 2)
+    assert not doubts.own(beyond, accepted_at=NOON + 1, now=NOON + 2)
 
 
 def test_a_suspect_that_fails_again_is_refunded_however_many_there_are() -> None:

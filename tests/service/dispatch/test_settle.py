@@ -136,6 +136,12 @@ def test_after_a_few_moments_a_failure_is_the_delivery_s_own() -> None:
     assert counted == [False] * MOMENTS + [True, True]
 
 
+def test_one_that_fails_while_others_are_taken_is_not_put_down_to_the_pace() -> None:
+    assert not ruled(FAILED, Lay(Phase.PACED)).counted
+    assert ruled(FAILED, Lay(Phase.PACED, proven=True)).counted
+    assert not ruled(FAILED, Lay(Phase.OPEN, proven=True)).counted
+
+
 def test_its_own_failure_counts_and_waits_as_its_policy_says() -> None:
     policy = DELIVERY.replace(backoff=Fixed(40), jitter=NoJitter())
     found = ruled(FAILED, CLOSED, policy)

@@ -85,7 +85,7 @@ def test_what_is_on_its_way_is_not_had_again_by_a_rewind() -> None:
     source.feed(streams, NOON, Phase.CLOSED)
     assert taken(streams) == []
     streams.behind(2)
-    assert streams.turn_back()
+    assert streams.turn_back(Phase.CLOSED)
     source.feed(streams, NOON, Phase.CLOSED)
     assert taken(streams) == [2]
 
@@ -211,6 +211,47 @@ def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
     assert len(taken(streams, now=NOON + 1)) == MOST + 8
 
 
+def probed(streams: Streams, source: Source, count: int) -> list[int]:
+    """Which rows go as probes, one after the other, while none of them passes."""
+    seqs = []
+    for _ in range(count):
+        streams.read_on()
+        while (row := streams.next(NOON, Phase.OPEN)) is None:
+            streams.turn_back(Phase.OPEN)
+            source.feed(streams, NOON, Phase.OPEN, room=1)
+        seqs.append(row.seq)
+        streams.behind(row.seq)
+    return seqs
+
+
+def test_what_was_not_tried_yet_has_every_second_probe() -> None:
+    streams, source, _ = a_lane(20)
+    source.feed(streams, NOON, Phase.CLOSED, room=100)
+    for seq in taken(streams):
+        streams.behind(seq)
+    streams.came_back(20)
+    source.ready |= {21: a_row(21), 22: a_row(22)}
+    assert {21, 22} <= set(probed(streams, source, 4))
+    assert set(probed(streams, source, 60)) == set(source.ready)
+    source.ready |= {seq: a_row(seq) for seq in (23, 24, 25)}
+    assert {23, 24, 25} <= set(probed(streams, source, 6))
+
+
+def test_retries_that_are_not_read_yet_are_looked_at_when_there_may_be_room_for_them() -> None:
+    streams, source, _ = a_lane()
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(1, MOST + 10)
+    } | {MOST + 10: a_row(MOST + 10, Stream.WAITING, due_at=NOON + 300, attempts=1)}
+    source.feed(streams, NOON, Phase.CLOSED, room=1000)
+    while (row := streams.next(NOON, Phase.CLOSED)) is not None:
+        streams.put_off(row, NOON + 1)
+    streams.changed()
+    source.feed(streams, NOON, Phase.CLOSED, room=1000)
+    assert not streams.all_read()
+    assert streams.ready_read()
+    assert streams.next_at() == NOON + 1
+
+
 def test_a_resend_goes_before_all_and_once() -> None:
     streams, source, _ = a_lane(2)
     source.resends = {"r1": a_row(0, Stream.RESEND, resend="r1")}
@@ -250,7 +291,7 @@ def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
                 out.append(row)
         if out and chance.random() < 0.6:
             _settled(streams, source, out.pop(chance.randrange(len(out))), delivered, chance, now)
-        streams.turn_back()
+        streams.turn_back(Phase.CLOSED)
     for row in out:
         _settled(streams, source, row, delivered, None, now)
     for _ in range(200):
@@ -259,7 +300,7 @@ def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
         row = streams.next(now, Phase.CLOSED)
         if row is not None:
             _settled(streams, source, row, delivered, None, now)
-        streams.turn_back()
+        streams.turn_back(Phase.CLOSED)
     assert sorted(delivered) == list(range(1, added + 1))
     if fifo:
         assert delivered == sorted(delivered)

@@ -75,7 +75,7 @@ class Clerk:
         """Let go of lanes that have nothing to do, and doze those that wait; others go on."""
         desk = self._desk
         asked, desk.resting = desk.resting, {}
-        lanes = {lane.number: lane for lane in asked if lane.streams.all_read()}
+        lanes = {lane.number: lane for lane in asked if lane.streams.ready_read()}
         idle = {number: lane.added for number, lane in lanes.items() if lane.streams.drained()}
         live = {number: lane.added for number, lane in lanes.items() if number not in idle}
         try:

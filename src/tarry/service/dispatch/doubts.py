@@ -8,6 +8,7 @@ from collections.abc import Container
 
 from msgspec.structs import replace
 
+from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.settle import Ruling
 from tarry.service.dispatch.sparse import NOTHING, put, without
 from tarry.service.model.delivery import ENDED
@@ -16,17 +17,23 @@ from tarry.service.model.lane import Due
 REMEMBERED = 10_000
 KINDS = 1000
 RECENTLY = 600.0
-"""How long a success speaks for an endpoint, in seconds."""
+"""How long a success speaks for an endpoint that refuses something, in seconds."""
+LATELY = 60.0
+"""How long it does for one that fails: a delivery that is retried finds out about an outage long
+before its attempts are used up."""
 
 
 class Doubts:
     """Deliveries that were refused, that failed by the lane's pace, or that failed last of all.
 
     The last are suspects: if the lane opens over them, it was the lane's failure and they get
-    their attempts back.
+    their attempts back. If another is taken first, it was their own.
     """
 
-    __slots__ = ("_kinds", "_moments", "_refunds", "_refused", "_suspects", "refusals")
+    __slots__ = (
+        *("_kinds", "_moments", "_own", "_refunds", "_refused", "_streaks", "_suspects"),
+        "refusals",
+    )
 
     def __init__(self) -> None:
         self.refusals = 0
@@ -36,6 +43,10 @@ class Doubts:
         self._moments: dict[int, tuple[int, float]] = NOTHING
         self._suspects: dict[int, tuple[int, int]] = NOTHING
         self._refunds: dict[int, tuple[int, int]] = NOTHING
+        self._own: dict[int, None] = NOTHING
+        """Deliveries that failed and did not get their attempts back."""
+        self._streaks: dict[str, tuple[int, float]] = NOTHING
+        """Of each kind that fails, how often in a row and since when."""
 
     def proven(self, due: Due, *, accepted_at: float, now: float) -> bool:
         """Whether the endpoint took another delivery since it first refused this one."""
@@ -52,6 +63,22 @@ class Doubts:
         """
         known = self._kinds
         return now - accepted_at < RECENTLY and bool(known) and due.event_type not in known
+
+    def failed(self, due: Due, *, now: float) -> None:
+        """One failed: that is one more of its kind."""
+        count, since = self._streaks.get(due.event_type, (0, now))
+        if count or len(self._streaks) < KINDS:
+            self._streaks = put(self._streaks, due.event_type, (count + 1, since))
+
+    def own(self, due: Due, *, accepted_at: float, now: float) -> bool:
+        """Whether a failure of this one says nothing about the endpoint, which takes others.
+
+        It took one since this one failed, or since this kind of messages does nothing but fail.
+        """
+        if now - accepted_at >= LATELY:
+            return False
+        count, since = self._streaks.get(due.event_type, (0, now))
+        return due.seq in self._own or (count >= RULE.failures and since < accepted_at)
 
     def moments(self, due: Due) -> int:
         """How often this one failed by the lane's pace."""
@@ -86,12 +113,19 @@ class Doubts:
             self._suspects = without(self._suspects, seq)
         if self._refunds:
             self._refunds = without(self._refunds, seq)
+        if self._own:
+            self._own = without(self._own, seq)
 
     def taken(self, due: Due) -> None:
         """One was taken: what failed before was its own failure."""
         self.refusals = 0
         if due.event_type not in self._kinds and len(self._kinds) < KINDS:
             self._kinds = put(self._kinds, due.event_type, None)
+        if self._streaks:
+            self._streaks = without(self._streaks, due.event_type)
+        for seq in self._suspects:
+            if len(self._own) < REMEMBERED:
+                self._own = put(self._own, seq, None)
         self._suspects = NOTHING
 
     def settled_down(self) -> None:

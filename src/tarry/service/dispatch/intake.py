@@ -83,7 +83,7 @@ class Intake:
         self.rewind()
 
     def came_back(self, added: int) -> None:
-        """The endpoint is back: what is added from now on is fresh, all else the backlog."""
+        """The endpoint is back, or is down: what is added from now on is fresh, all else is not."""
         if not self.fifo:  # in order is in order
             self._fresh_from = added + 1
         self.rewind()
@@ -94,7 +94,11 @@ class Intake:
 
     def all_read(self) -> bool:
         """Whether all that may be sent now was read, as far as is known."""
-        read = self._resends.all_read and self._ready.all_read and self._due.all_read
+        return self.ready_read() and self._due.all_read
+
+    def ready_read(self) -> bool:
+        """The same of all that waits for no time of its own."""
+        read = self._resends.all_read and self._ready.all_read
         return read and (self._fresh_from is None or self._fresh.all_read)
 
     # --- Asking ---------------------------------------------------------------------------------
@@ -104,9 +108,13 @@ class Intake:
         wants = []
         if not self._resends.all_read:
             wants.append(self._resends.want(self.lane, Stream.RESEND, EARLY))
-        if self._ready.wants(room):
+        ready = self._ready.wants(room)
+        fresh = self._fresh_from is not None and self._fresh.wants(room)
+        if phase is Phase.OPEN and ready and fresh:  # thousands of lanes have one at hand each
+            ready, fresh = not self._fresh_next, self._fresh_next
+        if ready:
             wants.append(self._ready.want(self.lane, Stream.READY, room, self._fresh_from))
-        if self._fresh_from is not None and self._fresh.wants(room):
+        if fresh:
             wants.append(self._fresh.want(self.lane, Stream.READY, room))
         if room > len(self._due.rows) and self._is_due(now):
             wants.append(self._due.want(self.lane, Stream.WAITING, room))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tarry.core.pace import Phase
 from tarry.service.dispatch.bearings import Bearings
 from tarry.service.dispatch.flight import Flight, settlement
-from tarry.service.dispatch.gate import RULE
+from tarry.service.dispatch.gate import RULE, Gate
 from tarry.service.dispatch.judge import Judgement, Verdict, judge
 from tarry.service.dispatch.settle import SPREAD, Lay, Ruling, rule, rule_resent
 from tarry.service.dispatch.spacing import LONG_AGO
@@ -66,13 +66,10 @@ class Landing(Bearings):
     def _ruled(self, flight: Flight, judgement: Judgement, now: float, draw: float) -> Ruling:
         doubts, phase = self.doubts, self.gate_now.phase
         due = doubts.refunded(flight.due)
-        proven = judgement.verdict is Verdict.REFUSED and doubts.proven(
-            due, accepted_at=self.record.accepted_at, now=now
-        )
         ruling = rule(
             due,
             judgement,
-            Lay(phase, proven, doubts.moments(due)),
+            Lay(phase, self._proven(due, judgement, now), doubts.moments(due)),
             flight.outfit.policy,
             started_at=now - self.endpoint.age(due.accepted_at, now),
             now=now,
@@ -81,63 +78,91 @@ class Landing(Bearings):
         doubts.remember(due, ruling)
         return ruling
 
+    def _proven(self, due: Due, judgement: Judgement, now: float) -> bool:
+        """Whether the endpoint is known to take others since it would not take this one."""
+        match judgement.verdict:
+            case Verdict.REFUSED:
+                return self.doubts.proven(due, accepted_at=self.record.accepted_at, now=now)
+            case Verdict.FAILED:
+                return self.doubts.own(due, accepted_at=self.record.accepted_at, now=now)
+            case _:
+                return False
+
     def _report(self, flight: Flight, judgement: Judgement, now: float) -> None:
         """Tell the gate, the origin and the endpoint's record about an answer."""
         self._took += LATELY * (now - flight.sent_at - self._took)
-        verdict, gate, passed = judgement.verdict, flight.gate, judgement.alive
-        if verdict is Verdict.TAKEN:
-            self._change(self.record.taken(self.gate.pace, now))
-        if passed:
-            self.doubts.taken(flight.due)
-            self.failing = 0
-            self.trust = min(self.trust + 1, self.most)
-        elif verdict is Verdict.GONE:
-            gate.lost()
-            self._stand(Standing.DISABLED, "the receiver said so", now)
-            if gate is not self.gate:  # the others wait for this answer
-                self.origin.refused(self)
-                self.origin.answered(self, judgement, now)
+        verdict, gate = judgement.verdict, flight.gate
+        if verdict is Verdict.GONE:
+            self._is_gone(gate, judgement, now)
             return
-        else:
-            self.failing, self._failed_at = self.failing + 1, now
-            if self.failing > 1:
-                self.trust = max(1, self.trust // 2)
-            self.record.failed(now)
-            self.look_after(now)
         failures = self._speaks(flight, judgement, now)
+        self._put_down(flight, judgement, failures, now)
         if verdict is Verdict.HELD:
             self._hold(judgement.asked, now)
         if gate is self.gate and gate is not self.gate_now:
             gate.lost()  # it was closed when its origin opened
             return
         gate.answered(
-            passed=passed,
+            passed=judgement.alive,
             failures=failures,
             epoch=flight.epoch,
             took=now - flight.sent_at,
             asked=judgement.asked,
             now=now,
         )
-        if gate is not self.gate:
+        if gate is self.gate:
+            if judgement.alive or failures:
+                self._tell(judgement, now)
+        elif verdict is Verdict.FAILED and not failures:
+            self.origin.serve()
+        else:
             self.origin.answered(self, judgement, now)
             self._goes_alone(judgement, now)
-        elif passed or failures:
-            self._tell(judgement, now)
+
+    def _is_gone(self, gate: Gate, judgement: Judgement, now: float) -> None:
+        """The endpoint wants nothing any more."""
+        gate.lost()
+        self._stand(Standing.DISABLED, "the receiver said so", now)
+        if gate is not self.gate:  # the others wait for this answer
+            self.origin.refused(self)
+            self.origin.answered(self, judgement, now)
+
+    def _put_down(self, flight: Flight, judgement: Judgement, failures: int, now: float) -> None:
+        """Remember how the endpoint does, by all but a delivery's own failures."""
+        if judgement.verdict is Verdict.TAKEN:
+            self._change(self.record.taken(self.gate.pace, now))
+        if judgement.alive:
+            self.doubts.taken(flight.due)
+            self.failing = 0
+            self.trust = min(self.trust + 1, self.most)
+        elif failures or judgement.verdict is not Verdict.FAILED:
+            self.failing, self._failed_at = self.failing + 1, now
+            if self.failing > 1:
+                self.trust = max(1, self.trust // 2)
+            self.record.failed(now)
+            self.look_after(now)
 
     def _speaks(self, flight: Flight, judgement: Judgement, now: float) -> int:
         """For how many failures an answer speaks: one page missing is no outage, all pages are."""
-        if judgement.verdict is not Verdict.REFUSED:
-            return int(not judgement.alive)
-        phase, accepted_at = flight.gate.phase, self.record.accepted_at
-        if phase is not Phase.OPEN and self.doubts.usual(
-            flight.due, accepted_at=accepted_at, now=now
-        ):
-            return 0
+        due, phase, accepted_at = flight.due, flight.gate.phase, self.record.accepted_at
+        match judgement.verdict:
+            case Verdict.FAILED:
+                self.doubts.failed(due, now=now)
+                own = self.doubts.own(due, accepted_at=accepted_at, now=now)
+                return int(phase is Phase.OPEN or not own)
+            case Verdict.REFUSED:
+                usual = self.doubts.usual(due, accepted_at=accepted_at, now=now)
+                return 0 if usual and phase is not Phase.OPEN else self._refused(flight)
+            case _:
+                return int(not judgement.alive)
+
+    def _refused(self, flight: Flight) -> int:
+        """For how many failures a refusal speaks: single ones for none, then for all of them."""
         self.doubts.refusals += 1
         if flight.gate is not self.gate:
             self.origin.refused(self)
             return 0  # what it means, others' answers have to tell
-        if phase is not Phase.CLOSED:
+        if flight.gate.phase is not Phase.CLOSED:
             return 1
         if self.doubts.refusals == RULE.failures:
             return RULE.failures
@@ -203,6 +228,7 @@ class Landing(Bearings):
             self._refund(now)
         if phase is Phase.OPEN:
             self.streams.changed()  # read again when they can be sent: it may take days
+            self.came_back = True  # what comes from now on must not wait for all of them
         if phase is Phase.PACED:
             self.doubts.refusals = min(self.doubts.refusals, 1)
             self.came_back = self.hungry = True
@@ -215,6 +241,7 @@ class Landing(Bearings):
         self.doubts.blame_the_lane()
         self._refund(now)
         self.streams.changed()
+        self.came_back = True
         self.pump()
 
     def origin_turned(self, phase: Phase, now: float) -> None:
@@ -290,7 +317,8 @@ class Landing(Bearings):
             self._over(due, made)
         else:
             self._goes_on(due, made)
-        if self.in_flight and not self.dozing:
+        probed = self.gate_now.phase is Phase.OPEN
+        if (self.in_flight or probed) and not self.dozing:
             self.streams.read_on()
         now = self.desk.now()
         if done and not isinstance(made, Resent):

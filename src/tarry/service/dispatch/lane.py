@@ -152,7 +152,7 @@ class Lane(Landing):
 
     def _look_ahead(self, now: float) -> None:
         """Nothing is at hand: come back when something is due, or rest."""
-        if self.streams.turn_back() or self.wants(now):
+        if self.streams.turn_back(self.gate_now.phase) or self.wants(now):
             self.hungry = True
             self.desk.feed(self)
             return

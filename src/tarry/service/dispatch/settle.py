@@ -33,8 +33,8 @@ MOMENTS = 3
 class Lay(Struct, frozen=True):
     """How the lane lay when the answer came.
 
-    `proven`: it has taken another delivery since it first refused this one. `moments`: how often
-    this one failed while the lane was finding its pace.
+    `proven`: it has taken another delivery since it first refused this one, or since this one
+    failed. `moments`: how often this one failed while the lane was finding its pace.
     """
 
     phase: Phase
@@ -93,7 +93,8 @@ def rule(  # noqa: PLR0913  a delivery, an answer, and time and chance as argume
         return _held(due, judgement.asked, lay, now=now, draw=draw)
     if lay.phase is Phase.OPEN:
         return _kept(due, Reason.LANE_OPEN, "the lane's failure: open")
-    if lay.phase is Phase.PACED and verdict is Verdict.FAILED and lay.moments < MOMENTS:
+    own = lay.proven or lay.moments >= MOMENTS
+    if lay.phase is Phase.PACED and verdict is Verdict.FAILED and not own:
         moment, _ = MOMENT.wait(lay.moments + 1, None, draw())
         return _kept(due, Reason.PACE, "the lane's failure: paced", moment)
     return _own(due, judgement, policy, started_at=started_at, now=now, draw=draw)

@@ -113,17 +113,20 @@ class Streams(Intake):
     def next_at(self) -> float | None:
         """When there will be something to send that is not at hand now; None: not known of any."""
         at = self._moments.next_at
-        if self._due.rows and not self.fifo:
+        if not self.fifo and (self._due.rows or not self._due.all_read):
             at = min(at, self._due_from)
         elif self.next_due_at is not None:
             at = min(at, max(self.next_due_at, self._due_from))
         return None if at == math.inf else at
 
-    def turn_back(self) -> bool:
+    def turn_back(self, phase: Phase) -> bool:
         """Begin again at the start if something was left behind, and all else is read."""
         if not self._left_behind or self._waits() or not self.all_read():
             return False
-        self.rewind()
+        if phase is Phase.OPEN:  # all that was read has failed: what comes behind it is fresh
+            self.came_back(max(self._ready.seq, self._fresh.seq))
+        else:
+            self.rewind()
         return True
 
     def drained(self) -> bool:
