@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from msgspec.structs import astuple
+
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.message import Accepted, Message, NewMessage
@@ -13,22 +15,7 @@ from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.routes import Route, Routes
 
-MESSAGE = (
-    "id",
-    "application",
-    "event_type",
-    "payload",
-    "event_id",
-    "key",
-    "channels",
-    "tags",
-    "accepted_at",
-    "deliver_at",
-    "payload_until",
-    "content_type",
-    "lanes",
-    "seqs",
-)
+MESSAGE = (*Message.__struct_fields__, "key", "lanes", "seqs")
 DELIVERY = ("lane", "seq", "message", "state", "reason", "due_at", "accepted_at", "ended_at")
 
 Routed = tuple[NewMessage, list[Route]]
@@ -70,7 +57,7 @@ async def _keep(connection: Connection, accepted: Sequence[Routed]) -> None:
             places.append(seqs[lane])
             deliveries.append((lane, seqs[lane], *_start(new.message, route.endpoint.standing)))
             skipped[lane] += route.endpoint.standing is Standing.DISABLED
-        messages.append(_row(new, lanes, places))
+        messages.append((*astuple(new.message), new.key, lanes, places))
     await insert_many(connection, "add_messages", "message", MESSAGE, messages)
     await insert_many(connection, "add_deliveries", "delivery", DELIVERY, deliveries)
     if skipped := +skipped:
@@ -105,23 +92,3 @@ def _start(message: Message, standing: Standing) -> tuple[object, ...]:
     if due_at is not None and due_at > at:
         return (message.id, State.WAITING, Reason.SCHEDULED, due_at, due_at, None)
     return (message.id, State.READY, Reason.NEW, None, at, None)
-
-
-def _row(new: NewMessage, lanes: list[int], seqs: list[int]) -> tuple[object, ...]:
-    message = new.message
-    return (
-        message.id,
-        message.application,
-        message.event_type,
-        message.payload,
-        message.event_id,
-        new.key,
-        message.channels,
-        message.tags,
-        message.accepted_at,
-        message.deliver_at,
-        message.payload_until,
-        message.content_type,
-        lanes,
-        seqs,
-    )

@@ -1,9 +1,10 @@
 """Turn rows into the model's values, and these into rows."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import asdict, astuple, replace
 
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt, Trigger
@@ -17,6 +18,7 @@ from tarry.service.model.text import mend
 
 Row = Any
 """asyncpg's; it ships no types."""
+Value = TypeVar("Value", bound=msgspec.Struct)
 
 _metadata = msgspec.json.Decoder(dict[str, str])
 _secrets = msgspec.json.Decoder(tuple[Secret, ...])
@@ -37,87 +39,38 @@ def json(value: object) -> str:
 
 def application(row: Row, prefix: str = "") -> Application:
     """An application; its columns may have a prefix, and then its id is the endpoint's."""
-    return Application(
-        id=row["application" if prefix else "id"],
-        environment=row[prefix + "environment"],
-        name=row[prefix + "name"],
-        uid=row[prefix + "uid"],
-        rate=row[prefix + "rate"],
-        policy=row[prefix + "policy"],
-        most_waiting=row[prefix + "most_waiting"],
-        metadata=_metadata.decode(row[prefix + "metadata"]),
-        created_at=row[prefix + "created_at"],
-        updated_at=row[prefix + "updated_at"],
-    )
+    named = {name: row[prefix + name] for name in Application.__struct_fields__ if name != "id"}
+    named["id"] = row["application" if prefix else "id"]
+    named["metadata"] = _metadata.decode(named["metadata"])
+    return Application(**named)
 
 
 def from_application(value: Application) -> tuple[object, ...]:
     """What `put_application` takes."""
-    return (
-        value.id,
-        value.environment,
-        value.uid,
-        value.name,
-        value.rate,
-        value.policy,
-        value.most_waiting,
-        json(value.metadata),
-        value.created_at,
-        value.updated_at,
-    )
+    return _told(value, metadata=json(value.metadata))
 
 
 def endpoint(row: Row) -> Endpoint:
     """An endpoint."""
-    return Endpoint(
-        id=row["id"],
-        application=row["application"],
-        lane=row["lane"],
-        url=row["url"],
-        uid=row["uid"],
-        description=row["description"],
+    return _read(
+        Endpoint,
+        row,
         event_types=_words(row["event_types"]),
         channels=_words(row["channels"]),
-        rate=row["rate"],
-        concurrency=row["concurrency"],
-        fifo=row["fifo"],
-        blocking=row["blocking"],
-        policy=row["policy"],
-        headers=row["headers"],
         secrets=_secrets.decode(row["secrets"]),
         metadata=_metadata.decode(row["metadata"]),
         standing=Standing(row["standing"]),
         parked=_parked.decode(row["parked"]),
-        probed_at=row["probed_at"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
     )
 
 
 def from_endpoint(value: Endpoint) -> tuple[object, ...]:
     """What `put_endpoint` takes."""
-    return (
-        value.id,
-        value.application,
-        value.lane,
-        value.url,
-        value.uid,
-        value.description,
-        value.event_types,
-        value.channels,
-        value.rate,
-        value.concurrency,
-        value.fifo,
-        value.blocking,
-        value.policy,
-        value.headers,
-        json(value.secrets),
-        json(value.metadata),
-        value.standing,
-        json(value.parked),
-        value.probed_at,
-        value.created_at,
-        value.updated_at,
+    return _told(
+        value,
+        secrets=json(value.secrets),
+        metadata=json(value.metadata),
+        parked=json(value.parked),
     )
 
 
@@ -126,14 +79,7 @@ def lane(row: Row) -> LaneRow:
     return LaneRow(
         endpoint=endpoint(row),
         application=application(row, "a_"),
-        known=Known(
-            pace=row["pace"],
-            origin=row["origin"],
-            accepted_at=row["accepted_at"],
-            failing_since=row["failing_since"],
-            failures=row["failures"],
-            warned=row["warned"],
-        ),
+        known=_read(Known, row),
         added=row["added"],
         ended=row["ended"],
         version=row["version"],
@@ -142,19 +88,7 @@ def lane(row: Row) -> LaneRow:
 
 def message(row: Row) -> Message:
     """A message."""
-    return Message(
-        id=row["id"],
-        application=row["application"],
-        event_type=row["event_type"],
-        payload=row["payload"],
-        event_id=row["event_id"],
-        channels=tuple(row["channels"]),
-        tags=tuple(row["tags"]),
-        accepted_at=row["accepted_at"],
-        deliver_at=row["deliver_at"],
-        payload_until=row["payload_until"],
-        content_type=row["content_type"],
-    )
+    return _read(Message, row, channels=tuple(row["channels"]), tags=tuple(row["tags"]))
 
 
 def delivery(row: Row) -> Delivery:
@@ -196,109 +130,40 @@ def due(row: Row) -> Due:
 
 def attempt(row: Row) -> Attempt:
     """An attempt."""
-    return Attempt(
-        id=row["id"],
-        lane=row["lane"],
-        message=row["message"],
-        number=row["number"],
-        at=row["at"],
-        took=row["took"],
-        url=row["url"],
-        status=row["status"],
-        kind=row["kind"],
-        detail=row["detail"],
-        body=row["body"],
-        trigger=Trigger(row["trigger"]),
-        counted=row["counted"],
-        policy=row["policy"],
-        now=row["now"],
-        draw=row["draw"],
-        decision=row["decision"],
-    )
-
-
-ATTEMPT = (
-    "lane",
-    "id",
-    "message",
-    "number",
-    "at",
-    "took",
-    "url",
-    "status",
-    "kind",
-    "detail",
-    "body",
-    "trigger",
-    "counted",
-    "policy",
-    "now",
-    "draw",
-    "decision",
-)
-"""The columns of an attempt, in the order of `from_attempt`."""
+    return _read(Attempt, row, trigger=Trigger(row["trigger"]))
 
 
 def from_attempt(value: Attempt) -> tuple[object, ...]:
     """A row of the table of attempts."""
-    return (
-        value.lane,
-        value.id,
-        value.message,
-        value.number,
-        value.at,
-        value.took,
-        value.url,
-        value.status,
-        value.kind,
-        mend(value.detail),
-        value.body,
-        value.trigger,
-        value.counted,
-        value.policy,
-        value.now,
-        value.draw,
-        value.decision,
-    )
+    detail = mend(value.detail)
+    return astuple(value if detail is value.detail else replace(value, detail=detail))
 
 
 def task(row: Row) -> Task:
     """A task."""
-    return Task(
-        id=row["id"],
+    return _read(
+        Task,
+        row,
         work=Work(row["work"]),
-        environment=row["environment"],
-        application=row["application"],
-        endpoint=row["endpoint"],
-        lane=row["lane"],
-        since=row["since"],
-        until=row["until"],
         wanted=None if row["wanted"] is None else _wanted.decode(row["wanted"]),
-        cursor=row["cursor"],
-        done=row["done"],
         data=msgspec.json.decode(row["data"]),
-        created_at=row["created_at"],
-        finished_at=row["finished_at"],
-        failed=row["failed"],
     )
+
+
+def from_task(value: Task) -> tuple[object, ...]:
+    """What `add_task` takes, but for the shard."""
+    wanted = None if value.wanted is None else json(value.wanted)
+    return _told(value, wanted=wanted, data=json(value.data))
 
 
 def notice(row: Row) -> Notice:
     """A notice."""
-    return Notice(
-        id=row["id"],
-        application=row["application"],
-        endpoint=row["endpoint"],
-        kind=row["kind"],
-        facts=_facts.decode(row["facts"]),
-        at=row["at"],
-    )
+    return _read(Notice, row, facts=_facts.decode(row["facts"]))
 
 
 def from_notice(value: Notice) -> tuple[object, ...]:
     """What `settle_notices` takes."""
-    facts = json(value.facts)
-    return (value.id, value.application, value.endpoint, value.kind, facts, value.at)
+    return _told(value, facts=json(value.facts))
 
 
 def columns(rows: Iterable[Sequence[object]], many: int) -> list[list[Any]]:
@@ -308,3 +173,14 @@ def columns(rows: Iterable[Sequence[object]], many: int) -> list[list[Any]]:
 
 def _words(found: list[str] | None) -> tuple[str, ...] | None:
     return None if found is None else tuple(found)
+
+
+def _read(kind: type[Value], row: Row, **read: object) -> Value:
+    """A value, by the columns of its fields' names, but for those that were read already."""
+    names = kind.__struct_fields__
+    return kind(**{name: read[name] if name in read else row[name] for name in names})
+
+
+def _told(value: msgspec.Struct, **told: object) -> tuple[object, ...]:
+    """The fields of a value in their order, some of them as the database keeps them."""
+    return tuple((asdict(value) | told).values())

@@ -116,7 +116,7 @@ async def _settled(connection: Connection, batch: Sequence[tuple[int, Settlement
 async def keep_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:
     """Keep attempts that were made."""
     told = [rows.from_attempt(attempt) for attempt in attempts]
-    await insert_many(connection, "settle_attempts", "attempt", rows.ATTEMPT, told)
+    await insert_many(connection, "settle_attempts", "attempt", Attempt.__struct_fields__, told)
 
 
 async def _change(

@@ -100,22 +100,5 @@ async def _note(connection: Connection, task: Task) -> None:
 
 async def put_task(connection: Connection, task: Task) -> None:
     """Put a task on record."""
-    told = (
-        task.id,
-        task.work,
-        task.environment,
-        task.application,
-        task.endpoint,
-        task.lane,
-        task.since,
-        task.until,
-        None if task.wanted is None else rows.json(task.wanted),
-        task.cursor,
-        task.done,
-        rows.json(task.data),
-        task.created_at,
-        task.finished_at,
-        task.failed,
-        shard_of(task.application),
-    )
-    await connection.execute(SQL["add_task"], *told)
+    told = rows.from_task(task)
+    await connection.execute(SQL["add_task"], *told, shard_of(task.application))

@@ -79,8 +79,8 @@ RETURNING l.number, l.shard, l.added - b.many AS added, l.version, NOT b.awake A
 
 -- name: add_messages
 -- Keep a message; `lanes` and `seqs` say where its deliveries are.
-INSERT INTO tarry.message (id, application, event_type, payload, event_id, key, channels, tags,
-                           accepted_at, deliver_at, payload_until, content_type, lanes, seqs)
+INSERT INTO tarry.message (id, application, event_type, payload, event_id, channels, tags,
+                           accepted_at, deliver_at, payload_until, content_type, key, lanes, seqs)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 
 -- name: add_deliveries

@@ -34,7 +34,7 @@ SELECT policy FROM tarry.environment WHERE id = $1;
 
 -- name: put_application
 -- Add or change an application, unless it is deleted; returns its number of changes.
-INSERT INTO tarry.application (id, environment, uid, name, rate, policy, most_waiting, metadata,
+INSERT INTO tarry.application (id, environment, name, uid, rate, policy, most_waiting, metadata,
                                created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
     ON CONFLICT (id) DO UPDATE

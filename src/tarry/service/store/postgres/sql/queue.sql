@@ -154,7 +154,7 @@ UPDATE tarry.delivery AS d
 
 -- name: settle_attempts
 -- Keep an attempt.
-INSERT INTO tarry.attempt (lane, id, message, number, at, took, url, status, kind, detail, body,
+INSERT INTO tarry.attempt (id, lane, message, number, at, took, url, status, kind, detail, body,
                            trigger, counted, policy, now, draw, decision)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17);
 
