@@ -168,9 +168,10 @@ def test_every_table_is_told_with_the_dialects_that_have_it() -> None:
     assert told == tables
 
 
-@pytest.mark.parametrize("protocol", ["Outbox", "Queue", "Catalogue", "Upkeep", "Retention"])
-def test_every_protocol_of_the_store_has_its_place(protocol: str) -> None:
-    assert f".. autoclass:: {contract.__name__}.{protocol}\n" in page("store.md")
+@pytest.mark.parametrize("protocol", [*contract.Store.__bases__[:-1], contract.Retention])
+def test_every_protocol_of_the_store_has_its_place(protocol: type) -> None:
+    name = f"{protocol.__module__}.{protocol.__qualname__}"
+    assert f".. autoclass:: {name}\n" in page("store.md")
 
 
 # --- HTTP ---------------------------------------------------------------------------------------

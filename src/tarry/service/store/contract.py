@@ -12,20 +12,19 @@ Rules that hold for every method:
   went in. What others have said (an attempt's `detail`, why a task failed) is mended: see `mend`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
 
 from tarry.errors import BacklogFull, Conflict, NotFound
-from tarry.service.model.application import Application
-from tarry.service.model.attempt import Attempt, Resent, Settlement
-from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Notice, Noting, Want
-from tarry.service.model.message import Accepted, Message, NewMessage
-from tarry.service.model.task import Task
+from tarry.service.model.lane import Change, Fetched, LaneRow, Lease, Want
+from tarry.service.model.message import Accepted, NewMessage
+from tarry.service.store.catalogue import Catalogue
+from tarry.service.store.history import History
 from tarry.service.store.listing import Listing
 from tarry.service.store.registry import Registry
 from tarry.service.store.tasks import Tasks
@@ -182,131 +181,6 @@ class Queue(Protocol):
         """Keep what was learned of origins."""
 
 
-class Catalogue(Protocol):
-    """What people and programs look at and change. Ids are ids, but for what is `known_as`."""
-
-    async def environments(self) -> list[str]:
-        """Every environment's id."""
-
-    async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Make an environment, or change its policy, for whoever has none of their own.
-
-        Wakes those of its lanes that are not at rest.
-        """
-
-    async def environment_policy(self, environment: str) -> str | None:
-        """Its policy document, if it has one."""
-
-    async def put_application(self, application: Application) -> None:
-        """Add or change one; Conflict if its uid is taken in the environment. Wakes its lanes.
-
-        NotFound if it was deleted before.
-        """
-
-    async def change_application(
-        self, application: str, change: Callable[[Application], Application]
-    ) -> Application:
-        """Change an application as it is by now, as `change_endpoint` does an endpoint.
-
-        It is kept as `put_application` would. NotFound if there is none of this id.
-        """
-
-    async def application(self, environment: str, known_as: str) -> Application:
-        """The application with this id or uid; NotFound if there is none."""
-
-    async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        """Add or change one; a new one gets its lane. Conflict if its uid is taken. Wakes its lane.
-
-        NotFound if the application is, or if the endpoint was deleted before. The lane and the
-        parkings of one that is there are the store's: see `Endpoint.following`. A change of
-        standing keeps what waits; one that becomes DELETED leaves the task that discards it
-        (`discarding`) in the same commit, and its uid is free again. So is what `noting` makes of
-        it put on record; what was told of already stays so.
-        """
-
-    async def change_endpoint(
-        self,
-        application: str,
-        endpoint: str,
-        change: Callable[[Endpoint], Endpoint],
-        *,
-        noting: Noting | None = None,
-    ) -> Endpoint:
-        """Change an endpoint as it is by now; it is kept as `put_endpoint` would.
-
-        `change` gets it as it is stored, which nobody else changes until the commit. It may be
-        called more than once and on any thread; what it raises is raised, and nothing is changed.
-        The same holds for `noting`.
-        NotFound if there is none of this id or if it is deleted.
-        """
-
-    async def delete_endpoint(
-        self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
-    ) -> Task:
-        """Let an endpoint be DELETED since `now`; returns the task that discards what waits.
-
-        NotFound if there is none of this id or if it is deleted.
-        """
-
-    async def endpoint(self, application: str, known_as: str) -> Endpoint:
-        """The endpoint with this id or uid; NotFound if there is none or it is deleted."""
-
-    async def lane(self, application: str, endpoint: str) -> LaneRow:
-        """An endpoint's lane, also of a deleted one; NotFound if there is none."""
-
-    async def message(self, application: str, known_as: str) -> Message:
-        """The message with this id or event id; NotFound if there is none."""
-
-    async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
-        """All deliveries of a message, by endpoint id; deleted endpoints included."""
-
-    async def undelivered(
-        self,
-        application: str,
-        *,
-        lane: int | None = None,
-        after: tuple[int, int] = (0, 0),
-        limit: int = 50,
-    ) -> list[tuple[Endpoint, Delivery]]:
-        """Deliveries that are live or FAILED, by lane and sequence, behind one; of one `lane`."""
-
-    async def undelivered_in(
-        self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
-    ) -> list[tuple[Endpoint, Delivery]]:
-        """The same of all applications of an environment but for those that are deleted."""
-
-    async def attempts(self, message: str) -> list[Attempt]:
-        """All attempts of a message, by id."""
-
-    async def counts(self, lane: int) -> dict[State, int]:
-        """How many deliveries of a lane are in each state; those with none may be left out."""
-
-    async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
-        """What owners should hear of, by id, behind one."""
-
-    async def cancel(self, application: str, message: str, *, now: float) -> int:
-        """End a message's live deliveries as CANCELLED; how many. NotFound without the message."""
-
-    async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
-        """Ask for one more attempt, first in line; `resend` is its id. Wakes the lane.
-
-        NotFound if the message is not of the endpoint's application, or the endpoint is deleted.
-        """
-
-    async def delete_application(self, application: str, *, now: float) -> list[Task]:
-        """Hide an application, and delete its endpoints; returns the tasks they leave, in order.
-
-        It is not found any more, and its uid is free again; its lanes and messages stay until they
-        are discarded and swept. NotFound if there is none.
-        """
-
-    async def put_policy(self, version: str, document: str) -> None:
-        """Keep a policy document under its version, so that a decision can be made again."""
-
-    async def policy(self, version: str) -> str:
-        """The document of a version; NotFound if there is none."""
-
-
 class Retention(Struct, frozen=True, kw_only=True):
     """Until when things are kept: older ones may go. None keeps them for ever.
 
@@ -358,7 +232,7 @@ class Upkeep(Protocol):
         """Finish what was begun and let go of the database."""
 
 
-class Store(Outbox, Queue, Tasks, Catalogue, Listing, Registry, Upkeep, Protocol):
+class Store(Outbox, Queue, Tasks, Catalogue, History, Listing, Registry, Upkeep, Protocol):
     """All of it."""
 
 

@@ -17,7 +17,7 @@ Named = TypeVar("Named", Application, Endpoint)
 
 
 class MemoryCatalogue:
-    """The part of `contract.Catalogue` about who gets messages, and by which rules."""
+    """See `catalogue.Catalogue`."""
 
     _data: Data
 

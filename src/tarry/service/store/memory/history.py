@@ -15,7 +15,7 @@ from tarry.service.store.memory.queue import ended
 
 
 class MemoryHistory:
-    """The part of `contract.Catalogue` about messages."""
+    """See `history.History`."""
 
     _data: Data
 

@@ -22,7 +22,7 @@ Step = tuple[str, Delivery | Message]
 
 
 class MemoryTasks:
-    """The parts of `contract.Queue` and `contract.Catalogue` about tasks."""
+    """See `tasks.Tasks`."""
 
     _data: Data
 

@@ -20,7 +20,7 @@ from tarry.service.store.postgres.text import refuse_nul
 
 
 class PostgresCatalogue(Part):
-    """The part of `contract.Catalogue` about environments, applications and endpoints."""
+    """See `catalogue.Catalogue`."""
 
     async def environments(self) -> list[str]:
         """Every environment's id."""

@@ -18,7 +18,7 @@ LAST_LANE = 2**63 - 1
 
 
 class PostgresHistory(Part):
-    """The part of `contract.Catalogue` about messages."""
+    """See `history.History`."""
 
     async def message(self, application: str, known_as: str) -> Message:
         """The message with this id or event id."""

@@ -16,7 +16,7 @@ from tarry.service.store.postgres.queries import SQL
 
 
 class PostgresTasks(Part):
-    """The parts of `contract.Queue` and `contract.Catalogue` about tasks."""
+    """See `tasks.Tasks`."""
 
     async def add_task(self, task: Task) -> None:
         """Put a task on record and wake its lane."""

@@ -28,7 +28,7 @@ Kept = TypeVar("Kept")
 
 
 class SqliteCatalogue:
-    """The part of `contract.Catalogue` about applications, endpoints and policies."""
+    """See `catalogue.Catalogue`."""
 
     _threads: Threads
 

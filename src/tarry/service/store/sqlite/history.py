@@ -22,7 +22,7 @@ LAST_LANE = 2**63 - 1
 
 
 class SqliteHistory:
-    """The part of `contract.Catalogue` about messages."""
+    """See `history.History`."""
 
     _threads: Threads
 

@@ -18,7 +18,7 @@ from tarry.service.store.sqlite.threads import Threads
 
 
 class SqliteTasks:
-    """The parts of `contract.Queue` and `contract.Catalogue` about tasks."""
+    """See `tasks.Tasks`."""
 
     _threads: Threads
 
