@@ -25,8 +25,11 @@ INSERT INTO worker (id, until) VALUES (:worker, :until)
     ON CONFLICT (id) DO UPDATE SET until = excluded.until;
 
 -- name: settle_held
--- The leases that are good now.
-SELECT number, epoch, worker FROM shard WHERE until > :now;
+-- Which of some leases, told as [shard, epoch, worker], are good now.
+SELECT json_group_array(shard.number)
+  FROM json_each(:leases) AS told
+ CROSS JOIN shard ON shard.number = told.value ->> 0
+ WHERE shard.epoch = told.value ->> 1 AND shard.worker = told.value ->> 2 AND shard.until > :now;
 
 -- name: renew
 -- Own a shard for longer.
