@@ -46,7 +46,7 @@ def stages(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         python.touch()
 
     monkeypatch.setattr(dev, "build", build)
-    monkeypatch.setattr(dev, "install_project", lambda _: gone_through.append("project"))
+    monkeypatch.setattr(dev, "install_project", lambda *_, **__: gone_through.append("project"))
     return gone_through
 
 
@@ -113,7 +113,7 @@ def test_half_a_stamp_means_a_new_environment(
 def test_an_interrupted_stage_is_gone_through_again(
     dev: Any, environment: Any, stages: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     for stage in ("build", "install_project"):
@@ -123,6 +123,22 @@ def test_an_interrupted_stage_is_gone_through_again(
                 dev.make_ready(environment)
     dev.make_ready(environment)
     assert stages == ["build", "project"]
+
+
+def test_half_an_installation_means_a_new_environment(
+    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    works = iter([1, 0])  # pip fails with what is there, and works in a new environment
+
+    def captured(command: list[str], *_: object) -> Any:
+        made.append(" ".join(command[2:4]))
+        return dev.subprocess.CompletedProcess(command, next(works), "")
+
+    monkeypatch.setattr(dev, "captured", captured)
+    monkeypatch.setattr(dev, "build", lambda _: made.append("build"))
+    dev.install_project(environment, again=True)
+    assert made == ["pip install", "build", "pip install"]
 
 
 @pytest.mark.parametrize(
