@@ -76,6 +76,15 @@ def test_an_unknown_application_is_named(shell: Shell) -> None:
     assert (code, said) == (1, "Error: 404 not_found: there is no application 'nobody'")
 
 
+def test_who_may_only_send_hears_that_it_was_accepted(shell: Shell) -> None:
+    key = shell.json("key", "create", "--server", shell.url, "--scope", "send")["key"]
+    told = shell.run("send", "shop", "order.paid", "--key", key, "--wait")
+    assert (told.exit_code, told.stdout.endswith(" is accepted\n")) == (1, True)
+    kept, refused = told.stderr.splitlines()
+    assert "is kept, and goes on" in kept
+    assert "scope read" in refused
+
+
 def test_it_waits_until_it_is_delivered(shell: Shell) -> None:
     shell.out("app", "create", "Waiting", "--uid", "waiting")
     shell.out("endpoint", "create", "waiting", shell.receiver.url, "--uid", "till")

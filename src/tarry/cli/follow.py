@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tarry.call.api import retry
-from tarry.cli.client import NoServer
+from tarry.cli.client import NoServer, ServerRefused
 from tarry.cli.exit_codes import FAILED, INTERRUPTED, TOO_LATE
 from tarry.cli.moments import due, local
 from tarry.cli.plain import plain
@@ -39,10 +39,10 @@ def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float |
 
 @contextmanager
 def interruptible(words: str) -> Iterator[None]:
-    """Wait for what goes on without us; `words` say where to look after Ctrl-C or a lost server."""
+    """Wait for what goes on without us; `words` say where to look when nobody waits any more."""
     try:
         yield
-    except NoServer:
+    except (NoServer, ServerRefused):
         click.echo(words, err=True)
         raise
     except KeyboardInterrupt:
