@@ -18,7 +18,15 @@ from tarry.service.model.listing import AttemptFilter, Cut
 from tarry.service.model.settings import DAY, HOUR, Limits
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    Script,
+    VirtualService,
+    status,
+    takes_all_but,
+    virtual_service,
+)
 
 SELDOM = Limits(lease=600, look=300, keep_up=600)
 _UNKNOWN: float | None = None
@@ -151,10 +159,7 @@ async def test_one_that_is_refused_while_others_are_taken_ends_after_a_second_tr
 async def test_one_event_type_that_is_refused_stops_no_other() -> None:
     async with virtual_service() as service:
         refused: set[str] = set()
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(404) if dict(request.headers)["webhook-id"] in refused else OK
-
+        script = takes_all_but(refused, status(404))
         endpoint = await service.add_endpoint("a.example", script)
         for _ in range(120):
             refused.update(await service.add(3, event_type="old.kind"))
@@ -182,11 +187,7 @@ async def test_one_event_type_that_always_fails_stops_no_other(
     async with virtual_service() as service:
         bad: set[str] = set()
         good: dict[str, float] = {}
-
-        def script(request: Request, _now: float) -> Answer:
-            return answer if dict(request.headers)["webhook-id"] in bad else OK
-
-        await service.add_endpoint("a.example", script, policy=policy)
+        await service.add_endpoint("a.example", takes_all_but(bad, answer), policy=policy)
         await service.add(100, event_type="order.paid")
         await asyncio.sleep(1)
         for _ in range(900):

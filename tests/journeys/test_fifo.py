@@ -10,7 +10,14 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.settings import Limits
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    VirtualService,
+    status,
+    takes_all_but,
+    virtual_service,
+)
 
 QUICK = '{"version": 1, "attempts": 50, "within": 86400, "backoff": {"kind": "fixed", "delay": 2}}'
 
@@ -76,13 +83,11 @@ async def test_one_at_a_time_and_the_next_only_when_the_last_is_on_record() -> N
 @virtually
 async def test_a_head_that_finally_fails_is_passed_over_or_blocks(blocking: bool) -> None:  # noqa: FBT001  a parameter
     async with virtual_service() as service:
-        poison = ""
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(422) if dict(request.headers)["webhook-id"] == poison else OK
-
+        bad: list[str] = []
+        script = takes_all_but(bad, status(422))
         endpoint = await service.add_endpoint("a.example", script, fifo=True, blocking=blocking)
         before, poison, after = await service.add(3)
+        bad.append(poison)
         await asyncio.sleep(5)
         assert (await service.delivery(poison)).reason is Reason.REFUSED
         found = await service.store.endpoint(service.application.id, endpoint.id)

@@ -8,9 +8,10 @@ import pytest
 from tarry.core.pace import Phase
 from tarry.service.explain import outlook
 from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import run_virtual, virtually
-from tarry.testing.virtual_service import DOWN, OK, status, virtual_service
+from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
 from tests.service.dispatch.test_origin import lanes, the_origin
 
 
@@ -20,10 +21,9 @@ class Gateway:
     So does the one that is asked first, if there is a status for it.
     """
 
-    def __init__(
-        self, up_at: float, own: dict[str, int] | None = None, *, first: int | None = None
-    ) -> None:
-        self.up_at, self.own, self._first = up_at, own or {}, first
+    def __init__(self, up_at: float, own: dict[str, int] | None) -> None:
+        self.up_at, self.own = up_at, own or {}
+        self.first: int | None = None
         self.asked: list[tuple[float, str]] = []
 
     def __call__(self, request: Request, now: float) -> Answer:
@@ -31,9 +31,18 @@ class Gateway:
         self.asked.append((now, path))
         if now < self.up_at:
             return DOWN
-        if self._first is not None:
-            self.own[path], self._first = self._first, None
+        if self.first is not None:
+            self.own[path], self.first = self.first, None
         return status(self.own[path]) if path in self.own else OK
+
+
+async def behind_one(
+    service: VirtualService, count: int, *, down: float, own: dict[str, int] | None = None
+) -> tuple[list[Endpoint], Gateway]:
+    """So many endpoints behind a gateway at which nobody is for some seconds."""
+    endpoints = await lanes(service, count)
+    service.sender.scripts["gw.example"] = gateway = Gateway(service.now() + down, own)
+    return endpoints, gateway
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -44,9 +53,8 @@ async def until(true: Callable[[], bool]) -> None:
 async def recovered_in(count: int, code: int | None) -> tuple[float, list[str]]:
     """How long after its outage an origin came back, with an answer of its own for the first."""
     async with virtual_service() as service:
-        endpoints = await lanes(service, count)
-        gateway = Gateway(service.now() + 300, first=code)
-        service.sender.scripts["gw.example"] = gateway
+        endpoints, gateway = await behind_one(service, count, down=300)
+        gateway.first = code
         await service.add()
         await asyncio.sleep(300)
         origin = the_origin(service)
@@ -84,9 +92,8 @@ async def test_a_gateway_that_refuses_all_is_probed_as_one_and_nothing_is_lost(
     count: int, code: int
 ) -> None:
     async with virtual_service() as service:
-        endpoints = await lanes(service, count)
-        gateway = Gateway(service.now() + 60, {f"/{number}": code for number in range(count)})
-        service.sender.scripts["gw.example"] = gateway
+        refused = {f"/{number}": code for number in range(count)}
+        endpoints, gateway = await behind_one(service, count, down=60, own=refused)
         await service.add()
         await asyncio.sleep(60)
         assert the_origin(service).shared
@@ -105,9 +112,7 @@ async def test_a_gateway_that_refuses_all_is_probed_as_one_and_nothing_is_lost(
 @virtually
 async def test_answers_that_go_to_and_fro_do_not_make_the_probes_more() -> None:
     async with virtual_service() as service:
-        await lanes(service, 9)
-        gateway = Gateway(service.now() + 60)
-        service.sender.scripts["gw.example"] = gateway
+        await behind_one(service, 9, down=60)
         await service.add()
         await asyncio.sleep(60)
         answers = [status(404), status(503)] * 1000
@@ -151,9 +156,7 @@ async def test_a_deploy_that_answers_404_to_all_as_they_come_back_destroys_nothi
 @virtually
 async def test_one_that_stays_down_when_the_others_are_back_is_on_its_own(code: int) -> None:
     async with virtual_service() as service:
-        endpoints = await lanes(service, 8)
-        gateway = Gateway(service.now() + 120, {"/0": code})
-        service.sender.scripts["gw.example"] = gateway
+        endpoints, gateway = await behind_one(service, 8, down=120, own={"/0": code})
         await service.add(40)
         await asyncio.sleep(120)
         assert the_origin(service).shared
@@ -176,9 +179,7 @@ async def test_one_that_stays_down_when_the_others_are_back_is_on_its_own(code: 
 @virtually
 async def test_one_that_is_refused_goes_apart_while_the_others_come_back() -> None:
     async with virtual_service() as service:
-        endpoints = await lanes(service, 4)
-        gateway = Gateway(service.now() + 120, {"/0": 401})
-        service.sender.scripts["gw.example"] = gateway
+        endpoints, gateway = await behind_one(service, 4, down=120, own={"/0": 401})
         await service.add(1000)
         await asyncio.sleep(120)
         origin = the_origin(service)
@@ -202,9 +203,7 @@ async def test_one_that_is_refused_goes_apart_while_the_others_come_back() -> No
 @virtually
 async def test_those_that_are_dead_already_do_not_shut_it_for_the_others() -> None:
     async with virtual_service() as service:
-        await lanes(service, 12)
-        gateway = Gateway(service.now(), {f"/{number}": 404 for number in range(6)})
-        service.sender.scripts["gw.example"] = gateway
+        await behind_one(service, 12, down=0, own={f"/{number}": 404 for number in range(6)})
         for round_ in range(20):
             await service.add()
             await asyncio.sleep(2 + round_)
@@ -226,9 +225,7 @@ async def test_those_that_are_dead_already_do_not_shut_it_for_the_others() -> No
 @virtually
 async def test_those_that_come_new_to_a_gateway_that_refuses_all_do_not_probe_it_each() -> None:
     async with virtual_service() as service:
-        await lanes(service, 10)
-        gateway = Gateway(service.now() + 60)
-        service.sender.scripts["gw.example"] = gateway
+        await behind_one(service, 10, down=60)
         await service.add()
         await asyncio.sleep(60)
         service.sender.scripts["gw.example"] = lambda _request, _now: status(404)
@@ -250,9 +247,8 @@ async def test_those_that_come_new_to_a_gateway_that_refuses_all_do_not_probe_it
 async def test_nobody_waits_behind_those_that_are_refused(dead: int) -> None:
     async with virtual_service() as service:
         owner = await service.add_application()
-        await lanes(service, dead)
-        gateway = Gateway(service.now() + 60, {f"/{number}": 404 for number in range(dead)})
-        service.sender.scripts["gw.example"] = gateway
+        refused = {f"/{number}": 404 for number in range(dead)}
+        await behind_one(service, dead, down=60, own=refused)
         good = await service.add_endpoint("gw.example", path="/good", application=owner)
         await service.add(3)
         await asyncio.sleep(1800)

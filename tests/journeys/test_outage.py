@@ -10,9 +10,17 @@ from tarry.core.pace import Phase
 from tarry.service.explain import outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.settings import DAY, HOUR, Limits
-from tarry.service.wire.exchange import Answer, Request
+from tarry.service.wire.exchange import Answer
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    Script,
+    VirtualService,
+    status,
+    takes_all_but,
+    virtual_service,
+)
 
 SELDOM = Limits(lease=600, look=300, keep_up=600)
 TEN_MINUTES = 600.0
@@ -163,50 +171,38 @@ async def test_a_deploy_that_answers_anything_for_two_minutes_destroys_nothing(c
 @virtually
 async def test_a_new_message_does_not_wait_for_one_in_backoff() -> None:
     async with virtual_service() as service:
-        poison = ""
-        await service.add_endpoint(
-            "a.example",
-            lambda request, _now: status(500) if ("webhook-id", poison) in request.headers else OK,
-        )
-        (poison,) = await service.add()
+        poison: list[str] = []
+        await service.add_endpoint("a.example", takes_all_but(poison, status(500)))
+        poison += await service.add()
         for _ in range(5):
             await asyncio.sleep(300)
             (message,) = await service.add()
             await asyncio.sleep(0.1)
             assert (await service.delivery(message)).state is State.DELIVERED
-        assert (await service.delivery(poison)).state is State.WAITING
+        assert (await service.delivery(*poison)).state is State.WAITING
 
 
 @virtually
 async def test_a_new_message_does_not_wait_for_one_that_hangs() -> None:
     async with virtual_service() as service:
-        slow = ""
-        await service.add_endpoint(
-            "a.example",
-            lambda request, _now: (
-                Answer(14.0, status=200) if ("webhook-id", slow) in request.headers else OK
-            ),
-        )
-        (slow,) = await service.add()
+        slow: list[str] = []
+        await service.add_endpoint("a.example", takes_all_but(slow, Answer(14.0, status=200)))
+        slow += await service.add()
         for _ in range(5):
             await asyncio.sleep(1)
             (message,) = await service.add()
             await asyncio.sleep(0.2)
             assert (await service.delivery(message)).state is State.DELIVERED
-        assert (await service.delivery(slow)).state is State.READY
+        assert (await service.delivery(*slow)).state is State.READY
 
 
 @pytest.mark.parametrize("lasts", [60, 7200])
 @virtually
 async def test_a_new_message_does_not_wait_for_all_that_are_tried_before_it(lasts: float) -> None:
     async with virtual_service() as service:
-        bad: set[str] = set()
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(500) if dict(request.headers)["webhook-id"] in bad else OK
-
-        endpoint = await service.add_endpoint("a.example", script)
-        bad.update(await service.add(100))
+        bad: list[str] = []
+        endpoint = await service.add_endpoint("a.example", takes_all_but(bad, status(500)))
+        bad += await service.add(100)
         await asyncio.sleep(lasts)
         lane = await service.store.lane(endpoint.application, endpoint.id)
         assert outlook(lane, now=service.now()).phase is Phase.OPEN

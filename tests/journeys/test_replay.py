@@ -13,7 +13,13 @@ from tarry.service.wire.exchange import Answer, Request
 from tarry.sim.endpoint import Capacity, Endpoint
 from tarry.testing.samples import a_task
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, status, virtual_service
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    status,
+    takes_all_but,
+    virtual_service,
+)
 
 
 @virtually
@@ -103,13 +109,10 @@ async def test_a_resend_while_the_lane_is_open_is_its_next_probe() -> None:
 @virtually
 async def test_a_resend_that_fails_leaves_the_delivery_to_its_own_schedule() -> None:
     async with virtual_service() as service:
-        poison = ""
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(500) if dict(request.headers)["webhook-id"] == poison else OK
-
-        endpoint = await service.add_endpoint("a.example", script)
+        bad: list[str] = []
+        endpoint = await service.add_endpoint("a.example", takes_all_but(bad, status(500)))
         (poison,) = await service.add()
+        bad.append(poison)
         await asyncio.sleep(1)
         before = await service.delivery(poison)
         await service.store.resend(endpoint, poison, resend="r1")

@@ -6,12 +6,17 @@ import pytest
 
 from tarry.service.model.delivery import State
 from tarry.service.model.settings import Limits
-from tarry.service.store.contract import Store
-from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer
-from tarry.testing.shaky_store import Shaky
+from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    VirtualService,
+    status,
+    takes_all_but,
+    virtual_service,
+)
 
 
 @virtually
@@ -35,6 +40,17 @@ async def test_a_script_answers_and_takes_as_long_as_it_says() -> None:
         await service.add()
         assert await service.until_delivered(endpoint, within=5) == pytest.approx(2.5, abs=0.1)
         assert (service.sender.in_air, service.sender.most_in_air) == (0, 1)
+
+
+@virtually
+async def test_some_messages_may_be_answered_otherwise() -> None:
+    async with virtual_service() as service:
+        bad: list[str] = []
+        endpoint = await service.add_endpoint("a.example", takes_all_but(bad, status(422)))
+        bad += await service.add()
+        await service.add(2)
+        await service.until_delivered(endpoint, within=5)
+        assert await service.counts(endpoint) == {State.FAILED: 1, State.DELIVERED: 2}
 
 
 @virtually
@@ -71,16 +87,11 @@ async def test_one_beside_another_has_the_same_store_and_endpoints() -> None:
 
 @virtually
 async def test_the_dispatcher_sees_the_store_through_whatever_is_put_between() -> None:
-    seen: list[Shaky] = []
-
-    def through(store: MemoryStore) -> Store:
-        seen.append(Shaky(store))
-        return seen[0].store
-
-    async with virtual_service(through=through) as service:
+    between = Between(Shaky)
+    async with virtual_service(through=between) as service:
         await service.add_endpoint("a.example")
         await asyncio.sleep(1)
-        assert seen[0].calls > 0
+        assert between.shaky.calls > 0
 
 
 @virtually

@@ -5,7 +5,7 @@ Days of outage pass in moments, and everything that was sent is on record.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -40,6 +40,15 @@ def status(code: int, **headers: str) -> Answer:
 
 def _takes_all(_request: Request, _now: float) -> Answer:
     return OK
+
+
+def takes_all_but(messages: Container[str], answer: Answer) -> Script:
+    """What an endpoint does that gives an answer to some messages, and takes all others."""
+
+    def script(request: Request, _now: float) -> Answer:
+        return answer if dict(request.headers)["webhook-id"] in messages else OK
+
+    return script
 
 
 class Sent(Struct, frozen=True):

@@ -9,17 +9,15 @@ from msgspec.structs import replace
 
 from tarry.core.pace import Pace
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.alarms import Timer
 from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.feed import AT_ONCE, MOST_BYTES, feed_once
 from tarry.service.dispatch.gate import Gate
 from tarry.service.dispatch.streams import Streams
 from tarry.service.model.lane import Due, Fetched, Stream, Want
-from tarry.service.model.settings import Limits, Parking
 from tarry.service.store.memory.store import MemoryStore
-from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import ENVIRONMENT, NOON, an_application, an_endpoint, new_message
 from tarry.testing.virtual_loop import virtually
+from tests.service.dispatch.test_desk import a_desk
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.lane import Lane
@@ -69,33 +67,12 @@ class Watched(MemoryStore):
         return await super().fetch(wants, now=now, most_bytes=most_bytes)
 
 
-class Nobody:
-    """Makes no attempt."""
-
-    def send(self, request: Request, done: Callable[[Answer], None]) -> None:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        raise NotImplementedError
-
-
-def never(_seconds: float, _then: Callable[[], None]) -> Timer:
-    raise NotImplementedError
-
-
 class Table:
     """A store, a desk, and lanes of one application that sit at it."""
 
     def __init__(self, **limits: int) -> None:
         self.store = Watched()
-        self.desk = Desk(
-            now=lambda: NOON,
-            later=never,
-            draw=lambda: 0.5,
-            sender=Nobody(),
-            limits=Limits(**limits),
-            parking=Parking(),
-        )
+        self.desk, _ = a_desk(**limits)
 
     async def lanes(self, count: int = 1) -> list[FakeLane]:
         """Hungry lanes, each of an endpoint."""

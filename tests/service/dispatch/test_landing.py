@@ -16,9 +16,16 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Due
 from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore
-from tarry.service.wire.exchange import Answer, Request
+from tarry.service.wire.exchange import Answer
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    VirtualService,
+    status,
+    takes_all_but,
+    virtual_service,
+)
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
@@ -100,17 +107,13 @@ async def test_a_success_is_put_on_record_by_the_commit_that_settles_it(
 @virtually
 async def test_attempts_that_failed_while_others_were_taken_are_not() -> None:
     async with virtual_service() as service:
-        poison = ""
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(500) if dict(request.headers)["webhook-id"] == poison else OK
-
-        await service.add_endpoint("a.example", script)
-        (poison,) = await service.add()
+        poison: list[str] = []
+        await service.add_endpoint("a.example", takes_all_but(poison, status(500)))
+        poison += await service.add()
         for _ in range(200):
             await asyncio.sleep(1)
             await service.add()
-        assert (await service.delivery(poison)).attempts == 4
+        assert (await service.delivery(*poison)).attempts == 4
 
 
 @pytest.mark.parametrize("fifo", [False, True])
@@ -136,12 +139,8 @@ async def test_only_what_came_to_nothing_is_told_one_by_one() -> None:
     async with virtual_service() as service:
         policy = '{"version": 1, "attempts": 1, "backoff": {"kind": "fixed", "delay": 1}}'
         poison: list[str] = []
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(500) if dict(request.headers)["webhook-id"] in poison else OK
-
-        await service.add_endpoint("a.example", script, policy=policy)
-        poison.extend(await service.add(2))
+        await service.add_endpoint("a.example", takes_all_but(poison, status(500)), policy=policy)
+        poison += await service.add(2)
         await service.add(5)
         await asyncio.sleep(10)
         notices = await service.store.notices()

@@ -20,7 +20,14 @@ from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import ENVIRONMENT, new_message
 from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    VirtualService,
+    status,
+    takes_all_but,
+    virtual_service,
+)
 
 
 def the_lane(service: VirtualService) -> Lane:
@@ -88,16 +95,12 @@ async def test_each_policy_is_kept_once_under_its_version() -> None:
 @virtually
 async def test_a_new_policy_of_its_environment_reaches_a_lane_at_work_within_a_second() -> None:
     async with virtual_service() as service:
-        poison = ""
-
-        def script(request: Request, _now: float) -> Answer:
-            return status(500) if dict(request.headers)["webhook-id"] == poison else OK
-
-        await service.add_endpoint("a.example", script)
-        (poison,) = await service.add()
+        poison: list[str] = []
+        await service.add_endpoint("a.example", takes_all_but(poison, status(500)))
+        poison += await service.add()
         await service.add()
         await asyncio.sleep(5)
-        slow = await service.delivery(poison)
+        slow = await service.delivery(*poison)
         assert slow.due_at is not None
         lane = the_lane(service)
         policy = '{"name": "new", "attempts": 2, "backoff": {"kind": "fixed", "delay": 1}}'
@@ -105,7 +108,7 @@ async def test_a_new_policy_of_its_environment_reaches_a_lane_at_work_within_a_s
         await asyncio.sleep(1)
         assert lane.outfit.policy.name == "new"
         await asyncio.sleep(slow.due_at - service.now() + 5)
-        ended = await service.delivery(poison)
+        ended = await service.delivery(*poison)
         assert (ended.state, ended.attempts) == (State.FAILED, 2)
 
 

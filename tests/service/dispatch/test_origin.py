@@ -21,6 +21,10 @@ async def lanes(service: VirtualService, count: int, host: str = "gw.example") -
     return [await service.add_endpoint(host, path=f"/{number}") for number in range(count)]
 
 
+def all_answer(service: VirtualService, answer: Answer) -> None:
+    service.sender.scripts["gw.example"] = lambda _request, _now: answer
+
+
 def the_origin(service: VirtualService) -> Origin:
     (origin,) = service.dispatcher.muster.origins.values()
     return origin
@@ -30,7 +34,7 @@ def the_origin(service: VirtualService) -> Origin:
 async def test_when_nobody_is_there_all_its_lanes_are_probed_as_one() -> None:
     async with virtual_service() as service:
         await lanes(service, 30)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         await service.add()
         await asyncio.sleep(5)
         assert the_origin(service).shared
@@ -43,7 +47,7 @@ async def test_when_nobody_is_there_all_its_lanes_are_probed_as_one() -> None:
 async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
     async with virtual_service() as service:
         await lanes(service, 3)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         await service.add(4)
         await asyncio.sleep(600)
         origin = the_origin(service)
@@ -56,7 +60,7 @@ async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
 async def test_all_its_lanes_tell_of_the_trouble_also_those_that_never_sent() -> None:
     async with virtual_service() as service:
         endpoints = await lanes(service, 3)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         await service.add(4)
         await asyncio.sleep(5)
         for endpoint in endpoints:
@@ -70,14 +74,14 @@ async def test_all_its_lanes_tell_of_the_trouble_also_those_that_never_sent() ->
 async def test_lanes_that_are_taken_over_in_its_trouble_are_well_when_it_is() -> None:
     async with virtual_service() as service:
         endpoints = await lanes(service, 3)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         await service.add(8)
         await asyncio.sleep(600)
         await service.stop()
         await service.start()
         await asyncio.sleep(60)
         assert the_origin(service).shared
-        service.sender.scripts["gw.example"] = lambda _request, _now: OK
+        all_answer(service, OK)
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=600)
         await asyncio.sleep(5)
@@ -90,7 +94,7 @@ async def test_lanes_that_are_taken_over_in_its_trouble_are_well_when_it_is() ->
 async def test_probes_go_round_its_lanes_and_all_come_back_together() -> None:
     async with virtual_service() as service:
         endpoints = await lanes(service, 10)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         paths: list[str] = []
 
         def script(request: Request, _now: float) -> Answer:
@@ -102,7 +106,7 @@ async def test_probes_go_round_its_lanes_and_all_come_back_together() -> None:
         service.sender.scripts["gw.example"] = script
         await asyncio.sleep(1200)
         assert len(set(paths)) == 10
-        service.sender.scripts["gw.example"] = lambda _request, _now: OK
+        all_answer(service, OK)
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=60)
         await asyncio.sleep(5)
@@ -130,7 +134,7 @@ async def test_a_lane_that_fails_alone_has_its_own_troubles(answer: Answer) -> N
 async def test_several_that_fail_while_none_passes_speak_for_it() -> None:
     async with virtual_service() as service:
         await lanes(service, SEVERAL + 1)
-        service.sender.scripts["gw.example"] = lambda _request, _now: status(502)
+        all_answer(service, status(502))
         for _ in range(3):
             await service.add()
             await asyncio.sleep(1)
@@ -181,7 +185,7 @@ async def test_who_asks_is_told_until_when_all_of_it_is_held() -> None:
 async def test_a_lane_that_leaves_is_not_waited_for() -> None:
     async with virtual_service() as service:
         endpoints = await lanes(service, 4)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         await service.add()
         await asyncio.sleep(30)
         origin = the_origin(service)
@@ -190,7 +194,7 @@ async def test_a_lane_that_leaves_is_not_waited_for() -> None:
             await service.move(endpoint, f"https://other{endpoint.lane}.example/in")
             await service.until_delivered(endpoint, within=10)
         assert list(origin.lanes) == [endpoints[3].lane]
-        service.sender.scripts["gw.example"] = lambda _request, _now: OK
+        all_answer(service, OK)
         await service.until_delivered(endpoints[3], within=120)
 
 
@@ -198,7 +202,7 @@ async def test_a_lane_that_leaves_is_not_waited_for() -> None:
 async def test_a_restart_finds_it_as_it_was() -> None:
     async with virtual_service() as service:
         await lanes(service, 10)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         await service.add()
         await asyncio.sleep(600)
         await service.stop()
@@ -213,7 +217,7 @@ async def test_a_restart_finds_it_as_it_was() -> None:
 async def test_one_that_is_gone_for_good_does_not_end_the_probes_of_the_others() -> None:
     async with virtual_service() as service:
         endpoints = await lanes(service, 10)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         await service.add()
         await asyncio.sleep(60)
         assert the_origin(service).shared
@@ -257,7 +261,7 @@ async def test_lanes_that_take_one_at_a_time_come_back_side_by_side(fifo: bool) 
 async def test_one_that_moves_while_it_is_asked_does_not_end_the_probes_of_the_others() -> None:
     async with virtual_service() as service:
         endpoints = await lanes(service, 6)
-        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        all_answer(service, DOWN)
         await service.add()
         await asyncio.sleep(60)
         asked: list[str] = []
