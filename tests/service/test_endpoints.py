@@ -1,7 +1,6 @@
 """Endpoints and their secrets: only what is told is changed, whatever the caller knows of them."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -22,24 +21,9 @@ ELSEWHERE = "https://example.com/hook"
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'hooks.db'}"
-
-
-@pytest.fixture
 async def hooks(db: str) -> AsyncIterator[Hooks]:
     async with open_hooks(db) as hooks:
         yield hooks
-
-
-@pytest.fixture
-async def shop(hooks: Hooks) -> Application:
-    return await hooks.application("shop")
 
 
 async def park(hooks: Hooks, endpoint: Endpoint, at: float) -> None:

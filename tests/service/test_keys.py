@@ -1,6 +1,3 @@
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 
 from tarry.errors import SealError, SettingsError
@@ -10,22 +7,6 @@ from tarry.service.model.key import Scope
 from tarry.service.wire.seal import generate_key
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
-def db(tmp_path: Path) -> str:
-    return f"sqlite:////{str(tmp_path / 'hooks.db').lstrip('/')}"
-
-
-@pytest.fixture
-async def hooks(db: str) -> AsyncIterator[Hooks]:
-    async with open_hooks(db) as hooks:
-        yield hooks
 
 
 async def test_a_key_is_found_by_its_hash_alone(hooks: Hooks) -> None:

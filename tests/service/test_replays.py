@@ -2,13 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from tarry.errors import NotFound, SettingsError
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.hooks import Hooks
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -22,26 +21,9 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def receiver() -> Iterator[Receiver]:
     with Receiver() as receiver:
         yield receiver
-
-
-@pytest.fixture
-async def hooks(tmp_path: Path) -> AsyncIterator[Hooks]:
-    db = f"sqlite:///{tmp_path / 'hooks.db'}"
-    async with open_hooks(db, allow_network=("127.0.0.0/8",)) as hooks:
-        yield hooks
-
-
-@pytest.fixture
-async def shop(hooks: Hooks) -> Application:
-    return await hooks.application("shop")
 
 
 @pytest.fixture

@@ -6,25 +6,21 @@ the same methods.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from copy import copy
 from typing import Any, Unpack
 
-import msgspec
 from msgspec.structs import replace
 
-from tarry.errors import BacklogFull, Conflict, NotFound
+from tarry.errors import Conflict, NotFound
 from tarry.service import build
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.endpoints import Endpoints
 from tarry.service.explain import Explanation, explain, never_meant, origin_of
-from tarry.service.fields import (
-    ApplicationFields,
-    check_policy,
-    checked_application,
-)
+from tarry.service.fields import ApplicationFields, check_policy, checked_application
 from tarry.service.keys import Keys
+from tarry.service.messages import Messages
 from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
@@ -32,20 +28,17 @@ from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.entropy import entropy
 from tarry.service.model.lane import LaneRow
-from tarry.service.model.message import Accepted, Message, NewMessage, fingerprint
+from tarry.service.model.message import Message
 from tarry.service.model.task import Task
-from tarry.service.model.text import check_instant, check_text, words
+from tarry.service.model.text import check_text
 from tarry.service.replays import Replays
 from tarry.service.store.contract import Store
-from tarry.service.wire.sign import check_headers
 
 DEFAULT = "org_default"
 """The environment of programs that need only one."""
-BYTES = (bytes, bytearray, memoryview)
-"""Payloads that are sent as they are."""
 
 
-class Hooks(Endpoints, Keys, Replays):
+class Hooks(Endpoints, Messages, Keys, Replays):
     """A database of webhooks, opened by `open_hooks`."""
 
     def __init__(
@@ -128,102 +121,6 @@ class Hooks(Endpoints, Keys, Replays):
         await self.reseal_pepper()
         return await self.reseal_endpoints()
 
-    # --- Messages -------------------------------------------------------------------------------
-
-    def message(  # noqa: PLR0913  what a message may be told
-        self,
-        application: Application,
-        event_type: str,
-        payload: object,
-        *,
-        event_id: str | None = None,
-        channels: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        deliver_at: float | None = None,
-        payload_until: float | None = None,
-        content_type: str | None = None,
-    ) -> Message:
-        """A message to be sent. Bytes are kept as they are; anything else becomes JSON."""
-        check_text("event_type", event_type)
-        if event_id is not None:
-            check_text("event_id", event_id)
-        check_instant("deliver_at", deliver_at)
-        check_instant("payload_until", payload_until)
-        if content_type is not None:
-            check_headers([("content-type", content_type)])
-        body = bytes(payload) if isinstance(payload, BYTES) else msgspec.json.encode(payload)
-        now = self._now()  # read once: lists go by the time in the id
-        return Message(
-            id=ids.make(ids.MESSAGE, now=now, entropy=self._chance(ids.CHANCE)),
-            application=application.id,
-            event_type=event_type,
-            payload=body,
-            event_id=event_id,
-            channels=words("channels", channels),
-            tags=words("tags", tags),
-            accepted_at=now,
-            deliver_at=deliver_at,
-            payload_until=payload_until,
-            content_type=content_type,
-        )
-
-    async def send(  # noqa: PLR0913  what a message may be told
-        self,
-        application: Application,
-        event_type: str,
-        payload: object,
-        *,
-        key: str | None = None,
-        event_id: str | None = None,
-        channels: Iterable[str] = (),
-        tags: Iterable[str] = (),
-        deliver_at: float | None = None,
-        payload_until: float | None = None,
-        content_type: str | None = None,
-    ) -> Accepted:
-        """Accept a message: when this returns it is on disk, with all its deliveries.
-
-        With a `key` it is accepted once, however often it is sent. Conflict if the key or the event
-        id was used for another message; BacklogFull if too many of the application's wait already,
-        or, as DiskNearlyFull, if there is no room for more.
-        """
-        message = self.message(
-            application,
-            event_type,
-            payload,
-            event_id=event_id,
-            channels=channels,
-            tags=tags,
-            deliver_at=deliver_at,
-            payload_until=payload_until,
-            content_type=content_type,
-        )
-        if key is not None:
-            check_text("key", key)
-        mark = b"" if key is None else _mark(message)
-        (answer,) = await self.send_many([NewMessage(message, key, mark)])
-        if isinstance(answer, Accepted):
-            return answer
-        raise answer
-
-    async def send_many(
-        self, messages: Iterable[NewMessage]
-    ) -> list[Accepted | Conflict | NotFound | BacklogFull]:
-        """Accept messages in one commit; what is wrong with one concerns it alone."""
-        return await self.store.add(list(messages))
-
-    async def cancel(self, message: Message) -> int:
-        """Make no more attempts at a message; how many deliveries it was."""
-        return await self.store.cancel(message.application, message.id, now=self._now())
-
-    async def resend(self, endpoint: Endpoint, message: Message) -> None:
-        """Make one more attempt now, whatever became of the delivery.
-
-        If it is taken, one that failed is delivered; one that still waits goes on as it was. Where
-        there was none there is one then, which ended as the attempt did.
-        """
-        await self.store.resend(endpoint, message.id, resend=self.new_id("resend_"))
-
     # --- Looking --------------------------------------------------------------------------------
 
     async def deliveries(self, message: Message) -> list[tuple[Endpoint, Delivery]]:
@@ -285,21 +182,6 @@ class Hooks(Endpoints, Keys, Replays):
         running = set() if self.running is None else {self.running}
         await asyncio.wait({stopped, *running}, return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
-
-
-def _mark(message: Message) -> bytes:
-    """What tells a message from another one that was sent under the same key."""
-    told = (
-        message.event_type,
-        message.event_id,
-        message.channels,
-        message.tags,
-        message.deliver_at,
-        message.payload_until,
-        message.content_type,
-    )
-    request = msgspec.json.encode(told) + (message.payload or b"")
-    return fingerprint(message.application, request)
 
 
 @asynccontextmanager
