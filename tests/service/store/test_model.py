@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import os
 import tempfile
 from pathlib import Path
 
@@ -39,7 +40,9 @@ class SqliteMachine(StoreMachine):
 
     def open(self) -> Opened:
         self.time = 0.0
-        self.folder = tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+        self.folder = tempfile.TemporaryDirectory(
+            dir=MEMORY if os.access(MEMORY, os.W_OK) else None
+        )
         self.runner = asyncio.Runner()
         path = Path(self.folder.name, "tarry.db")
         store = self.runner.run(open_sqlite(path, clock=lambda: self.time))
