@@ -3,7 +3,7 @@ import tracemalloc
 import pytest
 
 from tarry.service.api.open import operations
-from tarry.service.api.routes import Found, Routes
+from tarry.service.api.routes import Match, Routes
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +14,7 @@ def routes() -> Routes:
 def test_every_operation_is_found_by_its_own_path(routes: Routes) -> None:
     for operation in operations():
         found = routes.find(operation.method, operation.path.replace("{", "a-").replace("}", ""))
-        assert isinstance(found, Found), operation.path
+        assert isinstance(found, Match), operation.path
         assert found.operation is operation
         assert list(found.names) == [
             part.strip("{}") for part in operation.path.split("/") if part.startswith("{")
@@ -23,13 +23,13 @@ def test_every_operation_is_found_by_its_own_path(routes: Routes) -> None:
 
 def test_what_stands_for_a_name_is_given(routes: Routes) -> None:
     found = routes.find("GET", "/app/shop/")
-    assert isinstance(found, Found)
+    assert isinstance(found, Match)
     assert found.names == {"app_id": "shop"}
 
 
 def test_a_fixed_word_comes_before_a_name(routes: Routes) -> None:
     found = routes.find("POST", "app/batch/msg/batch")
-    assert isinstance(found, Found)
+    assert isinstance(found, Match)
     assert found.operation.name == "v1.message.create-batch"
     assert found.names == {"app_id": "batch"}
 
@@ -42,7 +42,7 @@ def test_a_path_that_was_found_is_found_again_and_not_remembered_without_end(
     for _ in range(2):
         for name in ("one", "two", "three"):
             found = routes.find("GET", f"app/{name}")
-            assert isinstance(found, Found)
+            assert isinstance(found, Match)
             assert found.names == {"app_id": name}
 
 
@@ -69,7 +69,7 @@ def test_long_paths_are_found_and_not_remembered() -> None:
     routes = Routes(operations())
     tracemalloc.start()
     for number in range(20):
-        assert isinstance(routes.find("GET", f"app/{number}" + "x" * 50_000), Found)
+        assert isinstance(routes.find("GET", f"app/{number}" + "x" * 50_000), Match)
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert kept < 500_000, "twenty of them hold a million characters"

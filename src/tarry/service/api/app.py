@@ -25,7 +25,7 @@ from tarry.service.api.operation import Operation, Reply
 from tarry.service.api.problem import Answer, json_answer, problem, told
 from tarry.service.api.read import read_body, read_query
 from tarry.service.api.request import Request
-from tarry.service.api.routes import Found, Routes
+from tarry.service.api.routes import Match, Routes
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.hooks import Hooks
 from tarry.service.model.claim import Claim
@@ -85,7 +85,7 @@ class Api:
         )
         found = self._find(request)
         try:
-            if isinstance(found, Found):
+            if isinstance(found, Match):
                 status, headers, body = await self._operate(found, request, receive)
             elif found is None:
                 status, headers, body = await self._page(request)
@@ -107,15 +107,15 @@ class Api:
         await send({"type": "http.response.start", "status": status, "headers": pairs})
         await send({"type": "http.response.body", "body": body})
 
-    def _find(self, request: Request) -> Found | frozenset[str] | None:
+    def _find(self, request: Request) -> Match | frozenset[str] | None:
         """What is asked for, or the methods that will do there; None for what is no operation."""
         if not request.path.startswith(PREFIX):
             return None
         return self._routes.find(request.method, request.path[len(PREFIX) :])
 
-    def _name(self, request: Request, found: Found | frozenset[str] | None) -> str:
+    def _name(self, request: Request, found: Match | frozenset[str] | None) -> str:
         """What a request was for, in the words of the document."""
-        if isinstance(found, Found):
+        if isinstance(found, Match):
             return found.operation.name
         return request.path if found is None and request.path in self._pages else "unknown"
 
@@ -140,7 +140,7 @@ class Api:
             lines += delivery_lines(gauges(self._hooks.dispatcher))
         return 200, {"content-type": CONTENT_TYPE}, "".join(f"{one}\n" for one in lines).encode()
 
-    async def _operate(self, found: Found, request: Request, receive: Receive) -> Answer:
+    async def _operate(self, found: Match, request: Request, receive: Receive) -> Answer:
         operation, who = found.operation, _NOBODY
         if operation.needs is not Need.NOTHING:
             known = await self._access.who(request.headers.get(b"authorization", b""))
@@ -161,7 +161,7 @@ class Api:
             return problem(413, "payload_too_large", said)
         return await self._carry_out(found, who, request, body)
 
-    async def _carry_out(self, found: Found, who: Who, request: Request, body: bytes) -> Answer:
+    async def _carry_out(self, found: Match, who: Who, request: Request, body: bytes) -> Answer:
         operation, key = found.operation, request.idempotency_key
         arguments: dict[str, Any] = {}
         if operation.query is not None:

@@ -7,7 +7,7 @@ from msgspec import Struct
 from tarry.service.api.operation import Operation
 
 
-class Found(Struct, frozen=True):
+class Match(Struct, frozen=True):
     """An operation, with what stands in the path for its names."""
 
     operation: Operation
@@ -34,7 +34,7 @@ class Routes:
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._root = _Node()
-        self._known: dict[tuple[str, str], Found] = {}
+        self._known: dict[tuple[str, str], Match] = {}
         for operation in operations:
             self._add(operation)
 
@@ -51,7 +51,7 @@ class Routes:
             raise ValueError(f"{operation.method} {operation.path} is declared twice")
         node.operations[operation.method] = operation, tuple(names)
 
-    def find(self, method: str, path: str) -> Found | frozenset[str]:
+    def find(self, method: str, path: str) -> Match | frozenset[str]:
         """The operation, or the methods of the path that fits best: none if no path does.
 
         A HEAD is for what its GET would be for; the server below sends no body.
@@ -64,14 +64,14 @@ class Routes:
         for node, values in _nodes(self._root, _parts(path)):
             if method in node.operations:
                 operation, names = node.operations[method]
-                found = Found(operation, dict(zip(names, values, strict=True)))
+                found = Match(operation, dict(zip(names, values, strict=True)))
                 self._remember(method, path, found)
                 return found
         for node, _ in _nodes(self._root, _parts(path)):
             return frozenset(node.operations) | ({"HEAD"} if "GET" in node.operations else set())
         return frozenset()
 
-    def _remember(self, method: str, path: str, found: Found) -> None:
+    def _remember(self, method: str, path: str, found: Match) -> None:
         if len(path) > LONGEST_KNOWN:
             return
         if len(self._known) >= MOST_KNOWN:
