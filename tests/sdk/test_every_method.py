@@ -4,15 +4,19 @@ import importlib
 import inspect
 import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import httpx
 import msgspec
 import pytest
 import svix.api
+from pydantic import BaseModel
 from svix.api import Svix, SvixOptions
 
 from tarry.service.api.open import operations
+from tarry.service.api.read import when_given
 from tests.plain_http import PLAIN
 from tests.sdk.conftest import KEY
 
@@ -33,14 +37,25 @@ def asked(modules: tuple[str, ...] | None = None) -> set[tuple[str, str]]:
     """Every operation that the SDK knows, or some of its modules: its method and its path."""
     sources = Path(svix.api.__file__).parent.glob("*.py")
     return {
-        (how.upper(), re.sub(r"\{\w+\}", "x", way))
+        place(how, way)
         for one in sources
         if modules is None or one.stem in modules
         for how, way in CALL.findall(one.read_text())
     }
 
 
-SERVED = {(one.method, re.sub(r"\{\w+\}", "x", f"/api/v1{one.path}")) for one in operations()}
+def place(how: str, way: str) -> tuple[str, str]:
+    """An operation by its method and path, whatever stands for names in it."""
+    return how.upper(), re.sub(r"\{\w+\}", "x", way)
+
+
+OPERATIONS = {place(one.method, f"/api/v1{one.path}"): one for one in operations()}
+SERVED = set(OPERATIONS)
+
+
+def names_of(struct: type) -> set[str]:
+    """The fields of one of our types, as they are written."""
+    return {field.encode_name for field in msgspec.structs.fields(struct)}
 
 
 def test_the_modules_that_are_served_are_served_whole() -> None:
@@ -57,38 +72,72 @@ def test_what_is_not_served_says_so_in_json(how: str, way: str, sqlite_server: s
     assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
 
 
+def methods() -> Iterator[tuple[Any, Any]]:
+    """Each method of the SDK's modules that are served, with its module."""
+    for name in WHOLE:
+        module = importlib.import_module(f"svix.api.{name}")
+        for _, group in inspect.getmembers(module, inspect.isclass):
+            if group.__module__ == module.__name__ and not group.__name__.endswith("Options"):
+                for _, method in inspect.getmembers(group, inspect.isfunction):
+                    yield module, method
+
+
 def options() -> set[tuple[str, str, str]]:
     """Every option in a query that the SDK knows, with the operation it is of."""
     found = set()
-    for name in WHOLE:
-        module = importlib.import_module(f"svix.api.{name}")
-        for source in (
-            inspect.getsource(method)
-            for _, group in inspect.getmembers(module, inspect.isclass)
-            if group.__module__ == module.__name__ and not group.__name__.endswith("Options")
-            for _, method in inspect.getmembers(group, inspect.isfunction)
-        ):
-            calls, told = CALL.findall(source), OPTIONS.findall(source)
-            for (how, way), kind in itertools.product(calls, told):
-                asked = inspect.getsource(getattr(module, kind)._query_params)  # noqa: SLF001  what it sends
-                where = re.sub(r"\{\w+\}", "x", way)
-                found |= {(how.upper(), where, one) for one in OPTION.findall(asked)}
+    for module, method in methods():
+        source = inspect.getsource(method)
+        for (how, way), kind in itertools.product(CALL.findall(source), OPTIONS.findall(source)):
+            asked = inspect.getsource(getattr(module, kind)._query_params)  # noqa: SLF001  what it sends
+            found |= {(*place(how, way), one) for one in OPTION.findall(asked)}
     return found
 
 
 @pytest.mark.parametrize(("how", "way", "option"), sorted(options()))
 def test_every_option_is_read(how: str, way: str, option: str) -> None:
-    (operation,) = (
-        one
-        for one in operations()
-        if (one.method, re.sub(r"\{\w+\}", "x", f"/api/v1{one.path}")) == (how, way)
-    )
-    assert operation.query is not None
-    assert option in {one.encode_name for one in msgspec.structs.fields(operation.query)}
+    query = OPERATIONS[how, way].query
+    assert query is not None
+    assert option in names_of(query)
 
 
-def test_there_are_options() -> None:
+def is_model(kind: object) -> bool:
+    return inspect.isclass(kind) and issubclass(kind, BaseModel)
+
+
+def models() -> dict[tuple[str, str, str, type[BaseModel]], None]:
+    """What the SDK sends and expects: the operation, which side of it, and the SDK's model."""
+    found: dict[tuple[str, str, str, type[BaseModel]], None] = {}
+    for _, method in methods():
+        hints = get_type_hints(method)
+        for how, way in CALL.findall(inspect.getsource(method)):
+            for name, kind in hints.items():
+                if place(how, way) not in OPERATIONS or not is_model(kind):
+                    continue
+                if name != "return":
+                    found[*place(how, way), "sent", kind] = None
+                elif "data" in kind.model_fields and "iterator" in kind.model_fields:
+                    (item,) = get_args(kind.model_fields["data"].annotation)
+                    found[*place(how, way), "listed", item] = None
+                else:
+                    found[*place(how, way), "got", kind] = None
+    return found
+
+
+@pytest.mark.parametrize(("how", "way", "side", "model"), models())
+def test_every_field_is_read_or_given(
+    how: str, way: str, side: str, model: type[BaseModel]
+) -> None:
+    operation = OPERATIONS[how, way]
+    ours: Any = when_given(operation.body) if side == "sent" else operation.answer
+    if side == "listed":
+        (ours,) = get_args(ours)
+    known = {field.alias or name for name, field in model.model_fields.items()}
+    assert known <= names_of(ours)
+
+
+def test_there_are_options_and_models() -> None:
     assert len(options()) > 60
+    assert len(models()) > 60
 
 
 def known_methods() -> set[str]:
