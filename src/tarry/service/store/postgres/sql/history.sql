@@ -1,3 +1,22 @@
+-- part: delivery_with_endpoint
+-- What an endpoint and a delivery to it are made of.
+e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at, d.accepted_at,
+       d.ended_at
+
+-- part: undelivered_there
+-- Of a lane's deliveries that wait or failed, behind one, as many as would do.
+(
+      (SELECT * FROM tarry.delivery AS d
+        WHERE d.lane = l.number AND d.state = 'ready'
+          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
+        ORDER BY d.seq LIMIT $4)
+      UNION ALL
+      (SELECT * FROM tarry.delivery AS d
+        WHERE d.lane = l.number AND d.state IN ('waiting', 'failed')
+          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
+        ORDER BY d.seq LIMIT $4)
+ )
+
 -- name: message
 -- A message by id or by its sender's id; the id comes first.
 SELECT m.* FROM tarry.message AS m
@@ -9,8 +28,7 @@ SELECT m.* FROM tarry.message AS m
 
 -- name: deliveries
 -- A message's deliveries, where the message says they are.
-SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at,
-       d.accepted_at, d.ended_at
+SELECT {delivery_with_endpoint}
   FROM tarry.message AS m
  CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
   JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
@@ -19,44 +37,22 @@ SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, 
  ORDER BY e.id;
 
 -- name: undelivered
--- Deliveries that wait or failed, behind one: of each lane as many as would do, then the first.
-SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at,
-       d.accepted_at, d.ended_at
+-- Deliveries that wait or failed, by lanes, behind one: of those of each lane the first.
+SELECT {delivery_with_endpoint}
   FROM tarry.lane AS l
   JOIN tarry.endpoint AS e ON e.lane = l.number
- CROSS JOIN LATERAL (
-      (SELECT * FROM tarry.delivery AS d
-        WHERE d.lane = l.number AND d.state = 'ready'
-          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
-        ORDER BY d.seq LIMIT $4)
-      UNION ALL
-      (SELECT * FROM tarry.delivery AS d
-        WHERE d.lane = l.number AND d.state IN ('waiting', 'failed')
-          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
-        ORDER BY d.seq LIMIT $4)
- ) AS d
+ CROSS JOIN LATERAL {undelivered_there} AS d
  WHERE l.application = $1 AND l.number >= $2::bigint AND l.number <= $5::bigint
  ORDER BY l.number, d.seq
  LIMIT $4;
 
 -- name: undelivered_in
 -- The same of all applications of an environment that are not deleted.
-SELECT e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at,
-       d.accepted_at, d.ended_at
+SELECT {delivery_with_endpoint}
   FROM tarry.application AS a
   JOIN tarry.lane AS l ON l.application = a.id
   JOIN tarry.endpoint AS e ON e.lane = l.number
- CROSS JOIN LATERAL (
-      (SELECT * FROM tarry.delivery AS d
-        WHERE d.lane = l.number AND d.state = 'ready'
-          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
-        ORDER BY d.seq LIMIT $4)
-      UNION ALL
-      (SELECT * FROM tarry.delivery AS d
-        WHERE d.lane = l.number AND d.state IN ('waiting', 'failed')
-          AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
-        ORDER BY d.seq LIMIT $4)
- ) AS d
+ CROSS JOIN LATERAL {undelivered_there} AS d
  WHERE a.environment = $1 AND a.deleted_at IS NULL AND l.number >= $2::bigint
  ORDER BY l.number, d.seq
  LIMIT $4;

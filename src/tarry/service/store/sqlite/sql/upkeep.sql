@@ -1,12 +1,16 @@
 -- What keeps the database in shape. What is to go is looked for by a reader, then removed by the
 -- writer if it may still go: a long look holds up nobody.
 
+-- part: is_over
+-- Nothing of a message is still to be sent.
+NOT EXISTS (SELECT 1 FROM delivery
+                    WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
+       AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+
 -- name: sweep_messages
 -- Messages accepted before a time, behind one, and whether nothing of each is still to be sent.
 SELECT accepted_at, number,
-       NOT EXISTS (SELECT 1 FROM delivery
-                    WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
-       AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+       {is_over}
   FROM message
  WHERE accepted_at < :before AND accepted_at >= :at AND (accepted_at, number) > (:at, :behind)
  ORDER BY accepted_at, number
@@ -15,9 +19,7 @@ SELECT accepted_at, number,
 -- name: sweep_payloads
 -- The same, of those that still have their payload.
 SELECT accepted_at, number,
-       NOT EXISTS (SELECT 1 FROM delivery
-                    WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
-       AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+       {is_over}
   FROM message
  WHERE accepted_at < :before AND accepted_at >= :at AND (accepted_at, number) > (:at, :behind)
    AND (payload IS NULL) = 0
@@ -27,9 +29,7 @@ SELECT accepted_at, number,
 -- name: sweep_expired
 -- Messages whose payload was to be kept until before a time, behind one, likewise.
 SELECT payload_until, number,
-       NOT EXISTS (SELECT 1 FROM delivery
-                    WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
-       AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
+       {is_over}
   FROM message
  WHERE payload_until < :before AND payload_until >= :at AND (payload_until, number) > (:at, :behind)
    AND payload_until IS NOT NULL AND payload IS NOT NULL
@@ -38,9 +38,7 @@ SELECT payload_until, number,
 
 -- name: sweep_over
 -- Whether nothing of a message is still to be sent.
-SELECT NOT EXISTS (SELECT 1 FROM delivery
-                    WHERE delivery.message = :message AND state IN ('ready', 'waiting'))
-   AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = :message);
+SELECT {is_over} FROM message WHERE number = :message;
 
 -- name: sweep_message
 -- Forget a message.
