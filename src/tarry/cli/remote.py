@@ -13,7 +13,7 @@ from tarry.cli.client import Answer, Server
 from tarry.cli.exit_codes import INTERRUPTED
 from tarry.cli.json_text import with_text
 from tarry.cli.ranges import Whole
-from tarry.cli.service_options import WrongSettings, config_option
+from tarry.cli.service_options import WrongSettings, config_option, setting
 from tarry.cli.show import Columns, json_option
 
 EXIT_CODES = (
@@ -31,19 +31,14 @@ URL = "http://127.0.0.1:8400"
 P = ParamSpec("P")
 T = TypeVar("T")
 
-server_option = click.option(
+server_option = setting(
     "--server",
-    envvar="TARRY_SERVER",
-    show_envvar=True,
     default=URL,
-    show_default=True,
     metavar="URL",
     help="The server to ask.",
 )
-key_option = click.option(
+key_option = setting(
     "--key",
-    envvar="TARRY_KEY",
-    show_envvar=True,
     metavar="KEY",
     help="A key to it, as `tarry key create` makes them.",
 )

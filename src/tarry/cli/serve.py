@@ -19,6 +19,7 @@ from tarry.cli.service_options import (
     ended,
     quota_options,
     serving,
+    setting,
     told_to_stop,
     wire_options,
 )
@@ -39,19 +40,15 @@ def _refuse_port(_context: click.Context, _option: click.Parameter, typed: str |
 def front_options(command: Callable[P, T]) -> Callable[P, T]:
     """What says where the API listens and whom it lets in."""
     for option in (
-        click.option(
+        setting(
             "--key-rate",
-            envvar="TARRY_KEY_RATE",
-            show_envvar=True,
             type=Number(min=0, min_open=True),
             metavar="N",
             help="Requests a second that each key may make, in this process. Any number, if not"
             " given.",
         ),
-        click.option(
+        setting(
             "--api-key",
-            envvar="TARRY_API_KEY",
-            show_envvar=True,
             metavar="KEY",
             help="A key that may do everything, beside those that `tarry key create` makes.",
         ),
@@ -61,12 +58,9 @@ def front_options(command: Callable[P, T]) -> Callable[P, T]:
             expose_value=False,
             callback=_refuse_port,
         ),
-        click.option(
+        setting(
             "--listen",
-            envvar="TARRY_LISTEN",
-            show_envvar=True,
             default="127.0.0.1:8400",
-            show_default=True,
             metavar="HOST:PORT",
             help="Where to listen.",
         ),
@@ -77,7 +71,7 @@ def front_options(command: Callable[P, T]) -> Callable[P, T]:
 
 @click.command(epilog=EXIT_CODES)
 @config_option
-@db_option(default=FILE, show_default=True)
+@db_option(default=FILE)
 @wire_options
 @quota_options
 @front_options

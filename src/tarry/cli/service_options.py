@@ -40,6 +40,7 @@ KNOWN = (
     "server",
 )
 
+C = TypeVar("C", bound=Callable[..., Any])
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -101,69 +102,58 @@ config_option = click.option(
     expose_value=False,
     help="A TOML file with settings; tarry.toml in this folder if there is one.",
 )
+
+
+def setting(flag: str, **more: Any) -> Callable[[C], C]:  # noqa: ANN401  whatever click takes
+    """Declare an option whose variable is named as it is: `--key-rate` and `TARRY_KEY_RATE`."""
+    variable = f"TARRY_{flag.removeprefix('--').replace('-', '_').upper()}"
+    shown = more.get("default") is not None
+    return click.option(flag, envvar=variable, show_envvar=True, show_default=shown, **more)
+
+
 db_option = partial(
-    click.option,
-    "--db",
-    envvar="TARRY_DB",
-    show_envvar=True,
-    metavar="URL",
-    help="sqlite:///FILE or postgresql://USER@HOST/NAME",
+    setting, "--db", metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME"
 )
 """To be called: some commands need it, others have a default or do without."""
-allow_network_option = click.option(
+allow_network_option = setting(
     "--allow-network",
-    envvar="TARRY_ALLOW_NETWORK",
-    show_envvar=True,
     multiple=True,
     metavar="NETWORK",
     help="A private network that may be called, e.g. 10.0.0.0/8; repeatable. None, if not given.",
 )
-ports_option = click.option(
+ports_option = setting(
     "--ports",
-    envvar="TARRY_PORTS",
-    show_envvar=True,
     default="80, 443, 1024-65535",
-    show_default=True,
     help="The ports that may be called.",
 )
 
-proxy_option = click.option(
+proxy_option = setting(
     "--proxy",
-    envvar="TARRY_PROXY",
-    show_envvar=True,
     metavar="URL",
     help="An egress proxy that every request goes through, e.g. http://proxy:3128. None, if not"
     " given.",
 )
-authorities_option = click.option(
+authorities_option = setting(
     "--authorities",
-    envvar="TARRY_AUTHORITIES",
-    show_envvar=True,
     type=click.Path(path_type=Path),
     help="A PEM file of authorities that are trusted beside the system's.",
 )
-certificate_option = click.option(
+certificate_option = setting(
     "--certificate",
-    envvar="TARRY_CERTIFICATE",
-    show_envvar=True,
     type=click.Path(path_type=Path),
     help="A PEM file with a client certificate and its key.",
 )
 
 
-most_waiting_option = click.option(
+most_waiting_option = setting(
     "--most-waiting",
-    envvar="TARRY_MOST_WAITING",
-    show_envvar=True,
     type=Whole(min=0),
     metavar="N",
     help="Deliveries that may wait of an application which has no limit of its own; with more,"
     " messages are turned away. Any number, if not given.",
 )
-disk_reserve_option = click.option(
+disk_reserve_option = setting(
     "--disk-reserve",
-    envvar="TARRY_DISK_RESERVE",
-    show_envvar=True,
     type=ByteSize(),
     help="Of an SQLite file's disk: with less free, messages are turned away; 0 for never. 256MB,"
     " or a twentieth of a smaller disk, if it is not said.",
@@ -191,33 +181,24 @@ def quota_options(command: Callable[P, T]) -> Callable[P, T]:
 def dispatch_options(command: Callable[P, T]) -> Callable[P, T]:
     """What says how much a dispatcher does at a time, and how it stops."""
     for option in (
-        click.option(
+        setting(
             "--grace",
-            envvar="TARRY_GRACE",
-            show_envvar=True,
             type=Number(min=0),
             default=30.0,
-            show_default=True,
             metavar="SECONDS",
             help="How long to wait for attempts on their way when told to stop.",
         ),
-        click.option(
+        setting(
             "--lease",
-            envvar="TARRY_LEASE",
-            show_envvar=True,
             type=Number(min=1),
             default=10.0,
-            show_default=True,
             metavar="SECONDS",
             help="How long its shards stay its own without a sign of life.",
         ),
-        click.option(
+        setting(
             "--in-flight",
-            envvar="TARRY_IN_FLIGHT",
-            show_envvar=True,
             type=Whole(min=1),
             default=1000,
-            show_default=True,
             metavar="N",
             help="Attempts at a time.",
         ),
