@@ -133,6 +133,42 @@ async def test_a_restart_goes_on_with_the_probes_where_it_was() -> None:
         assert most_in_ten_minutes(instants) <= 20
 
 
+@pytest.mark.parametrize("answer", [status(404), status(500)])
+@virtually
+async def test_a_kind_that_was_never_taken_lives_through_an_outage_as_well(answer: Answer) -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        began_at = service.now()
+        endpoint = await service.add_endpoint(
+            "a.example",
+            lambda _request, now: answer if 10 < now - began_at < 4 * DAY else OK,
+        )
+        await service.add(event_type="order.paid")
+        await asyncio.sleep(20)
+        (message,) = await service.add(event_type="order.lost")
+        await asyncio.sleep(4 * DAY)
+        await service.until_delivered(endpoint, within=HOUR)
+        assert (await service.delivery(message)).state is State.DELIVERED
+
+
+@virtually
+async def test_one_that_moves_away_from_who_refused_it_starts_anew() -> None:
+    async with virtual_service() as service:
+        for host in ("a.example", "b.example"):
+            service.sender.scripts[host] = lambda _request, _now: status(401)
+        endpoint = await service.add_endpoint("a.example")
+        (message,) = await service.add()
+        await asyncio.sleep(2 * HOUR)
+        await service.move(endpoint, "https://b.example/in")
+        await asyncio.sleep(1)
+        lane = await service.store.lane(endpoint.application, endpoint.id)
+        assert outlook(lane, now=service.now()).phase is Phase.CLOSED
+        assert lane.known.failures == 0
+        await asyncio.sleep(HOUR)
+        lane = await service.store.lane(endpoint.application, endpoint.id)
+        assert outlook(lane, now=service.now()).phase is Phase.OPEN
+        assert (await service.delivery(message)).attempts == 0
+
+
 @virtually
 async def test_another_origin_is_tried_at_once_and_the_same_one_is_not() -> None:
     async with virtual_service(limits=SELDOM) as service:

@@ -94,8 +94,8 @@ def test_a_refusal_is_usual_for_a_kind_that_was_never_taken_by_who_takes_others(
 def test_nothing_is_usual_for_an_endpoint_that_took_nothing_lately() -> None:
     doubts = Doubts()
     doubts.taken(replace(DUE, event_type="another"))
-    assert doubts.usual(DUE, accepted_at=NOON, now=NOON + RECENTLY - 1)
-    assert not doubts.usual(DUE, accepted_at=NOON, now=NOON + RECENTLY)
+    assert doubts.usual(DUE, accepted_at=NOON, now=NOON + LATELY - 1)
+    assert not doubts.usual(DUE, accepted_at=NOON, now=NOON + LATELY)
     assert not doubts.usual(DUE, accepted_at=-math.inf, now=NOON)
 
 

@@ -245,6 +245,13 @@ def test_a_message_that_ended_for_another_reason_is_no_news() -> None:
         assert news_of(failed(a_due(), reason=reason)) is None
 
 
+def test_another_origin_is_not_to_blame_for_what_the_old_one_failed() -> None:
+    known = Known(origin="https://old.example:443", failing_since=1.0, failures=9, warned=0.9)
+    record = a_record(known)
+    assert record.moved("https://new.example:443")
+    assert (record.known.failing_since, record.known.failures, record.known.warned) == (None, 0, 0)
+
+
 def test_another_origin_is_taken_up_once() -> None:
     record = a_record(Known(origin="https://old.example:443"))
     assert not record.moved("https://old.example:443")

@@ -17,10 +17,10 @@ from tarry.service.model.lane import Due
 REMEMBERED = 10_000
 KINDS = 1000
 RECENTLY = 600.0
-"""How long a success speaks for an endpoint that refuses something, in seconds."""
+"""How long a success makes refusals final, in seconds."""
 LATELY = 60.0
-"""How long it does for one that fails: a delivery that is retried finds out about an outage long
-before its attempts are used up."""
+"""How long it makes failures and refusals say nothing of the endpoint: so short that a delivery
+which is retried finds out about an outage before its attempts are used up."""
 
 
 class Doubts:
@@ -62,7 +62,7 @@ class Doubts:
         what it used to take is in trouble.
         """
         known = self._kinds
-        return now - accepted_at < RECENTLY and bool(known) and due.event_type not in known
+        return now - accepted_at < LATELY and bool(known) and due.event_type not in known
 
     def failed(self, due: Due, *, now: float) -> None:
         """One failed: that is one more of its kind."""

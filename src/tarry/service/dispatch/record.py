@@ -106,7 +106,7 @@ class Record:
         """Take up another origin: what was learned of the old one is forgotten. Whether it is."""
         if self.known.origin == origin:
             return False
-        self.known = replace(self.known, origin=origin)
+        self.known = replace(health.begun_anew(self.known), origin=origin)
         return True
 
 
