@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -83,6 +84,7 @@ def test_output_that_cannot_be_written_is_one_line(typed: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
             [sys.executable, "-m", "tarry.cli", *typed],
+            env={**os.environ, "PYTHONUNBUFFERED": ""},  # some of it is left for the end
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

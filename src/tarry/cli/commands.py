@@ -1,6 +1,7 @@
 """The commands under `tarry`, in groups; each has its own file."""
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from errno import EPIPE
@@ -81,6 +82,14 @@ def _in_one_line() -> Iterator[None]:
         raise Mistyped(error) from error
 
 
+def _let_go_what_cannot_be_written() -> None:
+    """Else Python tries it again at the end, says so in words of its own and ends with its code."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 class Grouped(click.Group):
     """A group whose help tells what belongs together, and whose commands end well at Ctrl-C."""
 
@@ -106,6 +115,7 @@ class Grouped(click.Group):
         except OSError as error:
             if error.errno == EPIPE or error.strerror is None:
                 raise  # who read has read enough, which click knows; the other is no system's word
+            _let_go_what_cannot_be_written()
             where = "" if error.filename is None else f"{error.filename}: "
             raise click.ClickException(f"{where}{error.strerror}") from error
 
