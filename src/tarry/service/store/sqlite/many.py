@@ -13,8 +13,8 @@ import apsw
 
 from tarry.service.store.sqlite.rows import Row
 
-WIDTHS = (500, 256, 128, 64, 32, 16, 8, 4, 2, 1)
-"""How many rows a statement may have; the widest that fit are taken first."""
+WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 500)
+"""How many rows a statement may have. The next that is wide enough is taken, and filled up."""
 LONGEST = 16 * 1024
 """Characters: a longer statement would be prepared anew each time, apsw keeps none that long."""
 
@@ -22,14 +22,16 @@ _ROW = re.compile(r"VALUES (\([?, ]+\))")
 
 
 def write(db: apsw.Connection, sql: str, rows: Sequence[Row]) -> None:
-    """Have a query with the placeholders of one row, `VALUES (?, ?)`, done for these."""
-    at = 0
-    for width in _widths(sql):
-        end = len(rows) - (len(rows) - at) % width
-        for part in range(at, end, width):
-            wide = tuple(chain.from_iterable(rows[part : part + width]))
-            db.execute(widened(sql, width), wide)
-        at = end
+    """Have a query with the placeholders of one row, `VALUES (?, ?)`, done for these.
+
+    To fill up, rows of nothing but NULL come behind them: the query has to pass over these.
+    """
+    widths = _widths(sql)
+    for start in range(0, len(rows), widths[-1]):
+        part = rows[start : start + widths[-1]]
+        width = next(width for width in widths if width >= len(part))
+        nothing = (None,) * (len(part[0]) * (width - len(part)))
+        db.execute(widened(sql, width), (*chain.from_iterable(part), *nothing))
 
 
 @lru_cache(maxsize=100)

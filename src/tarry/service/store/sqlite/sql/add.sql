@@ -41,12 +41,12 @@ SELECT coalesce(max(number), 0) FROM message;
 -- Keep a message.
 INSERT INTO message (number, id, application, event_type, event_id, channels, tags, accepted_at,
                      deliver_at, payload_until, content_type, payload)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: add_first
 -- Keep an idempotency key with the message that came first under it.
 INSERT INTO key (environment, key, message, fingerprint, accepted_at)
-VALUES (?, ?, ?, ?, ?);
+SELECT * FROM (VALUES (?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: add_to_lane
 -- Give a lane's next numbers, and tell whether it is awake and does not doze.
@@ -58,7 +58,7 @@ RETURNING number, added, awake AND NOT dozing;
 -- name: add_delivery
 -- Put a message on its way to an endpoint.
 INSERT INTO delivery (lane, seq, message, state, reason, due_at, accepted_at, ended_at)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?);
+SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: expunge
 -- Forget a message's payload.

@@ -42,7 +42,8 @@ UPDATE delivery SET state = 'delivered', reason = 'delivered', ended_at = :at
 -- Keep an attempt.
 INSERT INTO attempt (lane, id, message, number, at, took, url, status, kind, detail, body,
                      "trigger", counted, policy, now, draw, decision)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))
+ WHERE column1 IS NOT NULL;
 
 -- name: settle_ended
 -- Count what ended in a lane, or came back to life.
