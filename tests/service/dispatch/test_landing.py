@@ -5,14 +5,10 @@ from typing import Any
 
 import pytest
 
-from tarry.core.pace import Phase
-from tarry.service.dispatch.landing import Landing
-from tarry.service.dispatch.lane import Lane
+from tarry.service.dispatch.bearings import Bearings
 from tarry.service.dispatch.record import SAVED_EVERY
-from tarry.service.explain import outlook
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import ENDED, State
-from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Due
 from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore
@@ -28,44 +24,11 @@ from tarry.testing.virtual_service import (
 )
 
 
-def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
-    held = service.dispatcher.shards.held[service.application.shard]
-    return held.lanes[endpoint.lane]
-
-
 def lanes_at_work(service: VirtualService) -> int:
     return sum(len(held.lanes) for held in service.dispatcher.shards.held.values())
 
 
-@virtually
-async def test_attempts_that_failed_with_the_lane_are_given_back() -> None:
-    async with virtual_service() as service:
-        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
-        (message,) = await service.add()
-        counted = []
-        for _ in range(200):
-            await asyncio.sleep(10)
-            counted.append((await service.delivery(message)).attempts)
-        lane = lane_of(service, endpoint)
-        assert lane.gate.phase is Phase.OPEN
-        assert max(counted) > 0
-        assert counted[-1] == 0
-
-
-@virtually
-async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
-    async with virtual_service() as service:
-        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
-        await service.add(8)
-        for _ in range(20):
-            await asyncio.sleep(60)
-            row = await service.store.lane(endpoint.application, endpoint.id)
-            now = service.dispatcher.desk.now()
-            told = outlook(row, now=now)
-            assert told.probe_at is not None
-            assert told.probe_at > now - 1
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [0.5, 7.0, 29.0, 31.0, 240.0])
 @virtually
 async def test_the_last_success_on_record_is_never_old_however_often_one_comes(
@@ -102,18 +65,6 @@ async def test_a_success_is_put_on_record_by_the_commit_that_settles_it(
             await service.until_delivered(endpoint, within=1)
             await asyncio.sleep(240)
         assert commits == 10
-
-
-@virtually
-async def test_attempts_that_failed_while_others_were_taken_are_not() -> None:
-    async with virtual_service() as service:
-        poison: list[str] = []
-        await service.add_endpoint("a.example", takes_all_but(poison, status(500)))
-        poison += await service.add()
-        for _ in range(200):
-            await asyncio.sleep(1)
-            await service.add()
-        assert (await service.delivery(*poison)).attempts == 4
 
 
 @pytest.mark.parametrize("fifo", [False, True])
@@ -158,7 +109,7 @@ async def test_a_payload_is_kept_only_if_it_is_sent_again_from_memory(
         desk = service.dispatcher.desk
         kept: list[tuple[bool, bool]] = []
 
-        def finish(lane: Landing, due: Due, made: Settlement | Resent) -> None:
+        def finish(lane: Bearings, due: Due, made: Settlement | Resent) -> None:
             over = isinstance(made, Settlement) and made.state in ENDED
             kept.append((over, due.payload is not None))
             type(desk).finish(desk, lane, due, made)

@@ -17,8 +17,9 @@ from tarry.service.dispatch.record import Record, stands
 from tarry.service.dispatch.spacing import LONG_AGO, UNLIMITED, Spacing
 from tarry.service.dispatch.streams import Streams
 from tarry.service.dispatch.turns import Turns
+from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import Change, LaneRow
+from tarry.service.model.lane import Change, Due, LaneRow
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.origin import Origin
@@ -158,6 +159,10 @@ class Bearings(ABC):
     @abstractmethod
     def room(self) -> int:
         """How many rows it makes sense to have at hand."""
+
+    @abstractmethod
+    def settled(self, due: Due, made: Settlement | Resent, *, done: bool) -> None:
+        """A settlement was written down, or was not because something else had happened."""
 
     @abstractmethod
     def tick(self, now: float) -> bool:

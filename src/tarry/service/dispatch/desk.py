@@ -17,7 +17,7 @@ from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Sender
 
 if TYPE_CHECKING:
-    from tarry.service.dispatch.landing import Landing
+    from tarry.service.dispatch.bearings import Bearings
     from tarry.service.dispatch.lane import Lane
 
 
@@ -47,7 +47,7 @@ class Held:
         self.lanes: dict[int, Lane] = {}
 
 
-Finished = tuple["Landing", Due, Settlement | Resent]
+Finished = tuple["Bearings", Due, Settlement | Resent]
 """An attempt that ended, and what is to be written down of it."""
 
 
@@ -77,7 +77,7 @@ class Desk:
         self.finished: list[Finished] = []
         self.unsettled = 0
         self.changes: dict[int, Change] = {}
-        self.hungry: dict[Landing, None] = {}
+        self.hungry: dict[Bearings, None] = {}
         self.resting: dict[Lane, None] = {}
         self.ticking: dict[Ticking, None] = {}
         self.learned = False
@@ -92,7 +92,7 @@ class Desk:
         """Called with lanes whose endpoints were changed since they were taken up."""
         self.sent = self.delivered = self.failed = self.stale = self.probes = 0
 
-    def finish(self, lane: "Landing", due: Due, settlement: Settlement | Resent) -> None:
+    def finish(self, lane: "Bearings", due: Due, settlement: Settlement | Resent) -> None:
         """Put something on the list of what is to be settled."""
         self.unsettled += 1
         lane.unsettled += 1
@@ -100,7 +100,7 @@ class Desk:
             self.wake()
         self.finished.append((lane, due, settlement))
 
-    def feed(self, lane: "Landing") -> None:
+    def feed(self, lane: "Bearings") -> None:
         """Put a lane on the list of those that want more rows."""
         if not self.hungry:
             self.wake()

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 
+from tarry.service.dispatch.bearings import Bearings
 from tarry.service.dispatch.desk import Desk
-from tarry.service.dispatch.landing import Landing
 from tarry.service.failpoints import hit
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.service.store.contract import Queue
@@ -55,7 +55,7 @@ async def feed_once(store: Queue, desk: Desk) -> None:
         lane.pump()
 
 
-async def _mark_those_back(store: Queue, lanes: Sequence[Landing]) -> None:
+async def _mark_those_back(store: Queue, lanes: Sequence[Bearings]) -> None:
     """Tell lanes that came back which of their deliveries are fresh."""
     back = [lane for lane in lanes if lane.came_back]
     if back:
@@ -65,7 +65,7 @@ async def _mark_those_back(store: Queue, lanes: Sequence[Landing]) -> None:
             lane.streams.came_back(added.get(lane.number, lane.added))
 
 
-def _wants(desk: Desk, lanes: Sequence[Landing]) -> list[Want]:
+def _wants(desk: Desk, lanes: Sequence[Bearings]) -> list[Want]:
     now = desk.now()
     full = desk.buffered.bytes >= desk.limits.buffered_bytes
     return [
@@ -77,7 +77,7 @@ def _wants(desk: Desk, lanes: Sequence[Landing]) -> list[Want]:
 
 
 def _hand_out(
-    lanes: dict[int, Landing], wants: Sequence[Want], fetched: Fetched, *, now: float, cut: bool
+    lanes: dict[int, Bearings], wants: Sequence[Want], fetched: Fetched, *, now: float, cut: bool
 ) -> None:
     rows: dict[tuple[int, Stream], list[Due]] = defaultdict(list)
     for row in fetched.due:

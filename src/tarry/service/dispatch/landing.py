@@ -1,35 +1,30 @@
 """What comes back to a lane: answers, and word that they were written down.
 
 An answer is judged, told to the gate, the origin and the endpoint's record, ruled on and handed in
-to be settled. A gate that turns over it gives attempts back, or lets the backlog go at a pace.
+to be settled.
 """
-
-import logging
 
 from msgspec.structs import replace
 
 from tarry.core.pace import Phase
-from tarry.service.dispatch.bearings import Bearings
 from tarry.service.dispatch.flight import Flight, settlement
 from tarry.service.dispatch.gate import RULE, Gate
 from tarry.service.dispatch.judge import Judgement, Verdict, judge
 from tarry.service.dispatch.settle import SPREAD, Lay, Ruling, rule, rule_resent
-from tarry.service.dispatch.spacing import LONG_AGO
+from tarry.service.dispatch.turning import Turning
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent, Settlement
-from tarry.service.model.delivery import ENDED, Reason, State
+from tarry.service.model.delivery import ENDED, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Stream
 from tarry.service.wire.exchange import Answer
-
-log = logging.getLogger("tarry.service")
 
 LATELY = 0.1
 """How much of what is known of an endpoint's latency is the last answer's."""
 
 
-class Landing(Bearings):
+class Landing(Turning):
     """The part of a lane that takes in what became of its attempts."""
 
     __slots__ = ()
@@ -64,6 +59,7 @@ class Landing(Bearings):
         return due if again else replace(due, payload=None)
 
     def _ruled(self, flight: Flight, judgement: Judgement, now: float, draw: float) -> Ruling:
+        """What becomes of the delivery, kept in mind as far as it is in doubt."""
         doubts, phase = self.doubts, self.gate_now.phase
         due = doubts.refunded(flight.due)
         ruling = rule(
@@ -87,6 +83,8 @@ class Landing(Bearings):
                 return self.doubts.own(due, accepted_at=self.record.accepted_at, now=now)
             case _:
                 return False
+
+    # --- What an answer says about the endpoint -------------------------------------------------
 
     def _report(self, flight: Flight, judgement: Judgement, now: float) -> None:
         """Tell the gate, the origin and the endpoint's record about an answer."""
@@ -197,108 +195,6 @@ class Landing(Bearings):
                 self.save(now)  # whoever owns the lane next has to wait as well
         self.replay(now)
 
-    # --- The gate moves -------------------------------------------------------------------------
-
-    def tick(self, now: float) -> bool:
-        """Look at the answers; whether to look again soon."""
-        if self.gate_now is self.gate:
-            if self.gate.step(now, self.waiting()):
-                self._own_turned(now)
-            elif self.gate.phase is Phase.OPEN:
-                self.save(now)  # a probe failed: who asks is told when the next one goes
-        self.pump()
-        return self.gate.ticks(now)
-
-    def _own_turned(self, now: float, *, blame: bool = True) -> None:
-        log.info("the lane of %s is %s; %d wait", self.endpoint.id, self.gate.phase, self.waiting())
-        if self.apart and self.gate.phase is Phase.PACED:  # taken again, it goes with the others
-            self.apart = False
-            self.gate.close()
-        self.save(now)
-        self.turned(self.gate_now.phase, now, blame=blame)
-        if self.gate.phase is Phase.PACED:
-            self.desk.tick(self)
-
-    def turned(self, phase: Phase, now: float, *, blame: bool = True) -> None:
-        """The gate it goes by is in another phase, maybe because the endpoint failed."""
-        if phase is Phase.CLOSED:
-            self.doubts.settled_down()
-        elif blame:
-            self.doubts.blame_the_lane()
-            self._refund(now)
-        if phase is Phase.OPEN:
-            self.streams.changed()  # read again when they can be sent: it may take days
-            self.came_back = True  # what comes from now on must not wait for all of them
-        if phase is Phase.PACED:
-            self.doubts.refusals = min(self.doubts.refusals, 1)
-            self.came_back = self.hungry = True
-            self.desk.feed(self)
-        self.pump()
-
-    def shared(self, now: float) -> None:
-        """Its origin is in trouble: it leaves the pace to that."""
-        self.join(now)
-        self.doubts.blame_the_lane()
-        self._refund(now)
-        self.streams.changed()
-        self.came_back = True
-        self.pump()
-
-    def origin_turned(self, phase: Phase, now: float) -> None:
-        """The gate of its origin is in another phase; if it is apart, only trouble is news."""
-        if not self.apart:
-            self.turned(phase, now)
-        elif phase is Phase.OPEN:
-            self.shared(now)
-        else:
-            self.apart = False
-
-    def alone(self, now: float, capacity: float | None = None) -> None:
-        """Its troubles are its own: it is open, and its origin is not."""
-        self.gate.open(now, max(1, self.waiting()), capacity)
-        self._own_turned(now)
-
-    def probe(self, now: float) -> None:
-        """Somebody asks whether it is back: try at once, with what waits first.
-
-        A few failures are not enough to open it, and each delivery would wait for its own time.
-        """
-        unknown = self.failing or self._sent_at == LONG_AGO
-        if self.gate_now.phase is Phase.CLOSED and unknown and self.waiting():
-            self.alone(now)
-        self.gate_now.hurry(now)
-
-    def released(self, now: float) -> None:
-        """Its origin leaves the pace to it again, although something may wait still."""
-        self.replay(now)
-        if self.gate.phase is Phase.CLOSED:
-            self.turned(Phase.CLOSED, now)
-
-    def replay(self, now: float) -> None:
-        """Much waits at once: it goes at a pace, and fresh messages before it."""
-        alone = self.gate_now is self.gate
-        if self.gate.phase is Phase.CLOSED and alone and self.waiting() > 1:
-            self.gate.ramp(now)
-            self._own_turned(now, blame=False)
-
-    def _refund(self, now: float) -> None:
-        """What opened the lane was the lane's failure: it costs the deliveries nothing."""
-        for seq, attempts, tries in self.doubts.refundable(self.streams.busy):
-            due = Due(
-                lane=self.number,
-                seq=seq,
-                stream=Stream.READY,
-                message="",
-                event_type="",
-                payload=None,
-                accepted_at=now,
-                tries=tries,
-            )
-            ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
-            self.streams.is_busy(seq)
-            self.streams.rewind()  # it may be at hand as it was
-            self.desk.finish(self, due, settlement(due, ruling, None, now=now))
-
     # --- Settlements ----------------------------------------------------------------------------
 
     def settled(self, due: Due, made: Settlement | Resent, *, done: bool) -> None:
@@ -326,6 +222,7 @@ class Landing(Bearings):
         self._refund(now)
 
     def _over(self, due: Due, made: Settlement) -> None:
+        """One that ended; in an ordered lane a failure may stop all others."""
         self.ended += 1
         self.desk.delivered += made.state is State.DELIVERED
         self.streams.done(due)
@@ -336,6 +233,7 @@ class Landing(Bearings):
                 self._stand(Standing.PAUSED, why, self.desk.now())
 
     def _goes_on(self, due: Due, made: Settlement) -> None:
+        """One that is sent again: from memory, or when it is found in the store."""
         streams, at = self.streams, made.due_at
         if not streams.fifo and made.state is State.WAITING and at is not None:
             streams.done(due)

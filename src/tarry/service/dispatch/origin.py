@@ -21,7 +21,7 @@ from tarry.service.dispatch.sparse import NOTHING, put, without
 if TYPE_CHECKING:
     from tarry.service.dispatch.alarms import Timer
     from tarry.service.dispatch.judge import Judgement
-    from tarry.service.dispatch.landing import Landing
+    from tarry.service.dispatch.turning import Turning
 
 log = logging.getLogger("tarry.service")
 
@@ -44,10 +44,10 @@ class Origin:
         self.name = name
         self.desk = desk
         self.gate = _WELL if pace == Pace() else Gate(pace, desk.draw)
-        self.lanes: dict[int, Landing] = {}
+        self.lanes: dict[int, Turning] = {}
         self.dirty = False
-        self._queue: dict[Landing, None] = NOTHING
-        self._first: dict[Landing, None] = NOTHING
+        self._queue: dict[Turning, None] = NOTHING
+        self._first: dict[Turning, None] = NOTHING
         """Lanes whose turn is before those in the queue."""
         self._serving = False
         self._timer: Timer | None = None
@@ -74,7 +74,7 @@ class Origin:
 
     # --- Whose turn it is -----------------------------------------------------------------------
 
-    def queue(self, lane: "Landing") -> None:
+    def queue(self, lane: "Turning") -> None:
         """Let a lane send when it is its turn."""
         refusing = self.gate.phase is Phase.OPEN and self._refusals.of_all
         if refusing and not lane.doubts.refusals:
@@ -84,7 +84,7 @@ class Origin:
         if not self._serving:
             self.serve()
 
-    def _queue_first(self, lane: "Landing") -> None:
+    def _queue_first(self, lane: "Turning") -> None:
         """Ask one first that was not refused yet: somebody is there, who refused some others.
 
         It goes at once, in place of a probe to come; until that one's time the next have to wait.
@@ -115,7 +115,7 @@ class Origin:
         if (self._first or self._queue) and free_at < math.inf:
             self._timer = self.desk.later(max(0.0, free_at - now), self.serve)
 
-    def leave(self, lane: "Landing") -> None:
+    def leave(self, lane: "Turning") -> None:
         """One of its lanes is another's now, or somebody else's."""
         self.lanes.pop(lane.number, None)
         self._unqueue(lane)
@@ -129,7 +129,7 @@ class Origin:
         refused = self._refusals.lanes
         return any(lane.number not in refused for lane in chain(self._first, self._queue))
 
-    def _unqueue(self, lane: "Landing") -> None:
+    def _unqueue(self, lane: "Turning") -> None:
         self._first = without(self._first, lane)
         self._queue = without(self._queue, lane)
 
@@ -140,7 +140,7 @@ class Origin:
 
     # --- What its lanes saw ---------------------------------------------------------------------
 
-    def saw(self, lane: "Landing", *, passed: bool, unreachable: bool, now: float) -> None:
+    def saw(self, lane: "Turning", *, passed: bool, unreachable: bool, now: float) -> None:
         """An answer at one of its lanes, while they are on their own."""
         if passed:
             self._passed(now)
@@ -171,17 +171,17 @@ class Origin:
         # Also those that it was meant for all of before; they may be many, but this is rare.
         return [number for number, lane in self.lanes.items() if lane.doubts.refusals]
 
-    def refused(self, lane: "Landing") -> None:
+    def refused(self, lane: "Turning") -> None:
         """One was refused at the shared gate: that counts until somebody passes."""
         if lane.number in self._refusals.own and self.gate.phase is Phase.PACED:
             return  # others passed after it was refused before
         self._refusals = self._refusals.add(lane.number)
 
-    def refuses(self, lane: "Landing") -> bool:
+    def refuses(self, lane: "Turning") -> bool:
         """Whether a lane is one of so many that are refused that it is meant for all."""
         return self._refusals.of_all and lane.number in self._refusals.lanes
 
-    def held(self, lane: "Landing", until: float, now: float) -> None:
+    def held(self, lane: "Turning", until: float, now: float) -> None:
         """One of its lanes was told to come back later; of several it is meant for all."""
         held = put(self._held, lane.number, until)
         self._held = {number: at for number, at in held.items() if at > now} or NOTHING
@@ -215,7 +215,7 @@ class Origin:
         self.dirty = True
         self.desk.learn()
 
-    def answered(self, lane: "Landing", judgement: "Judgement", now: float) -> None:
+    def answered(self, lane: "Turning", judgement: "Judgement", now: float) -> None:
         """An answer came to its gate, which knows of it."""
         if judgement.alive:
             self._passed(now)
