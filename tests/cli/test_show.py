@@ -1,4 +1,5 @@
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -27,7 +28,8 @@ def test_a_thing_is_a_line_for_each_field_that_says_something(
     assert lines == [line.rstrip() for line in lines]
     fields = dict(line.split("  ", 1) for line in lines)
     fields = {name: value.strip() for name, value in fields.items()}
-    assert fields.pop("made").endswith((" 2020-01-01 00:00", ":00"))
+    here = datetime(2020, 1, 1, tzinfo=UTC).astimezone()
+    assert fields.pop("made").endswith(f" ago, {here:%Y-%m-%d %H:%M}")
     assert fields == {
         "id": "app_1",
         "rate": "5",

@@ -58,6 +58,8 @@ class Programs:
         shutil.copytree(package / "pginstall", destination / PACKAGE / "pginstall")
         # The programs look for these three folders up.
         shutil.copytree(package.with_suffix(".libs"), destination / f"{PACKAGE}.libs")
+        for path in destination.rglob("*"):
+            path.chmod(0o755)  # whatever this user's umask keeps from others
         return Programs(destination / PACKAGE / "pginstall" / "bin", self.version, self.origin)
 
     def __str__(self) -> str:
