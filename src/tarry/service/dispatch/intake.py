@@ -123,6 +123,7 @@ class Intake:
         return wants
 
     def _is_due(self, now: float) -> bool:
+        """Whether something may be due that is not at hand."""
         if now < self._due_from:
             return False
         if not self._due.all_read:
@@ -162,12 +163,14 @@ class Intake:
                 self._take_early(rows, all_read=all_read)
 
     def _take_resends(self, rows: Sequence[Due], *, all_read: bool) -> None:
+        """What somebody asked for; it is there until it was settled."""
         at_hand = {row.resend for row in self._resends.rows}
         known = self._resending | self._were_resending | at_hand
         kept = self._kept([row for row in rows if row.resend not in known])
         self._resends = self._resends.on(rows, kept, all_read=all_read)
 
     def _take_ready(self, rows: Sequence[Due], *, fresh: bool, all_read: bool) -> None:
+        """What may go at once: fresh, or of the backlog."""
         free = [row for row in rows if self._is_free(row.seq)]
         kept = self._kept(self._not_put_off(free) if self._moments.known else free)
         if fresh:
@@ -189,6 +192,7 @@ class Intake:
         return [row for row in rows if row.seq not in self.busy]
 
     def _take_due(self, rows: Sequence[Due], now: float, *, all_read: bool) -> None:
+        """What waited for a time of its own, which has come."""
         kept = self._kept([row for row in rows if self._is_free(row.seq)])
         self._due = self._due.on(rows, kept, all_read=all_read)
         if self._heard is not None and self._heard <= now:
@@ -197,6 +201,7 @@ class Intake:
             self.due_at(self._heard)
 
     def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
+        """What waits for a time of its own that has not come."""
         # In an ordered lane one may be due by now, and read as such.
         at_hand = {row.seq for row in (self._due if self.fifo else self._early).rows}
         free = [row for row in rows if self._is_free(row.seq) and row.seq not in at_hand]

@@ -159,6 +159,7 @@ class Origin:
         return self._failures.many and now - self._passed_at >= RULE.silence
 
     def _passed(self, now: float) -> None:
+        """Somebody is there: what failed until now is not the trouble of all."""
         self._passed_at = now
         self._failures = NO_FAILURES
         if self._refusals.lanes:
@@ -190,31 +191,6 @@ class Origin:
             self.gate.hold(max(self.gate.pace.held_until, min(self._held.values())))
             self._learned()  # who asks when something goes is told, too
 
-    def _get_a_gate(self) -> None:
-        if self.gate is _WELL:
-            self.gate = Gate(Pace(), self.desk.draw)
-
-    def _open(self, now: float) -> None:
-        self._get_a_gate()
-        self.gate.open(now, max(1, self.waiting()))
-        self._turned()
-        self._refusals = self._refusals.opened()
-        for lane in list(self.lanes.values()):
-            lane.shared(now)
-
-    def _turned(self) -> None:
-        """The gate is in another phase: what failed before it is of no account any more."""
-        self._failures = NO_FAILURES
-        self._early = 0.0
-        if self.lanes:  # none are left once the dispatcher was told to stop
-            said = "all %d lanes to %s are %s; %d wait"
-            log.info(said, len(self.lanes), self.name, self.gate.phase, self.waiting())
-        self._learned()
-
-    def _learned(self) -> None:
-        self.dirty = True
-        self.desk.learn()
-
     def answered(self, lane: "Turning", judgement: "Judgement", now: float) -> None:
         """An answer came to its gate, which knows of it."""
         if judgement.alive:
@@ -244,6 +220,17 @@ class Origin:
         else:
             self.gate.delay(self._early)
             self._early = 0.0
+
+    # --- Its gate moves -------------------------------------------------------------------------
+
+    def _open(self, now: float) -> None:
+        """All of it is in trouble: its lanes go by its gate from now on."""
+        self._get_a_gate()
+        self.gate.open(now, max(1, self.waiting()))
+        self._turned()
+        self._refusals = self._refusals.opened()
+        for lane in list(self.lanes.values()):
+            lane.shared(now)
 
     def tick(self, now: float) -> bool:
         """Look at the answers; whether it wants to be asked again."""
@@ -277,3 +264,22 @@ class Origin:
                 lane.alone(now, capacity)
             else:
                 lane.released(now)
+
+    def _turned(self) -> None:
+        """The gate is in another phase: what failed before it is of no account any more."""
+        self._failures = NO_FAILURES
+        self._early = 0.0
+        if self.lanes:  # none are left once the dispatcher was told to stop
+            said = "all %d lanes to %s are %s; %d wait"
+            log.info(said, len(self.lanes), self.name, self.gate.phase, self.waiting())
+        self._learned()
+
+    def _learned(self) -> None:
+        """Have it put on record, for other processes and for who asks."""
+        self.dirty = True
+        self.desk.learn()
+
+    def _get_a_gate(self) -> None:
+        """Have one of its own, as soon as something goes by it."""
+        if self.gate is _WELL:
+            self.gate = Gate(Pace(), self.desk.draw)
