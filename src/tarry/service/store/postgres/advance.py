@@ -93,9 +93,7 @@ async def _replay(
     now: float,
 ) -> int:
     """Make deliveries ready that are in one of these states, and new ones where there are none."""
-    stays = await staying(connection, [row["id"] for row in concerned])
-    there = await connection.fetch(SQL["advance_there"], sorted(stays), task.lane)
-    placed = {row["id"]: row["placed"] for row in there}
+    placed = await _there(connection, task, [row["id"] for row in concerned])
     found = [row for row in concerned if row["id"] in placed]
     known = [row["seq"] for row in found if row["seq"] is not None]
     missing = [row["id"] for row in found if not placed[row["id"]]]
@@ -104,6 +102,13 @@ async def _replay(
     await _again(connection, task, [row["seq"] for row in still], ended, now)
     await _deliver(connection, task, missing, now)
     return len(still) + len(missing)
+
+
+async def _there(connection: Connection, task: Task, messages: Sequence[str]) -> dict[str, bool]:
+    """Those messages that nobody removes before the commit; whether each is in the lane."""
+    stays = await staying(connection, messages)
+    there = await connection.fetch(SQL["advance_there"], sorted(stays), task.lane)
+    return {row["id"]: row["placed"] for row in there}
 
 
 async def _again(
@@ -148,8 +153,8 @@ async def _behind(
     )
     concerned, piece = _concerned(looked, lambda row: str(row["seq"]), task, limit)
     if State.FAILED in states:  # they are to be brought back
-        stays = await staying(connection, [row["message"] for row in concerned])
-        concerned = [row for row in concerned if row["message"] in stays]
+        there = await _there(connection, task, [row["message"] for row in concerned])
+        concerned = [row for row in concerned if row["message"] in there]
     seqs = [row["seq"] for row in concerned]
     kept = await connection.fetch(SQL["advance_kept"], task.lane, seqs, list(states))
     return list(kept), replace(piece, done=len(kept))

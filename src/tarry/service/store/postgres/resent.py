@@ -1,7 +1,7 @@
 """What a message that was resent leaves behind: its delivery has arrived, or is there at last."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tarry.service.model.attempt import Resent
 from tarry.service.store.postgres import rows
@@ -21,30 +21,37 @@ async def take_away(connection: Connection, batch: Sequence[Placed]) -> list[Pla
     return sorted(first[row["lane"], row["id"]] for row in gone)
 
 
-async def find_missing(connection: Connection, made: Sequence[Resent]) -> list[Resent]:
-    """Those of messages that have no delivery in the lane; their messages are held."""
+async def places(connection: Connection, made: Sequence[Resent]) -> dict[tuple[int, str], int]:
+    """Where the deliveries of their messages are in the lanes, 0 if there are none.
+
+    The messages are held until the commit.
+    """
     first = _by_delivery(made)
     if not first:
-        return []
-    found = await connection.fetch(SQL["settle_missing"], *rows.columns(list(first), 2))
-    missing = {(row["lane"], row["message"]) for row in found}
-    return [one for key, one in first.items() if key in missing]
+        return {}
+    found = await connection.fetch(SQL["settle_places"], *rows.columns(list(first), 2))
+    return {(row["lane"], row["message"]): row["seq"] or 0 for row in found}
 
 
-async def add_missing(connection: Connection, missing: Sequence[Resent]) -> None:
+def missing(made: Sequence[Resent], known: Mapping[tuple[int, str], int]) -> list[Resent]:
+    """Those of messages that have no delivery in the lane."""
+    return [one for key, one in _by_delivery(made).items() if known.get(key) == 0]
+
+
+async def add_missing(connection: Connection, new: Sequence[Resent]) -> None:
     """Add the deliveries of those that were missing, which have ended."""
-    if not missing:
+    if not new:
         return
-    many = Counter(one.lane for one in missing)
+    many = Counter(one.lane for one in new)
     lanes = list(many), list(many.values())
     taken = await connection.fetch(SQL["add_lanes"], *lanes, [False] * len(many))
     last = {row["number"]: row["added"] for row in taken}
     told = []
-    for one in missing:
+    for one in new:
         last[one.lane] += 1
-        new = one.delivery(last[one.lane])
-        ended = (new.state, new.reason, new.tries, new.accepted_at, new.ended_at)
-        told.append((new.lane, new.seq, new.message, *ended))
+        left = one.delivery(last[one.lane])
+        ended = (left.state, left.reason, left.tries, left.accepted_at, left.ended_at)
+        told.append((left.lane, left.seq, left.message, *ended))
     await connection.execute(SQL["settle_added"], *rows.columns(told, 8))
     await connection.execute(SQL["add_ended"], *lanes)
 

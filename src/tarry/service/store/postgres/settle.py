@@ -16,7 +16,7 @@ from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.part import Part, held
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.resent import add_missing, arrive, find_missing, take_away
+from tarry.service.store.postgres.resent import add_missing, arrive, missing, places, take_away
 
 
 class PostgresSettle(Part):
@@ -61,12 +61,14 @@ async def _settle(
     asked = [(place, one) for place, one in good if isinstance(one, Resent)]
     taken = await take_away(connection, asked)
     resent = [one for _, one in taken]
-    missing = await find_missing(connection, resent)
-    if missing or standing:
+    known = await places(connection, resent)
+    new = missing(resent, known)
+    if known or standing:
         told = [(one.lane, one.seq) for _, one in beside]
+        told += [(lane, seq) for (lane, _), seq in known.items()]
         await connection.execute(SQL["settle_hold"], *rows.columns(told, 2))
-        await connection.execute(SQL["settle_lanes"], [*standing, *(one.lane for one in missing)])
-    await add_missing(connection, missing)
+        await connection.execute(SQL["settle_lanes"], [*standing, *(one.lane for one in new)])
+    await add_missing(connection, new)
     made = [False] * len(settlements)
     for batch in _rounds(beside):
         for place in await _settled(connection, batch):

@@ -102,12 +102,12 @@ DELETE FROM tarry.resend AS r
  WHERE r.lane = made.lane AND r.id = made.id
 RETURNING r.lane, r.id;
 
--- name: settle_missing
--- Which of these messages have no delivery in the lane, held until the commit.
-SELECT told.lane, m.id AS message
+-- name: settle_places
+-- Where in lanes messages are, which are held until the commit; NULL for those that are not there.
+-- No join with the places: it would be of a message as it was before this had to wait for it.
+SELECT told.lane, m.id AS message, m.seqs[array_position(m.lanes, told.lane)] AS seq
   FROM unnest($1::bigint[], $2::text[]) AS told (lane, message)
   JOIN tarry.message AS m ON m.id = told.message
- WHERE told.lane <> ALL(m.lanes)
  ORDER BY m.id
    FOR NO KEY UPDATE OF m;
 

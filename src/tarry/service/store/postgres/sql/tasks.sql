@@ -66,12 +66,11 @@ SELECT d.seq, d.message,
  LIMIT $5;
 
 -- name: advance_kept
--- Which of these deliveries are still so, held with their messages until the commit.
-SELECT d.seq, d.state
-  FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
- WHERE d.lane = $1 AND d.seq = ANY($2::bigint[]) AND d.state = ANY($3::text[])
- ORDER BY d.seq
-   FOR UPDATE OF d FOR SHARE OF m;
+-- Which of these deliveries are still so, held until the commit.
+SELECT seq, state FROM tarry.delivery
+ WHERE lane = $1 AND seq = ANY($2::bigint[]) AND state = ANY($3::text[])
+ ORDER BY seq
+   FOR UPDATE;
 
 -- name: advance_wanted
 -- Messages behind one, by when they were accepted, each with its delivery in a lane if it has any,

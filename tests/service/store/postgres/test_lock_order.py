@@ -1,0 +1,159 @@
+"""Everybody holds what they change in the same order: nobody waits for one who waits for them."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+
+import psycopg
+import pytest
+
+from tarry.errors import NotFound
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Due, Known, Stream, Want
+from tarry.service.model.task import Work
+from tarry.service.store.contract import Retention
+from tarry.service.store.postgres.store import PostgresStore
+from tarry.testing.samples import (
+    NOON,
+    a_task,
+    an_attempt,
+    an_endpoint,
+    delivered,
+    failed,
+    new_message,
+    postponed,
+    put_back,
+)
+from tarry.testing.store_contract.scene import PLENTY, Scene
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+ROUNDS = 25
+STANDINGS = [Standing.ENABLED, Standing.PARKED, Standing.DISABLED, Standing.PAUSED]
+
+
+class People:
+    """Whoever does something to the endpoints and messages of one application, and the worker."""
+
+    def __init__(self, scene: Scene, store: PostgresStore, chance: random.Random) -> None:
+        self.scene, self.store, self.chance = scene, store, chance
+        self.messages: list[str] = []
+
+    def an_endpoint(self) -> Endpoint:
+        return self.chance.choice(self.scene.endpoints)
+
+    def a_message(self) -> str:
+        return self.chance.choice(self.messages or ["msg_none"])
+
+    def all_they_do(self) -> list[Callable[[], Awaitable[None]]]:
+        return [
+            self.add,
+            self.add,
+            self.settle,
+            self.settle,
+            self.change_endpoint,
+            self.change_application,
+            self.put_and_delete,
+            self.cancel,
+            self.resend,
+            self.replay,
+            self.expire,
+            self.set_policy,
+            self.sweep,
+        ]
+
+    async def add(self) -> None:
+        new = [new_message(self.scene.application) for _ in range(3)]
+        await self.store.add(new)
+        self.messages = [*self.messages[-20:], *(one.message.id for one in new)]
+
+    async def settle(self) -> None:
+        lanes = [endpoint.lane for endpoint in self.scene.endpoints]
+        streams = (Stream.READY, Stream.RESEND)
+        wants = [Want(lane=lane, stream=stream, limit=4) for lane in lanes for stream in streams]
+        found = await self.store.fetch(wants, now=NOON, most_bytes=PLENTY)
+        settled = [self._settled(due) for due in found.due]
+        changes = [
+            Change(lane=lane, at=NOON, known=Known(), standing=self.chance.choice(STANDINGS))
+            for lane in self.chance.sample(lanes, 2)
+        ]
+        self.chance.shuffle(settled)
+        await self.store.settle(settled, changes, self.scene.leases)
+        await self.store.rest(dict.fromkeys(lanes, 0), self.scene.leases)
+
+    def _settled(self, due: Due) -> Settlement | Resent:
+        if due.stream is Stream.RESEND:
+            return Resent(due.lane, due.resend, an_attempt(due, status=200, kind=None))
+        how = self.chance.choice([delivered, failed, put_back])
+        return postponed(due, NOON + 9) if self.chance.random() < 0.2 else how(due)
+
+    async def change_endpoint(self) -> None:
+        one, standing = self.an_endpoint(), self.chance.choice(STANDINGS)
+        await self.store.change_endpoint(
+            one.application, one.id, lambda stored: stored.stand(standing, NOON)
+        )
+
+    async def change_application(self) -> None:
+        await self.store.change_application(self.scene.application.id, lambda stored: stored)
+
+    async def put_and_delete(self) -> None:
+        put = await self.store.put_endpoint(an_endpoint(self.scene.application))
+        await self.store.delete_endpoint(put.application, put.id, now=NOON)
+
+    async def cancel(self) -> None:
+        await self.store.cancel(self.scene.application.id, self.a_message(), now=NOON)
+
+    async def resend(self) -> None:
+        known = f"resend_{self.chance.random()}"
+        await self.store.resend(self.an_endpoint(), self.a_message(), resend=known)
+
+    async def replay(self) -> None:
+        work = self.chance.choice([Work.RECOVER, Work.BULK_REPLAY])
+        task = a_task(self.an_endpoint(), work)
+        await self.store.add_task(task)
+        await self.store.advance(task, now=NOON, limit=20, lease=self.scene.lease)
+
+    async def expire(self) -> None:
+        lane, lease = self.an_endpoint().lane, self.scene.lease
+        await self.store.expire(lane, accepted_before=NOON + 1, now=NOON, limit=3, lease=lease)
+
+    async def set_policy(self) -> None:
+        await self.store.put_environment(self.scene.application.environment, policy="{}")
+
+    async def sweep(self) -> None:
+        await self.store.sweep(Retention(messages_before=NOON + 1), limit=5)
+
+
+async def go_on(do: Callable[[], Awaitable[None]]) -> None:
+    for _ in range(ROUNDS):
+        try:
+            await do()
+        except NotFound:  # somebody was quicker
+            await asyncio.sleep(0)
+
+
+def deadlocks(url: str) -> int:
+    with psycopg.connect(url) as look:
+        look.execute("SELECT pg_stat_clear_snapshot()")
+        found = look.execute(
+            "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+        ).fetchone()
+    assert found
+    return int(found[0])
+
+
+async def test_whatever_is_done_at_once_nobody_waits_for_one_who_waits_for_them(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    for _ in range(3):
+        await scene.add_endpoint()
+    other = await PostgresStore.open(tarry_url)
+    people = [People(scene, one, random.Random(7)) for one in (store, other)]  # noqa: S311  no secret
+    async with asyncio.timeout(120):
+        await asyncio.gather(*(go_on(do) for one in people for do in one.all_they_do()))
+    await scene.check_counts()
+    await other.close()
+    await store.close()
+    await asyncio.sleep(1.1)  # a server tells of them when a connection has ended, or in a second
+    assert deadlocks(tarry_url) == 0
