@@ -24,7 +24,10 @@ def test_an_address_is_read(text: str, address: tuple[str, int]) -> None:
     assert read_address(text) == address
 
 
-@pytest.mark.parametrize("text", ["", "8400", ":8400", "localhost", "localhost:x", "host:70000"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "8400", ":8400", "localhost", "localhost:x", "host:70000", "127.0.0.1:80:80", "::1:80"],
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="HOST:PORT"):
         read_address(text)
