@@ -3,6 +3,7 @@
 import asyncio
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import cycle
 
 import pytest
 
@@ -145,6 +146,22 @@ async def test_a_kind_that_was_never_taken_lives_through_an_outage_as_well(answe
         await service.add(event_type="order.paid")
         await asyncio.sleep(20)
         (message,) = await service.add(event_type="order.lost")
+        await asyncio.sleep(4 * DAY)
+        await service.until_delivered(endpoint, within=HOUR)
+        assert (await service.delivery(message)).state is State.DELIVERED
+
+
+@pytest.mark.parametrize("first", [404, 503])
+@virtually
+async def test_an_outage_that_answers_by_turns_costs_nothing_either(first: int) -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        began_at, last = service.now(), 503 if first == 404 else 404
+        codes = cycle([first, last])
+        endpoint = await service.add_endpoint(
+            "a.example",
+            lambda _request, now: status(next(codes)) if now - began_at < 4 * DAY else OK,
+        )
+        (message,) = await service.add()
         await asyncio.sleep(4 * DAY)
         await service.until_delivered(endpoint, within=HOUR)
         assert (await service.delivery(message)).state is State.DELIVERED

@@ -102,7 +102,7 @@ class Landing(Turning):
             return
         gate.answered(
             passed=judgement.alive,
-            failures=failures,
+            failures=failures or 0,
             epoch=flight.epoch,
             took=now - flight.sent_at,
             asked=judgement.asked,
@@ -111,7 +111,7 @@ class Landing(Turning):
         if gate is self.gate:
             if judgement.alive or failures:
                 self._tell(judgement, now)
-        elif verdict is Verdict.FAILED and not failures:
+        elif failures is None:
             self.origin.serve()
         else:
             self.origin.answered(self, judgement, now)
@@ -125,7 +125,9 @@ class Landing(Turning):
             self.origin.refused(self)
             self.origin.answered(self, judgement, now)
 
-    def _put_down(self, flight: Flight, judgement: Judgement, failures: int, now: float) -> None:
+    def _put_down(
+        self, flight: Flight, judgement: Judgement, failures: int | None, now: float
+    ) -> None:
         """Remember how the endpoint does, by all but a delivery's own failures."""
         if judgement.verdict is Verdict.TAKEN:
             self._change(self.record.taken(self.gate.pace, now))
@@ -133,38 +135,41 @@ class Landing(Turning):
             self.doubts.taken(flight.due)
             self.failing = 0
             self.trust = min(self.trust + 1, self.most)
-        elif failures or judgement.verdict is not Verdict.FAILED:
+        elif failures is not None:
             self.failing, self._failed_at = self.failing + 1, now
             if self.failing > 1:
                 self.trust = max(1, self.trust // 2)
             self.record.failed(now)
             self.look_after(now)
 
-    def _speaks(self, flight: Flight, judgement: Judgement, now: float) -> int:
-        """For how many failures an answer speaks: one page missing is no outage, all pages are."""
-        due, phase, accepted_at = flight.due, flight.gate.phase, self.record.accepted_at
-        match judgement.verdict:
-            case Verdict.FAILED:
-                self.doubts.failed(due, now=now)
-                own = self.doubts.own(due, accepted_at=accepted_at, now=now)
-                return int(phase is Phase.OPEN or not own)
-            case Verdict.REFUSED:
-                usual = self.doubts.usual(due, accepted_at=accepted_at, now=now)
-                return 0 if usual and phase is not Phase.OPEN else self._refused(flight)
-            case _:
-                return int(not judgement.alive)
+    def _speaks(self, flight: Flight, judgement: Judgement, now: float) -> int | None:
+        """For how many failures an answer speaks; None if it says nothing of the endpoint.
+
+        One page missing is no outage, all pages are.
+        """
+        if judgement.alive:
+            return 0
+        doubts, due, accepted_at = self.doubts, flight.due, self.record.accepted_at
+        own, spoken = False, 1
+        if judgement.verdict is Verdict.FAILED:
+            doubts.failed(due, now=now)
+            own = doubts.own(due, accepted_at=accepted_at, now=now)
+        elif judgement.verdict is Verdict.REFUSED:
+            own = doubts.usual(due, accepted_at=accepted_at, now=now)
+            spoken = self._refused(flight) if flight.gate.phase is Phase.OPEN or not own else 0
+        if own and flight.gate.phase is not Phase.OPEN:
+            return None
+        in_a_row = self.failing + 1 == RULE.failures and doubts.refusals > 0
+        closed = flight.gate is self.gate and flight.gate.phase is Phase.CLOSED
+        return RULE.failures if in_a_row and closed else spoken
 
     def _refused(self, flight: Flight) -> int:
-        """For how many failures a refusal speaks: single ones for none, then for all of them."""
+        """For how many failures a refusal speaks: single ones for none, and later for one."""
         self.doubts.refusals += 1
         if flight.gate is not self.gate:
             self.origin.refused(self)
             return 0  # what it means, others' answers have to tell
-        if flight.gate.phase is not Phase.CLOSED:
-            return 1
-        if self.doubts.refusals == RULE.failures:
-            return RULE.failures
-        return int(self.doubts.refusals > RULE.failures)
+        return int(flight.gate.phase is not Phase.CLOSED or self.failing >= RULE.failures)
 
     def _tell(self, judgement: Judgement, now: float) -> None:
         """An answer came to the lane's own gate."""
