@@ -161,6 +161,7 @@ def test_it_can_be_slow(start: Start) -> None:
         (["--fail", "lots"], "'lots' is no share"),
         (["--slow", "long"], "'long' is no duration"),
         (["--port", "70000"], "70000 is not in the range"),
+        (["--host", ""], "'host' is ''; it must be an address of this machine"),
         (["--host", "192.0.2.1"], "'host' is '192.0.2.1'; it must be an address of this machine"),
     ],
 )

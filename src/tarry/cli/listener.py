@@ -123,6 +123,8 @@ class Listener:
 
 def _bound(host: str, port: int) -> socket.socket:
     """A socket that holds a port and does not listen yet."""
+    if not host:  # which would be every address there is
+        raise SettingsError("host", host, "an address of this machine")
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
