@@ -1,4 +1,6 @@
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import psycopg
 import pytest
@@ -6,6 +8,7 @@ from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound, StoreError, StoreUnavailable
 from tarry.service.model.endpoint import Secret
+from tarry.service.store.postgres.database import Session
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import ENVIRONMENT, NOON, an_application, an_endpoint
 from tarry.testing.store_contract.scene import Scene
@@ -100,3 +103,24 @@ async def test_a_lane_that_is_just_woken_hears_of_a_policy(
     with psycopg.connect(tarry_url) as look:
         told = look.execute("SELECT lane FROM tarry.wake").fetchall()
     assert told == [(scene.lane,)] * 2
+
+
+async def test_an_application_goes_with_all_its_endpoints_by_a_few_statements(
+    scene: Scene, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(20):
+        await scene.add_endpoint()
+    asked: list[str] = []
+    for way in ("fetch", "execute", "executemany"):
+        original = getattr(Session, way)
+
+        async def ask(
+            self: Session, query: str, *told: object, of: Callable[..., Any] = original
+        ) -> object:
+            asked.append(query)
+            return await of(self, query, *told)
+
+        monkeypatch.setattr(Session, way, ask)
+    left = await store.delete_application(scene.application.id, now=NOON)
+    assert len(left) == 21
+    assert len(asked) < 12

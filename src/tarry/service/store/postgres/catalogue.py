@@ -15,7 +15,7 @@ from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.part import Part, wake
 from tarry.service.store.postgres.queries import SQL
-from tarry.service.store.postgres.tasks import put_task
+from tarry.service.store.postgres.tasks import put_tasks
 from tarry.service.store.postgres.text import refuse_nul
 
 
@@ -158,12 +158,17 @@ class PostgresCatalogue(Part):
         """Hide an application, and delete its endpoints."""
 
         async def delete(connection: Connection) -> list[Task]:
-            if not await connection.fetch(SQL["delete_application"], application, now):
+            hidden = await connection.fetch(SQL["delete_application"], application, now)
+            if not hidden:
                 raise NotFound("application", application)
             found = await connection.fetch(SQL["delete_application_endpoints"], application)
-            await connection.execute(SQL["delete_application_lanes"], application)
             gone = [rows.endpoint(row).stand(Standing.DELETED, now) for row in found]
-            left = [await _left_by(connection, await _keep(connection, one)) for one in gone]
+            left = [discarding(one, hidden[0]["environment"]) for one in gone]
+            # All at once, however many: others wait for its lanes until the commit.
+            await connection.execute(SQL["put_application_lanes"], application)
+            await connection.executemany(SQL["put_endpoint"], map(rows.from_endpoint, gone))
+            await wake(connection, [one.lane for one in gone])
+            await put_tasks(connection, left)
             hit("delete.before")
             return left
 
@@ -231,7 +236,7 @@ async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
         raise Conflict("endpoint", str(endpoint.uid)) from error
     await wake(connection, [endpoint.lane])
     if endpoint.standing is Standing.DELETED:
-        await put_task(connection, await _left_by(connection, endpoint))
+        await put_tasks(connection, [await _left_by(connection, endpoint)])
     return endpoint
 
 

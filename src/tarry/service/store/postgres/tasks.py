@@ -23,7 +23,7 @@ class PostgresTasks(Part):
 
         async def add(connection: Connection) -> None:
             await wake(connection, [task.lane] if task.lane else [])
-            await put_task(connection, task)
+            await put_tasks(connection, [task])
             hit("task.before")
 
         await self._database.run(add)
@@ -98,7 +98,7 @@ async def _note(connection: Connection, task: Task) -> None:
     await connection.execute(SQL["advance_noted"], task.id, *told)
 
 
-async def put_task(connection: Connection, task: Task) -> None:
-    """Put a task on record."""
-    told = rows.from_task(task)
-    await connection.execute(SQL["add_task"], *told, shard_of(task.application))
+async def put_tasks(connection: Connection, tasks: Sequence[Task]) -> None:
+    """Put tasks on record."""
+    told = [(*rows.from_task(task), shard_of(task.application)) for task in tasks]
+    await connection.executemany(SQL["add_task"], told)

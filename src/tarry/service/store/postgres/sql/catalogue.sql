@@ -121,11 +121,7 @@ SELECT environment FROM tarry.application WHERE id = $1;
 -- Hide an application.
 UPDATE tarry.application SET deleted_at = $2, version = version + 1
  WHERE id = $1 AND deleted_at IS NULL
-RETURNING id;
-
--- name: delete_application_lanes
--- Its lanes, held until the commit in the order that all others hold them in.
-SELECT number FROM tarry.lane WHERE application = $1 ORDER BY number FOR NO KEY UPDATE;
+RETURNING environment;
 
 -- name: delete_application_endpoints
 -- Its endpoints that are not deleted yet, held until the commit.
