@@ -3,6 +3,7 @@ import asyncio
 import httpx
 import pytest
 
+from tarry.errors import StoreUnavailable
 from tarry.service.api.call import Call
 from tests.plain_http import PLAIN
 
@@ -124,3 +125,17 @@ async def test_a_path_writes_no_lines_of_its_own_into_the_log(
     assert (await client.get("/api/v1/app/a%0aERROR%20b")).status_code == 500
     (record,) = [one for one in caplog.records if one.name == "tarry.service"]
     assert record.getMessage() == r"GET '/api/v1/app/a\nERROR b'"
+
+
+async def test_why_it_answers_with_503_is_logged_once_in_a_while(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(_store: object) -> None:
+        raise StoreUnavailable("the disk is full")
+
+    monkeypatch.setattr("tarry.service.store.sqlite.store.SqliteStore.check", fail)
+    answers = [await client.get("/readyz") for _ in range(3)]
+    assert {answer.status_code for answer in answers} == {503}
+    (line,) = (one for one in caplog.messages if "503" in one)
+    assert line.startswith("answering with 503: ")
+    assert "the disk is full" in line

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tarry.errors import TarryError
+from tarry.errors import StoreUnavailable, TarryError
 from tarry.service.api import cors
 from tarry.service.api.access import Access, Need, Who, least_scope
 from tarry.service.api.call import Call, chance_of
@@ -34,6 +34,8 @@ from tarry.service.model.message import fingerprint
 log = logging.getLogger("tarry.service")
 
 PREFIX = "/api/v1/"
+SILENT = 60.0
+"""Seconds in which a trouble that lasts is logged once."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -72,6 +74,7 @@ class Api:
         self._once = Once(hooks.store, now=now)
         self._known = Known(hooks.store)
         self._now = now
+        self._silent_until = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -94,6 +97,8 @@ class Api:
         except _HungUpError:
             return
         except TarryError as error:
+            if isinstance(error, StoreUnavailable):
+                self._log_trouble(error)
             status, headers, body = told(error)
         except Exception:  # whoever asked hears that it failed, and the log why
             log.exception("%s %r", request.method, request.path)  # it may hold a line's end
@@ -106,6 +111,12 @@ class Api:
             pairs += cors.SHOWN
         await send({"type": "http.response.start", "status": status, "headers": pairs})
         await send({"type": "http.response.body", "body": body})
+
+    def _log_trouble(self, error: StoreUnavailable) -> None:
+        """Say in the log why requests are answered with 503, now and then: nobody else may."""
+        if self._now() >= self._silent_until:
+            self._silent_until = self._now() + SILENT
+            log.warning("answering with 503: %s", error)
 
     def _find(self, request: Request) -> Match | frozenset[str] | None:
         """What is asked for, or the methods that will do there; None for what is no operation."""
