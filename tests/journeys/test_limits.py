@@ -10,10 +10,8 @@ import pytest
 from tarry.core.outcome import Kind
 from tarry.service.model.delivery import State
 from tarry.service.model.settings import Limits
-from tarry.service.store.contract import Store
-from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer
-from tarry.testing.shaky_store import Shaky
+from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import OK, VirtualService, virtual_service
 
@@ -198,25 +196,20 @@ async def test_payloads_in_memory_are_bounded_and_all_get_through() -> None:
 
 @virtually
 async def test_answers_that_cannot_be_written_down_stop_all_and_then_all_go_on() -> None:
-    shakies: list[Shaky] = []
-
-    def through(store: MemoryStore) -> Store:
-        shakies.append(Shaky(store))
-        return shakies[0].store
-
-    async with virtual_service(limits=Limits(unsettled=50), through=through) as service:
+    between = Between(Shaky)
+    async with virtual_service(limits=Limits(unsettled=50), through=between) as service:
         endpoints = [
             await service.add_endpoint(f"{name}.example", lambda _r, _n: OK) for name in "abc"
         ]
         await service.add(300)
         await asyncio.sleep(0.015)
-        shakies[0].away = True
+        between.shaky.away = True
         await asyncio.sleep(5)
         assert service.dispatcher.desk.unsettled < 50 + 3 * 256
         stopped = len(service.sender.sent)
         await asyncio.sleep(2)
         assert len(service.sender.sent) == stopped
-        shakies[0].away = False
+        between.shaky.away = False
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=60)
         sent = Counter((one.host, one.message) for one in service.sender.sent)

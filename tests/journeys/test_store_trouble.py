@@ -12,28 +12,13 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
 from tarry.service.model.task import Work
-from tarry.service.store.contract import Store
-from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import a_task
-from tarry.testing.shaky_store import Shaky
+from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
 
 SHORT = Limits(lease=10, look=1, keep_up=20)
-
-
-class Between:
-    """Puts a shaky store between a dispatcher and its own."""
-
-    def __init__(self, seed: int = 1, latency: float = 0.0) -> None:
-        chance = random.Random(seed)  # noqa: S311  the same each time
-        self._latency = lambda: chance.uniform(0, 2 * latency)
-        self.shaky: Shaky
-
-    def __call__(self, store: MemoryStore) -> Store:
-        self.shaky = Shaky(store, latency=self._latency)
-        return self.shaky.store
 
 
 class Deaf(Shaky):
@@ -66,7 +51,7 @@ async def something(service: VirtualService, endpoint: Endpoint, what: int) -> N
 
 @virtually
 async def test_all_goes_on_after_the_database_was_away() -> None:
-    between = Between()
+    between = Between(Shaky)
     async with virtual_service(limits=SHORT, through=between) as service:
         endpoints = [await service.add_endpoint(f"{name}.example") for name in "abcd"]
         for away in (0.5, 5.0, 9.0, 30.0):
@@ -84,7 +69,7 @@ async def test_all_goes_on_after_the_database_was_away() -> None:
 
 @virtually
 async def test_nothing_is_sent_again_while_an_answer_cannot_be_written_down() -> None:
-    between = Between()
+    between = Between(Shaky)
     async with virtual_service(limits=SHORT, through=between) as service:
         endpoint = await service.add_endpoint("a.example", lambda _r, _n: Answer(1.0, status=200))
         await service.add(50)
@@ -99,7 +84,7 @@ async def test_nothing_is_sent_again_while_an_answer_cannot_be_written_down() ->
 
 @virtually
 async def test_a_commit_of_which_nobody_heard_is_made_once() -> None:
-    between = Between()
+    between = Between(Shaky)
     async with virtual_service(limits=SHORT, through=between) as service:
         endpoint = await service.add_endpoint("a.example")
         await service.add(30)
@@ -115,7 +100,8 @@ async def test_a_commit_of_which_nobody_heard_is_made_once() -> None:
 @pytest.mark.parametrize("seed", range(6))
 @virtually
 async def test_with_a_slow_and_unreliable_database_all_ends_well(seed: int) -> None:
-    chance, between = random.Random(seed), Between(seed, latency=0.02)  # noqa: S311  the same each time
+    chance, slowness = random.Random(seed), random.Random(seed)  # noqa: S311  the same each time
+    between = Between(lambda store: Shaky(store, latency=lambda: slowness.uniform(0, 0.04)))
     async with virtual_service(seed=seed, limits=SHORT, through=between) as service:
         outages: dict[str, float] = {}
 

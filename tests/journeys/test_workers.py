@@ -6,10 +6,8 @@ from collections import Counter
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
 from tarry.service.model.settings import Limits
-from tarry.service.store.contract import Store
-from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer
-from tarry.testing.shaky_store import Shaky
+from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import VirtualService, virtual_service
 
@@ -98,16 +96,11 @@ async def test_after_a_crash_the_other_takes_over_when_the_lease_has_ended() -> 
 
 @virtually
 async def test_a_zombie_sends_nothing_more_and_changes_nothing() -> None:
-    shaky: list[Shaky] = []
-
-    def through(store: MemoryStore) -> Store:
-        shaky.append(Shaky(store))
-        return shaky[0].store
-
-    async with virtual_service(limits=SHORT, through=through) as zombie:
+    between = Between(Shaky)
+    async with virtual_service(limits=SHORT, through=between) as zombie:
         await tenants(zombie, 10)
         await asyncio.sleep(0.2)
-        shaky[0].stick()
+        between.shaky.stick()
         stalled_at = zombie.now()
         other = VirtualService(beside=zombie, limits=SHORT)
         await other.start()
@@ -118,7 +111,7 @@ async def test_a_zombie_sends_nothing_more_and_changes_nothing() -> None:
             for number, lane in zombie.store._data.lanes.items()  # noqa: SLF001  all of them
         }
         attempts = sum(map(len, zombie.store._data.attempts.values()))  # noqa: SLF001  likewise
-        shaky[0].free()
+        between.shaky.free()
         await asyncio.sleep(3 * SHORT.lease)
         after = {
             number: (lane.ended, lane.known)
