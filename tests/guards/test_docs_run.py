@@ -16,7 +16,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -30,6 +29,8 @@ from types import ModuleType
 
 import httpx
 import pytest
+
+from tests.kept_port import kept_port
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -131,10 +132,11 @@ def test_a_page_runs_from_top_to_bottom(
     monkeypatch.setitem(sys.modules, "__main__", main)  # so that a page's classes can be pickled
     text = page.read_text().replace(PUBLIC_ADDRESS, address)
     live = "<!-- background -->" in text
-    if live:
-        text = with_free_ports(text)
     with ExitStack() as running:
         running.callback(close_clients, main)
+        if live:
+            ports = [running.enter_context(kept_port()) for _ in range(2)]
+            text = with_ports(text, *ports)
         background: dict[str, ExitStack] = {}
         for block in blocks(text):
             if block.note.startswith("file: "):
@@ -173,15 +175,12 @@ def run_commands(block: Block, *, live: bool) -> None:
 READY = ("ready: ", "listening at ")
 
 
-def with_free_ports(text: str) -> str:
+def with_ports(text: str, serving: int, listening: int) -> str:
     """Let a page have ports of its own, in its text and for what its commands take as told."""
-    with socket.socket() as one, socket.socket() as other:
-        for port, listening in (("8400", one), ("8500", other)):
-            listening.bind(("127.0.0.1", 0))
-            text = text.replace(port, str(listening.getsockname()[1]))
-        served = f"127.0.0.1:{one.getsockname()[1]}"
+    served = f"127.0.0.1:{serving}"
     os.environ.update(TARRY_LISTEN=served, TARRY_SERVER=f"http://{served}")
-    return text
+    own = {"8400": str(serving), "8500": str(listening)}
+    return re.sub("|".join(own), lambda found: own[found[0]], text)
 
 
 @contextmanager

@@ -4,13 +4,14 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.kept_port import kept_port
 
 ROOT = Path(__file__).parents[2]
 SECTION = re.compile(r"^## Your first five minutes.*?(?=^## )", re.MULTILINE | re.DOTALL)
@@ -19,19 +20,13 @@ FILE = re.compile(r"<!-- file: (\S+) -->\n```python\n(.*?)```", re.DOTALL)
 PATIENCE = 60.0
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port: int = taken.getsockname()[1]
-        return port
-
-
 class Terminals:
     """Types commands as a person would, in as many terminals as it takes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, serving: int, listening: int) -> None:
         self._folder = folder
         self._here = {name: value for name, value in os.environ.items() if "TARRY" not in name}
-        self.ports = {"8400": str(free_port()), "8500": str(free_port())}
+        self.ports = {"8400": str(serving), "8500": str(listening)}
         self._here["TARRY_SERVER"] = f"http://127.0.0.1:{self.ports['8400']}"
 
     def _typed(self, line: str) -> list[str]:
@@ -111,30 +106,31 @@ def test_a_newcomer_gets_there_in_five_minutes(tmp_path: Path) -> None:
         [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
         for block in BLOCK.findall(section[0])
     )
-    terminals = Terminals(tmp_path)
-    for name, text in FILE.findall(section[0]):
-        (tmp_path / name).write_text(text.replace("127.0.0.1:8400", terminals._listen))  # noqa: SLF001  its port
-    assert shutil.which("curl"), "the README uses it"
-    with terminals.stay(serve[0]) as server:
-        key = re.search(r"first key, shown only now: (\S+)", server.shows("first key"))
-        assert key
-        terminals.know(key[1])
-        with terminals.stay(listen[0]) as receiver:
-            for line in first:
-                terminals.run(line)
-            receiver.shows('"order": 1')
-            (message,) = [terminals.run(line).strip() for line in sdk]
-            receiver.shows(message)
-        sent, why, undelivered = broken
-        terminals.run(sent)
-        explained = ""
+    with kept_port() as serving, kept_port() as listening:
+        terminals = Terminals(tmp_path, serving, listening)
+        for name, text in FILE.findall(section[0]):
+            (tmp_path / name).write_text(text.replace("127.0.0.1:8400", terminals._listen))  # noqa: SLF001  its port
+        assert shutil.which("curl"), "the README uses it"
+        with terminals.stay(serve[0]) as server:
+            key = re.search(r"first key, shown only now: (\S+)", server.shows("first key"))
+            assert key
+            terminals.know(key[1])
+            with terminals.stay(listen[0]) as receiver:
+                for line in first:
+                    terminals.run(line)
+                receiver.shows('"order": 1')
+                (message,) = [terminals.run(line).strip() for line in sdk]
+                receiver.shows(message)
+            sent, why, undelivered = broken
+            terminals.run(sent)
+            explained = ""
 
-        def waits() -> bool:
-            nonlocal explained
-            explained = terminals.run(why)
-            return bool(re.search(r"backoff|lane open|probed", explained))
+            def waits() -> bool:
+                nonlocal explained
+                explained = terminals.run(why)
+                return bool(re.search(r"backoff|lane open|probed", explained))
 
-        until(waits, lambda: explained)
-        assert "shop main (" in terminals.run(undelivered)
-        with terminals.stay(listen[0]) as receiver:
-            receiver.shows('"order": 3')
+            until(waits, lambda: explained)
+            assert "shop main (" in terminals.run(undelivered)
+            with terminals.stay(listen[0]) as receiver:
+                receiver.shows('"order": 3')
