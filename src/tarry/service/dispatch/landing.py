@@ -20,7 +20,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Stream
 from tarry.service.wire.exchange import Answer
 
-LATELY = 0.1
+WEIGHT = 0.1
 """How much of what is known of an endpoint's latency is the last answer's."""
 
 
@@ -88,7 +88,7 @@ class Landing(Turning):
 
     def _report(self, flight: Flight, judgement: Judgement, now: float) -> None:
         """Tell the gate, the origin and the endpoint's record about an answer."""
-        self._took += LATELY * (now - flight.sent_at - self._took)
+        self._took += WEIGHT * (now - flight.sent_at - self._took)
         verdict, gate = judgement.verdict, flight.gate
         if verdict is Verdict.GONE:
             self._is_gone(gate, judgement, now)
