@@ -114,6 +114,8 @@ def test_it_can_refuse_and_comes_back_on_the_same_port() -> None:
                 sender.ask()
         with pytest.raises(ConnectionRefusedError):
             Sender(receiver.url)
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port_of(receiver.url)))
         receiver.come_back()
         with Sender(receiver.url) as sender:
             assert sender.ask() == 200

@@ -14,6 +14,7 @@ its own: ``python -m tarry.testing.receiver --help``. It needs `tarry[service,si
 
 import asyncio
 import re
+import socket
 import sys
 import time
 from argparse import ArgumentParser
@@ -184,7 +185,6 @@ class Receiver:
             self._server = await self._loop.create_server(
                 lambda: Connection(self), ADDRESS, self._port, backlog=BACKLOG
             )
-            self._port = self._server.sockets[0].getsockname()[1]
 
     async def _flush(self) -> None:
         while self._log:  # whoever reads the file meanwhile should not wait long
@@ -198,13 +198,19 @@ class Receiver:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
-        try:
-            with suppress(OSError):  # the port is taken: who waits for us says so
-                await self._turn(None)
-        finally:
-            self._ready.set()
-        if self._server is None:
-            return
+        with socket.socket() as kept:  # while it is down, too, nobody else is given its port
+            kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                with suppress(OSError):  # the port is taken: who waits for us says so
+                    kept.bind((ADDRESS, self._port))
+                    self._port = kept.getsockname()[1]
+                    await self._turn(None)
+            finally:
+                self._ready.set()
+            if self._server is not None:
+                await self._until_closed()
+
+    async def _until_closed(self) -> None:
         flushing = self._loop.create_task(self._flush())
         await self._closing.wait()
         flushing.cancel()
