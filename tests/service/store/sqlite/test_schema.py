@@ -126,6 +126,9 @@ async def test_another_programs_database_is_left_alone(path: Path) -> None:
     db.close()
     with pytest.raises(StoreError, match="the database of another program"):
         await open_sqlite(path)
+    db = apsw.Connection(str(path))
+    assert db.pragma("journal_mode") == "delete"
+    db.close()
 
 
 async def test_what_is_the_matter_with_a_path_is_said(tmp_path: Path) -> None:

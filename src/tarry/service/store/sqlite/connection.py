@@ -4,6 +4,7 @@ from pathlib import Path
 
 import apsw
 
+APPLICATION_ID = int.from_bytes(b"tarr", "big")
 BUSY_MS = 5_000
 CACHE_KB = 4_096
 """Pages that each connection keeps: the system has them too, and more of them made nothing faster,
@@ -22,7 +23,8 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         # takes ten times as long as the answer. The plans here do not depend on values.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.set_busy_timeout(BUSY_MS)
-        db.pragma("journal_mode", "WAL")
+        if not is_another_programs(db):  # which is not to be changed, not even in this
+            db.pragma("journal_mode", "WAL")
         db.pragma("synchronous", "FULL")
         db.pragma("cache_size", -CACHE_KB)
         db.pragma("temp_store", "MEMORY")
@@ -32,6 +34,12 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         db.close()
         raise
     return db
+
+
+def is_another_programs(db: apsw.Connection) -> bool:
+    """Whether a file has tables that tarry did not make."""
+    has_tables = db.pragma("schema_version") != 0
+    return bool(has_tables and db.pragma("application_id") != APPLICATION_ID)
 
 
 def connect_to_read(path: Path) -> apsw.Connection:

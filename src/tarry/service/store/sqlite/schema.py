@@ -10,10 +10,9 @@ import apsw
 
 from tarry.errors import SchemaMismatch, StoreError
 from tarry.service.store.migrate import Migration, Status, status, steps
-from tarry.service.store.sqlite.connection import connect
+from tarry.service.store.sqlite.connection import connect, is_another_programs
 from tarry.service.store.sqlite.faults import store_error
 
-APPLICATION_ID = int.from_bytes(b"tarr", "big")
 STEPS = steps(__package__)
 WANTED = len(STEPS)
 
@@ -40,7 +39,7 @@ class SqliteMigrator:
 def look(db: apsw.Connection) -> Status:
     """How far the schema has come; StoreError if the file belongs to another program."""
     found = int(db.pragma("user_version"))
-    if db.pragma("application_id") != APPLICATION_ID and db.pragma("schema_version") != 0:
+    if is_another_programs(db):
         raise StoreError(
             f"{db.filename} is the database of another program: name another file for tarry"
         )
