@@ -6,7 +6,6 @@ is fetched and kept.
 
 import asyncio
 import os
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from tarry.service.model.lane import Fetched
 from tarry.service.model.message import NewMessage
 from tarry.testing import zoo
 from tarry.testing.receiver import Receiver
+from tests.kept_port import kept_port
 
 pytestmark = pytest.mark.anyio
 
@@ -36,9 +36,8 @@ def anyio_backend() -> str:
 @contextmanager
 def nobody() -> Iterator[str]:
     """The URL of an endpoint that is down."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    yield f"http://127.0.0.1:{port}/in"
+    with kept_port() as port:
+        yield f"http://127.0.0.1:{port}/in"
 
 
 @contextmanager
