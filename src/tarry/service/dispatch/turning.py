@@ -62,11 +62,7 @@ class Turning(Bearings):
     def shared(self, now: float) -> None:
         """Its origin is in trouble: it leaves the pace to that."""
         self.join(now)
-        self.doubts.blame_the_lane()
-        self._refund(now)
-        self.streams.changed()
-        self.came_back = True
-        self.pump()
+        self.turned(Phase.OPEN, now)
 
     def origin_turned(self, phase: Phase, now: float) -> None:
         """The gate of its origin is in another phase; if it is apart, only trouble is news."""
