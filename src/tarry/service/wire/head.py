@@ -6,9 +6,7 @@ The first is written once for a target; the second is all that is left to do for
 from importlib.metadata import version
 
 from tarry.service.wire.exchange import Headers, Request, Target
-
-PORTS = {"http": 80, "https": 443}
-"""The ports that a Host header leaves out."""
+from tarry.service.wire.url import PORTS
 
 _OWN = (("content-type", "application/json"), ("user-agent", f"tarry/{version('tarry')}"))
 _KEPT_BACK = frozenset({"connection", "content-length", "host", "transfer-encoding"})

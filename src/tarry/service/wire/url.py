@@ -14,10 +14,11 @@ from msgspec import Struct
 
 from tarry.errors import EgressRefused, SettingsError
 
+PORTS = {"http": 80, "https": 443}
+"""The schemes that are called, and the ports that they need not name."""
 LONGEST = 2048
 """Characters of a URL, also when letters beyond ASCII are written as %xx."""
 
-_PORTS = {"http": 80, "https": 443}
 _LAST_PORT = 65_535
 _LONGEST_NAME = 253
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^#]*)(?:#.*)?")
@@ -52,7 +53,7 @@ def read_url(url: str) -> Location:
         raise _unreadable(url, "a URL such as https://example.com/hooks")
     scheme, authority, rest = match.groups()
     scheme = intern(scheme.lower())  # one copy for all endpoints
-    default = _PORTS.get(scheme)
+    default = PORTS.get(scheme)
     if default is None:
         raise EgressRefused(f"{scheme}://", "only http and https are called")
     if "@" in authority:
