@@ -90,6 +90,18 @@ async def test_who_is_in_a_hurry_waits_for_nothing(*, before: bool) -> None:
 
 
 @virtually
+async def test_who_is_in_a_hurry_and_has_nothing_on_its_way_ends_as_well_as_others() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example")
+        await service.add()
+        await asyncio.sleep(1)
+        service.dispatcher.hurry()
+        await service.stop()
+        assert service.dispatcher.drained
+        assert len(await service.store.lease("another", most=SHARDS, length=1)) == SHARDS
+
+
+@virtually
 async def test_a_stop_without_a_database_ends_all_the_same(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -35,6 +35,9 @@ from tarry.service.wire.seal import Seals
 
 log = logging.getLogger("tarry.service")
 
+LEAVING = 1.0
+"""Seconds for giving the shards back once nothing is on its way, even if there is no time left."""
+
 
 class Dispatcher:
     """Delivers what waits in a store. `run` it in an event loop; `stop` lets it finish."""
@@ -64,6 +67,8 @@ class Dispatcher:
         self.drained = False
         """Whether it ended with nothing on its way."""
         self._hurried = False
+        self._least = 0.0
+        """Seconds that are left also to who is in a hurry."""
         self._patience: asyncio.Timeout | None = None
 
     # --- From start to end ----------------------------------------------------------------------
@@ -92,16 +97,19 @@ class Dispatcher:
         """Wait no longer for what is on its way: end, as if the time for that were over."""
         self._hurried = True
         if self._patience is not None:
-            self._patience.reschedule(asyncio.get_running_loop().time())
+            self._patience.reschedule(asyncio.get_running_loop().time() + self._least)
 
     async def _drain(self) -> None:
         """Wait for what is on its way, write everything down, and give the shards back."""
         hit("drain.start")
-        grace = 0.0 if self._hurried else self._limits.grace
+        time = asyncio.get_running_loop().time
+        ends_at = time() + (0.0 if self._hurried else self._limits.grace)
         try:
-            async with asyncio.timeout(grace) as self._patience:
+            async with asyncio.timeout_at(ends_at) as self._patience:
                 while not self._all_quiet():  # noqa: ASYNC110  asked for once, at the very end
                     await asyncio.sleep(RULE.tick)
+            self._least = LEAVING
+            async with asyncio.timeout_at(max(ends_at, time() + LEAVING)) as self._patience:
                 await self._owner.leave(list(self.shards.held.values()))
                 await self.shards.retire()
         except TimeoutError:
