@@ -27,6 +27,7 @@ from tarry.service.store import contract
 from tarry.service.store.migrate import steps
 from tarry.service.wire import exchange, pool, reader, sign, url
 from tarry.testing import zoo
+from tarry.testing.store_contract import TOPICS
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -172,6 +173,13 @@ def test_every_table_is_told_with_the_dialects_that_have_it() -> None:
 def test_every_protocol_of_the_store_has_its_place(protocol: type) -> None:
     name = f"{protocol.__module__}.{protocol.__qualname__}"
     assert f".. autoclass:: {name}\n" in page("store.md")
+
+
+def test_every_topic_of_the_suite_for_stores_is_named() -> None:
+    text = page("../howto/write-your-own-store.md")
+    (told,) = re.findall(r"Each topic can be bound by itself.*?\n\n", text, re.DOTALL)
+    named = re.findall(r"`(\w+)`", told)
+    assert ["add", *named] == list(TOPICS)
 
 
 # --- HTTP ---------------------------------------------------------------------------------------

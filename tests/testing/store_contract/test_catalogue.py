@@ -13,7 +13,7 @@ Try = Callable[..., None]
 def test_a_store_that_gives_a_uid_twice_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try_on(CatalogueContract, "test_a_uid_of_an_endpoint_is_given_once_in_an_application")
+    try_on(CatalogueContract, "test_a_uid_of_an_application_is_given_once_in_an_environment")
     monkeypatch.setattr(catalogue, "_check_uid", lambda *_: None)
     with pytest.raises(pytest.fail.Exception):
-        try_on(CatalogueContract, "test_a_uid_of_an_endpoint_is_given_once_in_an_application")
+        try_on(CatalogueContract, "test_a_uid_of_an_application_is_given_once_in_an_environment")

@@ -27,6 +27,7 @@ TOPICS = (
     "tasks",
     "bulk",
     "catalogue",
+    "endpoints",
     "listing",
     "deliveries",
     "attempts",
@@ -51,6 +52,7 @@ from tarry.testing.store_contract.claims import ClaimsContract
 from tarry.testing.store_contract.concurrent import ConcurrentContract
 from tarry.testing.store_contract.counting import CountingContract
 from tarry.testing.store_contract.deliveries import DeliveriesContract
+from tarry.testing.store_contract.endpoints import EndpointsContract
 from tarry.testing.store_contract.expire import ExpireContract
 from tarry.testing.store_contract.fanout import FanoutContract
 from tarry.testing.store_contract.fetch import FetchContract
@@ -83,6 +85,7 @@ class StoreContract(
     TasksContract,
     BulkContract,
     CatalogueContract,
+    EndpointsContract,
     ListingContract,
     DeliveriesContract,
     AttemptsContract,
