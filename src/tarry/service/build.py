@@ -101,7 +101,7 @@ def scheme(url: str) -> str:
     try:
         return urlsplit(url).scheme
     except ValueError as error:
-        raise SettingsError("db", url.partition(":")[0] + ":...", WANTED_URL) from error
+        raise SettingsError("db", without_password(url), WANTED_URL) from error
 
 
 def _refuse_missing_driver(url: str) -> None:
@@ -126,7 +126,10 @@ def sqlite_path(url: str) -> Path:
 
 def without_password(url: str) -> str:
     """A URL that may be shown: without a password, and without a query that could hold one."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a password could be anywhere
+        return f"{url.partition(':')[0]}:..."
     if "://" not in url and re.search("[@=]", url):  # a password could be anywhere
         return f"{re.split('[:=]', url, maxsplit=1)[0]}..."
     if parts.password is None and not parts.query:

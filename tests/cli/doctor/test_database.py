@@ -99,7 +99,13 @@ async def test_keys_that_cannot_be_read_are_found_before_something_is_sealed() -
 
 
 @pytest.mark.parametrize(
-    "db", ["mysql://x", "sqlite:////proc/x.db", "postgresql://u:hush@127.0.0.1:1/x"]
+    "db",
+    [
+        "mysql://x",
+        "sqlite:////proc/x.db",
+        "postgresql://u:hush@127.0.0.1:1/x",
+        "postgresql://u:hush@[::1/x",
+    ],
 )
 async def test_one_that_cannot_be_used_is_told_without_its_password(db: str) -> None:
     (found,) = (await looked_at(db)).values()
