@@ -8,8 +8,8 @@ INSERT INTO tarry.environment (id, policy) VALUES ($1, $2)
     ON CONFLICT (id) DO UPDATE SET policy = excluded.policy;
 
 -- name: put_environment_patience
--- Whoever wakes a lane waits behind the next: not for long.
-SELECT set_config('lock_timeout', '1s', true);
+-- Whoever wakes a lane waits behind the next: not for long. Who vacuums gives way after a second.
+SELECT set_config('lock_timeout', '2s', true);
 
 -- name: put_environment_lock
 -- Let nobody wake a lane until the commit: its owner would look at the policy as it was, and would
