@@ -218,8 +218,7 @@ class Landing(Turning):
             self._over(due, made)
         else:
             self._goes_on(due, made)
-        probed = self.gate_now.phase is Phase.OPEN
-        if (self.in_flight or probed) and not self.dozing:
+        if not self.dozing and (self.in_flight or self.gate_now.phase is Phase.OPEN):
             self.streams.read_on()
         now = self.desk.now()
         if done and not isinstance(made, Resent):
