@@ -70,12 +70,13 @@ SELECT state, count(*) AS many FROM tarry.delivery WHERE lane = $1 GROUP BY stat
 SELECT * FROM tarry.notice WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: cancel
--- A message's deliveries that could be cancelled, held until the commit.
+-- A message's deliveries that could be cancelled, held until the commit; each is found by its number,
+-- as in `settle`.
 SELECT d.lane, d.seq
   FROM tarry.message AS m
  CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
   JOIN tarry.delivery AS d ON d.lane = place.lane AND d.seq = place.seq
- WHERE m.id = $1 AND d.state IN ('ready', 'waiting')
+ WHERE m.id = $1 AND d.state || '' IN ('ready', 'waiting')
  ORDER BY d.lane, d.seq
    FOR UPDATE OF d;
 

@@ -68,6 +68,8 @@ SELECT * FROM found
 
 -- name: settle
 -- Write down what became of deliveries, and count what ended; the numbers of tries are the fence.
+-- Each is found by its number, as its state tells the database nothing here: if little waited when it
+-- last counted, it would go along all that waits in the lane by now, for each of them.
 WITH told AS (
     SELECT *
       FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
@@ -79,7 +81,7 @@ WITH told AS (
            due_at = t.due_at, memory = t.memory, ended_at = t.ended_at
       FROM told AS t
      WHERE d.lane = t.lane AND d.seq = t.seq AND d.tries = t.tries
-       AND d.state IN ('ready', 'waiting')
+       AND d.state || '' IN ('ready', 'waiting')
     RETURNING t.place, d.lane, d.state
 ), ended AS (
     SELECT lane, count(*) AS many FROM made
