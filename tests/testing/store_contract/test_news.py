@@ -15,16 +15,9 @@ Try = Callable[..., None]
 class Chatty(MemoryStore):
     """Tells again what it is told again."""
 
-    async def change_endpoint(
-        self,
-        application: str,
-        endpoint: str,
-        change: Callable[[Endpoint], Endpoint],
-        *,
-        noting: Noting | None = None,
-    ) -> Endpoint:
+    def _note(self, noting: Noting | None, before: Endpoint | None, after: Endpoint) -> None:
         self._data.told.clear()
-        return await super().change_endpoint(application, endpoint, change, noting=noting)
+        super()._note(noting, before, after)
 
 
 class Hasty(MemoryStore):

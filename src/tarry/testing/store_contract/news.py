@@ -60,7 +60,7 @@ class NewsContract(Topic):
         )
         await store.delete_endpoint(made.application, made.id, now=NOON, noting=noting)
         assert [before for before, _ in seen] == [None, made, put, changed]
-        assert [after.uid for _, after in seen[:3]] == ["a", "b", "c"]
+        assert [after for _, after in seen[:3]] == [made, put, changed]
         assert seen[3][1].standing is Standing.DELETED
         told = await store.untold()
         assert [one.facts["uid"] for one in told][:3] == ["a", "b", "c"]

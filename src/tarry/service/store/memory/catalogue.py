@@ -67,9 +67,10 @@ class MemoryCatalogue:
             return await self.change_endpoint(
                 lane.endpoint.application, endpoint.id, lambda _: endpoint, noting=noting
             )
-        self._check_endpoint(endpoint)
-        self._note(noting, None, endpoint)
-        return self._keep_endpoint(self._new_lane(endpoint))
+        new = replace(endpoint, lane=len(self._data.lanes) + 1)
+        self._check_endpoint(new)
+        self._note(noting, None, new)
+        return self._keep_endpoint(self._new_lane(new))
 
     async def change_endpoint(
         self,
@@ -150,7 +151,7 @@ class MemoryCatalogue:
         return discarding(gone, self._data.applications[gone.application].environment)
 
     def _new_lane(self, endpoint: Endpoint) -> Lane:
-        lane = Lane(replace(endpoint, lane=len(self._data.lanes) + 1))
+        lane = Lane(endpoint)
         self._data.lanes[lane.number] = lane
         self._data.lane_numbers[endpoint.id] = lane.number
         self._data.lanes_of[endpoint.application].append(lane)
