@@ -1,7 +1,7 @@
 """`tarry endpoint`: where an application's messages go, over HTTP."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Mapping
+from typing import Any
 
 import click
 
@@ -19,6 +19,7 @@ from tarry.cli.remote import (
     yes_option,
 )
 from tarry.cli.show import Columns, at
+from tarry.cli.together import together
 
 COLUMNS: Columns = {
     "Id": "id",
@@ -38,44 +39,38 @@ CLEARED: Mapping[str, tuple[str, object]] = {
 }
 """What can be taken away, and how that is said."""
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 endpoint_argument = click.argument("endpoint", metavar="ENDPOINT")
 
 
-def field_options(command: Callable[P, T]) -> Callable[P, T]:
-    """What an endpoint may be told, when it is made and later."""
-    for option in (
-        metadata_option,
-        click.option(
-            "--blocking/--not-blocking",
-            default=None,
-            help="With --fifo: one that finally fails holds up those behind it.",
-        ),
-        click.option("--fifo/--no-fifo", default=None, help="One at a time, in their order."),
-        click.option(
-            "--concurrency",
-            type=Whole(1, 100_000),
-            metavar="N",
-            help="Attempts at a time, at the most.",
-        ),
-        rate_option,
-        click.option(
-            "--channel", "channels", multiple=True, help="Only messages of this one; repeatable."
-        ),
-        click.option(
-            "--event-type",
-            "event_types",
-            multiple=True,
-            metavar="TYPE",
-            help="Only events of this type; repeatable.",
-        ),
-        click.option("--description", metavar="TEXT", help="What it is for."),
-        uid_option,
-    ):
-        command = option(command)
-    return command
+field_options = together(
+    uid_option,
+    click.option("--description", metavar="TEXT", help="What it is for."),
+    click.option(
+        "--event-type",
+        "event_types",
+        multiple=True,
+        metavar="TYPE",
+        help="Only events of this type; repeatable.",
+    ),
+    click.option(
+        "--channel", "channels", multiple=True, help="Only messages of this one; repeatable."
+    ),
+    rate_option,
+    click.option(
+        "--concurrency",
+        type=Whole(1, 100_000),
+        metavar="N",
+        help="Attempts at a time, at the most.",
+    ),
+    click.option("--fifo/--no-fifo", default=None, help="One at a time, in their order."),
+    click.option(
+        "--blocking/--not-blocking",
+        default=None,
+        help="With --fifo: one that finally fails holds up those behind it.",
+    ),
+    metadata_option,
+)
+"""What an endpoint may be told, when it is made and later."""
 
 
 @click.group

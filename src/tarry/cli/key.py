@@ -16,6 +16,7 @@ from tarry.cli.moments import ahead, wire
 from tarry.cli.remote import NoKey, key_option, listed, server_option
 from tarry.cli.service_options import config_option, db_option
 from tarry.cli.show import Columns, at, json_option
+from tarry.cli.together import together
 
 EXIT_CODES = (
     "Exit codes: 0, it is done; 1, it was refused; 2, the command line or a setting is wrong;"
@@ -85,8 +86,11 @@ def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
         return work(_ring(**where), *args, **options)  # type: ignore[arg-type]  # click's, by name
 
     command: Callable[P, T] = update_wrapper(run, work)
-    for option in (
-        json_option,
+    return together(
+        config_option,
+        db_option(help="Instead of a server: sqlite:///FILE or postgresql://..."),
+        server_option,
+        key_option,
         click.option(
             "--environment",
             default="org_default",
@@ -94,13 +98,8 @@ def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
             metavar="NAME",
             help="With --db: keys to this one.",
         ),
-        key_option,
-        server_option,
-        db_option(help="Instead of a server: sqlite:///FILE or postgresql://..."),
-        config_option,
-    ):
-        command = option(command)
-    return command
+        json_option,
+    )(command)
 
 
 def _ring(db: str | None, server: str, key: str | None, environment: str) -> Ring:

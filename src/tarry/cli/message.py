@@ -1,8 +1,7 @@
 """`tarry message`: what was sent, where it went, and why it is not there yet; over HTTP."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import click
 
@@ -14,6 +13,7 @@ from tarry.cli.moments import check_span, due, local, since_option, until_option
 from tarry.cli.plain import plain
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
 from tarry.cli.show import Columns, at, known_as, next_at
+from tarry.cli.together import together
 
 COLUMNS: Columns = {
     "Id": "id",
@@ -32,29 +32,23 @@ _DESTINATIONS: Columns = {
     "Next attempt": next_at("nextAttempt"),
 }
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 message_argument = click.argument("message", metavar="MESSAGE")
 
 
-def recent_options(command: Callable[P, T]) -> Callable[P, T]:
-    """Which of what came lately."""
-    for option in (
-        until_option,
-        since_option(),
-        click.option("--tag", metavar="TEXT", help="Only with this tag."),
-        click.option("--channel", metavar="TEXT", help="Only of this channel."),
-        click.option(
-            "--event-type",
-            "event_types",
-            multiple=True,
-            metavar="TYPE",
-            help="Only of this type; repeatable.",
-        ),
-    ):
-        command = option(command)
-    return command
+recent_options = together(
+    click.option(
+        "--event-type",
+        "event_types",
+        multiple=True,
+        metavar="TYPE",
+        help="Only of this type; repeatable.",
+    ),
+    click.option("--channel", metavar="TEXT", help="Only of this channel."),
+    click.option("--tag", metavar="TEXT", help="Only with this tag."),
+    since_option(),
+    until_option,
+)
+"""Which of what came lately."""
 
 
 def recent(

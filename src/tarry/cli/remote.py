@@ -15,6 +15,7 @@ from tarry.cli.json_text import with_text
 from tarry.cli.ranges import Whole
 from tarry.cli.service_options import WrongSettings, config_option, setting
 from tarry.cli.show import Columns, json_option
+from tarry.cli.together import together
 
 EXIT_CODES = (
     "Exit codes: 0, it is done; 1, the server refused; 2, the command line or a setting is wrong;"
@@ -143,14 +144,11 @@ def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
         return work(asked, *args, **options)
 
     command: Callable[P, T] = update_wrapper(run, work)
-    for option in (json_option, key_option, server_option, config_option):
-        command = option(command)
-    return command
+    return together(config_option, server_option, key_option, json_option)(command)
 
 
-def listed(command: Callable[P, T]) -> Callable[P, T]:
-    """Give a command the options of lists."""
-    return limit_option(all_option(command))
+listed = together(limit_option, all_option)
+"""Gives a command the options of lists."""
 
 
 def pairs(typed: Iterable[str], option: str) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """`tarry serve` and `tarry api`: messages come in over HTTP; the first one delivers them too."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import click
 
@@ -23,10 +23,8 @@ from tarry.cli.service_options import (
     told_to_stop,
     wire_options,
 )
+from tarry.cli.together import together
 from tarry.errors import SettingsError
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 FILE = "sqlite:///hooks.db"
 
@@ -37,36 +35,32 @@ def _refuse_port(_context: click.Context, _option: click.Parameter, typed: str |
         raise click.UsageError("where to listen is said by --listen HOST:PORT")
 
 
-def front_options(command: Callable[P, T]) -> Callable[P, T]:
-    """What says where the API listens and whom it lets in."""
-    for option in (
-        setting(
-            "--key-rate",
-            type=Number(min=0, min_open=True),
-            metavar="N",
-            help="Requests a second that each key may make, in this process. Any number, if not"
-            " given.",
-        ),
-        setting(
-            "--api-key",
-            metavar="KEY",
-            help="A key that may do everything, beside those that `tarry key create` makes.",
-        ),
-        click.option(
-            *("--port", "--host", "--bind"),
-            hidden=True,
-            expose_value=False,
-            callback=_refuse_port,
-        ),
-        setting(
-            "--listen",
-            default="127.0.0.1:8400",
-            metavar="HOST:PORT",
-            help="Where to listen.",
-        ),
-    ):
-        command = option(command)
-    return command
+front_options = together(
+    setting(
+        "--listen",
+        default="127.0.0.1:8400",
+        metavar="HOST:PORT",
+        help="Where to listen.",
+    ),
+    click.option(
+        *("--port", "--host", "--bind"),
+        hidden=True,
+        expose_value=False,
+        callback=_refuse_port,
+    ),
+    setting(
+        "--api-key",
+        metavar="KEY",
+        help="A key that may do everything, beside those that `tarry key create` makes.",
+    ),
+    setting(
+        "--key-rate",
+        type=Number(min=0, min_open=True),
+        metavar="N",
+        help="Requests a second that each key may make, in this process. Any number, if not given.",
+    ),
+)
+"""What says where the API listens and whom it lets in."""
 
 
 @click.command(epilog=EXIT_CODES)

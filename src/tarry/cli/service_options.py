@@ -19,6 +19,7 @@ from tarry.cli.byte_size import ByteSize
 from tarry.cli.exit_codes import UNUSABLE, WRONG
 from tarry.cli.extras import needed_for
 from tarry.cli.ranges import Number, Whole
+from tarry.cli.together import together
 from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
 
@@ -160,51 +161,47 @@ disk_reserve_option = setting(
 )
 
 
-def wire_options(command: Callable[P, T]) -> Callable[P, T]:
-    """What says how endpoints are called, for every command that calls them."""
-    for option in (
-        certificate_option,
-        authorities_option,
-        proxy_option,
-        ports_option,
-        allow_network_option,
-    ):
-        command = option(command)
-    return command
+wire_options = together(
+    allow_network_option,
+    ports_option,
+    proxy_option,
+    authorities_option,
+    certificate_option,
+)
+"""What says how endpoints are called, for every command that calls them."""
 
 
-def quota_options(command: Callable[P, T]) -> Callable[P, T]:
-    """What says how much may wait, for every command that takes messages in."""
-    return most_waiting_option(disk_reserve_option(command))
+quota_options = together(
+    most_waiting_option,
+    disk_reserve_option,
+)
+"""What says how much may wait, for every command that takes messages in."""
 
 
-def dispatch_options(command: Callable[P, T]) -> Callable[P, T]:
-    """What says how much a dispatcher does at a time, and how it stops."""
-    for option in (
-        setting(
-            "--grace",
-            type=Number(min=0),
-            default=30.0,
-            metavar="SECONDS",
-            help="How long to wait for attempts on their way when told to stop.",
-        ),
-        setting(
-            "--lease",
-            type=Number(min=1),
-            default=10.0,
-            metavar="SECONDS",
-            help="How long its shards stay its own without a sign of life.",
-        ),
-        setting(
-            "--in-flight",
-            type=Whole(min=1),
-            default=1000,
-            metavar="N",
-            help="Attempts at a time.",
-        ),
-    ):
-        command = option(command)
-    return command
+dispatch_options = together(
+    setting(
+        "--in-flight",
+        type=Whole(min=1),
+        default=1000,
+        metavar="N",
+        help="Attempts at a time.",
+    ),
+    setting(
+        "--lease",
+        type=Number(min=1),
+        default=10.0,
+        metavar="SECONDS",
+        help="How long its shards stay its own without a sign of life.",
+    ),
+    setting(
+        "--grace",
+        type=Number(min=0),
+        default=30.0,
+        metavar="SECONDS",
+        help="How long to wait for attempts on their way when told to stop.",
+    ),
+)
+"""What says how much a dispatcher does at a time, and how it stops."""
 
 
 def dispatch_limits(*, in_flight: int, lease: float, grace: float) -> "Limits":

@@ -4,7 +4,6 @@ import json
 import shlex
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import reduce
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -17,6 +16,7 @@ from rich.text import Text
 from tarry.cli.extras import needed_for
 from tarry.cli.ranges import Whole
 from tarry.cli.show import json_option
+from tarry.cli.together import together
 
 EXIT_CODES = "Exit codes: 0, it is done; 2, what was typed or a file is wrong; 130, Ctrl-C."
 MOST_RUNS = 100_000
@@ -80,7 +80,7 @@ def complete(
 
 def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """What `run` and `compare` have in common; `metavar` is how their arguments are shown."""
-    parts = (
+    return together(
         click.argument("scenario", metavar=metavar, shell_complete=complete),
         click.option(
             "--seed",
@@ -112,7 +112,6 @@ def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None
             help="Write a picture.",
         ),
     )
-    return lambda command: reduce(lambda made, part: part(made), reversed(parts), command)
 
 
 @click.group(epilog=EXIT_CODES)
