@@ -20,6 +20,20 @@ from tarry.call.world import world
 from tarry.testing.postgres import throw_away_cluster
 from tarry.testing.postgres_programs import URL_VARIABLE
 
+TERMINAL = {"COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TERM"}
+TERMINAL |= {"TTY_COMPATIBLE", "TTY_INTERACTIVE"}  # as Rich has it
+
+
+def forget_where_we_are() -> None:
+    """Let the tests not see who runs them where: settings of tarry, a terminal, a proxy."""
+    for name in list(os.environ):
+        if name in TERMINAL or (name.startswith("TARRY_") and not name.startswith("TARRY_TEST_")):
+            del os.environ[name]
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost"]))
+
+
+forget_where_we_are()
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("deep", deadline=None, print_blob=True, max_examples=5_000)
 settings.load_profile("ci")
