@@ -83,6 +83,13 @@ def test_an_empty_payload_is_shown_too(shell: Shell) -> None:
     assert "\naccepted    " in said
 
 
+def test_one_that_nobody_wants_is_said_to_be_so(shell: Shell) -> None:
+    shell.out("app", "create", "The attic", "--uid", "attic")
+    sent = shell.json("send", "attic", "order.paid")["id"]
+    told = shell.run("message", "get", "attic", sent)
+    assert (told.exit_code, told.stderr) == (0, "there is no endpoint that wants it\n")
+
+
 def test_an_unknown_one_is_named(shell: Shell) -> None:
     code, said = shell.wrong("message", "get", "shop", "msg_x")
     assert (code, said) == (1, "Error: 404 not_found: there is no message 'msg_x'")

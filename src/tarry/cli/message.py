@@ -126,10 +126,10 @@ def get(remote: Remote, *, app: str, message: str) -> None:
     way = ("app", app, "msg", message)
     remote.show(remote.get(*way))
     if not remote.as_json:
+        found = remote.server.items(*way, "endpoint", most=None, expanded_statuses=True)
         click.echo()
-        show.table(
-            remote.server.items(*way, "endpoint", most=None, expanded_statuses=True), _DESTINATIONS
-        )
+        if not show.table(found, _DESTINATIONS):
+            click.echo("there is no endpoint that wants it", err=True)
 
 
 @message.command(epilog=EXIT_CODES)
