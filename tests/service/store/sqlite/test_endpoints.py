@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_saved_endpoint_is_found_and_noticed(scene: Scene, path: Path) -> None:
     session = Session(path, time.time)
-    before = session.tenant(scene.application.id)
+    before = session.tenants([scene.application.id])[scene.application.id]
     saved = an_endpoint(
         scene.application,
         id=scene.endpoint.id,
@@ -27,10 +27,8 @@ async def test_a_saved_endpoint_is_found_and_noticed(scene: Scene, path: Path) -
     )
     assert await scene.store.sealed() == []
     save_endpoint(session, saved)
-    after = session.tenant(scene.application.id)
+    after = session.tenants([scene.application.id])[scene.application.id]
     session.db.close()
-    assert before
-    assert after
     assert after.audience.version == before.audience.version + 1
     assert after.audience.goals(a_message(scene.application)) == ((scene.lane, True),)
     assert await scene.store.endpoint(scene.application.id, saved.id) == saved

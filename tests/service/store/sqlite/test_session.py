@@ -28,14 +28,11 @@ async def test_an_audience_is_remembered_until_an_endpoint_changes(
     session: Session, scene: Scene, store: SqliteStore
 ) -> None:
     application = scene.application.id
-    first = session.tenant(application)
-    again = session.tenant(application)
-    assert first
-    assert again
+    first = session.tenants([application])[application]
+    again = session.tenants([application])[application]
     assert again.audience is first.audience
     endpoint = await store.put_endpoint(an_endpoint(scene.application))
-    changed = session.tenant(application)
-    assert changed
+    changed = session.tenants([application])[application]
     message = a_message(application)
     assert first.audience.goals(message) == ((scene.lane, False),)
     assert changed.audience.goals(message) == ((scene.lane, False), (endpoint.lane, False))
@@ -49,8 +46,7 @@ async def test_an_audience_knows_who_wants_what(session: Session, store: SqliteS
         an_endpoint(application, event_types=("b",), standing=Standing.DISABLED)
     )
     await store.put_endpoint(an_endpoint(application, standing=Standing.DELETED))
-    tenant = session.tenant(application.id)
-    assert tenant
+    tenant = session.tenants([application.id])[application.id]
     for _ in range(2):
         assert tenant.audience.goals(a_message(application, event_type="a")) == ((one.lane, False),)
         assert tenant.audience.goals(a_message(application, event_type="b")) == (
@@ -65,17 +61,30 @@ async def test_what_was_never_committed_is_forgotten(session: Session, scene: Sc
     session.db.execute("BEGIN IMMEDIATE")
     session.db.execute("UPDATE application SET version = version + 1")
     session.db.execute("UPDATE endpoint SET standing = 'deleted'")
-    dreamt = session.tenant(application)
-    assert dreamt
+    dreamt = session.tenants([application])[application]
     assert dreamt.audience.goals(a_message(application)) == ()
     session.db.execute("ROLLBACK")
     session.forget()
     # Somebody else's change gives the application the same version as the one that was dreamt of.
     session.db.execute("UPDATE application SET version = version + 1")
-    real = session.tenant(application)
-    assert real
+    real = session.tenants([application])[application]
     assert real.audience.version == dreamt.audience.version
     assert real.audience.goals(a_message(application)) == ((scene.lane, False),)
+
+
+async def test_who_is_unknown_is_no_tenant(session: Session, scene: Scene) -> None:
+    assert list(session.tenants(["app_unknown", scene.application.id])) == [scene.application.id]
+    assert session.tenants([]) == {}
+
+
+async def test_each_of_several_lanes_gives_its_own_numbers(session: Session, scene: Scene) -> None:
+    second = await scene.add_endpoint()
+    session.db.execute("UPDATE lane SET awake = 0 WHERE number = ?", (second.lane,))
+    assert session.add_to_lanes({scene.lane: 2, second.lane: 1}) == {
+        scene.lane: (2, True),
+        second.lane: (1, False),
+    }
+    assert session.add_to_lanes({scene.lane: 3}) == {scene.lane: (5, True)}
 
 
 async def test_an_unknown_lane_has_no_shard(session: Session, scene: Scene) -> None:
@@ -94,8 +103,7 @@ async def test_memory_is_bounded(
         for lane in (scene.lane, second.lane):
             assert session.shard(lane) == scene.application.shard
         for kind in ("a", "b"):
-            tenant = session.tenant(scene.application.id)
-            assert tenant
+            tenant = session.tenants([scene.application.id])[scene.application.id]
             assert len(tenant.audience.goals(a_message("app", event_type=kind))) == 2
 
 

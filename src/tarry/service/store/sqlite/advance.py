@@ -166,7 +166,7 @@ def _again(session: Session, lane: int, seqs: Sequence[int], now: float) -> None
 def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -> None:
     if not messages:
         return
-    ((_, last, _),) = list(session.db.execute(SQL["add_to_lane"], (len(messages), lane)))
+    last, _ = session.add_to_lanes({lane: len(messages)})[lane]
     state, reason = State.READY.value, Reason.REPLAYED.value
     first = last - len(messages) + 1
     session.db.executemany(

@@ -81,7 +81,7 @@ class Adding:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._db = session.db
-        self._tenants: dict[str, Tenant | None] = {}
+        self._tenants: dict[str, Tenant] = {}
         self._fresh: list[Fresh] = []
         self._keys: dict[tuple[str, str], tuple[NewMessage, int]] = {}
         self._events: set[tuple[str, str]] = set()
@@ -92,6 +92,7 @@ class Adding:
     def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
         """Decide on each, in order, and keep what is accepted."""
         self._number = self._db.execute(SQL["add_last"]).get
+        self._tenants = self._session.tenants({new.message.application for new in messages})
         answers = [self._decide(new) for new in messages]
         if self._fresh:
             self._keep()
@@ -100,7 +101,7 @@ class Adding:
 
     def _decide(self, new: NewMessage) -> Answer:
         message = new.message
-        tenant = self._tenant(message.application)
+        tenant = self._tenants.get(message.application)
         if tenant is None:
             return NotFound("application", message.application)
         if new.key is not None and (known := self._known(new, new.key, tenant)) is not None:
@@ -108,22 +109,13 @@ class Adding:
         if message.event_id is not None and self._used(message, message.event_id):
             return Conflict("message", message.event_id)
         most = tenant.most_waiting
-        if most is not None and self._waiting[message.application] >= most:
+        if most is not None and self._waits(message.application) >= most:
             return BacklogFull(message.application, most)
         if self._is_short:
             room = self._session.room
             return DiskNearlyFull(message.application, room.left, room.reserve)
         self._accept(new, tenant)
         return Accepted(message)
-
-    def _tenant(self, application: str) -> Tenant | None:
-        if application not in self._tenants:
-            tenant = self._session.tenant(application)
-            if tenant is not None and tenant.most_waiting is not None:
-                waiting = self._db.execute(SQL["add_waiting"], (application,)).get
-                self._waiting[application] = int(waiting)
-            self._tenants[application] = tenant
-        return self._tenants[application]
 
     def _known(self, new: NewMessage, key: str, tenant: Tenant) -> Accepted | Conflict | None:
         earlier = self._keys.get((tenant.environment, key))
@@ -142,6 +134,13 @@ class Adding:
     def _used(self, message: Message, event_id: str) -> bool:
         event = (message.application, event_id)
         return event in self._events or bool(self._db.execute(SQL["add_event"], event).fetchone())
+
+    def _waits(self, application: str) -> int:
+        """How many deliveries of an application wait, those of this call included."""
+        if application not in self._waiting:
+            waiting = self._db.execute(SQL["add_waiting"], (application,)).get
+            self._waiting[application] = int(waiting)
+        return self._waiting[application]
 
     def _accept(self, new: NewMessage, tenant: Tenant) -> None:
         message = new.message
@@ -172,13 +171,10 @@ class Adding:
         for (lane, is_skipped), deliveries in goals.items():
             (skipped if is_skipped else live)[lane] += deliveries
         added = live + skipped
-        steps = ((deliveries, lane) for lane, deliveries in added.items())
-        lanes = list(self._db.executemany(SQL["add_to_lane"], steps))
-        if skipped:
-            ended = ((deliveries, lane) for lane, deliveries in skipped.items())
-            self._db.executemany(SQL["settle_ended"], ended)
-        self._session.wake(lane for lane, _, awake in lanes if not awake and live[lane])
-        return {lane: last - added[lane] for lane, last, _ in lanes}
+        last = self._session.add_to_lanes(added)
+        write(self._db, SQL["settle_ended"], [(count, lane) for lane, count in skipped.items()])
+        self._session.wake(lane for lane, (_, awake) in last.items() if not awake and live[lane])
+        return {lane: number - added[lane] for lane, (number, _) in last.items()}
 
     def _deliveries(self, last: dict[int, int]) -> Iterator[rows.Row]:
         for fresh in self._fresh:

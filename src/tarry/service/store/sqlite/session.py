@@ -5,7 +5,7 @@ in the same transaction (an application's endpoints). A rollback forgets it all:
 read from changes that were never made.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, json
@@ -17,13 +17,16 @@ from tarry.service.model.message import Message
 from tarry.service.store.sqlite import schema
 from tarry.service.store.sqlite.connection import connect
 from tarry.service.store.sqlite.log import Log
+from tarry.service.store.sqlite.many import write
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.room import Room
-from tarry.service.store.sqlite.rows import ENDPOINT
+from tarry.service.store.sqlite.rows import ENDPOINT, array
 
 MOST_REMEMBERED = 10_000
 MOST_KINDS = 100
 
+_APPLICATIONS = json.Decoder(list[tuple[str, str, int | None, int]])
+_LANES = json.Decoder(list[tuple[int, int, int]])
 _NUMBERS = json.Decoder(set[int])
 
 Goal = tuple[int, bool]
@@ -104,12 +107,19 @@ class Session:
         self._audiences.clear()
         self._shards.clear()
 
-    def tenant(self, application: str) -> Tenant | None:
-        """The application, as it is in this transaction; None if there is none."""
-        row = self.db.execute(SQL["add_application"], (application,)).fetchone()
-        if row is None:
-            return None
-        environment, most_waiting, version = row
+    def tenants(self, applications: Iterable[str]) -> dict[str, Tenant]:
+        """These applications, as they are in this transaction, as far as there are such."""
+        found = self.db.execute(SQL["add_applications"], (array(applications),)).get
+        return {
+            known: Tenant(
+                environment,
+                self._most_waiting if most_waiting is None else most_waiting,
+                self._audience(known, version),
+            )
+            for known, environment, most_waiting, version in _APPLICATIONS.decode(found)
+        }
+
+    def _audience(self, application: str, version: int) -> Audience:
         audience = self._audiences.get(application)
         if audience is None or audience.version != version:
             documents = self.db.execute(SQL["add_endpoints"], (application,))
@@ -117,9 +127,13 @@ class Session:
             if len(self._audiences) >= MOST_REMEMBERED:
                 self._audiences.clear()
             self._audiences[application] = audience
-        if most_waiting is None:
-            most_waiting = self._most_waiting
-        return Tenant(environment, most_waiting, audience)
+        return audience
+
+    def add_to_lanes(self, deliveries: Mapping[int, int]) -> dict[int, tuple[int, bool]]:
+        """Give so many numbers of each lane; the last of them, and whether the lane is awake."""
+        write(self.db, SQL["add_to_lanes"], [(count, lane) for lane, count in deliveries.items()])
+        found = self.db.execute(SQL["add_last_of_lanes"], (array(deliveries),)).get
+        return {lane: (last, bool(awake)) for lane, last, awake in _LANES.decode(found)}
 
     def shard(self, lane: int) -> int | None:
         """The shard of a lane; None if there is no such lane."""

@@ -101,8 +101,8 @@ def _settle(
                 attempts.append(rows.attempt_row(resent.attempt, message))
                 ended[resent.lane] += _resent(session, resent, message)
     write(session.db, SQL["settle_attempt"], attempts)
-    counted = ((deliveries, lane) for lane, deliveries in ended.items() if deliveries)
-    session.db.executemany(SQL["settle_ended"], counted)
+    counted = [(deliveries, lane) for lane, deliveries in ended.items() if deliveries]
+    write(session.db, SQL["settle_ended"], counted)
     return made
 
 
@@ -135,7 +135,7 @@ def _resent(session: Session, resent: Resent, message: int) -> int:
         if resent.arrived:
             db.execute(SQL["settle_arrived"], (resent.attempt.at, message, lane))
         return 0
-    ((_, seq, _),) = list(db.execute(SQL["add_to_lane"], (1, lane)))
+    seq, _ = session.add_to_lanes({lane: 1})[lane]
     new = resent.delivery(seq)
     state, reason = new.state.value, new.reason.value
     row = (lane, seq, message, state, reason, new.tries, new.accepted_at, new.ended_at)

@@ -1,10 +1,12 @@
 -- Taking messages in.
 
--- name: add_application
--- What adding must know of an application; the version tells whether its endpoints changed.
-SELECT environment, most_waiting, version
-  FROM application
- WHERE id = :application AND deleted_at IS NULL;
+-- name: add_applications
+-- What adding must know of applications; the version tells whether their endpoints changed.
+SELECT json_group_array(json_array(application.id, application.environment,
+                                   application.most_waiting, application.version))
+  FROM json_each(:applications) AS asked
+ CROSS JOIN application ON application.id = asked.value
+ WHERE application.deleted_at IS NULL;
 
 -- name: add_endpoints
 -- Who may want an application's messages.
@@ -48,12 +50,16 @@ SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT
 INSERT INTO key (environment, key, message, fingerprint, accepted_at)
 SELECT * FROM (VALUES (?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
--- name: add_to_lane
--- Give a lane's next numbers, and tell whether it is awake and does not doze.
-UPDATE lane
-   SET added = added + :deliveries
- WHERE number = :lane
-RETURNING number, added, awake AND NOT dozing;
+-- name: add_to_lanes
+-- Give lanes' next numbers.
+WITH told (deliveries, lane) AS (VALUES (?, ?))
+UPDATE lane SET added = added + told.deliveries FROM told WHERE lane.number = told.lane;
+
+-- name: add_last_of_lanes
+-- The last numbers that lanes gave, and whether each is awake and does not doze.
+SELECT json_group_array(json_array(lane.number, lane.added, lane.awake AND NOT lane.dozing))
+  FROM json_each(:lanes) AS asked
+ CROSS JOIN lane ON lane.number = asked.value;
 
 -- name: add_delivery
 -- Put a message on its way to an endpoint.

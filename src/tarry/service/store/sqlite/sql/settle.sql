@@ -46,8 +46,9 @@ SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))
  WHERE column1 IS NOT NULL;
 
 -- name: settle_ended
--- Count what ended in a lane, or came back to life.
-UPDATE lane_state SET ended = ended + :deliveries WHERE lane = :lane;
+-- Count what ended in lanes, or came back to life.
+WITH told (deliveries, lane) AS (VALUES (?, ?))
+UPDATE lane_state SET ended = ended + told.deliveries FROM told WHERE lane_state.lane = told.lane;
 
 -- name: settle_known
 -- Keep what a lane has learned.
