@@ -1,4 +1,4 @@
-"""Where an environment's own news goes: to endpoints of an application that nobody else sees.
+"""Where notices of an environment go: to endpoints of an application that nobody else sees.
 
 It is the only one of an environment of its own, which no key opens: so it is in no list, and not
 there for whoever asks for it as for an ordinary application.

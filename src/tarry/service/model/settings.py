@@ -49,7 +49,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     grace: float = 30.0
     """How long a dispatcher that is told to stop waits for what is on its way."""
     look: float = 1.0
-    """How often the store is asked for news, should a nudge have been missed."""
+    """How often the store is asked what woke, should a nudge have been missed."""
     keep_up: float = 60.0
     """How often ages, warnings and retention are seen to."""
     connect_timeout: float = 5.0

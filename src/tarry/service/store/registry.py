@@ -1,4 +1,4 @@
-"""What a store must keep for those who come over HTTP: event types, keys, claims, news."""
+"""What a store must keep for those who come over HTTP: event types, keys, claims, notices."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -83,7 +83,7 @@ class Registry(Protocol):
         """
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """News that nobody was told of yet, by id, behind one."""
+        """Notices that nobody was told of yet, by id, behind one."""
 
     async def told(self, notices: Sequence[str]) -> None:
-        """Mark news as told; unknown ids are left alone."""
+        """Mark notices as told; unknown ids are left alone."""

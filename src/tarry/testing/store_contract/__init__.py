@@ -37,7 +37,7 @@ TOPICS = (
     "resend",
     "sweep",
     "registry",
-    "news",
+    "notices",
     "claims",
     "concurrent",
 )
@@ -60,7 +60,7 @@ from tarry.testing.store_contract.keys import KeysContract
 from tarry.testing.store_contract.lease import LeaseContract
 from tarry.testing.store_contract.listing import ListingContract
 from tarry.testing.store_contract.looks import LooksContract
-from tarry.testing.store_contract.news import NewsContract
+from tarry.testing.store_contract.notices import NoticesContract
 from tarry.testing.store_contract.paging import PagingContract
 from tarry.testing.store_contract.registry import RegistryContract
 from tarry.testing.store_contract.resend import ResendContract
@@ -95,7 +95,7 @@ class StoreContract(
     ResendContract,
     SweepContract,
     RegistryContract,
-    NewsContract,
+    NoticesContract,
     ClaimsContract,
     ConcurrentContract,
 ):

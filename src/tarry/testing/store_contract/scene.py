@@ -69,7 +69,7 @@ class Scene:
         return answer.message
 
     async def note(self, *notices: Notice) -> None:
-        """Put news on record."""
+        """Put notices on record."""
         await self.store.change_endpoint(
             self.application.id,
             self.endpoint.id,

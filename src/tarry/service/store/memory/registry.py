@@ -141,12 +141,12 @@ class MemoryRegistry:
             self._data.claims[claim.environment, claim.key] = replace(held, until=0.0)
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """News that nobody was told of yet, by id, behind one."""
+        """Notices that nobody was told of yet, by id, behind one."""
         known = sorted(one for one in self._data.notices.keys() - self._data.told if one > after)
         return [self._data.notices[one] for one in known[:limit]]
 
     async def told(self, notices: Sequence[str]) -> None:
-        """Mark news as told."""
+        """Mark notices as told."""
         self._data.told.update(self._data.notices.keys() & set(notices))
 
     def _revoke(self, key: Key, now: float, delay: float = 0.0) -> Key:

@@ -151,12 +151,12 @@ class PostgresRegistry(Part):
         await self._database.execute(SQL["lapse_claim"], *place)
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """News that nobody was told of yet, by id, behind one."""
+        """Notices that nobody was told of yet, by id, behind one."""
         found = await self._database.fetch(SQL["untold"], after, limit)
         return [rows.notice(row) for row in found]
 
     async def told(self, notices: Sequence[str]) -> None:
-        """Mark news as told."""
+        """Mark notices as told."""
         await self._database.execute(SQL["told"], list(notices))
 
     async def _page(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:

@@ -195,14 +195,14 @@ class SqliteRegistry:
         await self._threads.write(lambda session: session.db.execute(SQL[query], row).fetchall())
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """News that nobody was told of yet, by id, behind one."""
+        """Notices that nobody was told of yet, by id, behind one."""
         asked = {"after": after, "limit": limit}
         return await self._threads.browse(
             lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["untold"], asked)]
         )
 
     async def told(self, notices: Sequence[str]) -> None:
-        """Mark news as told."""
+        """Mark notices as told."""
         known = [(notice,) for notice in notices]
         await self._threads.write(
             lambda session: session.db.executemany(SQL["told"], known).fetchall()

@@ -125,7 +125,7 @@ UPDATE tarry.claim SET until = 0
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
 -- name: untold
--- News that nobody was told of yet, behind one.
+-- Notices that nobody was told of yet, behind one.
 SELECT * FROM tarry.notice WHERE NOT told AND id > $1 ORDER BY id LIMIT $2;
 
 -- name: told

@@ -122,7 +122,7 @@ UPDATE claim
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
 -- name: untold
--- News that nobody was told of yet, behind one.
+-- Notices that nobody was told of yet, behind one.
 SELECT document
   FROM notice INDEXED BY notice_untold
  WHERE NOT told AND id > :after

@@ -1,4 +1,4 @@
-"""The topic `news` notices stores that break its rules."""
+"""The topic `notices` notices stores that break its rules."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ import pytest
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Noting
 from tarry.service.store.memory import MemoryStore
-from tarry.testing.store_contract.news import NewsContract
+from tarry.testing.store_contract.notices import NoticesContract
 
 Try = Callable[..., None]
 
@@ -30,13 +30,13 @@ class Hasty(MemoryStore):
 
 def test_a_store_that_tells_twice_is_noticed(try_on: Try) -> None:
     name = "test_what_is_put_on_record_once_more_was_told_all_the_same"
-    try_on(NewsContract, name)
+    try_on(NoticesContract, name)
     with pytest.raises(AssertionError):
-        try_on(NewsContract, name, Chatty)
+        try_on(NoticesContract, name, Chatty)
 
 
 def test_a_store_that_tells_of_what_it_refused_is_noticed(try_on: Try) -> None:
     name = "test_nothing_is_told_of_what_was_refused"
-    try_on(NewsContract, name)
+    try_on(NoticesContract, name)
     with pytest.raises(AssertionError):
-        try_on(NewsContract, name, Hasty)
+        try_on(NoticesContract, name, Hasty)

@@ -1,5 +1,5 @@
 # ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""News: notices on record, told once, in the commit that makes what they tell of."""
+"""Notices: on record, told once, in the commit that makes what they tell of."""
 
 import pytest
 from msgspec.structs import replace
@@ -12,10 +12,10 @@ from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
 
 
-class NewsContract(Topic):
+class NoticesContract(Topic):
     """What owners of endpoints are to hear of."""
 
-    async def test_news_are_told_once_in_the_order_of_ids(self, scene: Scene) -> None:
+    async def test_notices_are_told_once_in_the_order_of_ids(self, scene: Scene) -> None:
         notices = [a_notice(scene.endpoint) for _ in range(5)]
         change = Change(lane=scene.lane, at=NOON, notices=tuple(notices[3:]))
         await scene.settle(changes=[change])
