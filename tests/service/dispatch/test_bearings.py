@@ -5,11 +5,17 @@ import asyncio
 from tarry.core.pace import Phase
 from tarry.service.dispatch.bearings import TRUST
 from tarry.service.dispatch.lane import Lane
+from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits
 from tarry.service.wire.exchange import Answer
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import VirtualService, virtual_service
+from tarry.testing.virtual_service import (
+    VirtualService,
+    status,
+    takes_all_but,
+    virtual_service,
+)
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
@@ -48,3 +54,22 @@ async def test_an_endpoint_that_was_enabled_again_is_given_what_waits_at_a_pace(
         assert lane_of(service, endpoint).gate.phase is Phase.PACED
         assert len(service.sender.sent) < 20
         await service.until_delivered(endpoint, within=60)
+
+
+@virtually
+async def test_what_the_old_place_refused_is_not_ended_by_the_first_answer_of_a_new_one() -> None:
+    async with virtual_service() as service:
+        refused: list[str] = []
+        script = takes_all_but(refused, status(404))
+        endpoint = await service.add_endpoint("old.example", script)
+        service.sender.scripts["new.example"] = script
+        refused += await service.add()
+        await asyncio.sleep(1)
+        await service.add()  # which is taken
+        await asyncio.sleep(1)
+        await service.move(endpoint, "https://new.example/in")
+        while service.sender.sent[-1].host == "old.example":  # noqa: ASYNC110  time is virtual
+            await asyncio.sleep(1)
+        await asyncio.sleep(1)
+        ((_, delivery),) = await service.store.deliveries(refused[0])
+        assert (delivery.state, delivery.tries) == (State.WAITING, 2)

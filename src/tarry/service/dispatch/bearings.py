@@ -112,7 +112,8 @@ class Bearings(ABC):
         self.streams.fifo = endpoint.fifo
         if self.record.moved(outfit.origin):
             self.gate.close(forget=True)
-            self.doubts.refusals, self.failing, self.trust = 0, 0, TRUST
+            self.doubts.begin_anew()
+            self.failing, self.trust = 0, TRUST
             self.save(self.desk.now())
 
     def join(self, now: float) -> None:

@@ -128,6 +128,11 @@ class Doubts:
                 self._own = put(self._own, seq, None)
         self._suspects = NOTHING
 
+    def begin_anew(self) -> None:
+        """Somebody else is there: what was refused or failed before says nothing about them."""
+        self.refusals = 0
+        self._kinds = self._refused = self._own = self._streaks = NOTHING
+
     def settled_down(self) -> None:
         """The lane has found its pace."""
         self._moments = NOTHING
