@@ -71,6 +71,17 @@ def test_it_asks_for_what_is_not_due_only_if_a_probe_has_nothing_else(intake: In
     assert not wants(intake, Stream.EARLY)
 
 
+def test_resends_behind_many_that_are_known_are_not_asked_for_over_and_over(intake: Intake) -> None:
+    (want,) = wants(intake, Stream.RESEND)
+    first = [a_due(stream=Stream.RESEND, seq=0, resend=f"r{n}") for n in range(want.limit)]
+    take(intake, want, first)
+    (again,) = wants(intake, Stream.RESEND)
+    take(intake, again, first)
+    assert wants(intake, Stream.RESEND) == []
+    intake.changed()  # as when one of them is settled
+    assert wants(intake, Stream.RESEND) == [want]
+
+
 def test_what_is_heard_of_while_the_store_is_asked_is_not_forgotten(intake: Intake) -> None:
     (want,) = wants(intake, Stream.WAITING)
     intake.due_at(NOON + 10)

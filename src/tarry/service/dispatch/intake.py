@@ -167,7 +167,9 @@ class Intake:
         at_hand = {row.resend for row in self._resends.rows}
         known = self._resending | self._were_resending | at_hand
         kept = self._kept([row for row in rows if row.resend not in known])
-        self._resends = self._resends.on(rows, kept, all_read=all_read)
+        # They are always asked for from the first. If all that came are known, there is no use in
+        # asking for those behind them before one of these is settled, and all is read anew.
+        self._resends = self._resends.on(rows, kept, all_read=all_read or not kept)
 
     def _take_ready(self, rows: Sequence[Due], *, fresh: bool, all_read: bool) -> None:
         """What may go at once: fresh, or of the backlog."""
