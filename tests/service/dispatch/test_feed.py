@@ -14,9 +14,12 @@ from tarry.service.dispatch.feed import AT_ONCE, MOST_BYTES, feed_once
 from tarry.service.dispatch.gate import Gate
 from tarry.service.dispatch.streams import Streams
 from tarry.service.model.lane import Due, Fetched, Stream, Want
+from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore
 from tarry.testing.samples import ENVIRONMENT, NOON, an_application, an_endpoint, new_message
+from tarry.testing.shaky_store import slow
 from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import virtual_service
 from tests.service.dispatch.test_desk import a_desk
 
 if TYPE_CHECKING:
@@ -247,6 +250,19 @@ async def test_with_no_room_in_memory_only_who_has_nothing_gets_one_row() -> Non
     } == {(empty.number, 1)}
     assert table.store.most_bytes == 0
     assert (full.streams.at_hand(NOON), empty.streams.at_hand(NOON)) == (1, 1)
+
+
+@virtually
+async def test_while_there_is_no_room_in_memory_the_store_is_not_asked_over_and_over() -> None:
+    between = slow(0.001)
+    limits = Limits(buffered_bytes=1000)
+    async with virtual_service(through=between, limits=limits) as service:
+        await service.store.put_application(replace(service.application, rate=1.0))
+        await service.add_endpoint("a.example")
+        await service.add(40, payload=b"x" * 600)
+        await asyncio.sleep(20)
+        assert len(service.sender.sent) == 20
+        assert between.shaky.calls < 300
 
 
 @virtually

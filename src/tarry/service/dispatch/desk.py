@@ -106,6 +106,10 @@ class Desk:
             self.wake()
         self.hungry[lane] = None
 
+    def is_full(self) -> bool:
+        """Whether so much waits in memory that only who has nothing at hand is given a row."""
+        return self.buffered.bytes >= self.limits.buffered_bytes
+
     def learn(self) -> None:
         """Have put on record what was learned of origins."""
         if not self.learned:

@@ -67,7 +67,7 @@ async def _mark_those_back(store: Queue, lanes: Sequence[Bearings]) -> None:
 
 def _wants(desk: Desk, lanes: Sequence[Bearings]) -> list[Want]:
     now = desk.now()
-    full = desk.buffered.bytes >= desk.limits.buffered_bytes
+    full = desk.is_full()
     return [
         want
         for lane in lanes

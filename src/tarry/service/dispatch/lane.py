@@ -124,7 +124,7 @@ class Lane(Landing):
     def _has_rows(self, now: float) -> bool:
         """Whether there is something at hand; more is asked for before it runs out."""
         at_hand = self.streams.at_hand(now)
-        if not self.hungry and at_hand <= self.room() // 2 and self.wants(now):
+        if not self.hungry and self._runs_low(at_hand) and self.wants(now):
             self.hungry = True
             self.desk.feed(self)
         if at_hand or self.streams.next_in(now, self.gate_now.phase):
@@ -132,6 +132,10 @@ class Lane(Landing):
         if not self.hungry:
             self._look_ahead(now)
         return False
+
+    def _runs_low(self, at_hand: int) -> bool:
+        """Whether it is time to ask for more; asked in vain, it would ask again at once."""
+        return at_hand <= self.room() // 2 and not (at_hand and self.desk.is_full())
 
     def wants(self, now: float) -> bool:
         """Whether there may be more rows to read."""
