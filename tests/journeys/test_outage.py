@@ -1,6 +1,8 @@
 """An outage costs no delivery its retries, however long it lasts and whoever else waits."""
 
 import asyncio
+import math
+import random
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import cycle
@@ -11,7 +13,7 @@ from tarry.core.pace import Phase
 from tarry.service.explain import outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.settings import DAY, HOUR, Limits
-from tarry.service.wire.exchange import Answer
+from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
     DOWN,
@@ -165,6 +167,33 @@ async def test_an_outage_that_answers_by_turns_costs_nothing_either(first: int) 
         await asyncio.sleep(4 * DAY)
         await service.until_delivered(endpoint, within=HOUR)
         assert (await service.delivery(message)).state is State.DELIVERED
+
+
+@virtually
+async def test_those_that_always_fail_keep_no_endpoint_at_a_pace_that_is_back() -> None:
+    chance = random.Random(7)  # noqa: S311  the same each time
+    async with virtual_service() as service:
+        began_at, bad, good = service.now(), set[str](), dict[str, float]()
+
+        def script(request: Request, now: float) -> Answer:
+            if 100 < now - began_at < 130:
+                return DOWN
+            return status(500) if dict(request.headers)["webhook-id"] in bad else OK
+
+        endpoint = await service.add_endpoint("a.example", script)
+        for _ in range(2000):
+            (message,) = await service.add()
+            if chance.random() < 0.1:
+                bad.add(message)
+            else:
+                good[message] = service.now()
+            await asyncio.sleep(0.2)
+        lane = await service.store.lane(endpoint.application, endpoint.id)
+        assert outlook(lane, now=service.now()).phase is Phase.CLOSED
+        taken = {one.message: one.at for one in service.sender.sent if one.answer.status == 200}
+        late = [at for message, at in good.items() if taken.get(message, math.inf) > at + 1]
+        assert late
+        assert max(late) < began_at + 200
 
 
 @virtually

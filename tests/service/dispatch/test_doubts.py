@@ -159,6 +159,19 @@ def test_failures_at_a_pace_are_counted_one_by_one_and_the_last_moment_holds() -
     assert doubts.moments(a_due(seq=5)) == 0
 
 
+def test_what_fails_again_at_a_pace_after_another_was_taken_says_nothing_new() -> None:
+    doubts = Doubts()
+    doubts.remember(DUE, paced(0.25))
+    assert not doubts.again(DUE, accepted_at=NOON, now=NOON + 1)
+    doubts.taken(a_due(seq=5))
+    assert doubts.again(DUE, accepted_at=NOON, now=NOON + LATELY - 1)
+    assert not doubts.again(DUE, accepted_at=NOON, now=NOON + LATELY)
+    assert not doubts.again(a_due(seq=6), accepted_at=NOON, now=NOON + 1)
+    assert not doubts.own(DUE, accepted_at=NOON, now=NOON + 1)
+    doubts.remember(DUE, ended(DUE))
+    assert not doubts.again(DUE, accepted_at=NOON, now=NOON + 1)
+
+
 def test_moments_are_over_when_the_lane_has_found_its_pace() -> None:
     doubts = Doubts()
     doubts.remember(DUE, paced(0.25))

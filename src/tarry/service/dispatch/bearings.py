@@ -127,6 +127,12 @@ class Bearings(ABC):
         """How many deliveries wait, those in the air left out."""
         return max(0, self.added - self.ended - self.in_flight)
 
+    def pressing(self) -> int:
+        """The same, or 0 if all of them wait for times of their own: those need no pace."""
+        unread = self.hungry or self.came_back
+        ordered = self.endpoint.fifo  # all of them wait for the first one's time
+        return 0 if self.streams.idle() and not unread and not ordered else self.waiting()
+
     @property
     def hold_until(self) -> float:
         """Before then its endpoint wants nothing: it said so."""

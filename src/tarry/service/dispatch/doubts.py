@@ -31,8 +31,8 @@ class Doubts:
     """
 
     __slots__ = (
-        *("_kinds", "_moments", "_own", "_refunds", "_refused", "_streaks", "_suspects"),
-        "refusals",
+        *("_kinds", "_moments", "_own", "_paced", "_refunds", "_refused", "_streaks", "_suspects"),
+        *("_to_blame", "refusals"),
     )
 
     def __init__(self) -> None:
@@ -45,6 +45,10 @@ class Doubts:
         self._refunds: dict[int, tuple[int, int]] = NOTHING
         self._own: dict[int, None] = NOTHING
         """Deliveries that failed and did not get their attempts back."""
+        self._paced: dict[int, None] = NOTHING
+        """Deliveries that failed by the lane's pace since the last was taken."""
+        self._to_blame: dict[int, None] = NOTHING
+        """The same before it was."""
         self._streaks: dict[str, tuple[int, float]] = NOTHING
         """Of each kind that fails, how often in a row and since when."""
 
@@ -80,6 +84,13 @@ class Doubts:
         count, since = self._streaks.get(due.event_type, (0, now))
         return due.seq in self._own or (count >= RULE.failures and since < accepted_at)
 
+    def again(self, due: Due, *, accepted_at: float, now: float) -> bool:
+        """Whether this one fails again that failed by the lane's pace before another was taken.
+
+        That one failure was said already, and if it is the pace others fail as well.
+        """
+        return now - accepted_at < LATELY and due.seq in self._to_blame
+
     def moments(self, due: Due) -> int:
         """How often this one failed by the lane's pace."""
         return self._moments.get(due.seq, (0, 0.0))[0]
@@ -97,6 +108,7 @@ class Doubts:
                 return
             moment = (self.moments(due) + 1, ruling.moment)
             self._moments = put(self._moments, due.seq, moment)
+            self._paced = put(self._paced, due.seq, None)
         elif ruling.counted:
             if due.seq not in self._suspects and len(self._suspects) >= REMEMBERED:
                 return
@@ -115,6 +127,8 @@ class Doubts:
             self._refunds = without(self._refunds, seq)
         if self._own:
             self._own = without(self._own, seq)
+        if self._to_blame:
+            self._to_blame = without(self._to_blame, seq)
 
     def taken(self, due: Due) -> None:
         """One was taken: what failed before was its own failure."""
@@ -127,6 +141,9 @@ class Doubts:
             if len(self._own) < REMEMBERED:
                 self._own = put(self._own, seq, None)
         self._suspects = NOTHING
+        for seq in self._paced:
+            self._to_blame = put(self._to_blame, seq, None)
+        self._paced = NOTHING
 
     def begin_anew(self) -> None:
         """Somebody else is there: what was refused or failed before says nothing about them."""
@@ -135,7 +152,7 @@ class Doubts:
 
     def settled_down(self) -> None:
         """The lane has found its pace."""
-        self._moments = NOTHING
+        self._moments = self._paced = self._to_blame = NOTHING
 
     def blame_the_lane(self) -> None:
         """The lane opened: the suspects are to get their attempts back."""

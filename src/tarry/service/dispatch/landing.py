@@ -90,6 +90,10 @@ class Landing(Turning):
         """Tell the gate, the origin and the endpoint's record about an answer."""
         self._took += WEIGHT * (now - flight.sent_at - self._took)
         verdict, gate = judgement.verdict, flight.gate
+        if flight.url != self.endpoint.url:  # it says nothing about where the endpoint is by now
+            gate.lost()
+            self.origin.serve()
+            return
         if verdict is Verdict.GONE:
             self._is_gone(gate, judgement, now)
             return
@@ -154,6 +158,7 @@ class Landing(Turning):
         if judgement.verdict is Verdict.FAILED:
             doubts.failed(due, now=now)
             own = doubts.own(due, accepted_at=accepted_at, now=now)
+            own = own or doubts.again(due, accepted_at=accepted_at, now=now)
         elif judgement.verdict is Verdict.REFUSED:
             own = doubts.usual(due, accepted_at=accepted_at, now=now)
             spoken = self._refused(flight) if flight.gate.phase is Phase.OPEN or not own else 0

@@ -131,9 +131,13 @@ class Streams(Intake):
 
     def drained(self) -> bool:
         """Whether all was read and handed out and settled, and nothing is to come."""
-        if self._waits() or self._moments.waiting or self.next_due_at is not None:
-            return False
-        return self.all_read() and not (self.busy or self._resending or self._left_behind)
+        waits = self.next_due_at is not None or self.busy or self._resending
+        return self.idle() and not waits
+
+    def idle(self) -> bool:
+        """Whether nothing could be sent now, or in a moment, that is not on its way."""
+        waits = self._waits() or self._moments.waiting or self._left_behind
+        return self.all_read() and not waits
 
     def _waits(self) -> bool:
         return bool(self._resends.rows or self._due.rows or self._ready.rows or self._fresh.rows)

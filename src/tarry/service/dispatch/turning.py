@@ -25,7 +25,8 @@ class Turning(Bearings):
     def tick(self, now: float) -> bool:
         """Look at the answers; whether to look again soon."""
         if self.gate_now is self.gate:
-            if self.gate.step(now, self.waiting()):
+            paced = self.gate.phase is Phase.PACED
+            if self.gate.step(now, self.pressing() if paced else self.waiting()):
                 self._own_turned(now)
             elif self.gate.phase is Phase.OPEN:
                 self.save(now)  # a probe failed: who asks is told when the next one goes
