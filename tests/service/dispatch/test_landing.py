@@ -9,6 +9,7 @@ from tarry.service.dispatch.bearings import Bearings
 from tarry.service.dispatch.record import SAVED_EVERY
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import ENDED, State
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due
 from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore
@@ -123,3 +124,23 @@ async def test_a_payload_is_kept_only_if_it_is_sent_again_from_memory(
         await service.until_delivered(endpoint, within=120)
         assert {payload for over, payload in kept if over} == {False}
         assert {payload for over, payload in kept if not over} == {fifo}
+
+
+@pytest.mark.parametrize("code", [410, 503])
+@virtually
+async def test_what_the_old_place_says_after_a_move_is_not_about_the_new_one(code: int) -> None:
+    async with virtual_service() as service:
+        late = Answer(10.0, status=code)
+        endpoint = await service.add_endpoint("old.example", lambda _request, _now: late)
+        await service.add(8)
+        await asyncio.sleep(1)
+        await service.move(endpoint, "https://new.example/in")
+        await asyncio.sleep(9.5)
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        assert (row.endpoint.standing, row.known.failures) == (Standing.ENABLED, 0)
+        (new,) = await service.add()
+        await asyncio.sleep(1)
+        assert (service.sender.sent[-1].host, service.sender.sent[-1].message) == (
+            "new.example",
+            new,
+        )
