@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tarry.service.dispatch.doubts import KINDS, LATELY, RECENTLY, REMEMBERED, Doubts
+from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.settle import Ruling
 from tarry.service.model.delivery import ENDED, Reason, State
 from tarry.service.model.lane import Due
@@ -314,3 +315,18 @@ def test_only_so_many_kinds_are_known() -> None:
     last, beyond = a_due(event_type=str(KINDS - 1)), a_due(event_type=str(KINDS))
     assert not doubts.usual(last, accepted_at=NOON, now=NOON)
     assert doubts.usual(beyond, accepted_at=NOON, now=NOON)
+
+
+def test_of_another_endpoint_in_its_place_nothing_is_known() -> None:
+    doubts = Doubts()
+    doubts.proven(DUE, accepted_at=-math.inf, now=NOON)
+    for _ in range(RULE.failures):
+        doubts.failed(DUE, now=NOON)
+    doubts.remember(DUE, own(DUE))
+    doubts.remember(DUE, paced(1.0))
+    doubts.taken(a_due(seq=5, event_type="another"))
+    asked = (doubts.proven, doubts.usual, doubts.own, doubts.again)
+    assert all(ask(DUE, accepted_at=NOON + 1, now=NOON + 2) for ask in asked)
+    doubts.begin_anew()
+    assert not any(ask(DUE, accepted_at=NOON + 1, now=NOON + 2) for ask in asked)
+    assert doubts.moments(DUE) == 0

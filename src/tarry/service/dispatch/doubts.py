@@ -149,6 +149,7 @@ class Doubts:
         """Somebody else is there: what was refused or failed before says nothing about them."""
         self.refusals = 0
         self._kinds = self._refused = self._own = self._streaks = NOTHING
+        self.settled_down()
 
     def settled_down(self) -> None:
         """The lane has found its pace."""
