@@ -72,10 +72,6 @@ class Origin:
         """How many deliveries wait for it, those in the air left out."""
         return sum(lane.waiting() for lane in self.lanes.values() if not lane.apart)
 
-    def _pressing(self) -> int:
-        """The same without lanes in which all wait for times of their own."""
-        return sum(lane.pressing() for lane in self.lanes.values() if not lane.apart)
-
     # --- Whose turn it is -----------------------------------------------------------------------
 
     def queue(self, lane: "Turning") -> None:
@@ -239,7 +235,7 @@ class Origin:
     def tick(self, now: float) -> bool:
         """Look at the answers; whether it wants to be asked again."""
         # While it is open, it does not matter how many wait.
-        if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self._pressing()):
+        if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting()):
             if self.gate.phase is Phase.OPEN and not self._failures.of_all:
                 self._disband(now)
                 return False
