@@ -4,7 +4,6 @@ Everybody holds what they change in one order, or two would wait for each other:
 endpoints, messages, deliveries, lanes, and lanes' states; each of these by their ids or numbers.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tarry.service.failpoints import hit
@@ -17,6 +16,7 @@ from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.part import Part, held
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.resent import add_missing, arrive, missing, places, take_away
+from tarry.service.store.settling import Placed, in_rounds
 
 
 class PostgresSettle(Part):
@@ -70,7 +70,7 @@ async def _settle(
         await connection.execute(SQL["settle_lanes"], [*standing, *(one.lane for one in new)])
     await add_missing(connection, new)
     made = [False] * len(settlements)
-    for batch in _rounds(beside):
+    for batch in in_rounds(beside):
         for place in await _settled(connection, batch):
             made[place] = True
     await arrive(connection, resent)
@@ -82,20 +82,7 @@ async def _settle(
     return made
 
 
-def _rounds(settlements: Sequence[tuple[int, Settlement]]) -> list[list[tuple[int, Settlement]]]:
-    """What may be written, so that no delivery comes twice in one statement."""
-    rounds: list[list[tuple[int, Settlement]]] = []
-    times: Counter[tuple[int, int]] = Counter()
-    for place, one in settlements:
-        nth = times[one.lane, one.seq]
-        times[one.lane, one.seq] += 1
-        if nth == len(rounds):
-            rounds.append([])
-        rounds[nth].append((place, one))
-    return rounds
-
-
-async def _settled(connection: Connection, batch: Sequence[tuple[int, Settlement]]) -> list[int]:
+async def _settled(connection: Connection, batch: Sequence[Placed]) -> list[int]:
     told = [
         (
             one.lane,

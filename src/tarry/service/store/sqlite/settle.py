@@ -10,6 +10,7 @@ from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.delivery import LIVE, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
+from tarry.service.store.settling import Placed, in_rounds
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.endpoints import save_endpoint
 from tarry.service.store.sqlite.many import write
@@ -18,8 +19,6 @@ from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
 from tarry.service.store.sqlite.writer import Bulk
 
-Placed = tuple[int, Settlement]
-"""A settlement, and which one it is of all that were told together."""
 _LIVE = json.Decoder(dict[int, int])
 
 
@@ -83,7 +82,7 @@ def _settle(
     made = [False] * len(settlements)
     attempts: list[rows.Row] = []
     ended = Counter[int]()
-    for batch in _rounds(good):
+    for batch in in_rounds(good):
         live = _live(session, batch)
         write(session.db, SQL["settle"], [_step(one) for place, one in batch if place in live])
         for place, one in batch:
@@ -104,21 +103,6 @@ def _settle(
     counted = [(deliveries, lane) for lane, deliveries in ended.items() if deliveries]
     write(session.db, SQL["settle_ended"], counted)
     return made
-
-
-def _rounds(settlements: Sequence[tuple[int, Settlement | Resent]]) -> list[list[Placed]]:
-    """The settlements among them, so that no delivery comes twice in one statement."""
-    rounds: list[list[Placed]] = []
-    times = Counter[tuple[int, int]]()
-    for place, one in settlements:
-        if isinstance(one, Resent):
-            continue
-        nth = times[one.lane, one.seq]
-        times[one.lane, one.seq] += 1
-        if nth == len(rounds):
-            rounds.append([])
-        rounds[nth].append((place, one))
-    return rounds
 
 
 def _live(session: Session, batch: Sequence[Placed]) -> dict[int, int]:
