@@ -10,8 +10,9 @@ CACHE_KB = 4_096
 """Pages that each connection keeps: the system has them too, and more of them made nothing faster,
 for whoever writes or for whoever reads."""
 WAL_KEPT_BYTES = 64 * 1024 * 1024
-STATEMENTS = 200
-"""How many prepared statements a connection keeps: more than this store has queries."""
+STATEMENTS = 300
+"""How many prepared statements a connection keeps: more than this store has queries, those for many
+rows counted once for each width."""
 
 
 def connect(path: Path, *, create: bool = False) -> apsw.Connection:
