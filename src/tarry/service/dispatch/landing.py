@@ -61,6 +61,9 @@ class Landing(Turning):
     def _ruled(self, flight: Flight, judgement: Judgement, now: float, draw: float) -> Ruling:
         """What becomes of the delivery, kept in mind as far as it is in doubt."""
         doubts, phase = self.doubts, self.gate_now.phase
+        if judgement.private and flight.url != self.endpoint.url:
+            # The old place does not want it any more; where the endpoint is by now was not asked.
+            judgement = replace(judgement, verdict=Verdict.FAILED)
         due = doubts.refunded(flight.due)
         ruling = rule(
             due,
