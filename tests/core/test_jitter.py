@@ -235,6 +235,7 @@ def test_every_wait_is_between_zero_and_the_ceiling(
         assert 0 <= wait <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("backoff", "jitter"), list(product(BACKOFFS, [*JITTERS, PILING])), ids=str
 )
@@ -351,6 +352,7 @@ def late_sample(backoff: Backoff, jitter: Jitter, attempts: int) -> list[float]:
     return sample
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempts", [1, 3, 9, 10_000])
 @pytest.mark.parametrize("backoff", BACKOFFS, ids=str)
 @pytest.mark.parametrize("jitter", JITTERS[1:], ids=str)

@@ -69,6 +69,7 @@ def allowed(waiting: int) -> float:
 # --- The allowance ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("waiting", BACKLOGS)
 @pytest.mark.parametrize("capacity_of_backlog", [None, 1 / 50])
 @pytest.mark.parametrize(
@@ -137,6 +138,7 @@ def test_the_first_probe_is_late_by_up_to_a_whole_interval() -> None:
         assert scheduled(RULE, opened, now=50, waiting=9, draw=draw).probe_at == 50 + after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("waiting", "widest"), [(100, 67), (1_000, 33), (4_000, 6)])
 @pytest.mark.parametrize("ended", [150.0, 300.0, 450.0, 550.0, 600.0, 610.0, 900.0])
 def test_no_length_of_an_outage_is_always_found_out_late(

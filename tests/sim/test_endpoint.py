@@ -68,6 +68,7 @@ capacities = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(capacities, st.integers(1, 20_000), st.floats(0, 400))
 def test_the_drain_agrees_with_numeric_integration(
     capacity: Capacity, waiting: int, arrivals: float

@@ -39,6 +39,7 @@ BACKOFFS: list[Backoff] = [
 JITTERS: list[Jitter] = [Full(), Equal(), Percent(0.2), Decorrelated(), Smooth()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backoff", BACKOFFS, ids=repr)
 @pytest.mark.parametrize("jitter", JITTERS, ids=repr)
 def test_no_wait_carries_mass_and_none_is_above_the_cap(backoff: Backoff, jitter: Jitter) -> None:

@@ -189,6 +189,7 @@ def payload() -> Any:  # noqa: ANN401  any JSON
     return one
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(schema=SCHEMAS)
 def test_what_is_light_enough_is_asked_no_more_than_it_weighs(schema: dict[str, Any]) -> None:

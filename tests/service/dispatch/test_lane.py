@@ -100,6 +100,7 @@ async def test_a_lane_that_left_sends_nothing_and_says_nothing() -> None:
         assert service.dispatcher.desk.buffered.bytes == 0
 
 
+@pytest.mark.slow
 @virtually
 async def test_a_lane_that_is_down_keeps_no_payloads_at_hand() -> None:
     async with virtual_service() as service:

@@ -239,6 +239,7 @@ async def test_one_delivery_that_waits_for_its_own_time_goes_at_once_when_somebo
         assert len(service.sender.sent) == sent + 1
 
 
+@pytest.mark.slow
 @virtually
 @pytest.mark.parametrize("used", [False, True])
 async def test_what_is_for_later_does_not_go_when_somebody_asks(*, used: bool) -> None:

@@ -77,6 +77,7 @@ async def test_what_is_too_old_ends_in_pieces_and_what_is_parked_does_not() -> N
         assert found[0][1].reason is Reason.AGED
 
 
+@pytest.mark.slow
 @virtually
 async def test_an_open_lane_ends_what_is_too_old_and_goes_on_with_the_rest() -> None:
     async with virtual_service() as service:

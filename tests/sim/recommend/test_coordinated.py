@@ -43,6 +43,7 @@ def test_the_rule_of_thumb_adds_up() -> None:
     assert rule_of_thumb(PLAIN) == pytest.approx(probe / 2 + 4 + 10 / 0.95)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("endpoint", MANNERS)
 @pytest.mark.parametrize(
     ("clients", "capacity"), [(3_000, 30), (3_000, 300), (4_000, 1_000), (6_000, 200)]
