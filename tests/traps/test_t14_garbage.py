@@ -105,6 +105,13 @@ async def quiet_later(call: Callable[[], Any]) -> None:
         await call()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def all_that_was_before() -> None:
+    """Set it aside: it is none of ours, and to look through it takes long after so many tests."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
 def no_collector() -> Generator[None]:
     gc.collect()
