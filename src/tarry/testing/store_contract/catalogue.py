@@ -101,9 +101,11 @@ class CatalogueContract(Topic):
         await scene.store.put_application(application)
         before = await scene.add_endpoint()
         await scene.delete_endpoint(before)
+        changed = await scene.row(before)
         gone = await scene.store.delete_application(application.id, now=NOON + 5)
         deleted = scene.endpoint.stand(Standing.DELETED, NOON + 5)
         assert gone == [discarding(deleted, ENVIRONMENT)], "those that were not deleted before"
+        assert await scene.row(before) == changed
         assert (await scene.row()).endpoint == deleted
         for known_as in (application.id, "acme"):
             with pytest.raises(NotFound):

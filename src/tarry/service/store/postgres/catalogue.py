@@ -164,10 +164,11 @@ class PostgresCatalogue(Part):
             found = await connection.fetch(SQL["delete_application_endpoints"], application)
             gone = [rows.endpoint(row).stand(Standing.DELETED, now) for row in found]
             left = [discarding(one, hidden[0]["environment"]) for one in gone]
+            lanes = [one.lane for one in gone]
             # All at once, however many: others wait for its lanes until the commit.
-            await connection.execute(SQL["put_application_lanes"], application)
+            await connection.execute(SQL["delete_application_lanes"], lanes)
             await connection.executemany(SQL["put_endpoint"], map(rows.from_endpoint, gone))
-            await wake(connection, [one.lane for one in gone])
+            await wake(connection, lanes)
             await put_tasks(connection, left)
             hit("delete.before")
             return left

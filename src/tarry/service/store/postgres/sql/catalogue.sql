@@ -127,6 +127,13 @@ RETURNING environment;
 -- Its endpoints that are not deleted yet, held until the commit.
 SELECT * FROM tarry.endpoint WHERE application = $1 AND standing <> 'deleted' ORDER BY id FOR UPDATE;
 
+-- name: delete_application_lanes
+-- Count a change of these endpoints with their lanes, held until the commit.
+WITH held AS (
+    SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) ORDER BY number FOR NO KEY UPDATE
+)
+UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number = h.number;
+
 -- name: put_policy
 -- Keep a policy document.
 INSERT INTO tarry.policy (version, document) VALUES ($1, $2)
