@@ -1,10 +1,12 @@
 """A connection is as durable as its settings."""
 
+import time
 from pathlib import Path
 
 import apsw
 import pytest
 
+from tarry.service.store.sqlite import connection
 from tarry.service.store.sqlite.connection import STATEMENTS, connect, connect_to_read
 from tarry.service.store.sqlite.listing import DOWN
 from tarry.service.store.sqlite.many import WIDTHS
@@ -19,6 +21,34 @@ def test_commits_reach_the_disk_by_a_log(path: Path) -> None:
     assert db.pragma("synchronous") == FULL
     assert db.pragma("busy_timeout") == 5_000
     db.close()
+
+
+def test_of_two_who_begin_a_file_at_once_the_second_asks_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = apsw.Connection(str(path))
+    first.execute("BEGIN IMMEDIATE")  # against this SQLite does not wait, whatever it is told
+    naps = []
+
+    def nap(seconds: float) -> None:
+        naps.append(seconds)
+        first.execute("COMMIT")
+
+    monkeypatch.setattr(time, "sleep", nap)
+    db = connect(path)
+    assert db.pragma("journal_mode") == "wal"
+    assert naps == [0.02]
+    db.close()
+
+
+def test_who_asks_again_does_not_do_so_for_ever(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = apsw.Connection(str(path))
+    first.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(connection, "BUSY_MS", 50)
+    with pytest.raises(apsw.BusyError):
+        connect(path)
 
 
 def test_a_file_that_is_not_there_is_made_only_on_demand(path: Path) -> None:

@@ -1,11 +1,13 @@
 """Open a database file with the settings that durability and speed depend on."""
 
+import time
 from pathlib import Path
 
 import apsw
 
 APPLICATION_ID = int.from_bytes(b"tarr", "big")
 BUSY_MS = 5_000
+AGAIN_MS = 20
 CACHE_KB = 4_096
 """Pages that each connection keeps: the system has them too, and more of them made nothing faster,
 for whoever writes or for whoever reads."""
@@ -25,7 +27,7 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.set_busy_timeout(BUSY_MS)
         if not is_another_programs(db):  # which is not to be changed, not even in this
-            db.pragma("journal_mode", "WAL")
+            _write_ahead(db)
         db.pragma("synchronous", "FULL")
         db.pragma("cache_size", -CACHE_KB)
         db.pragma("temp_store", "MEMORY")
@@ -35,6 +37,25 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         db.close()
         raise
     return db
+
+
+def _write_ahead(db: apsw.Connection) -> None:
+    """Let the file have a write-ahead log, which it then keeps.
+
+    Who changes this reads first and then wants the file alone. Of two who do so at once SQLite
+    refuses one without waiting, lest they wait for each other; it has let go by then, so that
+    asking again will do.
+    """
+    until = time.monotonic() + BUSY_MS / 1000
+    while True:
+        try:
+            db.pragma("journal_mode", "WAL")
+        except apsw.BusyError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(AGAIN_MS / 1000)
+        else:
+            return
 
 
 def is_another_programs(db: apsw.Connection) -> bool:
