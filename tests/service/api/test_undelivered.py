@@ -122,6 +122,33 @@ async def test_pages_lead_on_across_applications(client: httpx.AsyncClient, hook
         assert found == whole
 
 
+async def test_of_each_endpoint_the_first_tells_where_anything_waits(
+    client: httpx.AsyncClient,
+    hooks: Hooks,
+    shop: Application,
+    endpoint: Endpoint,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    other = await hooks.add_endpoint(shop, "https://example.com/b", standing=Standing.PAUSED)
+    first = (await hooks.send(shop, "a", {}, deliver_at=LATER)).message.id
+    second = (await hooks.send(shop, "a", {})).message.id
+    for _ in range(5):
+        await hooks.send(shop, "a", {})
+    for most in (2, undelivered.MOST):  # pieces that end within a lane, and that do not
+        monkeypatch.setattr(undelivered, "MOST", most)
+        for way in (ALL, SHOP):
+            whole = (await told(client, way, first_of_each=True))["data"]
+            assert [one["msgId"] for one in whole] == [first, first]
+            assert {one["endpointId"] for one in whole} == {endpoint.id, other.id}
+            ready = (await told(client, way, first_of_each=True, state="ready"))["data"]
+            assert [one["msgId"] for one in ready] == [second, second]
+        page = await told(client, ALL, first_of_each=True, limit=1)
+        rest = await told(client, ALL, first_of_each=True, iterator=page["iterator"])
+        assert [one["endpointId"] for one in page["data"] + rest["data"]] == [
+            one["endpointId"] for one in whole
+        ]
+
+
 async def test_a_page_that_would_take_too_long_is_shown_as_it_is(
     client: httpx.AsyncClient,
     hooks: Hooks,

@@ -27,6 +27,7 @@ from tarry.service.api import (
     stats,
     tasks,
     undelivered,
+    whoami,
 )
 from tarry.service.api.access import Access, Need
 from tarry.service.api.app import Api
@@ -55,6 +56,7 @@ GROUPS = (
     health.group,
     keys.group,
     portal.group,
+    whoami.group,
     endpoints.group,
     event_types.group,
     operational.group,

@@ -20,6 +20,8 @@ from tarry.service.model.lane import LaneRow
 
 LOOKS = 20
 """How many times the store is asked for one page: then it is shown, however little is on it."""
+END = 10**15 - 1
+"""A number behind all of a lane, that an iterator can say."""
 
 group = Group("Undelivered", "v1.undelivered")
 
@@ -35,6 +37,8 @@ class UndeliveredQuery(Struct, kw_only=True):
     iterator: Annotated[str, Meta(pattern=r"^[0-9]{1,15}\.[0-9]{1,15}\Z")] | None = None
     state: Literal["ready", "waiting", "failed"] | None = None
     reason: Reason | None = None
+    first_of_each: bool = False
+    """Of each endpoint only the first of them: which endpoints have any, however many that is."""
 
     @property
     def after(self) -> Place:
@@ -95,12 +99,15 @@ async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[Undeliver
         piece = await ask(after)
         more = len(piece) == MOST
         for number, (endpoint, delivery) in enumerate(piece):
+            if after == (delivery.lane, END):
+                continue
             after = delivery.lane, delivery.seq
             if endpoint.id not in lanes:
                 lanes[endpoint.id] = await lane_of(call, endpoint)
             one = _written(endpoint, delivery, *lanes[endpoint.id], now=call.now)
             if _fits(query, one):
                 shown.append(one)
+                after = (delivery.lane, END) if query.first_of_each else after
             if len(shown) == query.limit:
                 more = more or number + 1 < len(piece)
                 break
