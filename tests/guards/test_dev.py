@@ -1,6 +1,7 @@
 """./dev sets up once, notices when it must again, and says plainly what it cannot do."""
 
 import sys
+from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -250,6 +251,90 @@ def test_one_failing_step_does_not_keep_the_others_from_running(
         ["four", "ok"],
         ["FAILED:", "two"],
     ]
+
+
+@pytest.fixture
+def tests_of(dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Let ./dev test run one group of tests, those of this code, and then one more step."""
+    programs = Path(sys.executable).parent
+    monkeypatch.setattr(dev, "DEV", dev.Environment(programs.parent, environment.lock, ()))
+    monkeypatch.setattr(dev, "make_ready", lambda _: None)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # they need none and start faster
+    (dev.ROOT / "pytest.ini").touch()  # theirs, not that of a folder above
+
+    def write(code: str) -> None:
+        (dev.ROOT / "test_it.py").write_text(f"import os, pathlib, pytest\n{code}")
+        later = dev.Step("later", [sys.executable, "-c", "print('later')"])
+        chosen = [[dev.group("tests", "test_it.py")], [later]]
+        monkeypatch.setattr(dev, "steps", lambda **_: chosen)
+
+    return write
+
+
+ONCE = """
+@pytest.mark.parametrize("number", range({}))
+def test_that_fails_once(number):
+    been = pathlib.Path(f"been-{number}")
+    known = been.exists()
+    been.touch()
+    assert known, "nobody was here"
+"""
+
+
+def test_a_test_that_passes_alone_is_named_and_stops_nothing(
+    dev: Any, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tests_of(ONCE.replace("{}", "3") + "def test_other(): pass")
+    assert dev.main(["test"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in said if line.startswith(("tests ", "later"))] == [
+        ["tests", "again"],
+        ["tests", "ok"],
+        ["later", "ok"],
+    ]
+    assert [line for line in said if line.startswith("unsteady")] == [
+        f"unsteady: test_it.py::test_that_fails_once[{number}]"
+        " failed beside the others and passed alone"
+        for number in range(3)
+    ]
+    assert sum(line.startswith("E ") and "nobody was here" in line for line in said) == 3
+    assert said[-1] == "all well, 3 unsteady tests, named above"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ONCE.replace("{}", "4"),
+        ONCE.replace("{}", "1") + "def test_that_fails_always(): assert False",
+        ONCE.replace("{}", "1") + "def test_that_ends_it_all(): os._exit(1)",
+        "assert pathlib.Path('been').exists() or pathlib.Path('been').touch()",
+    ],
+    ids=["many", "always", "none was run to the end", "none was run"],
+)
+def test_what_fails_alone_or_not_alone_has_failed(
+    dev: Any, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str], code: str
+) -> None:
+    tests_of(code)
+    assert dev.main(["test"]) == 1
+    said = capsys.readouterr().out
+    assert "unsteady" not in said
+    assert said.endswith("\nFAILED: tests\n")
+
+
+def test_what_failed_in_an_earlier_run_does_not_count(
+    dev: Any, tests_of: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tests_of("\n".join(f"def test_{number}(): assert False" for number in range(4)))
+    assert dev.main(["test"]) == 1
+    tests_of(ONCE.replace("{}", "1"))
+    assert dev.main(["test"]) == 0
+    assert capsys.readouterr().out.endswith("\nall well, 1 unsteady test, named above\n")
+
+
+def test_what_a_traced_test_ran_at_its_second_time_is_traced_too(dev: Any) -> None:
+    quick = dev.group("tests", "-m", "not slow", traced=True)
+    assert "--append" in quick.again
+    assert "--append" not in quick.command
 
 
 @pytest.mark.parametrize(
