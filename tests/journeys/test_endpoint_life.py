@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import DAY, HOUR, Limits, Parking
@@ -141,6 +143,41 @@ async def test_a_deleted_endpoint_gets_nothing_more_and_its_queue_is_discarded()
         (task,) = await service.store.tasks(service.application.id)
         assert task.finished_at is not None
         assert task.done == 20_000
+
+
+@pytest.mark.parametrize(
+    ("how", "state"),
+    [
+        ("cancel", State.CANCELLED),
+        ("delete", State.DISCARDED),
+        ("disable", State.DELIVERED),
+        ("pause", State.DELIVERED),
+    ],
+)
+@virtually
+async def test_what_is_on_its_way_when_somebody_stops_it_is_on_record(
+    how: str, state: State
+) -> None:
+    async with virtual_service() as service:
+        slow = Answer(9.0, status=200, body=b"thanks")
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: slow)
+        (message,) = await service.add()
+        await asyncio.sleep(3)
+        owner, now = service.application.id, service.now()
+        if how == "cancel":
+            await service.store.cancel(owner, message, now=now)
+        elif how == "delete":
+            await service.store.delete_endpoint(owner, endpoint.id, now=now)
+        else:
+            standing = Standing.DISABLED if how == "disable" else Standing.PAUSED
+            await service.change(endpoint, standing=standing)
+        await asyncio.sleep(60)
+        delivery = await service.delivery(message)
+        assert (delivery.state, delivery.tries) == (state, 1)
+        (attempt,) = await service.store.attempts(message)
+        assert (attempt.status, attempt.body, attempt.number) == (200, b"thanks", 1)
+        assert await service.waiting(endpoint) == 0
+        assert len(service.sender.sent) == 1
 
 
 @virtually

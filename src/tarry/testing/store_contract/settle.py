@@ -139,8 +139,49 @@ class SettleContract(Topic):
         assert await scene.settle(delivered(due)) == [False]
         delivery = await scene.delivery(message)
         assert (delivery.state, delivery.reason) == (State.CANCELLED, Reason.CANCELLED)
-        assert (delivery.ended_at, delivery.tries) == (NOON + 2, 0)
+        assert (delivery.ended_at, delivery.attempts, delivery.due_at) == (NOON + 2, 0, None)
         assert (await scene.row()).ended == 1
+
+    @pytest.mark.parametrize("how", ["cancelled", "discarded", "expired"])
+    async def test_what_was_on_its_way_when_its_delivery_ended_is_kept_once(
+        self, scene: Scene, how: str
+    ) -> None:
+        message, beside = await scene.add(), await scene.add()
+        due, other = await scene.due()
+        await _end(scene, message.id, how)
+        ended = await scene.delivery(message)
+        settlement = delivered(due)
+        assert await scene.settle(settlement, delivered(other))
+        assert await scene.delivery(message) == replace(ended, tries=1)
+        assert await scene.store.attempts(message.id) == [settlement.attempt]
+        assert settlement.attempt in await scene.attempts_to()
+        row = await scene.row()
+        assert await scene.settle(settlement) == [False], "as after a commit of unknown end"
+        assert len(await scene.store.attempts(message.id)) == 1
+        assert len(await scene.store.attempts(beside.id)) == 1
+        assert await scene.row() == row
+
+    async def test_what_was_not_sent_leaves_nothing_at_a_delivery_that_ended(
+        self, scene: Scene
+    ) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        await _end(scene, message.id, "cancelled")
+        ended = await scene.delivery(message)
+        assert await scene.settle(failed(due, attempt=None)) == [False]
+        assert await scene.delivery(message) == ended
+        assert await scene.store.attempts(message.id) == []
+
+    async def test_a_stale_lease_keeps_no_attempt_of_a_delivery_that_ended(
+        self, scene: Scene
+    ) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        await _end(scene, message.id, "cancelled")
+        ended = await scene.delivery(message)
+        assert await scene.settle(delivered(due), leases=[]) == [False]
+        assert await scene.delivery(message) == ended
+        assert await scene.store.attempts(message.id) == []
 
     async def test_a_delivery_that_is_not_there_is_not_settled(self, scene: Scene) -> None:
         await scene.add()
@@ -256,6 +297,19 @@ class SettleContract(Topic):
         change = Change(lane=scene.lane, at=NOON, known=KNOWN, standing=Standing.PARKED)
         await scene.settle(delivered(due), changes=[change])
         assert await scene.store.woken(scene.leases) == []
+
+
+async def _end(scene: Scene, message: str, how: str) -> None:
+    """End a delivery while an attempt of it is on its way, or all of its lane."""
+    store, now = scene.store, NOON + 2
+    if how == "cancelled":
+        await store.cancel(scene.application.id, message, now=now)
+    elif how == "discarded":
+        task = await scene.delete_endpoint()
+        await store.advance(task, now=now, limit=10, lease=scene.lease)
+    else:
+        old = NOON + 1000
+        await store.expire(scene.lane, accepted_before=old, now=now, limit=10, lease=scene.lease)
 
 
 async def _stand(scene: Scene, standing: Standing, at: float) -> None:

@@ -73,7 +73,7 @@ def test_nothing_that_grows_is_looked_through(db: apsw.Connection, name: str) ->
         ("fetch_early", "USING INDEX delivery_early (lane=? AND (due_at,seq)>(?,?))"),
         ("fetch_resend", "resend USING PRIMARY KEY (lane=?)"),
         ("fetch_next", "USING COVERING INDEX delivery_waiting (lane=? AND due_at>?)"),
-        ("settle_live", "delivery USING PRIMARY KEY (lane=? AND seq=?)"),
+        ("settle_found", "delivery USING PRIMARY KEY (lane=? AND seq=?)"),
         ("settle", "delivery USING PRIMARY KEY (lane=? AND seq=?)"),
         ("expire", "delivery USING INDEX delivery_aging (lane=? AND accepted_at<?)"),
         ("undelivered", "delivery_ready (lane=? AND seq>?)"),

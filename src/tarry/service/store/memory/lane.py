@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from typing import TypeVar
 
-from tarry.service.model.delivery import ENDED, LIVE, Delivery, State
+from tarry.service.model.delivery import ENDED, Delivery, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Known
 
@@ -56,11 +56,6 @@ class Lane:
             self._take_out(before)
         self.deliveries[delivery.seq] = delivery
         self._put_in(delivery)
-
-    def live(self, seq: int) -> Delivery | None:
-        """The delivery of this number, if it has not ended."""
-        delivery = self.deliveries.get(seq)
-        return delivery if delivery is not None and delivery.state in LIVE else None
 
     def forget(self, seq: int) -> None:
         """Let a delivery go that ended: it was added and has ended all the same."""

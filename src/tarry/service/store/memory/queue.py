@@ -6,8 +6,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from tarry.service.model.attempt import Resent, Settlement
-from tarry.service.model.delivery import Delivery, Reason, State
+from tarry.service.model.attempt import Attempt, Resent, Settlement
+from tarry.service.model.delivery import ENDED, Delivery, Reason, State
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
 from tarry.service.model.text import mend
 from tarry.service.store.memory.data import Data
@@ -146,13 +146,21 @@ class MemoryQueue:
                 return False
             self._resent(lane, settlement)
         else:
-            delivery = lane.live(settlement.seq)
+            delivery = lane.deliveries.get(settlement.seq)
             if delivery is None or delivery.tries != settlement.tries:
                 return False
+            if delivery.state in ENDED:
+                if settlement.attempt is not None:  # it was on its way when the delivery ended
+                    lane.put(replace(delivery, tries=delivery.tries + 1))
+                    self._keep_attempt(settlement.attempt)
+                return False
             lane.put(_settled(delivery, settlement))
-        if (made := settlement.attempt) is not None:
-            self._data.attempts[made.message].append(replace(made, detail=mend(made.detail)))
+        if settlement.attempt is not None:
+            self._keep_attempt(settlement.attempt)
         return True
+
+    def _keep_attempt(self, made: Attempt) -> None:
+        self._data.attempts[made.message].append(replace(made, detail=mend(made.detail)))
 
     def _resent(self, lane: Lane, resent: Resent) -> None:
         """What had failed or was skipped arrived after all; what was not there at all is."""

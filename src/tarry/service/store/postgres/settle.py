@@ -70,15 +70,17 @@ async def _settle(
         await connection.execute(SQL["settle_lanes"], [*standing, *(one.lane for one in new)])
     await add_missing(connection, new)
     made = [False] * len(settlements)
+    late: list[Attempt] = []
     for batch in in_rounds(beside):
         for place in await _settled(connection, batch):
             made[place] = True
+        late += await _late(connection, [one for place, one in batch if not made[place]])
     await arrive(connection, resent)
     for place, _ in taken:
         made[place] = True
     done = [one for one, was in zip(settlements, made, strict=True) if was]
     attempts = [one.attempt for one in done if one.attempt is not None]
-    await keep_attempts(connection, attempts)
+    await keep_attempts(connection, attempts + late)
     return made
 
 
@@ -100,6 +102,16 @@ async def _settled(connection: Connection, batch: Sequence[Placed]) -> list[int]
     ]
     changed = await connection.fetch(SQL["settle"], *rows.columns(told, 10))
     return [batch[row["place"]][0] for row in changed]
+
+
+async def _late(connection: Connection, missed: Sequence[Settlement]) -> list[Attempt]:
+    """The attempts that were on their way when their deliveries ended."""
+    tried = [(one, one.attempt) for one in missed if one.attempt is not None]
+    if not tried:
+        return []
+    told = [(one.lane, one.seq, one.tries) for one, _ in tried]
+    found = await connection.fetch(SQL["settle_late"], *rows.columns(told, 3))
+    return [tried[row["place"]][1] for row in found]
 
 
 async def keep_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:

@@ -19,7 +19,7 @@ from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
 from tarry.service.store.sqlite.writer import Bulk
 
-_LIVE = json.Decoder(dict[int, int])
+_FOUND = json.Decoder(dict[int, tuple[int, bool]])
 
 
 class SqliteSettling:
@@ -83,15 +83,16 @@ def _settle(
     attempts: list[rows.Row] = []
     ended = Counter[int]()
     for batch in in_rounds(good):
-        live = _live(session, batch)
-        write(session.db, SQL["settle"], [_step(one) for place, one in batch if place in live])
-        for place, one in batch:
-            if place not in live:
-                continue
-            made[place] = True
-            ended[one.lane] += one.state not in LIVE
+        found = _found(session, batch)
+        same = [(place, one, *found[place]) for place, one in batch if place in found]
+        write(session.db, SQL["settle"], [_step(one) for _, one, _, live in same if live])
+        for place, one, message, live in same:
+            made[place] = live
+            ended[one.lane] += live and one.state not in LIVE
             if one.attempt is not None:
-                attempts.append(rows.attempt_row(one.attempt, live[place]))
+                attempts.append(rows.attempt_row(one.attempt, message))
+                if not live:
+                    session.db.execute(SQL["settle_late"], (one.lane, one.seq))
     for place, resent in good:
         if isinstance(resent, Resent):
             asked = (resent.lane, resent.resend)
@@ -105,11 +106,11 @@ def _settle(
     return made
 
 
-def _live(session: Session, batch: Sequence[Placed]) -> dict[int, int]:
-    """The places of those that can be settled, with their messages' numbers."""
+def _found(session: Session, batch: Sequence[Placed]) -> dict[int, tuple[int, bool]]:
+    """The places of those that are as they were, with their messages' numbers, and who is live."""
     told = {place: (one.lane, one.seq, one.tries) for place, one in batch}
-    found = session.db.execute(SQL["settle_live"], (json.encode(told).decode(),)).get
-    return _LIVE.decode(found)
+    found = session.db.execute(SQL["settle_found"], (json.encode(told).decode(),)).get
+    return _FOUND.decode(found)
 
 
 def _resent(session: Session, resent: Resent, message: int) -> int:

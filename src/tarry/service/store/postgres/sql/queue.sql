@@ -97,6 +97,16 @@ WITH told AS (
 )
 SELECT place - 1 AS place FROM made;
 
+-- name: settle_late
+-- Count tries of deliveries that ended while they were made; those that had not been counted.
+UPDATE tarry.delivery AS d
+   SET tries = d.tries + 1
+  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
+    AS t (lane, seq, tries, place)
+ WHERE d.lane = t.lane AND d.seq = t.seq AND d.tries = t.tries
+   AND d.state || '' NOT IN ('ready', 'waiting')
+RETURNING t.place - 1 AS place;
+
 -- name: settle_resent
 -- Take resends away that were made.
 DELETE FROM tarry.resend AS r

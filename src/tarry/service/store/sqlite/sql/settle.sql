@@ -1,12 +1,14 @@
 -- What becomes of deliveries and lanes.
 
--- name: settle_live
--- Which of some deliveries, told as [lane, seq, tries], can be settled, and their messages: the
--- number of tries is the fence.
-SELECT json_group_object(told.key, delivery.message)
+-- name: settle_found
+-- Which of some deliveries, told as [lane, seq, tries], are as they were, with their messages and
+-- whether they can be settled: the number of tries is the fence.
+SELECT json_group_object(told.key, json_array(
+           delivery.message,
+           json(iif(delivery.state IN ('ready', 'waiting'), 'true', 'false'))))
   FROM json_each(:told) AS told
  CROSS JOIN delivery ON delivery.lane = told.value ->> 0 AND delivery.seq = told.value ->> 1
- WHERE delivery.tries = told.value ->> 2 AND delivery.state IN ('ready', 'waiting');
+ WHERE delivery.tries = told.value ->> 2;
 
 -- name: settle
 -- Write down what became of deliveries.
@@ -19,6 +21,10 @@ UPDATE delivery
        ended_at = told.ended_at
   FROM told
  WHERE delivery.lane = told.lane AND delivery.seq = told.seq;
+
+-- name: settle_late
+-- Count a try of a delivery that ended while it was made.
+UPDATE delivery SET tries = tries + 1 WHERE lane = :lane AND seq = :seq;
 
 -- name: settle_resent
 -- What somebody asked for was sent.
