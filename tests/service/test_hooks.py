@@ -13,7 +13,7 @@ from tarry.errors import (
     SettingsError,
 )
 from tarry.service.build import Settings
-from tarry.service.hooks import Hooks, open_hooks
+from tarry.service.hooks import DEFAULT, Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
@@ -21,6 +21,7 @@ from tarry.service.model.listing import Cut
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
 from tarry.service.store.memory.store import MemoryStore
+from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver
 
@@ -57,6 +58,24 @@ async def finished(hooks: Hooks, task: Task) -> Task:
         while (found := await hooks.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
             await asyncio.sleep(0.01)
     return found
+
+
+# --- Opening ------------------------------------------------------------------------------------
+
+
+async def test_a_policy_that_was_set_meanwhile_stays(
+    db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = SqliteStore.environments
+
+    async def look_too_early(store: SqliteStore) -> list[str]:
+        found = await look(store)
+        await store.put_environment(DEFAULT, policy='{"attempts": 3}')  # as another process would
+        return found
+
+    monkeypatch.setattr(SqliteStore, "environments", look_too_early)
+    async with open_hooks(db) as hooks:
+        assert await hooks.store.environment_policy(DEFAULT) == '{"attempts": 3}'
 
 
 # --- Applications -------------------------------------------------------------------------------

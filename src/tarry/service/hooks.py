@@ -205,7 +205,8 @@ async def open_hooks(
         hooks = Hooks(made, store, environment=environment)
         await hooks.refuse_other_keys()
         if environment not in await store.environments():
-            await store.put_environment(environment)
+            # Somebody else may have made it just now, and given it a policy.
+            await store.add_environment(environment)
         yield hooks
     finally:
         await store.close()

@@ -89,6 +89,6 @@ async def _made(call: Call) -> Application:
     try:
         return await store.application(hidden.environment, operational.UID)
     except NotFound:
-        await store.put_environment(hidden.environment)
+        await store.add_environment(hidden.environment)
         await store.put_application(hidden)
         return hidden

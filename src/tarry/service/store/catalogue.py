@@ -15,6 +15,9 @@ class Catalogue(Protocol):
     async def environments(self) -> list[str]:
         """Every environment's id."""
 
+    async def add_environment(self, environment: str) -> None:
+        """Make an environment, unless there is one of this id: that stays as it is."""
+
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
         """Make an environment, or change its policy, for whoever has none of their own.
 

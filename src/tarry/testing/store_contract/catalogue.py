@@ -40,6 +40,14 @@ class CatalogueContract(Topic):
         assert await store.environment_policy("org_b") is None
         assert sorted(await store.environments()) == ["org_a", "org_b"]
 
+    async def test_an_environment_that_is_there_is_not_made_anew(self, store: Store) -> None:
+        await store.add_environment("org_a")
+        assert await store.environments() == ["org_a"]
+        await store.put_environment("org_a", policy='{"attempts": 3}')
+        await store.add_environment("org_a")
+        assert await store.environments() == ["org_a"]
+        assert await store.environment_policy("org_a") == '{"attempts": 3}'
+
     async def test_an_application_is_kept_as_it_was_put(self, scene: Scene) -> None:
         plain = an_application()
         full = an_application(

@@ -25,6 +25,10 @@ class MemoryCatalogue:
         """Every environment's id."""
         return sorted(self._data.environments)
 
+    async def add_environment(self, environment: str) -> None:
+        """Make an environment, unless there is one."""
+        self._data.environments.setdefault(environment, None)
+
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
         """Make an environment, or change its policy."""
         self._data.environments[environment] = policy

@@ -26,6 +26,11 @@ class PostgresCatalogue(Part):
         """Every environment's id."""
         return [row["id"] for row in await self._database.fetch(SQL["environments"])]
 
+    async def add_environment(self, environment: str) -> None:
+        """Make an environment, unless there is one."""
+        refuse_nul(environment)
+        await self._database.execute(SQL["add_environment"], environment)
+
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
         """Make an environment, or change its policy."""
         refuse_nul(environment, policy)

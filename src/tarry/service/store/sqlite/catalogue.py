@@ -38,6 +38,12 @@ class SqliteCatalogue:
             lambda db: [known for (known,) in db.execute(SQL["environments"])]
         )
 
+    async def add_environment(self, environment: str) -> None:
+        """Make an environment, unless there is one."""
+        await self._threads.write(
+            lambda session: session.db.execute(SQL["add_environment"], (environment,)).fetchall()
+        )
+
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
         """Make an environment, or change its policy."""
 

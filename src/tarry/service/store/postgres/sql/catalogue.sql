@@ -2,6 +2,10 @@
 -- Every environment.
 SELECT id FROM tarry.environment ORDER BY id;
 
+-- name: add_environment
+-- Make an environment, unless there is one.
+INSERT INTO tarry.environment (id) VALUES ($1) ON CONFLICT DO NOTHING;
+
 -- name: put_environment
 -- Make an environment or change its policy.
 INSERT INTO tarry.environment (id, policy) VALUES ($1, $2)

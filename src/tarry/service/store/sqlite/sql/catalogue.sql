@@ -4,6 +4,10 @@
 -- Every environment.
 SELECT id FROM environment ORDER BY id;
 
+-- name: add_environment
+-- Make an environment, unless there is one.
+INSERT INTO environment (id) VALUES (:environment) ON CONFLICT DO NOTHING;
+
 -- name: put_environment
 -- Make an environment, or change its policy.
 INSERT INTO environment (id, policy) VALUES (:environment, :policy)
