@@ -1,9 +1,13 @@
+import asyncio
+
 import pytest
 
 from tarry.errors import SealError, SettingsError
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.keys import hash_key
-from tarry.service.model.key import Scope
+from tarry.service.model.key import Key, Scope
+from tarry.service.model.listing import Cut
+from tarry.service.store.sqlite.store import SqliteStore
 from tarry.service.wire.seal import generate_key
 
 pytestmark = pytest.mark.anyio
@@ -57,3 +61,21 @@ async def test_the_first_key_is_made_once(hooks: Hooks) -> None:
     assert (await hooks.store.key(hash_key(text, await hooks.pepper()))).scopes == (Scope.ADMIN,)
     assert await hooks.first_key() is None
     assert await hooks.within("org_other").first_key() is not None
+
+
+async def test_of_several_who_begin_at_once_one_makes_the_first_key(
+    hooks: Hooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = SqliteStore.list_keys
+    both = asyncio.Barrier(2)
+
+    async def look_together(store: SqliteStore, environment: str, cut: Cut) -> list[Key]:
+        found = await look(store, environment, cut)
+        await both.wait()
+        return found
+
+    monkeypatch.setattr(SqliteStore, "list_keys", look_together)
+    made = await asyncio.gather(hooks.first_key(), hooks.first_key())
+    monkeypatch.undo()
+    assert sum(key is not None for key in made) == 1
+    assert len(await hooks.store.list_keys(hooks.environment, Cut())) == 1

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 
-from tarry.errors import SettingsError
+from tarry.errors import Conflict, SettingsError
 from tarry.service.model import ids
 from tarry.service.model.key import Key, Scope
 from tarry.service.model.listing import Cut
@@ -51,15 +51,19 @@ class Keys:
         session: str | None = None,
         feature_flags: Iterable[str] = (),
         expires_at: float | None = None,
+        id: str | None = None,  # noqa: A002  a key's own field
     ) -> tuple[str, Key]:
-        """A new key to this environment, or to one application; the text is shown only now."""
+        """A new key to this environment, or to one application; the text is shown only now.
+
+        Conflict if there is one with this `id`, which is made if none is told.
+        """
         check_instant("expires_at", expires_at)
         told = tuple(scopes)
         if not told:
             raise SettingsError("scopes", "nothing", f"some of {', '.join(Scope)}")
         text = PREFIX + secrets.token_urlsafe(_BYTES)
         key = Key(
-            id=self.new_id(ids.KEY),
+            id=id or self.new_id(ids.KEY),
             environment=self.environment,
             hash=hash_key(text, await self.pepper()),
             name=name,
@@ -74,10 +78,19 @@ class Keys:
         return text, key
 
     async def first_key(self) -> str | None:
-        """A key that may do everything, if there never was one to this environment."""
+        """A key that may do everything, if there never was one to this environment.
+
+        Several processes may begin at once: to all of them it has the same id, so one makes it.
+        """
         if await self.store.list_keys(self.environment, Cut(1)):
             return None
-        text, _ = await self.make_key(name="first")
+        chance = blake2b(self.environment.encode()).digest()
+        try:
+            text, _ = await self.make_key(
+                name="first", id=ids.make(ids.KEY, now=0.0, entropy=chance)
+            )
+        except Conflict:  # somebody else made it just now, and shows it
+            return None
         return text
 
     async def revoke_key(self, key: str) -> Key:
