@@ -3,9 +3,11 @@
 import asyncio
 from pathlib import Path
 
+import apsw
 import pytest
 
 from tarry.errors import StoreError
+from tarry.service.store.sqlite import backup
 from tarry.service.store.sqlite.backup import COMPANIONS, back_up
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import new_message
@@ -78,12 +80,23 @@ async def test_a_link_to_the_same_bytes_is_no_target_either(scene: Scene, path: 
         await scene.store.backup(link)
 
 
-async def test_the_draft_of_a_copy_does_not_replace_the_database(tmp_path: Path) -> None:
-    store = await open_sqlite(tmp_path / "hooks.part")
-    with pytest.raises(StoreError, match="belongs to the database"):
-        await store.backup(tmp_path / "hooks")
-    await store.put_environment("org_1")
-    await store.close()
+async def test_two_who_back_up_to_one_place_at_once_keep_out_of_each_others_way(
+    scene: Scene, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, copy, begun = tmp_path / "backup.db", backup._copy, list[Path]()  # noqa: SLF001  before the name
+
+    def copy_beside_another(source: Path, part: Path) -> None:
+        begun.append(part)
+        copy(source, part)
+        if part is begun[0]:
+            back_up(path, target)  # another one comes before this one has put its copy in place
+            assert (health(target), part.exists()) == ("ok", True)
+
+    monkeypatch.setattr(backup, "_copy", copy_beside_another)
+    await scene.store.backup(target)
+    assert len(begun) == 2
+    assert health(target) == "ok"
+    assert left(tmp_path, ".part") == []
 
 
 async def test_a_database_in_use_is_no_target(scene: Scene, tmp_path: Path) -> None:
@@ -109,3 +122,10 @@ def make_folder(path: Path) -> Path:
 
 def left(folder: Path, suffix: str) -> list[str]:
     return [file.name for file in folder.iterdir() if file.name.endswith(suffix)]
+
+
+def health(path: Path) -> object:
+    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    found = db.pragma("integrity_check")
+    db.close()
+    return found

@@ -1,6 +1,7 @@
 """Copy a database file while others work on it."""
 
 import os
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,13 +20,12 @@ def back_up(path: Path, target: Path) -> None:
 
     What is there already is replaced, but not the database's own files, nor one that is in use.
     """
-    part = target.with_name(target.name + ".part")
-    for file in (target, part):
-        _refuse_own(path, file)
+    _refuse_own(path, target)
     if target.with_name(target.name + "-wal").exists():
         raise StoreError(f"no backup at {target}: it is a database in use, {target.name}-wal tells")
+    # Of each its own: of two who back up to one place at once, one would finish the other's draft.
+    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        part.unlink(missing_ok=True)
         _copy(path, part)
         part.replace(target)
         _sync(target.parent)
