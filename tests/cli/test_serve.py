@@ -10,10 +10,14 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import httpx
+import psycopg
 import pytest
 
 from tarry.cli.bench.sink import Sink
+from tarry.service.build import KEYS
 from tarry.service.hooks import open_hooks
+from tarry.service.store.postgres.queries import SQL
+from tarry.service.wire.seal import generate_key
 from tarry.testing.receiver import Receiver
 from tests.plain_http import PLAIN
 
@@ -130,6 +134,30 @@ def test_told_twice_it_waits_for_nothing(db: str, serve: Serve) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("command", [("serve",), ("api",), ("worker", "--migrate")])
+def test_told_while_another_process_changes_the_schema_it_does_not_wait_for_that(
+    database_url: str, command: tuple[str, ...]
+) -> None:
+    typed = [*COMMAND[:-1], *command, "--db", database_url]
+    environment = {**os.environ, KEYS: generate_key("test")}
+    with psycopg.connect(database_url) as other:
+        other.execute(SQL["up_lock"])
+        with subprocess.Popen(typed, env=environment, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                while not other.execute(
+                    "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                ).fetchall():
+                    assert process.poll() is None
+                    time.sleep(0.01)
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 0
+            finally:
+                process.kill()
+            assert process.stderr
+            assert process.stderr.read() == "stopped before it was ready\n"
+
+
+@pytest.mark.slow
 def test_a_second_one_on_the_same_file_is_refused(db: str, serve: Serve) -> None:
     with serve():
         code, said = failing("--db", db, *OPTIONS)
@@ -179,7 +207,8 @@ def test_without_a_key_the_first_one_is_made_and_shown_once(command: str, db: st
             url, key = said["ready"], said["first key, shown only now"]
             lets_in = {"authorization": f"Bearer {key}"}
             assert httpx.get(f"{url}/api/v1/app", headers=lets_in, **PLAIN).json()["data"] == []
-            assert httpx.get(said["docs"], **PLAIN).status_code == 200
+            for page in ("dashboard", "docs"):
+                assert httpx.get(said[page], **PLAIN).status_code == 200
             assert said["to ask it"] == f"export TARRY_SERVER={url} TARRY_KEY={key}"
         finally:
             process.send_signal(signal.SIGTERM)

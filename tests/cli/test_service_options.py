@@ -161,6 +161,7 @@ def test_who_is_told_twice_hurries_and_says_so_once(capsys: pytest.CaptureFixtur
     async def tell() -> list[str]:
         calls: list[str] = []
         told = Told()
+        told.begun()
         told.then(lambda: calls.append("before"))
         told()
         assert told.stop.is_set()
@@ -173,6 +174,21 @@ def test_who_is_told_twice_hurries_and_says_so_once(capsys: pytest.CaptureFixtur
 
     assert asyncio.run(tell()) == ["before", "after"]
     assert capsys.readouterr().err == "told again: not waiting for what is on its way\n"
+
+
+def test_who_is_told_to_stop_before_it_was_ready_waits_for_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @serving
+    async def begin() -> None:
+        told = Told()
+        asyncio.get_running_loop().call_soon(told)
+        await asyncio.Event().wait()  # such as for another process that changes the schema
+
+    with pytest.raises(click.exceptions.Exit) as left:
+        begin()
+    assert left.value.exit_code == 0
+    assert capsys.readouterr().err == "stopped before it was ready\n"
 
 
 def test_a_dispatcher_that_left_attempts_on_their_way_ends_with_one(

@@ -90,6 +90,7 @@ async def serve(
     settings["limits"] = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
     async with _fronting(db, listen, told, settings) as (hooks, front):
         async with hooks.dispatching() as dispatcher:
+            told.begun()
             async with front as url:
                 click.echo(f"ready: {url}, delivering from {without_password(db)}", err=True)
                 await _say_more(hooks, url, settings["api_key"])
@@ -121,6 +122,7 @@ async def api(
 
     told = told_to_stop()
     async with _fronting(db, listen, told, settings) as (hooks, front), front as url:
+        told.begun()
         click.echo(f"ready: {url}, accepting into {without_password(db)}", err=True)
         await _say_more(hooks, url, settings["api_key"])
         with seldom_collected():

@@ -222,6 +222,9 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
                 with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                     return runner.run(work(*args, **options))
+        except asyncio.CancelledError:
+            click.echo("stopped before it was ready", err=True)
+            raise click.exceptions.Exit(0) from None
         except SettingsError as error:
             raise WrongSettings(str(error)) from error
         except StoreError as error:
@@ -233,11 +236,20 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 class Told:
-    """What SIGTERM or Ctrl-C have said: first to stop, then to wait for nothing any more."""
+    """What SIGTERM or Ctrl-C have said: first to stop, then to wait for nothing any more.
+
+    Whoever has only begun is not asked to stop but cancelled: it may wait for something that takes
+    long, such as another process that changes the schema.
+    """
 
     def __init__(self) -> None:
         self.stop, self.hurry = asyncio.Event(), asyncio.Event()
         self._then: list[Callable[[], None]] = [self.hurry.set]
+        self._beginning = asyncio.current_task()
+
+    def begun(self) -> None:
+        """From now on `stop` will be looked at."""
+        self._beginning = None
 
     def then(self, call: Callable[[], None]) -> None:
         """Call this when told again; at once if that was before."""
@@ -249,6 +261,8 @@ class Told:
         """A signal came."""
         if not self.stop.is_set():
             self.stop.set()
+            if self._beginning is not None:
+                self._beginning.cancel()
         elif not self.hurry.is_set():
             click.echo("told again: not waiting for what is on its way", err=True)
             for call in self._then:

@@ -46,6 +46,7 @@ async def worker(
     limits = dispatch_limits(in_flight=in_flight, lease=lease, grace=grace)
     opened = open_hooks(db, migrate=migrate, limits=limits, **wire)
     async with opened as hooks, hooks.dispatching() as dispatcher:
+        told.begun()
         shown = build.without_password(db)
         click.echo(f"delivering from {shown}; {len(dispatcher.shards.numbers)} shards", err=True)
         told.then(dispatcher.hurry)
