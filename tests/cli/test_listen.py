@@ -151,6 +151,14 @@ def test_it_can_be_slow(start: Start) -> None:
     assert listening.line().endswith("-> 200 after 200 ms")
 
 
+def test_it_ends_when_nobody_reads_what_it_shows(start: Start) -> None:
+    listening = start()
+    assert listening.process.stdout
+    listening.process.stdout.close()
+    assert listening.post().status_code == 200
+    assert listening.process.wait(timeout=30) == 1
+
+
 @pytest.mark.parametrize(
     ("typed", "said"),
     [

@@ -18,7 +18,10 @@ from tarry.errors import SettingsError
 from tarry.receive import Webhook
 
 DEFAULT_STATUS = 500
-EXIT_CODES = "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 2, an option is wrong."
+EXIT_CODES = (
+    "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 1, what it shows cannot be written any more, or"
+    " nobody reads it; 2, an option is wrong."
+)
 
 
 @click.command(epilog=EXIT_CODES)
@@ -111,30 +114,43 @@ def listen(  # noqa: PLR0913  each option is one
 
 
 class _Voice:
-    """Says what happens, for people or for programs."""
+    """Says what happens, for people or for programs; if that cannot be heard, it is time to stop.
+
+    What comes is answered all the same: an error here must not be one of the connection.
+    """
 
     def __init__(self, *, as_json: bool, show_body: bool) -> None:
         self._json = as_json
         self._show_body = show_body
+        self.stop = asyncio.Event()
+        self.trouble: OSError | None = None
 
     def tell(self, arrival: Arrival | Stray) -> None:
         """Say what came."""
         if self._json:
-            click.echo(json.dumps(arrival.facts(body=self._show_body)))
+            self._speak(json.dumps(arrival.facts(body=self._show_body)))
         else:
-            click.echo(arrival.line())
+            self._speak(arrival.line())
             if self._show_body and (body := arrival.shown_body()):
-                click.echo(body)
+                self._speak(body)
 
     def say(self, event: str, words: str, **facts: object) -> None:
         """Say that something else happened."""
-        click.echo(json.dumps({"event": event, **facts}) if self._json else words)
+        self._speak(json.dumps({"event": event, **facts}) if self._json else words)
+
+    def _speak(self, words: str) -> None:
+        if self.trouble is None:
+            try:
+                click.echo(words)
+            except OSError as error:
+                self.trouble = error
+                self.stop.set()
 
 
 async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice) -> None:
     listener = Listener(host, port, inbox.handle)
-    stop, turns = asyncio.Event(), asyncio.Queue[bool]()
-    _on_signals(stop, turns)
+    turns = asyncio.Queue[bool]()
+    _on_signals(voice.stop, turns)
     if down:
         asyncio.get_running_loop().call_later(down, turns.put_nowait, True)  # noqa: FBT003  up
         words = f"down for {spoken(down)}, then listening at {listener.url}"
@@ -143,11 +159,13 @@ async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice
         await listener.up()
         voice.say("listening", f"listening at {listener.url}", url=listener.url)
     turning = asyncio.create_task(_turn(listener, turns, voice))
-    await stop.wait()
+    await voice.stop.wait()
     turning.cancel()
     await listener.close()
     tally = inbox.tally
     voice.say("summary", str(tally), **vars(tally))
+    if voice.trouble is not None:
+        raise voice.trouble
 
 
 def _on_signals(stop: asyncio.Event, turns: "asyncio.Queue[bool]") -> None:
