@@ -56,7 +56,7 @@ def read_ready(process: "subprocess.Popen[str]") -> dict[str, str]:
     """What a server says of itself once it is ready, by name."""
     assert process.stderr
     said = {}
-    for _ in range(4):
+    for _ in range(5):
         name, _, value = process.stderr.readline().strip().partition(": ")
         said[name] = value.partition(",")[0]
     return said

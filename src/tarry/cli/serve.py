@@ -152,6 +152,7 @@ async def _fronting(
 
 async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  Hooks
     """Where to read on, and the first key if there is none."""
+    click.echo(f"  dashboard: {url}/dashboard", err=True)
     click.echo(f"  docs: {url}/docs", err=True)
     if api_key is None and (first := await hooks.first_key()):
         click.echo(f"  first key, shown only now: {first}", err=True)

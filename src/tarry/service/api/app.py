@@ -34,6 +34,8 @@ from tarry.service.model.message import fingerprint
 log = logging.getLogger("tarry.service")
 
 PREFIX = "/api/v1/"
+BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+"""HTTP lets these have no length, not even 0."""
 SILENT = 60.0
 """Seconds in which a trouble that lasts is logged once."""
 
@@ -105,7 +107,7 @@ class Api:
             status, headers, body = problem(500, "server_error", "something went wrong")
         self.meter.count(self._name(request, found), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
-        if status != HTTPStatus.NO_CONTENT:  # HTTP lets that one have no length, not even 0
+        if status not in BODILESS:
             pairs.append((b"content-length", b"%d" % len(body)))
         if found is not None and cors.by_a_page(request):
             pairs += cors.SHOWN
@@ -133,10 +135,15 @@ class Api:
     async def _page(self, request: Request) -> Answer:
         page = self._pages.get(request.path.rstrip("/") or "/")
         if page is None:
+            if request.path == "/" and "text/html" in request.header(b"accept"):
+                return 303, {"location": "/dashboard"}, b""  # a person: programs ask for no HTML
             return problem(404, "not_found", "there is nothing here; the API is at /api/v1")
         if request.method not in ("GET", "HEAD"):
             return problem(405, "method_not_allowed", "here will do: GET", {"allow": "GET, HEAD"})
-        return await page()  # to HEAD the server below sends no body
+        status, headers, body = await page()  # to HEAD the server below sends no body
+        if "etag" in headers and request.header(b"if-none-match") == headers["etag"]:
+            return 304, headers, b""
+        return status, headers, body
 
     async def _alive(self) -> Answer:
         return json_answer(200, {"status": "alive"})

@@ -30,7 +30,7 @@ from tarry.service.api import (
     whoami,
 )
 from tarry.service.api.access import Access, Need
-from tarry.service.api.app import Api
+from tarry.service.api.app import Api, Page
 from tarry.service.api.call import Call
 from tarry.service.api.limit import RateLimit
 from tarry.service.api.openapi import document
@@ -39,6 +39,7 @@ from tarry.service.api.pages.docs import docs_page
 from tarry.service.api.problem import Answer
 from tarry.service.api.routes import Routes
 from tarry.service.hooks import Hooks
+from tarry.service.web import pages as web
 
 GROUPS = (
     application_list.group,
@@ -92,9 +93,17 @@ async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None 
     """The API over some hooks; `api_key` is a key that may do everything in their environment."""
     first = None if api_key is None else (api_key, hooks.environment)
     access = Access(hooks.store, await hooks.pepper(), first=first)
-    return Api(
-        hooks, access, Routes(operations()), pages={"/docs": docs}, limit=RateLimit(key_rate)
-    )
+    pages = {"/docs": docs, **{path: _still(one) for path, one in web.pages().items()}}
+    return Api(hooks, access, Routes(operations()), pages=pages, limit=RateLimit(key_rate))
+
+
+def _still(answer: Answer) -> Page:
+    """A page that is always the same."""
+
+    async def page() -> Answer:
+        return answer
+
+    return page
 
 
 async def docs() -> Answer:

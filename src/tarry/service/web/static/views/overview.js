@@ -1,0 +1,126 @@
+// The first thing an operator sees: what waits and why, and all applications.
+
+import { toApplication, toEndpoint, to } from "../address.js";
+import { way } from "../api.js";
+import { el } from "../dom.js";
+import { badge, code, empty, heading, lane as sentences, pager, quoted, table, time } from "../parts.js";
+import { now, seconds } from "../when.js";
+import { REASONS, laneState, number } from "../words.js";
+
+const MOST = 25;
+const YOUNG = 10; // seconds; what waits no longer in a lane that is well is no news
+const ORDER = ["bad", "care", "calm", "good"];
+
+export async function overview(c) {
+  const iterator = c.query.page;
+  const [health, found, failed, apps] = await Promise.all([
+    healthy(c),
+    waiting(c),
+    c.api.get("/undelivered", { state: "failed", first_of_each: true, limit: MOST }),
+    c.api.get("/app", { limit: 20, order: "descending", iterator }),
+  ]);
+  return {
+    title: "Overview",
+    nodes: [
+      heading("Overview"),
+      tiles(health, found, failed),
+      el("section", {}, el("h2", {}, "What waits, and why"), trouble(found)),
+      el("section", {}, el("h2", {}, "Applications"), finder(c), applications(apps),
+        pager(apps, iterator, (page) => to("/", { page }))),
+    ],
+  };
+}
+
+/** Whether messages are taken. */
+async function healthy(c) {
+  try {
+    await c.api.text("GET", "/health");
+    return tile("Ready", "messages are taken and kept", "good");
+  } catch (error) {
+    if (error.status !== 503) throw error;
+    return tile("Not ready", "the database cannot be written to; the server's log says why", "bad");
+  }
+}
+
+/** The lanes that something waits in, the worst first. */
+async function waiting(c) {
+  const pages = await Promise.all(["ready", "waiting"].map((state) =>
+    c.api.get("/undelivered", { state, first_of_each: true, limit: MOST })));
+  const heads = new Map();
+  for (const one of pages.flatMap((page) => page.data)) {
+    const there = heads.get(one.endpointId);
+    if (!there || one.acceptedAt < there.acceptedAt) heads.set(one.endpointId, one);
+  }
+  const rows = await Promise.all([...heads.values()].map(async (head) => {
+    const path = way`/app/${head.appId}/endpoint/${head.endpointId}`;
+    const [lane, app, endpoint] = await Promise.all([
+      c.api.get(`${path}/lane`), c.known.at(way`/app/${head.appId}`), c.known.at(path),
+    ]);
+    return { head, lane, app, endpoint, state: laneState(lane) };
+  }));
+  const news = rows.filter((one) => one.state[1] !== "good" || now() - seconds(one.head.acceptedAt) > YOUNG);
+  news.sort((one, other) => ORDER.indexOf(one.state[1]) - ORDER.indexOf(other.state[1])
+    || other.lane.backlog - one.lane.backlog);
+  return { rows: news, more: pages.some((page) => !page.done) };
+}
+
+function tiles(health, { rows, more }, failed) {
+  const sum = rows.reduce((all, one) => all + one.lane.backlog, 0);
+  const ill = rows.filter((one) => one.state[1] !== "good").length;
+  const plus = more ? "+" : "";
+  return el("div", { class: "tiles" },
+    health,
+    tile(number(sum) + plus, "deliveries wait", sum ? "care" : "good"),
+    tile(number(ill) + plus, ill === 1 ? "endpoint in trouble" : "endpoints in trouble", ill ? "bad" : "good"),
+    el("a", { class: "tile", href: to("/undelivered", { state: "failed" }) },
+      el("strong", { class: failed.data.length ? "bad" : "good" }, number(failed.data.length) + (failed.done ? "" : "+")),
+      failed.data.length === 1 ? "endpoint with failed deliveries" : "endpoints with failed deliveries"));
+}
+
+function tile(value, text, tone) {
+  return el("div", { class: "tile" }, el("strong", { class: tone }, value), text);
+}
+
+function trouble({ rows, more }) {
+  if (!rows.length) return empty("Nothing waits.", "Every message that was accepted has been settled.");
+  const list = table("Endpoints that something waits for", [
+    ["Endpoint", (one) => [el("a", { href: toEndpoint(one.head.appId, one.head.endpointId) },
+      quoted(one.endpoint?.url ?? one.head.endpointId, "url")), el("small", {}, quoted(one.app?.name ?? one.head.appId))]],
+    ["State", (one) => badge(one.state)],
+    ["Waiting", (one) => number(one.lane.backlog), "number"],
+    ["Oldest", (one) => time(one.head.acceptedAt)],
+    ["Why", (one) => el("div", { class: "why" }, one.state[1] === "good" ? oldest(one.head) : sentences(one.lane))],
+  ], rows, (one) => one.head.endpointId);
+  return more ? [list, el("p", { class: "hint" }, "There are more: ", el("a", { href: to("/undelivered") }, "all that is undelivered"), ".")] : list;
+}
+
+/** Why something waits though its endpoint is well: it has a reason of its own. */
+function oldest({ reason, nextAt }) {
+  return el("p", {}, `The oldest: ${reason}, ${REASONS[reason] ?? ""}`, nextAt ? [", next ", time(nextAt)] : null, ".");
+}
+
+function applications(apps) {
+  if (!apps.data.length) {
+    return empty("No application yet.", "An application is a customer of yours. Make one with ",
+      code('tarry app create --uid acme "Acme Ltd"'), ", and give it an endpoint with ",
+      code("tarry endpoint create acme https://acme.example/hooks"), ".");
+  }
+  return table("Applications", [
+    ["Name", (one) => el("a", { href: toApplication(one.id) }, quoted(one.name))],
+    ["Your id", (one) => (one.uid ? code(one.uid) : "–")],
+    ["Id", (one) => code(one.id)],
+    ["Made", (one) => time(one.createdAt)],
+  ], apps.data, (one) => one.id);
+}
+
+/** Goes to an application by its id, as there may be thousands. */
+function finder(c) {
+  const go = (event) => {
+    event.preventDefault();
+    const typed = event.target.querySelector("input").value.trim();
+    if (typed) c.go(toApplication(typed));
+  };
+  return el("form", { class: "finder", onsubmit: go },
+    el("input", { type: "search", placeholder: "Application id, or yours", "aria-label": "Application id, or yours" }),
+    el("button", {}, "Open"));
+}
