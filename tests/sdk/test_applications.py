@@ -139,3 +139,10 @@ def test_patching_changes_a_field_and_no_other(sdk: Sdk, app: str, uid: str) -> 
         patched = sdk.application.patch(app, ApplicationPatch(**patch))
         now = now.model_copy(update={**patch, "updated_at": patched.updated_at})
         assert patched == sdk.application.get(app) == now
+
+
+def test_metadata_has_many_entries_and_null_empties_it(sdk: Sdk, app: str) -> None:
+    many = {f"key{number}": "value" for number in range(200)}
+    assert sdk.application.patch(app, ApplicationPatch(metadata=many)).metadata == many
+    assert sdk.application.patch(app, ApplicationPatch(metadata=None)).metadata == {}
+    assert sdk.application.get(app).metadata == {}

@@ -160,7 +160,13 @@ def test_an_empty_patch_changes_nothing(sdk: Sdk, app: str) -> None:
     assert patched == made.model_copy(update={"updated_at": patched.updated_at})
 
 
-@pytest.mark.parametrize("name", ["url", "disabled", "description", "metadata"])
+def test_patching_with_null_empties_the_metadata(sdk: Sdk, app: str) -> None:
+    sdk.endpoint.create(app, EndpointIn(url=URL, uid="main", metadata={"k": "v"}))
+    assert sdk.endpoint.patch(app, "main", EndpointPatch(metadata=None)).metadata == {}
+    assert sdk.endpoint.get(app, "main").metadata == {}
+
+
+@pytest.mark.parametrize("name", ["url", "disabled", "description"])
 def test_what_is_always_there_cannot_be_taken_away(sdk: Sdk, app: str, name: str) -> None:
     endpoint = sdk.endpoint.create(app, EndpointIn(url=URL)).id
     with pytest.raises(HTTPValidationError) as error:

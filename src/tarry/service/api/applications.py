@@ -22,7 +22,7 @@ Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!app_)[a-zA
 Title = Annotated[str, Meta(min_length=1, max_length=512, pattern=r"^[^\x00]*[^\x00\s][^\x00]*\Z")]
 Throttle = Annotated[int, Meta(ge=1, le=65_535)]
 Text = Annotated[str, Meta(max_length=4096, pattern=r"^[^\x00]*\Z")]
-Metadata = Annotated[dict[Text, Text], Meta(max_length=50)]
+Metadata = Annotated[dict[Text, Text], Meta(max_length=1000)]
 
 group = Group("Application", "v1.application")
 
@@ -45,7 +45,7 @@ class ApplicationPatch(Struct, rename="camel", kw_only=True):
     uid: Uid | UnsetType | None = UNSET
     throttle_rate: Throttle | UnsetType | None = UNSET
     rate_limit: Throttle | UnsetType | None = UNSET
-    metadata: Metadata | UnsetType = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
 
 
 class ApplicationOut(Struct, rename="camel", kw_only=True):
@@ -112,7 +112,8 @@ async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
     """Change a part of an application."""
     stored = await call.application()
     rate = body.throttle_rate if body.throttle_rate is not UNSET else body.rate_limit
-    told = {"name": body.name, "uid": body.uid, "rate": rate, "metadata": body.metadata}
+    metadata = {} if body.metadata is None else body.metadata
+    told = {"name": body.name, "uid": body.uid, "rate": rate, "metadata": metadata}
     said = {field: value for field, value in told.items() if value is not UNSET}
     return written(await changed(call, stored, said))
 

@@ -98,7 +98,7 @@ class EndpointPatch(Own, rename="camel", kw_only=True):
     throttle_rate: Throttle | UnsetType | None = UNSET
     rate_limit: Throttle | UnsetType | None = UNSET
     disabled: bool | UnsetType = UNSET
-    metadata: Metadata | UnsetType = UNSET
+    metadata: Metadata | UnsetType | None = UNSET
     version: Version | UnsetType = UNSET
 
     @property
@@ -155,7 +155,7 @@ def part(body: EndpointPatch, stored: Standing) -> EndpointFields:
         "event_types": _once(body.types),
         "channels": _once(body.channels),
         "rate": float(rate) if isinstance(rate, int) else rate,
-        "metadata": body.metadata,
+        "metadata": {} if body.metadata is None else body.metadata,
     }
     told = {name: value for name, value in fields.items() if value is not UNSET}
     told |= _own(body) | _standing(body.standing, stored, disabled=body.disabled)
