@@ -32,7 +32,7 @@ FONTS = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
   <dir prefix="relative">fonts</dir>
-  <cachedir prefix="relative">fonts-cache</cachedir>
+  <cachedir prefix="xdg">fonts-cache</cachedir>
 </fontconfig>
 """
 
@@ -60,8 +60,9 @@ def _found() -> tuple[str, dict[str, str]]:
         return named, {}
     if platform.machine() == "x86_64":
         folder = node.packages(HERE, _unpack)
-        places = {"LD_LIBRARY_PATH": str(folder / "lib"), "FONTCONFIG_PATH": str(folder)}
-        return str(folder / "chromium"), places
+        places = {"LD_LIBRARY_PATH": folder / "lib", "FONTCONFIG_PATH": folder}
+        places["XDG_CACHE_HOME"] = folder  # else fonts are written down wherever tests are run
+        return str(folder / "chromium"), {name: str(place) for name, place in places.items()}
     if there := shutil.which("chromium"):
         return there, {}
     raise RuntimeError(
