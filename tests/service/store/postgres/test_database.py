@@ -280,6 +280,27 @@ async def _pid(connection: Connection) -> int:
     return int(await connection.fetchval("SELECT pg_backend_pid()"))
 
 
+@pytest.mark.parametrize("moment", ["BEGIN", "pg_backend_pid", "COMMIT"])
+async def test_a_connection_that_is_lost_while_it_is_looked_at_is_unavailable(
+    cluster: Cluster, moment: str
+) -> None:
+    async with line_to(cluster.url) as (line, url):
+        line.cut_before = moment.encode()
+        with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1"):
+            await connect(address.read(url), pooler=None)
+
+
+async def test_what_the_driver_did_not_expect_is_a_lost_connection(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lose(*_: object, **__: object) -> None:
+        raise asyncpg.InternalClientError("cannot switch to state 15")
+
+    monkeypatch.setattr(asyncpg, "connect", lose)
+    with pytest.raises(StoreUnavailable, match="no PostgreSQL answers"):
+        await connect(address.read(cluster.url), pooler=False)
+
+
 # --- Was it committed? --------------------------------------------------------------------------
 
 

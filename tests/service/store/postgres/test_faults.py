@@ -80,6 +80,8 @@ def test_a_connection_that_is_refused_says_why(error: Exception, words: str) -> 
         (error_of("57P03"), "starting up"),
         (error_of("53300"), "no connection to spare"),
         (asyncpg.TargetServerAttributeNotMatched("none"), "of the kind"),
+        (asyncpg.InterfaceError("the underlying connection is closed"), "no PostgreSQL answers"),
+        (asyncpg.InternalClientError("cannot switch to state 15"), "no PostgreSQL answers"),
     ],
 )
 def test_a_server_that_is_not_there_yet_may_come(error: Exception, words: str) -> None:

@@ -83,10 +83,8 @@ class Database:
         """
         try:
             answer: Answer = await self._retried(work, mode)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as e:
-            raise faults.translate(e) from e
-        except (OSError, UnicodeError, Stale, faults.Unsure) as e:
-            raise faults.translate(e) from e
+        except (*faults.FAILED, UnicodeError, Stale, faults.Unsure) as error:
+            raise faults.translate(error) from error
         return answer
 
     async def fetch(self, sql: str, *arguments: object) -> list[Any]:
@@ -236,7 +234,7 @@ async def connect(address: Address, *, pooler: bool | None) -> Connection:
             if not pooler:
                 await connection.close()
                 connection = await _connect(address, cached=True)
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+    except (*faults.FAILED, ValueError) as error:
         raise faults.translate_connecting(error, address.shown, address.database) from error
     connection.pooler = pooler
     return connection
@@ -272,6 +270,6 @@ async def _rolled_back(connection: Connection | None, error: Exception) -> bool:
     if connection.is_in_transaction():
         try:
             await connection.execute("ROLLBACK")
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        except faults.FAILED:
             return False
     return True

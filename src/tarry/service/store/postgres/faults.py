@@ -31,6 +31,9 @@ PASSING = {
 }
 """What passes, by SQLSTATE; connections that fail (class 08) do too."""
 
+FAILED = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""What the driver raises; the third if the connection is lost at an unexpected moment."""
+
 CONTENDED = frozenset({"40001", "40P01"})
 """Serialization failure and deadlock: the transaction is to be run again at once."""
 
@@ -110,7 +113,7 @@ def _passing_connecting(error: BaseException, state: str) -> str:
         return "no server is of the kind that the URL asks for"
     if isinstance(error, TimeoutError):
         return "nothing answered in time"
-    if isinstance(error, OSError | asyncpg.PostgresConnectionError):
+    if isinstance(error, asyncpg.PostgresConnectionError) or _is_cut(error):
         return f"no PostgreSQL answers ({_line(error)})"
     return ""
 
