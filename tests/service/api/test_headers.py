@@ -50,6 +50,8 @@ async def test_a_patch_sets_some_and_takes_some_away(client: httpx.AsyncClient, 
         ({"headers": {"x-a": None}}, {"x-b": "2"}),
         ({"headers": {"x-c": "4"}, "deleteHeaders": ["X-B"]}, {"x-c": "4"}),
         ({"headers": {}, "deleteHeaders": None}, {"x-c": "4"}),
+        ({"headers": {"x-d": "5"}}, {"x-c": "4", "x-d": "5"}),
+        ({"headers": None, "deleteHeaders": ["x-d"]}, {"x-c": "4"}),
         ({"deleteHeaders": ["x-c"]}, {}),
     ]
     for patch, left in patches:

@@ -40,7 +40,8 @@ class HeadersIn(Struct, kw_only=True):
 class HeadersPatch(Struct, rename="camel", kw_only=True):
     """Headers to be set; null takes one away, and so do `deleteHeaders`."""
 
-    headers: Annotated[dict[str, Value | None], _PATCHED] = {}
+    headers: Annotated[dict[str, Value | None], _PATCHED] | None = None
+    """Where something is only deleted the SDK for Go writes null."""
     delete_headers: list[Annotated[str, _NAMED]] | None = None
 
 
@@ -70,7 +71,7 @@ async def patch_headers(call: Call, body: HeadersPatch) -> None:
     stored = await call.endpoint(application)
     gone = dict.fromkeys(body.delete_headers or ())
     hooks = await noting(call, application, "endpoint.updated")
-    await hooks.patch_headers(stored, {**body.headers, **gone})
+    await hooks.patch_headers(stored, {**(body.headers or {}), **gone})
 
 
 async def put(call: Call, application: Application, body: HeadersIn) -> None:
