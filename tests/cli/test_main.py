@@ -1,3 +1,4 @@
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -39,6 +40,35 @@ def test_what_is_printed_to_nobody_is_no_error() -> None:
         check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_ctrl_c_ends_it_without_a_word_before_it_has_begun(*, heard: bool) -> None:
+    program = """
+import os, signal, sys
+
+class Impatient:
+    def find_spec(self, name, path=None, target=None):
+        if name == "tarry.cli.commands":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Impatient())
+from tarry.cli.main import main
+main()
+"""
+    if not heard:  # as a shell does with what it begins in the background
+        program = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n" + program
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (-signal.SIGINT if heard else 0, "")
+
+
+def test_ctrl_c_is_told_to_commands_that_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["anything", "--version"])
+    with pytest.raises(SystemExit):
+        entry.main()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def forget_commands(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:

@@ -4,7 +4,10 @@ Nothing is imported at the top that an extra brings: without it, one line says w
 """
 
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 CANNOT_START = 2
 EXTRAS = frozenset({"click", "rich"})
@@ -13,7 +16,8 @@ EXTRAS = frozenset({"click", "rich"})
 def main() -> None:
     """Run the command that was typed, and leave with its exit code."""
     try:
-        from tarry.cli.commands import tarry  # noqa: PLC0415  it needs the extra
+        with _interruptible():
+            from tarry.cli.commands import tarry  # noqa: PLC0415  it needs the extra
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] not in EXTRAS:
             raise
@@ -22,3 +26,19 @@ def main() -> None:
     if sys.stdout is None:  # closed by whoever began this: what is printed goes nowhere
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  to the end
     tarry(prog_name="tarry")
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the process as it ends others: the commands, which know better, are to come.
+
+    Who began this may have it ignore Ctrl-C; so it stays.
+    """
+    usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if usual:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        if usual:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
