@@ -206,6 +206,20 @@ async def test_a_payload_is_shown_as_it_came(visit: Visit) -> None:
     assert re.sub(r"\s", "", spread) == re.sub(r"\s", "", text)
 
 
+async def test_a_message_is_shown_though_its_endpoint_was_deleted(visit: Visit) -> None:
+    endpoint = await endpoint_of(visit)
+    message = await send(visit, "order-1")
+    await visit.until(lambda: visit.receiver.arrivals)
+    await visit.ask.delete(f"/api/v1/app/shop/endpoint/{endpoint}")
+    await visit.sign_in()
+    await visit.sees("What waits, and why")
+    await visit.go(f"#/app/shop/msg/{message}")
+    await visit.sees("Its endpoint was deleted.")
+    assert await visit.page.get_by_role("button", name="Resend").count() == 0
+    await visit.page.get_by_role("article").get_by_role("link").click()
+    await visit.sees("There is no such endpoint")
+
+
 async def test_older_and_newer_pages_lead_to_each_other(visit: Visit) -> None:
     batch = [
         {"eventType": "order.paid", "payload": {}, "eventId": f"order-{number:02}"}

@@ -12,7 +12,8 @@ export function bar(now) {
   const place = document.getElementById("bar");
   const brand = el("a", { class: "brand", href: now ? to("/") : "/" }, el("img", { src: "/web/icon.svg", alt: "", width: 22, height: 22 }), "tarry");
   if (!now) return show(place, brand);
-  const here = (path) => (now.hash === path ? "page" : null);
+  const at = (now.hash || "#/").split("?")[0];
+  const here = (path) => (at === path ? "page" : null);
   const links = now.isPortal
     ? [[toApplication(now.session.who.appId), "Your webhooks"]]
     : [[to("/"), "Overview"], [to("/undelivered"), "Undelivered"], ["/docs", "API"]];

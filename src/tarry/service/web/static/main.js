@@ -58,7 +58,7 @@ async function signOut() {
 }
 
 function home() {
-  return isPortal ? toApplication(session.who.appId) : to("/");
+  return isPortal && session ? toApplication(session.who.appId) : to("/");
 }
 
 /** Shows the view of the address, as things are now, and once more in a while. */
@@ -128,6 +128,7 @@ function lost() {
 }
 
 async function start() {
+  session = null;
   takeToken();
   const key = kept();
   const said = key ? await enter(key) : null;
@@ -144,4 +145,4 @@ document.querySelector(".skip").onclick = (event) => {
   main.focus();
 };
 setInterval(tick, 1000);
-start();
+start().catch((error) => failed("start", error));

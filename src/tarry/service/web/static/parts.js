@@ -13,6 +13,11 @@ export function time(written) {
   return written ? el("time", { datetime: written, title: whole(written) }, told(written)) : "–";
 }
 
+/** When something is to happen. */
+export function ahead(written) {
+  return written ? el("time", { datetime: written, class: "ahead", title: whole(written) }, told(written, true)) : "–";
+}
+
 /** An instant within a sentence: the time of day, how long ago when pointed at. */
 export function moment(written) {
   return el("time", { datetime: written, class: "moment", title: `${told(written)}: ${whole(written)}` }, clock(seconds(written)));
@@ -20,7 +25,7 @@ export function moment(written) {
 
 export function tick() {
   for (const one of document.querySelectorAll("time:not(.moment)")) {
-    const text = told(one.getAttribute("datetime"));
+    const text = told(one.getAttribute("datetime"), one.className === "ahead");
     if (one.textContent !== text) one.textContent = text;
   }
 }
@@ -48,16 +53,19 @@ export function empty(title, ...more) {
   return el("div", { class: "empty" }, el("strong", {}, title), el("p", {}, ...more));
 }
 
+const BY_TIME = ["Newest", "← Newer", "Older →"];
+export const BY_ID = ["First", "← Back", "More →"];
+
 /** Ways to what is older and newer; `to` makes an address of an iterator, null for the first page. */
-export function pager(page, iterator, to) {
+export function pager(page, iterator, to, [start, earlier, later] = BY_TIME) {
   const back = iterator?.startsWith("-");
   const older = back || !page.done ? page.iterator : null;
   const newer = iterator && !(back && page.done) ? page.prevIterator : null;
   if (!older && !iterator) return null;
   return el("nav", { class: "pager", "aria-label": "Pages" },
-    iterator ? el("a", { href: to(null) }, "Newest") : null,
-    newer ? el("a", { href: to(newer) }, "← Newer") : null,
-    older ? el("a", { href: to(older) }, "Older →") : null);
+    iterator ? el("a", { href: to(null) }, start) : null,
+    newer ? el("a", { href: to(newer) }, earlier) : null,
+    older ? el("a", { href: to(older) }, later) : null);
 }
 
 export function facts(...pairs) {
@@ -66,7 +74,7 @@ export function facts(...pairs) {
 }
 
 export function lane(one) {
-  return laneSentences(one, time).map((sentence) => el("p", {}, sentence));
+  return laneSentences(one, time, ahead).map((sentence) => el("p", {}, sentence));
 }
 
 export function tabs(label, ...links) {

@@ -32,10 +32,11 @@ export function long(length) {
   return word && rest && length < size * 10 ? `${whole} ${rest} ${word}` : whole;
 }
 
-/** A time as an element attributes and text are made for: see `dom.js`. */
-export function told(written) {
+/** When something was or will be, from now; what should have been by now is about to be. */
+export function told(written, ahead = false) {
   const off = seconds(written) - now();
   if (off > 1) return `in ${long(Math.floor(off))}`;
+  if (ahead) return "any moment";
   return off > -1 ? "now" : `${long(Math.floor(-off))} ago`;
 }
 

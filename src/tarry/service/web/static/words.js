@@ -51,24 +51,24 @@ const STANDINGS = {
 };
 
 /** A lane in sentences: lists of texts and times, which `parts.js` makes elements of. */
-export function laneSentences(lane, time) {
+export function laneSentences(lane, time, ahead) {
   if (lane.standing !== "enabled") return [[STANDINGS[lane.standing]], ...waiting(lane)];
   const shared = lane.shared ? [["The whole host is in trouble, other endpoints there too."]] : [];
-  if (lane.phase === "open") return [...down(lane, time), ...waiting(lane, " None of them loses an attempt."), ...shared];
-  if (lane.phase === "paced") return [...paced(lane, time), ...shared];
+  if (lane.phase === "open") return [...down(lane, time, ahead), ...waiting(lane, " None of them loses an attempt."), ...shared];
+  if (lane.phase === "paced") return [...paced(lane, ahead), ...shared];
   if (!lane.backlog) return [["Everything that was sent to it has been settled; nothing waits."]];
   return [["It takes what it is sent."], ...waiting(lane)];
 }
 
-function down(lane, time) {
+function down(lane, time, ahead) {
   const since = lane.downSince ? ["It takes nothing, since ", time(lane.downSince), ". "] : ["It takes nothing. "];
-  const next = lane.probeAt ? ["It is tried next ", time(lane.probeAt), "."] : [];
+  const next = lane.probeAt ? ["It is tried next ", ahead(lane.probeAt), "."] : [];
   return [[...since, ...next]];
 }
 
-function paced(lane, time) {
+function paced(lane, ahead) {
   const speed = lane.pace ? ` of ${number(lane.pace)} a second` : "";
-  const end = lane.doneAt ? [" At that, nothing waits any more ", time(lane.doneAt), "."] : [];
+  const end = lane.doneAt ? [" At that, nothing waits any more ", ahead(lane.doneAt), "."] : [];
   return [[`It takes messages again: ${count(lane.backlog, "delivery goes", "deliveries go")} at a pace${speed}.`, ...end]];
 }
 

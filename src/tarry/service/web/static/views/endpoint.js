@@ -5,7 +5,8 @@ import { way } from "../api.js";
 import { attempts } from "../attempts.js";
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
-import { badge, code, empty, facts, heading, lane as sentences, pager, quoted, tabs, time } from "../parts.js";
+import { ahead, badge, code, empty, facts, heading, lane as sentences, pager, quoted, tabs, time } from "../parts.js";
+import { now } from "../when.js";
 import { laneState, number } from "../words.js";
 import { actions } from "./endpoint_actions.js";
 import { tasks } from "./tasks.js";
@@ -38,13 +39,13 @@ export async function head(c, here) {
 function numbers(lane) {
   return facts(
     ["Waiting", number(lane.backlog)],
-    ["Next probe", lane.probeAt && time(lane.probeAt)],
+    ["Next probe", lane.probeAt && ahead(lane.probeAt)],
     ["Pace", lane.pace && `${number(lane.pace)} a second`],
     ["Seen to take", lane.capacity && `${number(lane.capacity)} a second`],
     ["Last taken", lane.acceptedAt && time(lane.acceptedAt)],
     ["Failing since", lane.failingSince && time(lane.failingSince)],
     ["Failures since", lane.failures ? number(lane.failures) : null],
-    ["Done", lane.doneAt && time(lane.doneAt)],
+    ["Done", lane.doneAt && ahead(lane.doneAt)],
   );
 }
 
@@ -79,7 +80,7 @@ export async function endpoint(c) {
 }
 
 function yesterday() {
-  return new Date(Date.now() - 86_400_000).toISOString();
+  return new Date((now() - 86_400) * 1000).toISOString();
 }
 
 function list(c, drawn, page, day) {

@@ -28,7 +28,7 @@ export async function doing(c, work, done) {
     const answer = await work();
     say(typeof done === "function" ? done(answer) : done);
   } catch (error) {
-    say(`It was not done: ${error.message}.${error.status === 403 ? " Your key may not do this." : ""}`, "bad");
+    say(`It was not done: ${error.message}.`, "bad");
   }
   c.known.forget();
   await c.refresh();

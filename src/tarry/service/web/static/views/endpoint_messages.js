@@ -2,7 +2,7 @@
 
 import { to, toMessage } from "../address.js";
 import { el } from "../dom.js";
-import { badge, empty, pager, quoted, table, time } from "../parts.js";
+import { ahead, badge, empty, pager, quoted, table, time } from "../parts.js";
 import { STATUSES } from "../words.js";
 import { head } from "./endpoint.js";
 
@@ -35,6 +35,6 @@ function list(c, page) {
     ["Message", (one) => [el("a", { href: toMessage(c.names.app, one.id) }, quoted(one.eventType)), el("small", {}, quoted(one.eventId ?? one.id))]],
     ["State", (one) => badge(STATUSES[one.statusText])],
     ["Accepted", (one) => time(one.timestamp)],
-    ["Next attempt", (one) => time(one.nextAttempt)],
+    ["Next attempt", (one) => ahead(one.nextAttempt)],
   ], page.data, (one) => one.id);
 }

@@ -5,12 +5,14 @@ import { way } from "../api.js";
 import { attempts } from "../attempts.js";
 import { ask } from "../dialog.js";
 import { el } from "../dom.js";
-import { badge, button, code, empty, facts, heading, moment, quoted, time } from "../parts.js";
+import { BY_ID, ahead, badge, button, code, empty, facts, heading, moment, pager, quoted, time } from "../parts.js";
 import { indented, isJson, member } from "../payload.js";
 import { STATUSES } from "../words.js";
 import { doing } from "./endpoint_actions.js";
 
 const EXPIRED = '{"expired":true}';
+const DELETED = { sentences: ["Its endpoint was deleted."] };
+const MOST = 100; // attempts
 const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:\+00:00|Z))/;
 const spread = new Set(); // messages whose payload is shown over several lines
 
@@ -19,13 +21,13 @@ export async function message(c) {
   const [app, text, places, made] = await Promise.all([
     c.known.at(way`/app/${c.names.app}`),
     c.api.text("GET", path),
-    c.api.get(`${path}/endpoint`, { limit: 50, expanded_statuses: true }),
-    c.api.get(way`/app/${c.names.app}/attempt/msg/${c.names.message}`, { limit: 100 }),
+    c.api.get(`${path}/endpoint`, { limit: 20, expanded_statuses: true, iterator: c.query.page }),
+    c.api.get(way`/app/${c.names.app}/attempt/msg/${c.names.message}`, { limit: MOST }),
   ]);
   const told = JSON.parse(text);
   const deliveries = await Promise.all(places.data.map(async (endpoint) => ({
     endpoint,
-    why: await c.api.get(`${path}${way`/endpoint/${endpoint.id}/explain`}`),
+    why: endpoint.standing === "deleted" ? DELETED : await c.api.get(`${path}${way`/endpoint/${endpoint.id}/explain`}`),
     attempts: made.data.filter((one) => one.endpointId === endpoint.id),
   })));
   return {
@@ -40,7 +42,9 @@ export async function message(c) {
       el("section", {}, el("h2", {}, "Deliveries"), deliveries.length
         ? deliveries.map((one) => delivery(c, path, told, one))
         : empty("It goes to no endpoint.", "When it was sent, none wanted its type or its channels, or all that did were disabled."
-          + " “Replay missing” at an endpoint sends it there after all.")),
+          + " “Replay missing” at an endpoint sends it there after all."),
+      pager(places, c.query.page, (page) => to(path, { page }), BY_ID),
+      made.done ? null : el("p", { class: "hint" }, `Of its attempts the last ${MOST} are shown.`)),
       el("section", {}, el("h2", {}, "Payload"), payload(c, told.id, member(text, "payload"))),
     ],
   };
@@ -57,7 +61,7 @@ function delivery(c, path, told, { endpoint, why, attempts: made }) {
   return el("article", { class: "delivery", "data-key": endpoint.id },
     el("header", {}, badge(STATUSES[endpoint.statusText]),
       el("a", { href: toEndpoint(c.names.app, endpoint.id) }, quoted(endpoint.url, "url")),
-      endpoint.nextAttempt ? el("span", { class: "hint" }, "next ", time(endpoint.nextAttempt)) : null,
+      endpoint.nextAttempt ? el("span", { class: "hint" }, "next ", ahead(endpoint.nextAttempt)) : null,
       c.may("attempts") && endpoint.standing !== "deleted" ? button("Resend…", () => resend(c, path, endpoint)) : null),
     el("p", { class: "now" }, dated(now ?? "")),
     past.length ? el("details", { open: true }, el("summary", {}, "What was tried, and what was decided"),

@@ -3,7 +3,7 @@
 import { toApplication, toEndpoint, to } from "../address.js";
 import { way } from "../api.js";
 import { el } from "../dom.js";
-import { badge, code, empty, heading, lane as sentences, pager, quoted, table, time } from "../parts.js";
+import { ahead, badge, code, empty, heading, lane as sentences, pager, quoted, table, time } from "../parts.js";
 import { now, seconds } from "../when.js";
 import { REASONS, laneState, number } from "../words.js";
 
@@ -96,7 +96,7 @@ function trouble({ rows, more }) {
 
 /** Why something waits though its endpoint is well: it has a reason of its own. */
 function oldest({ reason, nextAt }) {
-  return el("p", {}, `The oldest: ${reason}, ${REASONS[reason] ?? ""}`, nextAt ? [", next ", time(nextAt)] : null, ".");
+  return el("p", {}, `The oldest: ${reason}, ${REASONS[reason] ?? ""}`, nextAt ? [", next ", ahead(nextAt)] : null, ".");
 }
 
 function applications(apps) {

@@ -3,7 +3,7 @@
 import { to, toApplication, toEndpoint, toMessage } from "../address.js";
 import { way } from "../api.js";
 import { el } from "../dom.js";
-import { badge, empty, heading, quoted, table, time } from "../parts.js";
+import { ahead, badge, empty, heading, quoted, table, time } from "../parts.js";
 import { REASONS, STATES } from "../words.js";
 import { head } from "./application.js";
 
@@ -50,7 +50,7 @@ function list(rows, page, inside) {
     ["Why", (one) => [el("span", {}, one.reason), el("small", {}, REASONS[one.reason] ?? "")]],
     ["Tries", (one) => String(one.tries), "number"],
     ["Accepted", (one) => time(one.acceptedAt)],
-    ["Next", (one) => (one.state === "failed" ? "–" : time(one.nextAt))],
+    ["Next", (one) => (one.state === "failed" ? "–" : ahead(one.nextAt))],
   ];
   return table("What is not delivered", columns.filter(Boolean), rows, (one) => one.endpointId + one.msgId);
 }
