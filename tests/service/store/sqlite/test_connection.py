@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from tarry.service.store.sqlite import connection
-from tarry.service.store.sqlite.connection import STATEMENTS, connect, connect_to_read
+from tarry.service.store.sqlite.connection import AGAIN, STATEMENTS, connect, connect_to_read
 from tarry.service.store.sqlite.listing import DOWN
 from tarry.service.store.sqlite.many import WIDTHS
 from tarry.service.store.sqlite.queries import SQL
@@ -19,7 +19,6 @@ def test_commits_reach_the_disk_by_a_log(path: Path) -> None:
     db = connect(path, create=True)
     assert db.pragma("journal_mode") == "wal"
     assert db.pragma("synchronous") == FULL
-    assert db.pragma("busy_timeout") == 5_000
     db.close()
 
 
@@ -37,7 +36,7 @@ def test_of_two_who_begin_a_file_at_once_the_second_asks_again(
     monkeypatch.setattr(time, "sleep", nap)
     db = connect(path)
     assert db.pragma("journal_mode") == "wal"
-    assert naps == [0.02]
+    assert naps == [AGAIN]
     db.close()
 
 
@@ -46,9 +45,34 @@ def test_who_asks_again_does_not_do_so_for_ever(
 ) -> None:
     first = apsw.Connection(str(path))
     first.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(connection, "BUSY_MS", 50)
+    monkeypatch.setattr(connection, "BUSY", 0.05)
     with pytest.raises(apsw.BusyError):
         connect(path)
+
+
+def test_a_lock_is_looked_at_often_and_not_for_ever(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = connect(path, create=True), connect(path)
+    first.execute("BEGIN IMMEDIATE")
+    now, naps = 100.0, []
+
+    def nap(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        naps.append(seconds)
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(time, "sleep", nap)
+    for _ in range(2):
+        with pytest.raises(apsw.BusyError):
+            second.execute("BEGIN IMMEDIATE")
+    assert set(naps) == {AGAIN}
+    assert 9.9 < sum(naps) < 10.1
+    first.execute("COMMIT")
+    second.execute("BEGIN IMMEDIATE")
+    first.close()
+    second.close()
 
 
 def test_a_file_that_is_not_there_is_made_only_on_demand(path: Path) -> None:

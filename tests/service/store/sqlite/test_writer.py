@@ -171,7 +171,7 @@ async def test_what_sqlite_rolls_back_as_a_whole_fails_for_all_who_share_it(
 async def test_a_lock_of_another_process_is_waited_for_and_then_told(
     threads: Threads, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tarry.service.store.sqlite.connection.BUSY_MS", 20)
+    monkeypatch.setattr("tarry.service.store.sqlite.connection.BUSY", 0.02)
     other = connect(path)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreUnavailable, match="another process keeps it locked"):

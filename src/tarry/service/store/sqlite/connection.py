@@ -1,13 +1,17 @@
 """Open a database file with the settings that durability and speed depend on."""
 
 import time
+from itertools import count
 from pathlib import Path
 
 import apsw
 
 APPLICATION_ID = int.from_bytes(b"tarr", "big")
-BUSY_MS = 5_000
-AGAIN_MS = 20
+BUSY = 5.0
+"""Seconds to wait for a lock that another process has."""
+AGAIN = 0.002
+"""Seconds between two looks at it. SQLite's own become ever rarer, up to a tenth of a second: where
+one process commits all the time, the others found it taken again and again, for seconds."""
 CACHE_KB = 4_096
 """Pages that each connection keeps: the system has them too, and more of them made nothing faster,
 for whoever writes or for whoever reads."""
@@ -25,7 +29,7 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
         # Else a query with a join is planned anew whenever it is asked with another value, which
         # takes ten times as long as the answer. The plans here do not depend on values.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-        db.set_busy_timeout(BUSY_MS)
+        db.set_busy_handler(Patience())
         if not is_another_programs(db):  # which is not to be changed, not even in this
             _write_ahead(db)
         db.pragma("synchronous", "FULL")
@@ -39,6 +43,23 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
     return db
 
 
+class Patience:
+    """Waits for a lock for a while: called when it is not free, with how often it was before."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def __call__(self, times: int) -> bool:
+        """Wait a little; whether to look again."""
+        now = time.monotonic()
+        if times == 0:
+            self._until = now + BUSY
+        if now >= self._until:
+            return False
+        time.sleep(AGAIN)
+        return True
+
+
 def _write_ahead(db: apsw.Connection) -> None:
     """Let the file have a write-ahead log, which it then keeps.
 
@@ -46,14 +67,13 @@ def _write_ahead(db: apsw.Connection) -> None:
     refuses one without waiting, lest they wait for each other; it has let go by then, so that
     asking again will do.
     """
-    until = time.monotonic() + BUSY_MS / 1000
-    while True:
+    patience = Patience()
+    for times in count():
         try:
             db.pragma("journal_mode", "WAL")
         except apsw.BusyError:
-            if time.monotonic() >= until:
+            if not patience(times):
                 raise
-            time.sleep(AGAIN_MS / 1000)
         else:
             return
 
