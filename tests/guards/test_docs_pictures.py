@@ -1,4 +1,4 @@
-"""The pictures of the docs are what the simulator draws today, but for those that were measured."""
+"""The pictures of the docs are what the simulator draws today, or were measured, or taken."""
 
 import runpy
 import xml.etree.ElementTree as ET
@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.pictures import PICTURES
+
 DOCS = Path(__file__).parents[2] / "docs"
 MEASURED = {"recovery.svg"}  # ./dev bench recovery --picture docs/pictures/recovery.svg
+MOST_BYTES = 100_000
 
 
 def words(path: Path) -> list[str]:
@@ -19,6 +22,15 @@ def words(path: Path) -> list[str]:
 def test_every_picture_of_the_docs_is_drawn_by_the_script_and_up_to_date(tmp_path: Path) -> None:
     drawn: list[Path] = runpy.run_path(str(DOCS / "draw.py"))["draw"](tmp_path)
     kept = {path.name for path in (DOCS / "pictures").iterdir()}
-    assert {path.name for path in drawn} == kept - MEASURED
+    assert {path.name for path in drawn} == kept - MEASURED - set(PICTURES)
     for path in drawn:
         assert words(path) == words(DOCS / "pictures" / path.name), path.name
+
+
+def test_the_pictures_of_the_dashboard_are_there_small_and_shown() -> None:
+    pages = [DOCS.parent / "README.md", DOCS / "howto" / "use-the-dashboard.md"]
+    for name in PICTURES:
+        path = DOCS / "pictures" / name
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert path.stat().st_size < MOST_BYTES
+        assert any(f"pictures/{name}" in page.read_text() for page in pages)

@@ -13,6 +13,7 @@ import { doing } from "./endpoint_actions.js";
 const EXPIRED = '{"expired":true}';
 const DELETED = { sentences: ["Its endpoint was deleted."] };
 const MOST = 100; // attempts
+const ORDER = ["fail", "sending", "pending", "canceled", "success"]; // what is wrong comes first
 const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:\+00:00|Z))/;
 const spread = new Set(); // messages whose payload is shown over several lines
 
@@ -30,6 +31,7 @@ export async function message(c) {
     why: endpoint.standing === "deleted" ? DELETED : await c.api.get(`${path}${way`/endpoint/${endpoint.id}/explain`}`),
     attempts: made.data.filter((one) => one.endpointId === endpoint.id),
   })));
+  deliveries.sort((one, other) => ORDER.indexOf(one.endpoint.statusText) - ORDER.indexOf(other.endpoint.statusText));
   return {
     title: told.eventType,
     nodes: [
