@@ -6,16 +6,15 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from tarry.errors import Conflict, NotFound
+from tarry.errors import NotFound
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
-from tarry.service.api.operation import Group, Reply
+from tarry.service.api.operation import CREATED, UPDATED, Group, Reply
 from tarry.service.api.problem import Invalid
 from tarry.service.api.times import Instant, instant
+from tarry.service.api.upsert import changed_or_made, made_or_found
 from tarry.service.model import ids
 from tarry.service.model.application import Application
-
-CREATED, UPDATED = 201, 200
 
 Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!app_)[a-zA-Z0-9\-_.]+\Z")]
 """The owner's own name for one: it cannot be taken for another's id."""
@@ -74,14 +73,14 @@ async def create(call: Call, body: ApplicationIn, query: CreateQuery) -> Reply[A
     With `get_if_exists` one that has the same uid is answered as it is.
     """
     new = made(call, body)
-    try:
-        await call.hooks.store.put_application(new)
-    except Conflict:
-        if not query.get_if_exists or body.uid is None:
-            raise
-        found = await call.hooks.store.application(call.who.environment, body.uid)
-        return Reply(written(found), UPDATED)
-    return Reply(written(new), CREATED)
+    uid = body.uid
+    if not query.get_if_exists or uid is None:
+        return Reply(written(await _kept(call, new)), CREATED)
+    reply = await made_or_found(
+        lambda: _kept(call, new),
+        lambda: call.hooks.store.application(call.who.environment, uid),
+    )
+    return Reply(written(reply.body), reply.status)
 
 
 @group.get("/app/{app_id}")
@@ -93,18 +92,19 @@ async def get(call: Call) -> ApplicationOut:
 @group.put("/app/{app_id}", needs=Need.CHANGE, also=(CREATED,))
 async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
     """Make an application anew, or make it if it is not there."""
-    call.name("app_id", "application")
-    try:
-        stored = await call.application()
-    except NotFound:
-        if call.who.application is not None:  # a key to one application makes no others
-            raise
-        new = made(call, body)
-        await call.hooks.store.put_application(new)
-        return Reply(written(new), CREATED)
+    known_as = call.name("app_id", "application")
     told = made(call, body)
     said = {"name": told.name, "uid": told.uid, "rate": told.rate, "metadata": told.metadata}
-    return Reply(written(await changed(call, stored, said)), UPDATED)
+
+    async def change() -> ApplicationOut:
+        return written(await changed(call, await call.application(), said))
+
+    async def make() -> ApplicationOut:
+        if call.who.application is not None:  # a key to one application makes no others
+            raise NotFound("application", known_as)
+        return written(await _kept(call, told))
+
+    return await changed_or_made(change, make)
 
 
 @group.patch("/app/{app_id}", needs=Need.CHANGE)
@@ -137,10 +137,11 @@ async def on_the_fly(call: Call, told: ApplicationIn) -> Application:
         said = f"it must be {call.names['app_id']!r}, as in the path"
         raise Invalid(["body", "application", "uid"], said)
     new = made(call, told)
-    try:
-        await call.hooks.store.put_application(new)
-    except Conflict:
-        return await call.application()
+    return (await made_or_found(lambda: _kept(call, new), call.application)).body
+
+
+async def _kept(call: Call, new: Application) -> Application:
+    await call.hooks.store.put_application(new)
     return new
 
 

@@ -6,7 +6,6 @@ from msgspec import UNSET
 
 from tarry.errors import NotFound, SettingsError
 from tarry.service.api.access import Need
-from tarry.service.api.applications import CREATED, UPDATED
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import (
     EndpointIn,
@@ -19,10 +18,11 @@ from tarry.service.api.endpoint_bodies import (
 )
 from tarry.service.api.event_types import sees
 from tarry.service.api.news import noting
-from tarry.service.api.operation import Group, Reply
+from tarry.service.api.operation import CREATED, Group, Reply
 from tarry.service.api.paging import EndpointMark, OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
 from tarry.service.api.secrets import prefixed
+from tarry.service.api.upsert import changed_or_made
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.secret import check_secret
@@ -109,17 +109,20 @@ async def added(call: Call, application: Application, body: EndpointUpdate) -> E
 async def put(call: Call, application: Application, body: EndpointUpdate) -> Reply[EndpointOut]:
     """The endpoint that the path names, made anew or made."""
     known_as = call.name("endpoint_id", "endpoint")
-    try:
-        stored = await call.hooks.store.endpoint(application.id, known_as)
-    except NotFound:
-        return Reply(written(await added(call, application, body)), CREATED)
     check_url(call, body.url)
-    if body.secret is not None:  # it is not used, but must not seem to be
-        check_secret(prefixed(body.secret))
-    told = whole(body, stored.standing)
-    hooks = await noting(call, application, "endpoint.updated")
-    changed = await hooks.change_endpoint(stored, url=body.url, **told)
-    return Reply(written(changed), UPDATED)
+
+    async def change() -> EndpointOut:
+        stored = await call.hooks.store.endpoint(application.id, known_as)
+        if body.secret is not None:  # it is not used, but must not seem to be
+            check_secret(prefixed(body.secret))
+        hooks = await noting(call, application, "endpoint.updated")
+        told = whole(body, stored.standing)
+        return written(await hooks.change_endpoint(stored, url=body.url, **told))
+
+    async def make() -> EndpointOut:
+        return written(await added(call, application, body))
+
+    return await changed_or_made(change, make)
 
 
 async def removed(call: Call, application: Application) -> None:

@@ -7,14 +7,15 @@ from msgspec.structs import replace
 
 from tarry.errors import Conflict, NotFound
 from tarry.service.api.access import Need
-from tarry.service.api.applications import CREATED, UPDATED, Text
+from tarry.service.api.applications import Text
 from tarry.service.api.call import Call
 from tarry.service.api.messages import Name
-from tarry.service.api.operation import Group, Reply
+from tarry.service.api.operation import CREATED, Group, Reply
 from tarry.service.api.paging import OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
 from tarry.service.api.schemas import check_weight, read_schemas
 from tarry.service.api.times import Instant, instant
+from tarry.service.api.upsert import changed_or_made
 from tarry.service.model.event_type import EventType
 from tarry.service.model.listing import Cut
 
@@ -166,15 +167,20 @@ async def get(call: Call) -> EventTypeOut:
 async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
     """Make a type of events anew, or make it if it is not there."""
     name, said = _name(call), body.fields()
-    try:
-        changed = await call.hooks.store.change_event_type(
-            call.who.environment, name, lambda stored: _told(stored, said, call.now)
+
+    async def change() -> EventTypeOut:
+        return written(
+            await call.hooks.store.change_event_type(
+                call.who.environment, name, lambda stored: _told(stored, said, call.now)
+            )
         )
-    except NotFound:
+
+    async def make() -> EventTypeOut:
         new = _made(call, name, body)
         await call.hooks.store.add_event_type(new)
-        return Reply(written(new), CREATED)
-    return Reply(written(changed), UPDATED)
+        return written(new)
+
+    return await changed_or_made(change, make)
 
 
 @group.patch(ONE, needs=Need.CHANGE)

@@ -5,9 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tarry.service.api.access import Need
-from tarry.service.api.applications import CREATED
 from tarry.service.api.call import Call
-from tarry.service.api.operation import Group
+from tarry.service.api.operation import CREATED, Group
 from tarry.service.api.paging import KeyMark, OrderedQuery, Page, cut, page
 from tarry.service.api.problem import Invalid
 from tarry.service.api.times import Instant, instant, seconds, written

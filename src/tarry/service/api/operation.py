@@ -15,6 +15,8 @@ from tarry.service.api.access import Need
 MOST_BYTES = 1024 * 1024
 """Of a request's body, unless its operation says otherwise."""
 
+CREATED, UPDATED = 201, 200
+
 T = TypeVar("T")
 Handler = Callable[..., Awaitable[object]]
 

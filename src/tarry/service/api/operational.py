@@ -6,11 +6,10 @@ They are endpoints of an application that is hidden, and work like any other.
 from tarry.errors import NotFound
 from tarry.service.api import endpoints, headers, secrets
 from tarry.service.api.access import Need
-from tarry.service.api.applications import CREATED
 from tarry.service.api.call import Call
 from tarry.service.api.endpoint_bodies import EndpointIn, EndpointOut, EndpointUpdate, written
 from tarry.service.api.headers import HeadersIn, HeadersOut
-from tarry.service.api.operation import Group, Reply
+from tarry.service.api.operation import CREATED, Group, Reply
 from tarry.service.api.paging import Page
 from tarry.service.api.secrets import RotateIn, SecretOut
 from tarry.service.model import operational
