@@ -32,6 +32,17 @@ async def test_a_connection_is_kept_and_requests_may_come_at_once(url: str) -> N
     writer.close()
 
 
+async def test_of_many_requests_at_once_none_counts_for_the_head_of_another(url: str) -> None:
+    reader, writer = await connect(url)
+    count = 3 * MOST_HEAD // len(ASK)
+    writer.write(ASK * count)
+    async with asyncio.timeout(60):
+        for _ in range(count):
+            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+            await reader.readuntil(b'{"status":"alive"}')
+    writer.close()
+
+
 @pytest.mark.parametrize(
     "head",
     [b"x-long: " + b"x" * MOST_HEAD, b"x-many: y\r\n" * (MOST_HEAD // 10)],

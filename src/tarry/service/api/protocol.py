@@ -59,6 +59,7 @@ class Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  uvicorn's own
         super().__init__(*args, **kwargs)
         self._head, self._in_head, self._whole = 0, True, False
+        self._completed = 0
         self._timer: asyncio.TimerHandle | None = None
         self._earlier: list[RequestResponseCycle] = []
 
@@ -70,8 +71,9 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on, within limits."""
+        before = self._completed
         super().data_received(data)
-        if self._in_head:
+        if self._in_head and self._completed == before:  # else most of it was of others before
             self._head += len(data)
             if self._head > MOST_HEAD:
                 self._end(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
@@ -99,6 +101,7 @@ class Connection(HttpToolsProtocol):
         """All of it is there."""
         super().on_message_complete()
         self._whole = True
+        self._completed += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is over, for all requests that came over it: uvicorn tells the last one only."""
