@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from standardwebhooks import Webhook
@@ -12,11 +13,12 @@ from tarry.errors import (
     PolicyError,
     SettingsError,
 )
+from tarry.service import build
 from tarry.service.build import Settings
 from tarry.service.hooks import DEFAULT, Hooks, open_hooks
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import State
-from tarry.service.model.endpoint import Standing
+from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.listing import Cut
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task, Work
@@ -76,6 +78,29 @@ async def test_a_policy_that_was_set_meanwhile_stays(
     monkeypatch.setattr(SqliteStore, "environments", look_too_early)
     async with open_hooks(db) as hooks:
         assert await hooks.store.environment_policy(DEFAULT) == '{"attempts": 3}'
+
+
+async def test_keys_that_another_process_makes_meanwhile_are_not_lost(
+    db: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_hooks(db):
+        pass
+    keys = build.key_path(db)
+    made = keys.read_bytes()
+    keys.unlink()  # it is not there yet, and nothing is sealed
+    look = SqliteStore.sealed
+
+    async def look_a_little_late(store: SqliteStore, **bounds: Any) -> list[Endpoint]:  # noqa: ANN401  its own
+        monkeypatch.undo()
+        keys.write_bytes(made)
+        keys.chmod(0o600)
+        async with open_hooks(db) as other:
+            await other.add_endpoint(await other.application("shop"), ELSEWHERE)
+        return await look(store, **bounds)
+
+    monkeypatch.setattr(SqliteStore, "sealed", look_a_little_late)
+    async with open_hooks(db) as hooks:
+        assert await hooks.store.sealed()
 
 
 # --- Applications -------------------------------------------------------------------------------

@@ -191,7 +191,8 @@ async def refuse_lost_keys(settings: Settings, store: Store) -> None:
     if given is not None or scheme(settings.db) != "sqlite":
         return
     path = key_path(settings.db)
-    if not path.exists() and await store.sealed(limit=1):
+    # In this order: another process may make the file just now, and then something that is sealed.
+    if await store.sealed(limit=1) and not path.exists():
         wanted = f"the key file of this database (put it back from your backup), or {KEYS} set"
         raise SettingsError("sealing keys", f"{path.name}, which is missing", wanted)
 
