@@ -1,5 +1,7 @@
 """One process at a time has the dispatcher's role, and the kernel gives it back."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -75,3 +77,14 @@ def test_an_owner_without_a_name_yet_is_another_process(path: Path) -> None:
 def test_a_folder_that_is_not_there_is_an_error_of_the_store(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened: No such file"):
         DispatcherLock(tmp_path / "nowhere" / "hooks.db").take("worker-1")
+
+
+def test_a_file_system_without_locks_is_an_error_of_the_store(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_file: int, _how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(StoreError, match=r"hooks\.db-dispatcher cannot be locked: No locks"):
+        DispatcherLock(path).take("worker-1")

@@ -66,6 +66,9 @@ class DispatcherLock:
             owner = self._owner(file)
             os.close(file)
             raise StoreOwned(str(self._database), owner) from None
+        except OSError as error:  # a network's file system without locks, say
+            os.close(file)
+            raise StoreError(f"{self._path} cannot be locked: {error.strerror}") from error
         with suppress(OSError):  # a full disk: the lock holds without a name
             os.ftruncate(file, 0)
             os.pwrite(file, json.encode(holder), 0)
