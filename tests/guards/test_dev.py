@@ -331,6 +331,15 @@ def test_what_failed_in_an_earlier_run_does_not_count(
     assert capsys.readouterr().out.endswith("\nall well, 1 unsteady test, named above\n")
 
 
+@pytest.mark.parametrize("marker", ["slow", "not slow"])
+def test_what_one_group_of_tests_leaves_out_another_has(dev: Any, marker: str) -> None:
+    commands = [step.command for together in dev.steps(fast=False) for step in together]
+    words = [word for command in commands if marker in command for word in command]
+    left_out = [word.removeprefix("--ignore=") for word in words if word.startswith("--ignore=")]
+    assert left_out
+    assert sorted(left_out) == sorted(word for word in words if word.startswith("tests"))
+
+
 def test_what_a_traced_test_ran_at_its_second_time_is_traced_too(dev: Any) -> None:
     quick = dev.group("tests", "-m", "not slow", traced=True)
     assert "--append" in quick.again
