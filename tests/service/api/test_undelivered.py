@@ -1,5 +1,6 @@
 """What is not delivered, over HTTP."""
 
+import asyncio
 from datetime import UTC, datetime
 from typing import Any
 
@@ -142,10 +143,43 @@ async def test_of_each_endpoint_the_first_tells_where_anything_waits(
             assert {one["endpointId"] for one in whole} == {endpoint.id, other.id}
             ready = (await told(client, way, first_of_each=True, state="ready"))["data"]
             assert [one["msgId"] for one in ready] == [second, second]
+            live = (await told(client, way, first_of_each=True, state="live"))["data"]
+            assert live == whole
         page = await told(client, ALL, first_of_each=True, limit=1)
         rest = await told(client, ALL, first_of_each=True, iterator=page["iterator"])
         found = [one["endpointId"] for one in page["data"] + rest["data"]]
         assert sorted(found) == sorted([endpoint.id, other.id])
+
+
+async def settled(client: httpx.AsyncClient) -> None:
+    """Wait until nothing waits for the endpoint that refuses."""
+    async with asyncio.timeout(30):
+        lane = "/api/v1/app/shop/endpoint/refuses/lane"
+        while (await client.get(lane)).json()["backlog"]:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.01)
+
+
+async def test_where_nothing_waits_what_failed_is_passed_over(
+    live: Any,  # noqa: ANN401  see conftest
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(undelivered, "MOST", 2)
+    monkeypatch.setattr(undelivered, "LOOKS", 2)
+    shop = await live.hooks.application("shop")
+    await live.hooks.add_endpoint(shop, live.receiver.url, uid="refuses")
+    live.receiver.script([400] * 8)
+    for _ in range(8):
+        await live.hooks.send(shop, "a", {})
+    await settled(live.client)
+    waits = {"standing": Standing.PAUSED, "channels": ["b"]}
+    await live.hooks.add_endpoint(shop, "https://example.com/", **waits)
+    live.receiver.script([400])
+    last = (await live.hooks.send(shop, "a", {}, channels=["b"])).message.id
+    await settled(live.client)
+    for way in (ALL, SHOP):
+        assert await listed(live.client, way, state="live") == [last]
+        assert await listed(live.client, way, state="live", first_of_each=True) == [last]
+        assert await listed(live.client, way, state="ready") == [], "it looks no further"
 
 
 async def test_a_page_that_would_take_too_long_is_shown_as_it_is(

@@ -35,7 +35,8 @@ class UndeliveredQuery(Struct, kw_only=True):
 
     limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
     iterator: Annotated[str, Meta(pattern=r"^[0-9]{1,15}\.[0-9]{1,15}\Z")] | None = None
-    state: Literal["ready", "waiting", "failed"] | None = None
+    state: Literal["ready", "waiting", "failed", "live"] | None = None
+    """`live` is what waits, for its turn or for a time of its own."""
     reason: Reason | None = None
     first_of_each: bool = False
     """Of each endpoint only the first of them: which endpoints have any, however many that is."""
@@ -105,9 +106,10 @@ async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[Undeliver
             if endpoint.id not in lanes:
                 lanes[endpoint.id] = await lane_of(call, endpoint)
             one = _written(endpoint, delivery, *lanes[endpoint.id], now=call.now)
-            if _fits(query, one):
-                shown.append(one)
-                after = (delivery.lane, END) if query.first_of_each else after
+            fits = _fits(query, one)
+            shown += [one] if fits else []
+            if _is_enough(query, lanes[endpoint.id][0], fits=fits):
+                after = delivery.lane, END
             if len(shown) == query.limit:
                 more = more or number + 1 < len(piece)
                 break
@@ -124,8 +126,14 @@ def _accepted_at(delivery: Delivery) -> float:
     return delivery.accepted_at
 
 
+def _is_enough(query: UndeliveredQuery, row: LaneRow, *, fits: bool) -> bool:
+    """Whether nothing more of a lane is wanted, after one that fits or does not."""
+    return query.first_of_each if fits else query.state == "live" and row.waiting == 0
+
+
 def _fits(query: UndeliveredQuery, one: UndeliveredOut) -> bool:
-    return query.state in (None, one.state) and query.reason in (None, one.reason)
+    wanted = one.state in LIVE if query.state == "live" else query.state in (None, one.state)
+    return wanted and query.reason in (None, one.reason)
 
 
 def _written(

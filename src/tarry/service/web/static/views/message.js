@@ -21,7 +21,7 @@ export async function message(c) {
   const path = way`/app/${c.names.app}/msg/${c.names.message}`;
   const [app, text, places, made] = await Promise.all([
     c.known.at(way`/app/${c.names.app}`),
-    c.api.text("GET", path),
+    c.known.value(`what ${path} says`, () => c.api.text("GET", path)),
     c.api.get(`${path}/endpoint`, { limit: 20, expanded_statuses: true, iterator: c.query.page }),
     c.api.get(way`/app/${c.names.app}/attempt/msg/${c.names.message}`, { limit: MOST }),
   ]);
@@ -84,14 +84,13 @@ async function resend(c, path, endpoint) {
 
 function payload(c, id, text) {
   if (text === EXPIRED) return empty("It is gone.", "Payloads are kept for a while only, and this one's time is over, or it was expunged.");
-  const other = isJson(text) ? indented(text) : text;
   const turn = () => {
     if (!spread.delete(id)) spread.add(id);
     c.refresh();
   };
   return [
-    other === text ? null : el("div", { class: "buttons" }, el("button", {
+    text.length > 2 && isJson(text) && el("div", { class: "buttons" }, el("button", {
       type: "button", "aria-pressed": String(spread.has(id)), onclick: turn }, "Over several lines")),
-    el("pre", { class: "payload" }, spread.has(id) ? other : text),
+    el("pre", { class: "payload" }, spread.has(id) ? indented(text) : text),
   ];
 }

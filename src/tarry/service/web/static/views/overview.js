@@ -7,7 +7,7 @@ import { ahead, badge, code, empty, heading, lane as sentences, pager, quoted, t
 import { now, seconds } from "../when.js";
 import { REASONS, laneState, number } from "../words.js";
 
-const MOST = 25;
+const MOST = 30;
 const YOUNG = 10; // seconds; what waits no longer in a lane that is well is no news
 const ORDER = ["bad", "care", "calm", "good"];
 
@@ -44,14 +44,8 @@ async function healthy(c) {
 
 /** The lanes that something waits in, the worst first. */
 async function waiting(c) {
-  const pages = await Promise.all(["ready", "waiting"].map((state) =>
-    c.api.get("/undelivered", { state, first_of_each: true, limit: MOST })));
-  const heads = new Map();
-  for (const one of pages.flatMap((page) => page.data)) {
-    const there = heads.get(one.endpointId);
-    if (!there || one.acceptedAt < there.acceptedAt) heads.set(one.endpointId, one);
-  }
-  const rows = await Promise.all([...heads.values()].map(async (head) => {
+  const page = await c.api.get("/undelivered", { state: "live", first_of_each: true, limit: MOST });
+  const rows = await Promise.all(page.data.map(async (head) => {
     const path = way`/app/${head.appId}/endpoint/${head.endpointId}`;
     const [lane, app, endpoint] = await Promise.all([
       c.api.get(`${path}/lane`), c.known.at(way`/app/${head.appId}`), c.known.at(path),
@@ -61,20 +55,21 @@ async function waiting(c) {
   const news = rows.filter((one) => one.state[1] !== "good" || now() - seconds(one.head.acceptedAt) > YOUNG);
   news.sort((one, other) => ORDER.indexOf(one.state[1]) - ORDER.indexOf(other.state[1])
     || other.lane.backlog - one.lane.backlog);
-  return { rows: news, more: pages.some((page) => !page.done) };
+  return { rows: news, more: !page.done };
 }
 
 function tiles(health, { rows, more }, failed) {
   const sum = rows.reduce((all, one) => all + one.lane.backlog, 0);
   const ill = rows.filter((one) => one.state[1] !== "good").length;
   const plus = more ? "+" : "";
+  const some = failed.data.length;
   return el("div", { class: "tiles" },
     health,
     tile(number(sum) + plus, "deliveries wait", sum ? "care" : "good"),
     tile(number(ill) + plus, ill === 1 ? "endpoint in trouble" : "endpoints in trouble", ill ? "bad" : "good"),
     el("a", { class: "tile", href: to("/undelivered", { state: "failed" }) },
-      el("strong", { class: failed.data.length ? "bad" : "good" }, number(failed.data.length) + (failed.done ? "" : "+")),
-      failed.data.length === 1 ? "endpoint with failed deliveries" : "endpoints with failed deliveries"));
+      el("strong", { class: some ? "bad" : "good" }, some || failed.done ? number(some) + (failed.done ? "" : "+") : "…"),
+      some === 1 ? "endpoint with failed deliveries" : "endpoints with failed deliveries"));
 }
 
 function tile(value, text, tone) {

@@ -7,7 +7,7 @@ import { ahead, badge, empty, heading, quoted, table, time } from "../parts.js";
 import { REASONS, STATES } from "../words.js";
 import { head } from "./application.js";
 
-const CHOICES = [["", "waits or failed"], ["ready", "waits, in line"], ["waiting", "waits for its time"], ["failed", "failed"]];
+const CHOICES = [["", "waits or failed"], ["live", "waits"], ["failed", "failed"]];
 
 export async function undelivered(c) {
   const { nodes } = await body(c, "/undelivered", "/undelivered");
