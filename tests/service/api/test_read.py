@@ -5,6 +5,7 @@ import msgspec
 import pytest
 from msgspec import Meta
 
+from tarry.service.api.applications import Text, Title
 from tarry.service.api.problem import Invalid
 from tarry.service.api.read import read_body, read_query
 from tarry.service.api.times import Instant, seconds
@@ -158,6 +159,25 @@ def test_how_a_name_is_spelled_is_said_in_words() -> None:
         read_body(b'{"uid": "a b"}', Named)
     wanted = "only letters, digits and - _ . will do, and not app_ at its beginning"
     assert refused.value.message == wanted
+
+
+class Described(msgspec.Struct):
+    name: Title = "x"
+    description: Text = ""
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"name": " "}', "it must not be blank, nor hold the character NUL"),
+        (b'{"name": "a\\u0000"}', "it must not be blank, nor hold the character NUL"),
+        (b'{"description": "a\\u0000"}', "it must not hold the character NUL"),
+    ],
+)
+def test_what_a_text_may_not_be_is_said_in_words(body: bytes, said: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read_body(body, Described)
+    assert refused.value.message == said
 
 
 def test_who_chose_what_there_is_not_is_told_what_there_is() -> None:

@@ -24,6 +24,8 @@ _SPELLED = re.compile(
     r"\[a-zA-Z0-9(?P<marks>[^\]]+)\]\+"
 )
 """What msgspec says of a text that has to be spelled like a name."""
+_WRITTEN = re.compile(r"^Expected `str` matching regex '\^\[\^\\\\x00\]")
+"""The same of one that may hold anything but NUL."""
 _NUMBERED = re.compile(r"\[\d*\]\Z")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
@@ -165,4 +167,7 @@ def _said(where: str, error: msgspec.ValidationError, wanted: Any) -> Invalid:  
         said = f"only letters, digits and {marks} will do"
         if spelled["never"]:
             said += f", and not {spelled['never']} at its beginning"
+    if _WRITTEN.match(said):
+        blank = "be blank, nor " if r"\\s" in said else ""
+        said = f"it must not {blank}hold the character NUL"
     return Invalid(place, said)
