@@ -1,13 +1,15 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from tarry.cli.commands import tarry
-from tarry.cli.lane import PHASES, of_delivery
+from tarry.cli.lane import PHASES, REFUSALS, of_delivery
 from tarry.core.pace import Phase
 from tarry.core.policy import RetryAfter
+from tarry.service.dispatch.judge import REFUSING
 from tarry.service.model.settings import DELIVERY
 from tests.cli.scripted import scripted
 from tests.cli.shell import Shell
@@ -76,6 +78,8 @@ def test_of_a_policy_only_what_concerns_deliveries_is_said() -> None:
     assert "(Retry-After) is kept, up to 60 min; a longer one is cut short." in said
     assert "gives up and hands it on" not in said
     assert "Inside another retry" not in said
+    assert REFUSALS in said
+    assert set(re.findall(r"\d+", REFUSALS)) == set(map(str, REFUSING))
     ignored = of_delivery(DELIVERY.replace(retry_after=RetryAfter(honour=False)))
     assert ignored[-1] == "A wait that the endpoint asks for (Retry-After) is ignored."
 

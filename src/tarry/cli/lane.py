@@ -27,6 +27,11 @@ PHASES = {
     "paced": "it is back, and what waits goes at a pace",
 }
 
+REFUSALS = (
+    "After a 401, 403, 404 or 405 a message is tried again all the same, until the endpoint has"
+    " taken another one."
+)
+
 
 @click.command(epilog=EXIT_CODES)
 @app_argument
@@ -133,6 +138,7 @@ def of_delivery(policy: Policy) -> list[str]:
         nested=not policy.nested, retry_after=RetryAfter(honour=not rule.honour)
     )
     said = [sentence for sentence in sentences(policy) if sentence in sentences(of_calls)]
+    said.append(REFUSALS)
     if not rule.honour:
         return [*said, "A wait that the endpoint asks for (Retry-After) is ignored."]
     limit = f"up to {spoken(rule.at_most)}; a longer one is cut short"
