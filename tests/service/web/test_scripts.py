@@ -1,0 +1,170 @@
+"""What the pages' scripts reckon by themselves: JSON as it came, times in words, bars."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from tests import node
+from tests.service.web.test_pages import SCRIPTS, STATIC
+
+BLANKS = ("", "", " ", "\n", "\t ", "\r\n  ")
+
+
+def run(code: str, folder: Path, *given: object) -> Any:  # noqa: ANN401  JSON
+    """What a script answers in JSON, of what it is given."""
+    (folder / "given.json").write_text(json.dumps(given))
+    head = (
+        f'import {{ readFileSync }} from "node:fs";\n'
+        f'const given = JSON.parse(readFileSync("{folder / "given.json"}"));\n'
+    )
+    script = folder / "script.mjs"
+    script.write_text(head + code.replace("WEB", STATIC.as_uri()))
+    ended, said = node.run("node", [str(script)], folder)
+    assert ended == 0, said
+    return json.loads(said)
+
+
+def written(chance: random.Random, depth: int = 0) -> str:
+    """Some JSON, as somebody might have written it."""
+
+    def gap() -> str:
+        return chance.choice(BLANKS)
+
+    def word() -> str:
+        letters = [
+            "a",
+            "é",
+            '\\"',
+            "\\\\",
+            "\\u00e9",
+            "{",
+            "}",
+            "[",
+            ",",
+            ":",
+            "payload",
+            " ",
+            "\\/",
+        ]
+        return '"' + "".join(chance.choices(letters, k=chance.randrange(6))) + '"'
+
+    kind = chance.randrange(3 if depth < 4 else 1)
+    if kind == 0:
+        return chance.choice(
+            ["1", "-0.10", "1e400", "12345678901234567890", "true", "null", word()]
+        )
+    many = range(chance.randrange(4))
+    if kind == 1:
+        parts = [gap() + written(chance, depth + 1) + gap() for _ in many]
+        return "[" + (",".join(parts) or gap()) + "]"
+    parts = [f"{gap()}{word()}{gap()}:{gap()}{written(chance, depth + 1)}{gap()}" for _ in many]
+    return "{" + (",".join(parts) or gap()) + "}"
+
+
+def tokens(text: str) -> list[str]:
+    """The parts of JSON without what is between them."""
+    parts, at = list[str](), 0
+    while at < len(text):
+        end = at + 1
+        if text[at] == '"':
+            while text[end] != '"':
+                end += 2 if text[end] == "\\" else 1
+            end += 1
+        if not text[at].isspace():
+            parts.append(text[at:end])
+        at = end
+    return parts
+
+
+def test_a_payload_is_cut_out_as_it_stands_and_only_blanks_change(tmp_path: Path) -> None:
+    chance = random.Random(7)  # noqa: S311  examples
+    payloads = [written(chance) for _ in range(500)]
+    answers = [
+        f'{{"id":"msg_1","eventType":"payload","payload":{one},"tags":["\\"payload\\":1"]}}'
+        for one in payloads
+    ]
+    code = """
+    import { indented, isJson, member } from "WEB/payload.js";
+    const cut = given[0].map((text) => member(text, "payload"));
+    console.log(JSON.stringify([cut, cut.map(indented), cut.every(isJson), isJson("{]")]));
+    """
+    cut, spread, valid, wrong = run(code, tmp_path, answers)
+    assert cut == payloads
+    assert [tokens(one) for one in spread] == [tokens(one) for one in payloads]
+    assert (valid, wrong) == (True, False)
+    nested = '{"a":[1,{"b":[]}],"c":{}}'
+    expected = '{\n  "a": [\n    1,\n    {\n      "b": []\n    }\n  ],\n  "c": {}\n}'
+    code = (
+        'import { indented } from "WEB/payload.js"; console.log(JSON.stringify(indented(given[0])))'
+    )
+    assert run(code, tmp_path, nested) == expected
+
+
+def test_a_large_payload_takes_no_time_to_speak_of(tmp_path: Path) -> None:
+    code = """
+    import { indented, member } from "WEB/payload.js";
+    const began = performance.now();
+    for (const text of given) indented(member(text, "payload"));
+    console.log(JSON.stringify(performance.now() - began));
+    """
+    large = [
+        "[" * 900 + "]" * 900,
+        json.dumps("\\" * 500_000),
+        json.dumps(["x"] * 150_000),
+        json.dumps("a" * 10**6),
+    ]
+    took = run(code, tmp_path, *(f'{{"payload":{one}}}' for one in large))
+    assert took < 5000
+
+
+def test_times_are_told_in_words(tmp_path: Path) -> None:
+    code = """
+    import { heard, long, told } from "WEB/when.js";
+    const at = (off) => new Date(Date.now() + off * 1000).toISOString();
+    const times = [at(-4.5), at(-0.2), at(90.5), at(-3 * 86400 - 3700)].map((one) => told(one));
+    const ahead = [at(-4), at(5.5)].map((one) => told(one, true));
+    heard(new Date(Date.now() + 3600_000).toUTCString());
+    const skewed = [told(at(3600)), told(at(-3605))];
+    console.log(JSON.stringify([given[0].map(long), times, ahead, ...skewed]));
+    """
+    lengths, times, ahead, off, late = run(
+        code, tmp_path, [0, 0.35, 9, 61, 3600, 5400, 90_000, 1e6]
+    )
+    assert lengths == ["0 s", "0.4 s", "9 s", "1 min 1 s", "1 h", "1 h 30 min", "1 d 1 h", "11 d"]
+    assert times == ["4 s ago", "now", "in 1 min 30 s", "3 d 1 h ago"]
+    assert ahead == ["any moment", "in 5 s"]
+    assert (off, late) == ("now", "2 h ago"), "by the server's clock"
+
+
+def test_every_attempt_is_in_one_bar(tmp_path: Path) -> None:
+    chance = random.Random(7)  # noqa: S311  examples
+    now = 1_800_000_000.0
+    cases = [
+        [[now - chance.random() * span, chance.random() < 0.5] for _ in range(250)]
+        for span in (0.5, 40, 3600, 90 * 86_400)
+    ]
+    code = """
+    import { binned } from "WEB/chart.js";
+    console.log(JSON.stringify(given[0].map((points) => binned(points, given[1]))));
+    """
+    for points, bars in zip(cases, run(code, tmp_path, cases, now), strict=True):
+        assert 1 <= len(bars) <= 62
+        assert sum(bar["good"] for bar in bars) == sum(good for _, good in points)
+        assert sum(bar["good"] + bar["bad"] for bar in bars) == len(points)
+        assert bars[0]["at"] <= min(at for at, _ in points)
+        assert bars[-1]["at"] <= now <= bars[-1]["at"] + bars[-1]["length"]
+
+
+def test_every_script_can_be_read(tmp_path: Path) -> None:
+    listed = ", ".join(json.dumps(path.as_uri()) for path in SCRIPTS)
+    code = f"""
+    import {{ SourceTextModule }} from "node:vm";
+    for (const path of [{listed}]) new SourceTextModule(readFileSync(new URL(path), "utf8"));
+    console.log("true");
+    """
+    (tmp_path / "given.json").write_text("[]")
+    (tmp_path / "script.mjs").write_text('import { readFileSync } from "node:fs";\n' + code)
+    flags = ["--experimental-vm-modules", "--no-warnings"]
+    ended, said = node.run("node", [*flags, str(tmp_path / "script.mjs")], tmp_path)
+    assert (ended, said.strip()) == (0, "true"), said
