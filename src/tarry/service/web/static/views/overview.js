@@ -62,14 +62,18 @@ function tiles(health, { rows, more }, failed) {
   const sum = rows.reduce((all, one) => all + one.lane.backlog, 0);
   const ill = rows.filter((one) => one.state[1] !== "good").length;
   const plus = more ? "+" : "";
-  const some = failed.data.length;
   return el("div", { class: "tiles" },
     health,
     tile(number(sum) + plus, "deliveries wait", sum ? "care" : "good"),
     tile(number(ill) + plus, ill === 1 ? "endpoint in trouble" : "endpoints in trouble", ill ? "bad" : "good"),
-    el("a", { class: "tile", href: to("/undelivered", { state: "failed" }) },
-      el("strong", { class: some ? "bad" : "good" }, some || failed.done ? number(some) + (failed.done ? "" : "+") : "…"),
-      some === 1 ? "endpoint with failed deliveries" : "endpoints with failed deliveries"));
+    el("a", { class: "tile", href: to("/undelivered", { state: "failed" }) }, failures(failed)));
+}
+
+/** At how many endpoints something failed; behind a great many that wait, it takes a while to find out. */
+function failures({ data, done }) {
+  if (!data.length && !done) return [el("strong", {}, "?"), "failed deliveries: so much waits that it takes a while to look"];
+  return [el("strong", { class: data.length ? "bad" : "good" }, number(data.length) + (done ? "" : "+")),
+    data.length === 1 ? "endpoint with failed deliveries" : "endpoints with failed deliveries"];
 }
 
 function tile(value, text, tone) {
