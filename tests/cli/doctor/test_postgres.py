@@ -1,3 +1,4 @@
+import asyncpg  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from tarry.cli.doctor.finding import State
@@ -33,5 +34,15 @@ async def test_a_real_server_is_asked(database_url: str) -> None:
 
 @pytest.mark.anyio
 async def test_one_that_is_not_there_is_told() -> None:
+    (found,) = await of_server("postgresql://127.0.0.1:1/x")
+    assert found.state is State.WRONG
+
+
+@pytest.mark.anyio
+async def test_one_that_goes_away_meanwhile_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def lose(*_: object, **__: object) -> None:
+        raise asyncpg.InternalClientError("cannot switch to state 11")
+
+    monkeypatch.setattr(asyncpg, "connect", lose)
     (found,) = await of_server("postgresql://127.0.0.1:1/x")
     assert found.state is State.WRONG

@@ -22,6 +22,7 @@ async def of_server(db: str) -> list[Finding]:
     import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  ships no types; needs the extra
 
     from tarry.service.store.postgres.address import read  # noqa: PLC0415  likewise
+    from tarry.service.store.postgres.faults import FAILED  # noqa: PLC0415  likewise
 
     try:
         connection = await asyncpg.connect(read(db).url, timeout=10)
@@ -29,7 +30,7 @@ async def of_server(db: str) -> list[Finding]:
             row = await connection.fetchrow(ASK)
         finally:
             await connection.close()
-    except (OSError, asyncpg.PostgresError) as error:
+    except FAILED as error:
         return [wrong("version", f"it cannot be asked for: {error}")]
     return judged(**dict(row))
 
