@@ -33,6 +33,11 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def base(self) -> str:
-        """Where this server is for whoever asks; empty if they do not say."""
-        host = self.header(b"host")
-        return f"{self.scheme}://{host}" if host else ""
+        """Where this server is for whoever asks, also by way of a proxy; empty if nobody says."""
+        host = self._forwarded(b"x-forwarded-host") or self.header(b"host")
+        secure = self._forwarded(b"x-forwarded-proto") == "https"
+        return f"{'https' if secure else self.scheme}://{host}" if host else ""
+
+    def _forwarded(self, name: bytes) -> str:
+        """What the proxy says that was asked; each on the way puts its own behind a comma."""
+        return self.header(name).partition(",")[0].strip()
