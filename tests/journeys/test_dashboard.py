@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
+from tarry.service.api.open import make_api
+from tarry.service.api.server import serving
 from tarry.service.model.key import Scope
 from tests.browser.visit import KEY, Visit, visiting
 
@@ -184,6 +186,30 @@ async def test_the_page_says_that_the_server_is_gone_and_goes_on_when_it_is_back
     await visit.sees("Nothing waits.")  # what was known stays
     await visit.page.unroute("**/api/**")
     await expect(visit.page.locator("#trouble")).to_be_empty()
+
+
+async def test_a_key_that_may_ask_seldom_shows_a_page_all_the_same(visit: Visit) -> None:
+    for number in range(10):
+        await endpoint_of(visit, f"/hook-{number}")
+    slowly = await make_api(visit.hooks, KEY, key_rate=4)
+    async with serving(slowly, "127.0.0.1:0") as url:
+        visit.url = url
+        await visit.sign_in()
+        await visit.page.get_by_role("link", name="shop").click()
+        await expect(visit.page.locator("tbody tr")).to_have_count(10)
+
+
+async def test_what_cannot_be_recovered_is_told_with_the_reason(visit: Visit) -> None:
+    endpoint = await endpoint_of(visit)
+    await visit.sign_in()
+    await visit.sees("What waits, and why")
+    await visit.go(f"#/app/shop/endpoint/{endpoint}")
+    await visit.press("Recover…")
+    dialog = visit.page.get_by_role("dialog")
+    await dialog.get_by_label("Messages of").select_option("since …")
+    await dialog.get_by_label("Since when").fill("2020-02-02T02:02")
+    await dialog.get_by_role("button", name="Recover").click()
+    await expect(visit.said()).to_contain_text("It was not done: since: it may be at most 14 days")
 
 
 # --- Looking ------------------------------------------------------------------------------------

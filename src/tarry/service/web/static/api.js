@@ -3,6 +3,7 @@
 import { heard } from "./when.js";
 
 const PATIENCE = 20_000;
+const TRIES = 10; // at what the server puts off, because its keys may ask only so often
 
 /** The server refused; `status`, `code` and the message say why. */
 export class Refused extends Error {
@@ -38,11 +39,15 @@ export class Api {
   async text(method, path, query = {}, body = undefined) {
     const asked = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
     const url = `/api/v1${path}${asked.length ? `?${new URLSearchParams(asked)}` : ""}`;
-    const answer = await this.answer(url, method, body);
-    heard(answer.headers.get("date"));
-    const text = await answer.text();
-    if (!answer.ok) throw refused(answer, text);
-    return text;
+    for (let tries = 1; ; tries += 1) {
+      const answer = await this.answer(url, method, body);
+      heard(answer.headers.get("date"));
+      const text = await answer.text();
+      if (answer.ok) return text;
+      const error = refused(answer, text);
+      if (error.code !== "rate_limit" || tries === TRIES) throw error;
+      await later(error.retryAfter);
+    }
   }
 
   async answer(url, method, body) {
@@ -56,6 +61,11 @@ export class Api {
       throw new Silent("the server does not answer", { cause: error });
     }
   }
+}
+
+/** Waits so many seconds, and a bit more: a page that asks for much at once does not do so again. */
+function later(seconds) {
+  return new Promise((resolve) => setTimeout(resolve, seconds * 1000 * (1 + Math.random())));
 }
 
 function refused(answer, text) {

@@ -81,7 +81,7 @@ function tile(value, text, tone) {
 }
 
 function trouble({ rows, more }) {
-  if (!rows.length) return empty("Nothing waits.", "Every message that was accepted has been settled.");
+  if (!rows.length) return empty("Nothing waits.", "What was accepted has been settled, or is being sent right now.");
   const list = table("Endpoints that something waits for", [
     ["Endpoint", (one) => [el("a", { href: toEndpoint(one.head.appId, one.head.endpointId) },
       quoted(one.endpoint?.url ?? one.head.endpointId, "url")), el("small", {}, quoted(one.app?.name ?? one.head.appId))]],
