@@ -1,6 +1,7 @@
 // Remembers for a while what seldom changes, the names of things, so that a refresh asks for little.
 
 const KEPT = 60_000;
+const MOST = 5000; // a tab may stay open for days
 
 export class Known {
   constructor(api) {
@@ -22,6 +23,7 @@ export class Known {
     const there = this.kept.get(name);
     if (there && there.until > Date.now()) return there.value;
     const value = find();
+    if (this.kept.size >= MOST) this.kept.clear();
     this.kept.set(name, { value, until: Date.now() + KEPT });
     value.catch(() => this.kept.delete(name));
     return value;

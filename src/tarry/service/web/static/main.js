@@ -64,6 +64,7 @@ function home() {
 /** Shows the view of the address, as things are now, and once more in a while. */
 async function refresh() {
   clearTimeout(timer);
+  if (!session) return null; // somebody signed out meanwhile
   const mine = (showing += 1);
   const known = find(location.hash || "#/");
   if (isPortal && (!known || known.key === "#/")) {
