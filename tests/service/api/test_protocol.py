@@ -3,7 +3,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tarry.service.api.app import Receive, Send
 from tarry.service.api.protocol import MOST_HEAD, Connection, Joined
+from tarry.service.api.server import serving
 
 KEY = "let-me-in"
 pytestmark = pytest.mark.anyio
@@ -73,6 +75,53 @@ async def test_who_is_too_slow_is_told_so(
     said = await until_closed(reader)
     assert b"HTTP/1.1 408 " in said or b"HTTP/1.1 401 " in said
     writer.close()
+
+
+class Long:
+    """Answers with so much that it does not fit between the two, and tells when it is let go."""
+
+    piece = b"x" * 1024 * 1024
+    pieces = 32
+
+    def __init__(self) -> None:
+        self.left = asyncio.Event()
+
+    async def __call__(self, _scope: object, receive: Receive, send: Send) -> None:
+        size = b"%d" % (self.pieces * len(self.piece))
+        headers = [(b"content-length", size)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await receive()  # what was asked
+        for _ in range(self.pieces):
+            await send({"type": "http.response.body", "body": self.piece, "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.left.set()
+
+
+async def test_who_does_not_take_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "answer_time", 0.1)
+    app = Long()
+    async with serving(app, "127.0.0.1:0") as url:
+        _, writer = await connect(url)
+        writer.write(ASK)
+        async with asyncio.timeout(30):
+            await app.left.wait()
+        writer.close()
+
+
+async def test_who_takes_an_answer_slowly_gets_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "answer_time", 0.1)
+    app = Long()
+    async with serving(app, "127.0.0.1:0") as url:
+        reader, writer = await connect(url)
+        writer.write(ASK)
+        await reader.readuntil(b"\r\n\r\n")
+        for _ in range(app.pieces):
+            await reader.readexactly(len(app.piece))
+            await asyncio.sleep(0.02)  # so that it takes longer than it may stand still
+        writer.close()
+        async with asyncio.timeout(30):
+            await app.left.wait()
 
 
 async def test_a_body_that_will_be_too_long_is_refused_before_it_comes(url: str) -> None:

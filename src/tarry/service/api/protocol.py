@@ -1,4 +1,7 @@
-"""One connection of a sender: requests that come too slowly or with too long a head are ended."""
+"""One connection of a sender: it is ended if requests come too slowly or with too long a head.
+
+And if an answer is not taken: it would be kept in memory for as long.
+"""
 
 import asyncio
 from http import HTTPStatus
@@ -10,6 +13,8 @@ MOST_HEAD = 64 * 1024
 """Bytes of a request's head, give or take what comes at once."""
 REQUEST_TIME = 30.0
 """Seconds from a request's first byte, or from the connection, to its last byte."""
+ANSWER_TIME = 30.0
+"""Seconds in which something of an answer has to be taken."""
 JOINED = 16 * 1024
 """A body up to this size goes out in one piece with its head; a longer one is not copied."""
 
@@ -54,13 +59,14 @@ class Joined:
 class Connection(HttpToolsProtocol):
     """Uvicorn's, with limits. A request that comes in one piece costs no timer."""
 
-    request_time = REQUEST_TIME
+    request_time, answer_time = REQUEST_TIME, ANSWER_TIME
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  uvicorn's own
         super().__init__(*args, **kwargs)
         self._head, self._in_head, self._whole = 0, True, False
         self._completed = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._taking: asyncio.TimerHandle | None = None
         self._earlier: list[RequestResponseCycle] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -106,9 +112,35 @@ class Connection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """It is over, for all requests that came over it: uvicorn tells the last one only."""
         self._stop_waiting()
+        self._stop_watching()
         for one in self._earlier:
             one.disconnected = not one.response_complete
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """More is written than is taken: see that something is."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """It is taken."""
+        super().resume_writing()
+        self._stop_watching()
+
+    def _watch(self) -> None:
+        left = self.transport.get_write_buffer_size()
+        self._taking = self.loop.call_later(self.answer_time, self._look, left)
+
+    def _look(self, before: int) -> None:
+        if self.transport.get_write_buffer_size() < before:
+            self._watch()
+        else:
+            self.transport.abort()
+
+    def _stop_watching(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
 
     def _unsupported_upgrade_warning(self) -> None:
         """Say nothing of it: who asks is answered over HTTP, and nobody is to fill the log."""
