@@ -167,6 +167,12 @@ def test_what_ended_says_how_and_tells_every_attempt() -> None:
     assert "timeout (15 s), not counted" in found.sentences[2]
 
 
+def test_what_ended_well_does_not_say_it_twice() -> None:
+    found = explain(a_delivery(State.DELIVERED, Reason.DELIVERED), a_row(), [], now=NOON)
+
+    assert found.sentences == ("It ended as delivered.",)
+
+
 def test_a_lane_at_a_pace_will_be_done_at_some_time() -> None:
     ahead = outlook(a_row(b'{"phase":"paced","rate":2.0,"capacity":5.0}'), now=NOON)
     assert (ahead.phase, ahead.rate, ahead.capacity) == (Phase.PACED, 2.0, 5.0)

@@ -63,7 +63,8 @@ def explain(
 ) -> Explanation:
     """Explain a delivery by what is stored; `origin` is what was learned of its origin."""
     if delivery.state in ENDED:
-        text = f"It ended as {delivery.state}: {delivery.reason}."
+        why = "" if delivery.reason == delivery.state else f": {delivery.reason}"
+        text = f"It ended as {delivery.state}{why}."
         return Explanation(
             state=delivery.state, reason=delivery.reason, sentences=(text, *_told(attempts))
         )
