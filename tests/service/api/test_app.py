@@ -18,6 +18,12 @@ async def test_an_operation_that_is_not_served_says_so(client: httpx.AsyncClient
     assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
 
 
+async def test_a_name_with_a_slash_in_it_is_nobodys(client: httpx.AsyncClient) -> None:
+    for way in ("app/shop%2Fmsg", "app/shop/endpoint/a%2fb", "event-type/%2F"):
+        answer = await client.get(f"/api/v1/{way}")
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+
+
 async def test_another_method_of_a_known_path_is_told_those_that_will_do(
     client: httpx.AsyncClient,
 ) -> None:

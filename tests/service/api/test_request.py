@@ -1,7 +1,9 @@
+from urllib.parse import unquote
+
 import pytest
 
 from tarry.service.api.problem import Invalid
-from tarry.service.api.request import Request
+from tarry.service.api.request import Request, path_of
 
 
 def asked(**headers: str) -> Request:
@@ -35,3 +37,15 @@ def test_an_idempotency_key_is_there_or_not_and_not_too_long() -> None:
     assert asked().idempotency_key is None
     with pytest.raises(Invalid, match="255"):
         _ = asked(idempotency_key="a" * 256).idempotency_key
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (b"/app/caf%C3%A9", "/app/caf\u00e9"),
+        (b"/app/a%2Fb%2fc", "/app/a%2Fb%2Fc"),
+        (b"/app/%C3%A9%2F", "/app/\u00e9%2F"),
+    ],
+)
+def test_a_slash_that_was_quoted_parts_nothing(raw: bytes, path: str) -> None:
+    assert path_of({"raw_path": raw, "path": unquote(raw.decode())}) == path

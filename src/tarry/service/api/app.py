@@ -24,7 +24,7 @@ from tarry.service.api.once import Once
 from tarry.service.api.operation import Operation, Reply
 from tarry.service.api.problem import Answer, json_answer, problem, told
 from tarry.service.api.read import read_body, read_query
-from tarry.service.api.request import Request
+from tarry.service.api.request import Request, path_of
 from tarry.service.api.routes import Match, Routes
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.hooks import Hooks
@@ -83,7 +83,7 @@ class Api:
         began = time.perf_counter()
         request = Request(
             method=scope["method"],
-            path=scope["path"],
+            path=path_of(scope),
             query=scope["query_string"],
             headers=dict(scope["headers"]),
             scheme=scope["scheme"],

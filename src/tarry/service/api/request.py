@@ -1,6 +1,9 @@
 """A request as it came over HTTP."""
 
+import re
 from collections.abc import Mapping
+from typing import Any
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -8,6 +11,7 @@ from tarry.service.api.problem import Invalid
 
 MOST_KEY = 255
 """Characters of an idempotency key."""
+_SLASH = re.compile(rb"%2f", re.IGNORECASE)
 
 
 class Request(Struct, frozen=True, kw_only=True):
@@ -41,3 +45,11 @@ class Request(Struct, frozen=True, kw_only=True):
     def _forwarded(self, name: bytes) -> str:
         """What the proxy says that was asked; each on the way puts its own behind a comma."""
         return self.header(name).partition(",")[0].strip()
+
+
+def path_of(scope: Mapping[str, Any]) -> str:
+    """The path of a request to ASGI; a slash that was quoted stays so: it is part of a name."""
+    raw, path = scope.get("raw_path") or b"", str(scope["path"])
+    if b"%" not in raw or not _SLASH.search(raw):
+        return path
+    return unquote(_SLASH.sub(b"%252F", raw).decode("ascii"))
