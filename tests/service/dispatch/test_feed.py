@@ -260,7 +260,7 @@ async def test_while_there_is_no_room_in_memory_the_store_is_not_asked_over_and_
         await service.store.put_application(replace(service.application, rate=1.0))
         await service.add_endpoint("a.example")
         await service.add(40, payload=b"x" * 600)
-        await asyncio.sleep(20)
+        await asyncio.sleep(20.5)
         assert len(service.sender.sent) == 20
         assert between.shaky.calls < 300
 

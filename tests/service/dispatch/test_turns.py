@@ -66,9 +66,9 @@ def test_a_rate_is_kept_and_shared_evenly(rate: float) -> None:
     for lane in lanes:
         lane.pump()
     timers.push(20.0)
-    assert 20 * rate <= len(sent) <= 20 * rate + 2
+    assert 0.98 * 20 * rate <= len(sent) <= 20 * rate
     counts = Counter(map(id, sent)).values()
-    assert max(counts) - min(counts) <= 1
+    assert max(counts) - min(counts) <= 2
 
 
 def test_whoever_has_nothing_left_gives_its_turn_to_the_next() -> None:
@@ -77,7 +77,7 @@ def test_whoever_has_nothing_left_gives_its_turn_to_the_next() -> None:
     few, many = Sender(turns, timers, 2, sent), Sender(turns, timers, 100, sent)
     for lane in (few, many):
         lane.pump()
-    timers.push(10.0)
+    timers.push(10.5)
     assert len(sent) == 11
     assert sent.count(few) == 2
 
@@ -90,7 +90,7 @@ def test_whoever_leaves_is_not_called_any_more() -> None:
         lane.pump()
     turns.leave(gone)
     turns.leave(gone)
-    timers.push(5.0)
+    timers.push(5.5)
     assert sent.count(gone) == 1
     assert sent.count(stays) == 5
 
@@ -99,7 +99,7 @@ def test_a_new_rate_counts_from_the_next_send_on() -> None:
     turns, timers = a_rate(1.0)
     sent: list[Sender] = []
     Sender(turns, timers, 1000, sent).pump()
-    timers.push(4.0)
+    timers.push(4.5)
     turns.limit(10.0)
     timers.push(10.0)
     assert 54 <= len(sent) <= 58

@@ -103,9 +103,8 @@ class Bearings(ABC):
         self.outfit = outfit
         if endpoint.rate is None:
             self.rate = UNLIMITED
-        elif self.rate is UNLIMITED:
-            self.rate = Spacing(endpoint.rate)
         else:
+            self.rate = Spacing() if self.rate is UNLIMITED else self.rate
             self.rate.limit(endpoint.rate)
         ceiling = self.desk.limits.lane_in_flight
         self.most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)

@@ -8,6 +8,9 @@ LONG_AGO = -math.inf
 """Before all that is remembered: one value for the many that have nothing to remember yet."""
 
 
+MARGIN = 0.01
+"""The share by which a limit is kept below: timers and networks are late now and then, and who
+counts the arrivals of any second is to find no more than was allowed."""
 LONGEST_DOUBT = 60.0
 """Seconds that a send is held back for one that another owner may have made: restarts must not
 keep a slow lane from ever sending."""
@@ -20,13 +23,13 @@ class Spacing:
 
     rate: float
 
-    def __init__(self, rate: float | None = None) -> None:
-        self.limit(rate)
+    def __init__(self, rate: float = math.inf) -> None:
+        self.rate = rate
         self._free_at = LONG_AGO
 
     def limit(self, rate: float | None) -> None:
-        """Change the rate; what went before still counts."""
-        self.rate = math.inf if rate is None else rate
+        """Let there be at most so many in any second; what went before still counts."""
+        self.rate = math.inf if rate is None else rate / (1 + MARGIN)
 
     def free_at(self, now: float) -> float:
         """When the next send may go."""
