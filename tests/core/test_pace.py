@@ -195,3 +195,13 @@ def test_counts_are_those_of_the_last_second_to_a_slice(spaced: list[tuple[float
     assert known.top >= passed * (1 - 1e-12)
     assert known.best(now) <= known.top
     assert known.offered(now) >= sum(s.judged + s.late for s in inside)
+
+
+def test_what_was_spared_was_sent_and_served_but_speaks_for_nothing_else() -> None:
+    lane = Pace(phase=Phase.PACED, rate=10.0, begun=NOW - 9, passed_at=NOW - 5, streak=2)
+    pace = after((NOW, Seen(spared=8)), pace=lane)
+    assert (pace.offered(NOW), pace.recent(NOW)) == (8, (0, 0))
+    assert (pace.streak, pace.passed_at, pace.run) == (2, NOW - 5, 0)
+    assert pace.busy(NOW)
+    learned = after((NOW, Seen(spared=8)), pace=lane.replace(baseline=0.5))
+    assert learned.accepted(NOW) * 0.25 == 4, "half of them, as of what passed"

@@ -426,3 +426,40 @@ def test_whatever_the_limit_and_the_memory_it_is_found(
     _, rates = driven(start, refusing_all(capacity), seconds=40)
     late = rates[-400:]
     assert 0.7 * capacity <= sum(late) / len(late) <= 1.2 * capacity
+
+
+def test_it_does_not_grow_while_next_to_nothing_speaks_for_the_pace() -> None:
+    lots = lane(run=50, since=NOW - 5)
+    seen = Seen(passed=9, spared=90, took=0.05)
+    assert search(RULE, counted(lots, seen, NOW), seen, now=NOW).rate == 100
+    seen = Seen(passed=20, spared=90, took=0.05)
+    assert search(RULE, counted(lots, seen, NOW), seen, now=NOW).rate > 100
+
+
+def test_where_some_fail_and_some_do_not_it_settles_at_the_pace_it_has() -> None:
+    settling = lane(mode=Mode.SETTLE, rate=20.0, goal=40.0, since=NOW - 1.1)
+    pace = shown(settling, passed=6, failed=6)
+    assert (pace.mode, pace.rate, pace.goal) == (Mode.CLIMB, 20.0, 20.0)
+    pace = shown(settling, passed=3, failed=9)
+    assert (pace.mode, pace.rate) == (Mode.SETTLE, 12.0)
+    pace = shown(settling, passed=1, failed=1)
+    assert (pace.mode, pace.rate) == (Mode.SETTLE, 12.0)
+
+
+def test_while_nothing_speaks_for_the_pace_it_goes_down_to_half_of_what_was_proven() -> None:
+    pace = lane(goal=96.0, rate=99.0, since=NOW - 2)
+    seen = Seen(spared=90)
+    rates = []
+    for second in range(5):
+        now = NOW + 1.1 * second
+        pace = search(RULE, counted(pace, seen, now), seen, now=now)
+        rates.append(pace.rate)
+    assert rates[0] == pytest.approx(0.8 * 96)
+    assert rates == sorted(rates, reverse=True)
+    assert rates[-1] == 48
+
+
+def test_a_slow_lane_has_seconds_in_which_nothing_speaks_for_it() -> None:
+    pace = lane(goal=5.0, rate=5.2, since=NOW - 2, run=2)
+    seen = Seen(spared=4)
+    assert search(RULE, counted(pace, seen, NOW), seen, now=NOW).rate == 5.2

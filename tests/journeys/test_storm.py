@@ -65,6 +65,35 @@ async def test_ten_thousand_waiting_arrive_as_fast_as_the_endpoint_can_and_no_fa
         assert await service.counts(endpoint) == {State.DELIVERED: 2 * count}
 
 
+@pytest.mark.parametrize("share", [0.15, 0.3, 0.5])
+@virtually
+async def test_what_always_fails_does_not_keep_the_rest_of_a_backlog_waiting(share: float) -> None:
+    async with virtual_service() as service:
+        fragile, count = Fragile(service, "brittle"), 4000
+        chance = random.Random(6)  # noqa: S311  the same each time
+        poison: dict[str, bool] = {}
+        taken: set[str] = set()
+
+        def some_always_fail(request: Request, now: float) -> Answer:
+            answer = fragile(request, now)
+            message = dict(request.headers)["webhook-id"]
+            if poison.setdefault(message, chance.random() < share) and answer.status == 200:
+                return Answer(0.05, status=500)
+            if answer.status == 200:
+                taken.add(message)
+            return answer
+
+        await service.add_endpoint("a.example", some_always_fail)
+        fragile.goes_down()
+        await service.add(count)
+        await asyncio.sleep(OUTAGE)
+        while len(taken) + sum(poison.values()) < count:
+            await asyncio.sleep(0.5)
+            assert service.now() - fragile.back_at < 2 * count / CAPACITY + 60
+        after = [sent.at for sent in service.sender.sent if sent.at >= fragile.back_at]
+        assert peak(after) <= 1.3 * CAPACITY
+
+
 @virtually
 async def test_fresh_messages_go_first_but_not_alone() -> None:
     async with virtual_service() as service:

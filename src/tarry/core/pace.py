@@ -107,8 +107,9 @@ class Seen(Value):
     """What was answered since the last step.
 
     `passed` and `failed` are of attempts made at the present pace (`Pace.epoch`); `late` passed
-    too and `missed` failed too, but were sent at an earlier one. `took` is how long answers took
-    on average. `retry_after` is the longest wait the endpoint asked for.
+    too and `missed` failed too, but were sent at an earlier one. `spared` failed, and say nothing
+    of the pace. `took` is how long answers took on average. `retry_after` is the longest wait the
+    endpoint asked for.
     """
 
     passed: int
@@ -117,6 +118,7 @@ class Seen(Value):
     took: float
     retry_after: float | None
     missed: int
+    spared: int
 
     def __init__(  # noqa: PLR0913  one argument a field
         self,
@@ -127,6 +129,7 @@ class Seen(Value):
         retry_after: float | None = None,
         *,
         missed: int = 0,
+        spared: int = 0,
     ) -> None:
         settle(self, "passed", passed)
         settle(self, "failed", failed)
@@ -134,6 +137,7 @@ class Seen(Value):
         settle(self, "took", took)
         settle(self, "retry_after", retry_after)
         settle(self, "missed", missed)
+        settle(self, "spared", spared)
 
     @property
     def judged(self) -> int:
@@ -227,9 +231,12 @@ class Pace(Value):
 def counted(pace: Pace, seen: Seen, now: float) -> Pace:
     """The state with these answers added up."""
     passed, failed = seen.passed + seen.late, seen.failed + seen.missed
+    slot = slot_of(now, SECOND)
+    if seen.spared:
+        served = round((1 - pace.baseline) * seen.spared)  # `cut` makes it whole again
+        pace = pace.replace(flow=pace.flow.add(slot, (served, seen.spared)))
     if not (passed or failed):
         return pace
-    slot = slot_of(now, SECOND)
     flow = pace.flow.add(slot, (passed, passed + failed))
     return pace.replace(
         answered=pace.answered.add(slot, (seen.passed, seen.failed)),

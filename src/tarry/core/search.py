@@ -29,6 +29,10 @@ TELLING = 80
 """So many answers tell one failure in ten from none."""
 PLENTY = 300
 """After so many with hardly a failure, failures beyond the goal are the limit's."""
+SPEAKING = 0.1
+"""The share of what is sent that has to speak for a pace: what was spared says nothing."""
+FEW = 20.0
+"""A slower lane has seconds in which nothing speaks for it anyway."""
 STEP, CREEP_STEP = 0.25, 0.5
 """Seconds between steps up: towards a goal, and beyond it."""
 SETTLED = 1.0
@@ -69,6 +73,8 @@ def overloaded(pace: Pace, *, now: float) -> bool:
 def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
     """One step up, if this pace has been held long enough to be sure of it."""
     waited = now - pace.since
+    if answers < SPEAKING * pace.rate and pace.rate >= FEW:
+        return _unspoken(pace, now)
     # Two answers may be luck. Where three a second never come, it takes more of them and longer.
     few = answers < 3 and (pace.run < 5 or waited < 10 / pace.rate)  # noqa: PLR2004  as just said
     if few or waited < max(STEP, 1.5 * pace.latency) or not pace.busy(now):
@@ -80,6 +86,16 @@ def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
     if pace.rate < pace.goal:
         return pace.replace(rate=min(pace.goal, FAST * pace.rate), since=now)
     return _creep(pace, pace.goal, now)
+
+
+def _unspoken(pace: Pace, now: float) -> Pace:
+    """Next to nothing that is sent speaks for the pace: an overload would go unseen.
+
+    So it goes slower, down to half of what was proven, until something does.
+    """
+    if pace.goal is None or now - pace.since < SETTLED + pace.latency or not pace.busy(now):
+        return pace
+    return pace.replace(rate=max(pace.goal / 2, 0.8 * min(pace.rate, pace.goal)), since=now)
 
 
 def _creep(pace: Pace, goal: float, now: float) -> Pace:
@@ -271,6 +287,10 @@ def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
     if pace.run >= 3 and (goal == LEAST or not _slow(pace)):  # noqa: PLR2004  one may be luck
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
     if now - pace.since >= max(SETTLED, 2 * pace.latency, 3 / pace.rate):
+        passed, failed = pace.recent(now)
+        if passed > 1 and not _hopeless(passed, failed) and not _slow(pace):
+            # Some fail, but not nearly all: at this pace it can be found out why.
+            return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=pace.rate)
         lower = max(LEAST, 0.6 * goal)
         return settled.replace(goal=lower, rate=lower / 2)
     return pace

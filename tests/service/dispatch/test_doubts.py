@@ -173,6 +173,39 @@ def test_what_fails_again_at_a_pace_after_another_was_taken_says_nothing_new() -
     assert not doubts.again(DUE, accepted_at=NOON, now=NOON + 1)
 
 
+def test_where_what_failed_fails_again_while_others_are_taken_most_failures_are_spared() -> None:
+    doubts = Doubts()
+    assert not doubts.spares()
+    assert not doubts.mostly_own
+    for seq in range(100, 300):
+        bad = a_due(seq=seq)
+        doubts.spares()
+        doubts.remember(bad, paced(0.25, bad))
+        doubts.taken(a_due(seq=seq + 1000))
+        assert doubts.again(bad, accepted_at=NOON, now=NOON)
+        doubts.failed_again()
+    assert doubts.mostly_own
+    spared = 0
+    for seq in range(100):
+        spared += doubts.spares()
+        doubts.taken(a_due(seq=3000 + seq))
+    assert spared > 70
+    doubts.begin_anew()
+    assert not doubts.mostly_own
+    assert not doubts.spares()
+
+
+def test_where_what_failed_is_taken_the_next_time_no_failure_is_spared() -> None:
+    doubts = Doubts()
+    for seq in range(100, 300):
+        late = a_due(seq=seq)
+        assert not doubts.spares()
+        doubts.remember(late, paced(0.25, late))
+        doubts.taken(a_due(seq=seq + 1000))
+        doubts.taken(late)
+    assert not doubts.mostly_own
+
+
 def test_moments_are_over_when_the_lane_has_found_its_pace() -> None:
     doubts = Doubts()
     doubts.remember(DUE, paced(0.25))

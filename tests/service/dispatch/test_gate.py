@@ -398,3 +398,13 @@ def test_whatever_happens_a_gate_is_never_stuck(
         assert gate.phase is gate.pace.phase
         if not epochs:  # nobody is waited for: it lets the next go sooner or later
             assert now <= gate.free_at(now, 8) <= now + 3600
+
+
+def test_what_says_nothing_of_a_pace_still_counts_as_sent_at_it() -> None:
+    gate = a_gate()
+    gate.ramp(NOON)
+    for _ in range(20):
+        answer(gate, NOON + 1, failures=0)
+    gate.step(NOON + 1, 1)
+    assert gate.pace.offered(NOON + 1) == 20
+    assert gate.pace.recent(NOON + 1) == (0, 0)

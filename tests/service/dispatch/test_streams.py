@@ -202,10 +202,13 @@ def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
         seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(2, MOST + 10)
     }
     source.feed(streams, NOON, Phase.CLOSED, room=1000)
-    while (row := streams.next(NOON, Phase.CLOSED)) is not None and row.seq != 1:
-        streams.put_off(row, NOON + 1)
-    assert row is not None
-    assert row.seq == 1
+    went = []
+    while (row := streams.next(NOON, Phase.CLOSED)) is not None:
+        if row.attempts:
+            streams.put_off(row, NOON + 1)
+        else:
+            went.append(row.seq)
+    assert went == [1]
     assert streams.at_hand(NOON) == 0
     assert streams.next_at() == NOON + 1
     assert len(taken(streams, now=NOON + 1)) == MOST + 8
@@ -349,3 +352,26 @@ def _settled(  # noqa: PLR0913, PLR0917  a row, and all that it changes
         else:
             streams.done(row)
             streams.due_at(now + 2.0)
+
+
+def test_in_a_backlog_one_that_goes_again_follows_upon_two_that_do_not() -> None:
+    streams, source, _ = a_lane(9)
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(20, 24)
+    }
+    source.feed(streams, NOON, Phase.PACED, room=100)
+    rows = [streams.next(NOON, Phase.PACED) for _ in range(13)]
+    seqs = [row.seq for row in rows if row is not None]
+    assert seqs == [1, 2, 20, 3, 4, 21, 5, 6, 22, 7, 8, 23, 9]
+
+
+def test_new_ones_run_low_however_many_are_to_go_again() -> None:
+    streams, source, _ = a_lane(9)
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(20, 50)
+    }
+    source.feed(streams, NOON, Phase.PACED, room=6)
+    assert not streams.new_run_low(5)
+    assert streams.new_run_low(6)
+    source.feed(streams, NOON, Phase.PACED, room=100)
+    assert not streams.new_run_low(100), "all of them were read"

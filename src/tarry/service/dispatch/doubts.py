@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tarry.service.dispatch.gate import RULE
 from tarry.service.dispatch.settle import Ruling
 from tarry.service.dispatch.sparse import NOTHING, put, without
+from tarry.service.dispatch.stubborn import UNTRIED
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due
 
@@ -22,6 +23,9 @@ LATELY = 60.0
 """How long it makes failures and refusals say nothing of the endpoint: so short that a delivery
 which is retried finds out about an outage before its attempts are used up."""
 
+MOSTLY = 0.8
+"""The share of failures that are the messages' own from which on the second one of a message is."""
+
 
 class Doubts:
     """Deliveries that were refused, that failed by the lane's pace, or that failed last of all.
@@ -32,7 +36,7 @@ class Doubts:
 
     __slots__ = (
         *("_kinds", "_moments", "_own", "_paced", "_refunds", "_refused", "_streaks", "_suspects"),
-        *("_to_blame", "refusals"),
+        *("_stubborn", "_to_blame", "refusals"),
     )
 
     def __init__(self) -> None:
@@ -51,6 +55,7 @@ class Doubts:
         """The same before it was."""
         self._streaks: dict[str, tuple[int, float]] = NOTHING
         """Of each kind that fails, how often in a row and since when."""
+        self._stubborn = UNTRIED
 
     def proven(self, due: Due, *, accepted_at: float, now: float) -> bool:
         """Whether the endpoint took another delivery since it first refused this one."""
@@ -90,6 +95,22 @@ class Doubts:
         That one failure was said already, and if it is the pace others fail as well.
         """
         return now - accepted_at < LATELY and due.seq in self._to_blame
+
+    def failed_again(self) -> None:
+        """One failed again that had failed by the lane's pace."""
+        self._stubborn = self._stubborn.again(failed=True)
+
+    def spares(self) -> bool:
+        """One failed at the lane's pace: whether to put that down to the message all the same."""
+        self._stubborn = self._stubborn.first(failed=True)
+        spared = self._stubborn.spare()
+        self._stubborn = spared or self._stubborn
+        return spared is not None
+
+    @property
+    def mostly_own(self) -> bool:
+        """Whether most of what fails at the lane's pace would fail at any."""
+        return self._stubborn.own > MOSTLY
 
     def moments(self, due: Due) -> int:
         """How often this one failed by the lane's pace."""
@@ -133,6 +154,10 @@ class Doubts:
     def taken(self, due: Due) -> None:
         """One was taken: what failed before was its own failure."""
         self.refusals = 0
+        if self._stubborn is not UNTRIED:
+            again = due.seq in self._to_blame
+            step = self._stubborn.again if again else self._stubborn.first
+            self._stubborn = step(failed=False)
         if due.event_type not in self._kinds and len(self._kinds) < KINDS:
             self._kinds = put(self._kinds, due.event_type, None)
         if self._streaks:
@@ -149,6 +174,7 @@ class Doubts:
         """Somebody else is there: what was refused or failed before says nothing about them."""
         self.refusals = 0
         self._kinds = self._refused = self._own = self._streaks = NOTHING
+        self._stubborn = UNTRIED
         self.settled_down()
 
     def settled_down(self) -> None:

@@ -25,7 +25,7 @@ class Gate:
 
     __slots__ = (
         *("_asked", "_draw", "_failed", "_failed_at", "_late", "_missed", "_passed", "_passed_at"),
-        *("_spacing", "_told", "_took", "air", "pace", "phase"),
+        *("_spacing", "_spared", "_told", "_took", "air", "pace", "phase"),
     )
 
     def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
@@ -36,7 +36,7 @@ class Gate:
         self._draw = draw
         self._spacing = UNLIMITED
         self._space(pace.rate)
-        self._passed = self._failed = self._late = self._missed = 0
+        self._passed = self._failed = self._late = self._missed = self._spared = 0
         self._took = 0.0
         self._asked: float | None = None
         self._passed_at = LONG_AGO
@@ -73,10 +73,11 @@ class Gate:
     ) -> None:
         """An answer came, which speaks for so many failures; `step` will make of it what it means.
 
-        One that neither passed nor speaks for a failure says nothing.
+        One that neither passed nor speaks for a failure says only that so much was sent.
         """
         self.air -= 1
         if not passed and not failures:
+            self._spared += self.phase is Phase.PACED
             return
         if passed:
             self._passed_at = now
@@ -121,8 +122,9 @@ class Gate:
             self._took / answers if answers else 0.0,
             self._asked,
             missed=self._missed,
+            spared=self._spared,
         )
-        self._passed = self._failed = self._late = self._missed = 0
+        self._passed = self._failed = self._late = self._missed = self._spared = 0
         self._took, self._asked = 0.0, None
         self._become(step(RULE, self.pace, seen, now=now, waiting=waiting, draw=self._draw))
 
@@ -141,7 +143,8 @@ class Gate:
 
     def open(self, now: float, waiting: int, capacity: float | None = None) -> None:
         """Open it, for what is known from elsewhere; maybe also what the endpoint can do."""
-        self._passed = self._failed = self._late = self._missed = 0  # of another time
+        # What was counted is of another time.
+        self._passed = self._failed = self._late = self._missed = self._spared = 0
         if capacity is not None:
             self.pace = self.pace.replace(capacity=capacity)
         self._become(opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw()))

@@ -35,8 +35,8 @@ class Intake:
 
     __slots__ = (
         *("_buffered", "_due", "_due_from", "_early", "_fresh", "_fresh_from", "_fresh_next"),
-        *("_heard", "_left_behind", "_moments", "_ready", "_resending", "_resends", "_were_busy"),
-        *("_were_resending", "busy", "fifo", "lane", "next_due_at", "turn"),
+        *("_heard", "_left_behind", "_moments", "_ready", "_resending", "_resends", "_since_again"),
+        *("_were_busy", "_were_resending", "busy", "fifo", "lane", "next_due_at", "turn"),
     )
 
     def __init__(self, lane: int, buffered: Buffered, *, fifo: bool) -> None:
@@ -48,6 +48,7 @@ class Intake:
         self.turn = 0
         """Grows with every rewind: rows that were asked for before it are not taken after it."""
         self._left_behind = False
+        self._since_again = 0
         self.busy: dict[int, None] = NOTHING
         self._resending = _NO_RESENDS
         self._were_busy, self._were_resending = _NONE, _NO_RESENDS

@@ -83,7 +83,10 @@ class Landing(Turning):
             case Verdict.REFUSED:
                 return self.doubts.proven(due, accepted_at=self.record.accepted_at, now=now)
             case Verdict.FAILED:
-                return self.doubts.own(due, accepted_at=self.record.accepted_at, now=now)
+                doubts, accepted_at = self.doubts, self.record.accepted_at
+                if doubts.mostly_own and doubts.again(due, accepted_at=accepted_at, now=now):
+                    return True
+                return doubts.own(due, accepted_at=accepted_at, now=now)
             case _:
                 return False
 
@@ -161,7 +164,11 @@ class Landing(Turning):
         if judgement.verdict is Verdict.FAILED:
             doubts.failed(due, now=now)
             own = doubts.own(due, accepted_at=accepted_at, now=now)
-            own = own or doubts.again(due, accepted_at=accepted_at, now=now)
+            if not own and doubts.again(due, accepted_at=accepted_at, now=now):
+                own = True
+                doubts.failed_again()
+            elif not own and flight.gate.phase is Phase.PACED and doubts.spares():
+                spoken = 0
         elif judgement.verdict is Verdict.REFUSED:
             own = doubts.usual(due, accepted_at=accepted_at, now=now)
             spoken = self._refused(flight) if flight.gate.phase is Phase.OPEN or not own else 0

@@ -135,7 +135,9 @@ class Lane(Landing):
 
     def _runs_low(self, at_hand: int) -> bool:
         """Whether it is time to ask for more; asked in vain, it would ask again at once."""
-        return at_hand <= self.room() // 2 and not (at_hand and self.desk.is_full())
+        enough = self.room() // 2
+        few = at_hand <= enough or self.streams.new_run_low(enough // 2)
+        return few and not (at_hand and self.desk.is_full())
 
     def wants(self, now: float) -> bool:
         """Whether there may be more rows to read."""

@@ -7,6 +7,9 @@ from tarry.service.dispatch.intake import Intake
 from tarry.service.dispatch.sparse import without
 from tarry.service.model.lane import Due
 
+SELDOM = 2
+"""After how many others of the backlog one goes that goes again."""
+
 
 class Streams(Intake):
     """Hands out the rows of one lane: each once, and each stream in its order."""
@@ -45,19 +48,27 @@ class Streams(Intake):
         return self._first_ready() if ready else None
 
     def _any(self, now: float, phase: Phase) -> Due | None:
-        """Fresh ones and the backlog by turns; for a probe also one that is not due yet."""
+        """Fresh ones and the backlog by turns; for a probe also one that is not due yet.
+
+        In the backlog one that goes again follows upon two that do not: where every other message
+        fails, those that do would go over and over before any that does not.
+        """
         ripe = self._moments.next_at <= now
         due = now >= self._due_from and bool(self._due.rows)
-        old = ripe or due or bool(self._ready.rows)
+        ready = bool(self._ready.rows)
+        old = ripe or due or ready
         if self._fresh.rows and (phase is Phase.CLOSED or self._fresh_next or not old):
             self._fresh_next = False
             fresh, self._fresh = self._fresh.first()
             return fresh
         self._fresh_next = True
-        if ripe:
-            return self._first_ripe()
         if old:
-            return self._first_due() if due else self._first_ready()
+            again = ripe or due
+            if ready and (self._since_again < SELDOM or not again):
+                self._since_again += 1
+                return self._first_ready()
+            self._since_again = 0
+            return self._first_ripe() if ripe else self._first_due()
         if not self._early.rows or phase is not Phase.OPEN:
             return None
         early, self._early = self._early.first()
@@ -102,6 +113,10 @@ class Streams(Intake):
             return len(self._resends.rows)
         due = len(self._due.rows) if now >= self._due_from else 0
         return len(self._resends.rows) + due + len(self._ready.rows) + len(self._fresh.rows)
+
+    def new_run_low(self, few: int) -> bool:
+        """Whether all that is at hand, or nearly, goes again, and something would go before it."""
+        return not self._ready.all_read and len(self._ready.rows) <= few
 
     def next_in(self, now: float, phase: Phase) -> bool:
         """Whether one that waits for its moment, or an early one for a probe, can go now."""
