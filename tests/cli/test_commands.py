@@ -79,7 +79,9 @@ def test_ctrl_c_ends_a_command_with_its_own_code(monkeypatch: pytest.MonkeyPatch
     assert (ended.exit_code, ended.stderr) == (130, "\ninterrupted\n")
 
 
-@pytest.mark.parametrize("typed", [["schema"], ["storm", "list"], ["seal", "new"]])
+@pytest.mark.parametrize(
+    "typed", [["schema"], ["storm", "list"], ["seal", "new"], ["--help"], ["--version"]]
+)
 def test_output_that_cannot_be_written_is_one_line(typed: list[str]) -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(

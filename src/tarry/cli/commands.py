@@ -73,13 +73,22 @@ class Mistyped(click.ClickException):
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """End a command that was mistyped with one line; click would put three above it."""
+    """End a command that was mistyped with one line; click would put three above it.
+
+    And one whose words, or whose file, cannot be written.
+    """
     try:
         yield
     except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
         raise Mistyped(error) from error
+    except OSError as error:
+        if error.errno == EPIPE or error.strerror is None:
+            raise  # who read has read enough, which click knows; the other is no system's word
+        _let_go_what_cannot_be_written()
+        where = "" if error.filename is None else f"{error.filename}: "
+        raise click.ClickException(f"{where}{error.strerror}") from error
 
 
 def _let_go_what_cannot_be_written() -> None:
@@ -112,12 +121,6 @@ class Grouped(click.Group):
         except KeyboardInterrupt:
             click.echo("\ninterrupted", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
-        except OSError as error:
-            if error.errno == EPIPE or error.strerror is None:
-                raise  # who read has read enough, which click knows; the other is no system's word
-            _let_go_what_cannot_be_written()
-            where = "" if error.filename is None else f"{error.filename}: "
-            raise click.ClickException(f"{where}{error.strerror}") from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands down under their headings."""
