@@ -8,7 +8,9 @@ import pytest
 
 from tarry.errors import StoreError
 from tarry.service.store.sqlite import backup
+from tarry.service.store.sqlite.aside import Unwanted
 from tarry.service.store.sqlite.backup import COMPANIONS, back_up
+from tarry.service.store.sqlite.connection import connect
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.testing.samples import new_message
 from tarry.testing.store_contract.scene import Scene
@@ -85,9 +87,9 @@ async def test_two_who_back_up_to_one_place_at_once_keep_out_of_each_others_way(
 ) -> None:
     target, copy, begun = tmp_path / "backup.db", backup._copy, list[Path]()  # noqa: SLF001  before the name
 
-    def copy_beside_another(source: Path, part: Path) -> None:
+    def copy_beside_another(source: Path, part: Path, unwanted: Unwanted) -> None:
         begun.append(part)
-        copy(source, part)
+        copy(source, part, unwanted)
         if part is begun[0]:
             back_up(path, target)  # another one comes before this one has put its copy in place
             assert (health(target), part.exists()) == ("ok", True)
@@ -97,6 +99,37 @@ async def test_two_who_back_up_to_one_place_at_once_keep_out_of_each_others_way(
     assert len(begun) == 2
     assert health(target) == "ok"
     assert left(tmp_path, ".part") == []
+
+
+async def test_a_copy_that_nobody_waits_for_any_more_is_not_finished(
+    scene: Scene, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.add()
+    monkeypatch.setattr(backup, "PAGES", 1)
+    asked = iter([False, False, True])
+    with pytest.raises(StoreError, match=r"no backup at .*nobody waits"):
+        back_up(path, tmp_path / "backup.db", lambda: next(asked))
+    assert left(tmp_path, ".part") == left(tmp_path, "backup.db") == []
+
+
+async def test_what_is_written_meanwhile_does_not_start_a_copy_over(
+    scene: Scene, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.add()
+    monkeypatch.setattr(backup, "PAGES", 1)
+    other, looks = connect(path), 0
+
+    def write_meanwhile() -> bool:
+        nonlocal looks
+        looks += 1
+        other.execute("INSERT INTO kept VALUES (?, ?)", (f"{looks}", b"x" * 5_000))
+        return looks > pages  # it would never end
+
+    pages = int(other.pragma("page_count"))
+    back_up(path, tmp_path / "backup.db", write_meanwhile)
+    other.close()
+    assert looks == pages
+    assert health(tmp_path / "backup.db") == "ok"
 
 
 async def test_a_database_in_use_is_no_target(scene: Scene, tmp_path: Path) -> None:

@@ -7,14 +7,20 @@ import apsw
 import pytest
 from msgspec import json, to_builtins
 
-from tarry.errors import SchemaMismatch, StoreError
+from tarry.errors import SchemaMismatch, StoreError, StoreUnavailable
 from tarry.service.model.application import SHARDS
 from tarry.service.model.listing import Cut
 from tarry.service.model.task import Work
 from tarry.service.store.migrate import script
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.connection import connect
-from tarry.service.store.sqlite.schema import STEPS, WANTED, SqliteMigrator
+from tarry.service.store.sqlite.schema import (
+    STEPS,
+    WANTED,
+    SqliteMigrator,
+    bring_up,
+    on_file,
+)
 from tarry.service.store.sqlite.store import open_sqlite
 from tarry.testing.samples import a_notice, a_task, an_endpoint
 
@@ -162,3 +168,15 @@ async def test_without_migrating_an_old_schema_is_refused(path: Path) -> None:
     db.close()
     with pytest.raises(SchemaMismatch, match="run `tarry migrate up`"):
         await open_sqlite(path, migrate=False)
+
+
+async def test_steps_that_nobody_waits_for_any_more_are_not_made(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = "WITH RECURSIVE n AS (SELECT 1 UNION ALL SELECT 1 FROM n) SELECT count(*) FROM n;"
+    steps = [STEPS[0].__class__(1, "begin", f"CREATE TABLE a (b); {endless}")]
+    monkeypatch.setattr("tarry.service.store.sqlite.schema.STEPS", steps)
+    asked = iter([False, False, True])
+    with pytest.raises(StoreUnavailable, match="interrupted"):
+        on_file(path, bring_up, lambda: next(asked), create=True)
+    assert everything(path) == [("version", 0), ("program", 0)]

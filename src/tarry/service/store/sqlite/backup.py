@@ -8,17 +8,22 @@ from pathlib import Path
 import apsw
 
 from tarry.errors import StoreError
+from tarry.service.store.sqlite.aside import Unwanted, never
 from tarry.service.store.sqlite.connection import connect_to_read
 from tarry.service.store.sqlite.faults import store_error
 
 COMPANIONS = ("", "-wal", "-shm", "-journal", "-dispatcher", ".keys")
 """What a database's own files are called behind its name."""
 
+PAGES = 10_000
+"""How many are copied between two looks whether the copy is still wanted."""
 
-def back_up(path: Path, target: Path) -> None:
+
+def back_up(path: Path, target: Path, unwanted: Unwanted = never) -> None:
     """Write a consistent copy to `target`, which is there whole or not at all.
 
     What is there already is replaced, but not the database's own files, nor one that is in use.
+    StoreError if it becomes `unwanted` before it is whole.
     """
     _refuse_own(path, target)
     if target.with_name(target.name + "-wal").exists():
@@ -26,7 +31,7 @@ def back_up(path: Path, target: Path) -> None:
     # Of each its own: of two who back up to one place at once, one would finish the other's draft.
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
-        _copy(path, part)
+        _copy(path, part, unwanted)
         part.replace(target)
         _sync(target.parent)
     except (apsw.Error, OSError) as error:
@@ -45,14 +50,19 @@ def _refuse_own(path: Path, file: Path) -> None:
         raise StoreError(f"no backup at {file}: it belongs to the database {path} itself")
 
 
-def _copy(path: Path, part: Path) -> None:
+def _copy(path: Path, part: Path, unwanted: Unwanted) -> None:
     source = connect_to_read(path)
     try:
+        # All from one snapshot: with one for each step, each write of others would start it over.
+        source.execute("BEGIN")
+        source.pragma("schema_version")
         copy = apsw.Connection(str(part))
         try:
-            # All in one step, from one snapshot: with several, each write of others starts it over.
             with copy.backup("main", source, "main") as backup:
-                backup.step(-1)
+                while not backup.done:
+                    if unwanted():
+                        raise apsw.InterruptError("nobody waits for it any more")
+                    backup.step(PAGES)
         finally:
             copy.close()
     finally:

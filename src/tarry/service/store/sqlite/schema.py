@@ -1,8 +1,8 @@
 """A database file's schema: whose file it is, how far it has come, and the steps forward."""
 
-import asyncio
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,11 +10,14 @@ import apsw
 
 from tarry.errors import SchemaMismatch, StoreError
 from tarry.service.store.migrate import Migration, Status, status, steps
+from tarry.service.store.sqlite.aside import Unwanted, aside, never
 from tarry.service.store.sqlite.connection import connect, is_another_programs
 from tarry.service.store.sqlite.faults import store_error
 
 STEPS = steps(__package__)
 WANTED = len(STEPS)
+LOOK_EVERY = 100_000
+"""Steps of SQLite's machine after which a long piece of work looks whether it is still wanted."""
 
 Answer = TypeVar("Answer")
 
@@ -29,11 +32,11 @@ class SqliteMigrator:
         """What is there, and what is to be done; a file that is not there has schema 0."""
         if not self._path.exists():
             return status(STEPS, 0)
-        return await asyncio.to_thread(on_file, self._path, look, create=False)
+        return await aside(partial(on_file, self._path, look))
 
     async def up(self) -> Status:
         """Make all steps that are to be made; the file, if there is none."""
-        return await asyncio.to_thread(on_file, self._path, bring_up, create=True)
+        return await aside(partial(on_file, self._path, bring_up, create=True))
 
 
 def look(db: apsw.Connection) -> Status:
@@ -61,13 +64,20 @@ def require(db: apsw.Connection) -> None:
         raise SchemaMismatch(found.found, found.wanted)
 
 
-def on_file(path: Path, work: Callable[[apsw.Connection], Answer], *, create: bool) -> Answer:
+def on_file(
+    path: Path,
+    work: Callable[[apsw.Connection], Answer],
+    unwanted: Unwanted = never,
+    *,
+    create: bool = False,
+) -> Answer:
     """Do something on a connection of its own, and say plainly why it cannot be done."""
     check_folder(path)
     if not create and not path.exists():
         raise StoreError(f"there is no file {path}; `tarry migrate up` makes one")
     try:
         db = connect(path, create=create)
+        db.set_progress_handler(unwanted, LOOK_EVERY)
         try:
             return work(db)
         finally:

@@ -1,12 +1,13 @@
 """The store in an SQLite file, put together."""
 
-import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from tarry.service.store.rounds import Rounds
 from tarry.service.store.sqlite import schema
+from tarry.service.store.sqlite.aside import aside
 from tarry.service.store.sqlite.catalogue import SqliteCatalogue
 from tarry.service.store.sqlite.history import SqliteHistory
 from tarry.service.store.sqlite.leases import SqliteLeases
@@ -63,5 +64,5 @@ async def open_sqlite(
     and `most_waiting` a limit for applications that have none of their own.
     """
     work = schema.bring_up if migrate else schema.require
-    await asyncio.to_thread(schema.on_file, path, work, create=migrate)
+    await aside(partial(schema.on_file, path, work, create=migrate))
     return SqliteStore(path, clock, room, most_waiting=most_waiting)

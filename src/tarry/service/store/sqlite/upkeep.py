@@ -1,6 +1,6 @@
 """What keeps this store in shape."""
 
-import asyncio
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -10,6 +10,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.contract import Retention
 from tarry.service.store.rounds import Rounds
 from tarry.service.store.sqlite import rows, schema
+from tarry.service.store.sqlite.aside import aside
 from tarry.service.store.sqlite.backup import back_up
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
@@ -62,7 +63,7 @@ class SqliteUpkeep:
 
     async def backup(self, target: Path) -> None:
         """Write a copy that is consistent, while others work."""
-        await asyncio.to_thread(back_up, self._threads.path, target)
+        await aside(partial(back_up, self._threads.path, target))
 
     async def check(self) -> None:
         """Raise if the database cannot be written to, or its schema is not the right one."""
