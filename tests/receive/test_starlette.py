@@ -53,6 +53,19 @@ def test_the_dependency_has_no_parameter_for_the_openapi_document_to_tell_of() -
     assert "requestBody" not in operation
 
 
+def test_who_asks_the_request_for_its_body_gets_it_all_the_same() -> None:
+    app = FastAPI()
+
+    @app.post("/hook")
+    async def hook(message: Message, request: Request) -> bool:
+        return await request.body() == message.body and await request.json() == message.json()
+
+    answer = TestClient(app).post(
+        "/hook", content=BODY, headers=signed(time.time(), message="msg_asked")
+    )
+    assert answer.json() is True
+
+
 def test_a_body_that_fastapi_has_read_already_is_read_again() -> None:
     app = FastAPI()
 

@@ -37,10 +37,7 @@ def verified(
 async def receiving(
     webhook: Webhook, request: Request, *, largest: int = LARGEST
 ) -> AsyncIterator[Verified]:
-    """Verify a request of Starlette and handle its message in the block.
-
-    It reads the body, which is then in the message and no longer to be had from the request.
-    """
+    """Verify a request of Starlette and handle its message in the block."""
     body = await _read(request, largest)
     try:
         message = await _start(webhook, request, body)
@@ -60,7 +57,9 @@ async def _read(request: Request, largest: int) -> bytes:
         body += part
         if len(body) > largest:
             raise _as_exception(too_large(largest))
-    return bytes(body)
+    # Where Starlette itself keeps it: else who asks the request for it would get an error.
+    request._body = bytes(body)  # noqa: SLF001  there is no other way
+    return request._body  # noqa: SLF001  likewise
 
 
 async def _start(webhook: Webhook, request: Request, body: bytes) -> Verified:
