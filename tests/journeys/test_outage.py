@@ -9,10 +9,11 @@ from itertools import cycle
 
 import pytest
 
+from tarry.core.backoff import Fixed
 from tarry.core.pace import Phase
 from tarry.service.explain import outlook
 from tarry.service.model.delivery import Reason, State
-from tarry.service.model.settings import DAY, HOUR, Limits
+from tarry.service.model.settings import DAY, DELIVERY, HOUR, Limits
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
@@ -56,6 +57,31 @@ async def test_a_quiet_endpoint_that_is_down_for_four_days_gets_its_only_message
         assert await service.until_delivered(endpoint, within=60) < 60
         told = [one for one in await service.store.notices() if one.kind == "endpoint.failing"]
         assert [notice.facts["share"] for notice in told] == [0.5, 0.75]
+
+
+@virtually
+async def test_five_attempts_are_enough_to_tell_that_an_endpoint_is_down() -> None:
+    async with virtual_service(limits=SELDOM, policy=DELIVERY.replace(attempts=5)) as service:
+        endpoint = await service.add_endpoint("a.example", down_for(service, DAY))
+        (message,) = await service.add()
+        await asyncio.sleep(DAY)
+        assert (await service.delivery(message)).attempts == 0
+        assert await service.until_delivered(endpoint, within=60) < 60
+
+
+@pytest.mark.parametrize(("attempts", "lost"), [(1, 5), (2, 2), (4, 1)])
+@virtually
+async def test_with_few_attempts_only_the_first_messages_of_an_outage_are_lost(
+    attempts: int, lost: int
+) -> None:
+    policy = DELIVERY.replace(attempts=attempts, backoff=Fixed(1))
+    async with virtual_service(limits=SELDOM, policy=policy) as service:
+        endpoint = await service.add_endpoint("a.example", down_for(service, HOUR))
+        for _ in range(40):
+            await service.add()
+            await asyncio.sleep(60)  # each time the lane has gone to rest
+        await asyncio.sleep(HOUR)
+        assert await service.counts(endpoint) == {State.FAILED: lost, State.DELIVERED: 40 - lost}
 
 
 @pytest.mark.timeout(600)

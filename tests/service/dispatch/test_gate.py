@@ -408,3 +408,12 @@ def test_what_says_nothing_of_a_pace_still_counts_as_sent_at_it() -> None:
     gate.step(NOON + 1, 1)
     assert gate.pace.offered(NOON + 1) == 20
     assert gate.pace.recent(NOON + 1) == (0, 0)
+
+
+def test_failures_from_before_count_with_those_that_follow() -> None:
+    gate = a_gate()
+    gate.failed_before(4)
+    assert not gate.step(NOON, 1)
+    answer(gate, NOON, failures=1)
+    assert gate.step(NOON, 1)
+    assert gate.phase is Phase.OPEN

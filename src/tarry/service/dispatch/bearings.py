@@ -79,11 +79,14 @@ class Bearings(ABC):
         self._fifo_from = LONG_AGO if held.lease.clean else now + outfit.timeout
         self.rate = UNLIMITED
         self.dress(row.endpoint, outfit)
-        failed = self.gate.phase is Phase.CLOSED and row.known.failures >= RULE.failures
+        failures = 0 if moved or self.gate.phase is not Phase.CLOSED else row.known.failures
         if self.origin.shared:
             self.join(now)  # as when it was here while its origin opened
-        elif failed and not moved:
+        elif failures >= RULE.failures:
             self.gate.open(now, max(1, self.waiting()))
+        elif failures:
+            self.failing = failures
+            self.gate.failed_before(failures)
         if self.gate.phase is Phase.PACED:
             desk.tick(self)
 

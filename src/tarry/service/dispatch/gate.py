@@ -150,6 +150,10 @@ class Gate:
         self._become(opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw()))
         self._told = self.phase
 
+    def failed_before(self, failures: int) -> None:
+        """So many failed in a row when it was somebody else's, or at rest, and nothing passed."""
+        self.pace = self.pace.replace(streak=failures)
+
     def ramp(self, now: float) -> None:
         """Send what waits at a pace, although nothing failed: much is waiting at once."""
         if self.pace.phase is Phase.CLOSED:

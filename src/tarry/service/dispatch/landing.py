@@ -191,9 +191,9 @@ class Landing(Turning):
         if not self.origin.shared:
             seen = judgement.unreachable
             self.origin.saw(self, passed=judgement.alive, unreachable=seen, now=now)
-        if self.gate.phase is Phase.OPEN:
-            self.tick(now)
-        elif not judgement.alive:
+        if self.gate.phase is Phase.OPEN or self.failing == RULE.failures:
+            self.tick(now)  # what becomes of this one depends on it
+        if self.gate.phase is not Phase.OPEN and not judgement.alive:
             self.desk.tick(self)
 
     def _goes_alone(self, judgement: Judgement, now: float) -> None:
@@ -247,6 +247,8 @@ class Landing(Turning):
         self.streams.done(due)
         if made.state is State.FAILED:
             self.desk.failed += 1
+            if self.failing:  # the lane may be at rest in a moment: the next failure is one more
+                self.save(self.desk.now())
             if self.endpoint.fifo and self.endpoint.blocking:
                 why = f"its first delivery failed: {made.reason}"
                 self._stand(Standing.PAUSED, why, self.desk.now())
