@@ -319,3 +319,35 @@ async def test_what_nobody_foresaw_is_a_500_that_tells_nothing(
     monkeypatch.setattr(hooks, "send_many", fail)
     answer = await client.post(MESSAGES, content=said())
     assert (answer.status_code, answer.json()["detail"]) == (500, "something went wrong")
+
+
+async def test_a_message_goes_to_who_has_the_uid_by_then(client: httpx.AsyncClient) -> None:
+    old = (await client.get("/api/v1/app/shop")).json()["id"]
+    new = (await client.post("/api/v1/app", json={"name": "new"})).json()["id"]
+    for patch in (client.patch, client.put):
+        assert (await client.post(MESSAGES, content=said())).status_code == 202
+        assert (await patch(f"/api/v1/app/{old}", json={"name": "x", "uid": None})).is_success
+        assert (await patch(f"/api/v1/app/{new}", json={"name": "y", "uid": "shop"})).is_success
+        message = (await client.post(MESSAGES, content=said())).json()["id"]
+        assert (await client.get(f"/api/v1/app/{new}/msg/{message}")).status_code == 200
+        old, new = new, old
+
+
+async def test_payloads_have_to_fit_from_the_moment_that_it_is_said(
+    client: httpx.AsyncClient,
+) -> None:
+    way = "/api/v1/event-type/order.created"
+    schema = {"1": {"required": ["order"]}}
+    strict = {"description": "", "schemas": schema, "validatePayload": True}
+    assert (await client.post(MESSAGES, content=said())).status_code == 202
+    assert (await client.put(way, json=strict)).status_code == 201
+    assert (await client.post(MESSAGES, content=said())).status_code == 422
+    assert (await client.patch(way, json={"validatePayload": False})).status_code == 200
+    assert (await client.post(MESSAGES, content=said())).status_code == 202
+    assert (await client.patch(way, json={"validatePayload": True})).status_code == 200
+    assert (await client.post(MESSAGES, content=said())).status_code == 422
+    assert (await client.delete(f"{way}?expunge=true")).status_code == 204
+    assert (await client.post(MESSAGES, content=said())).status_code == 202
+    new = {"name": "order.created", **strict}
+    assert (await client.post("/api/v1/event-type", json=new)).status_code == 201
+    assert (await client.post(MESSAGES, content=said())).status_code == 422

@@ -121,14 +121,26 @@ async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
 @group.delete("/app/{app_id}", needs=Need.CHANGE)
 async def delete(call: Call) -> None:
     """Delete an application; what waits for its endpoints is discarded."""
-    await call.hooks.delete_application(await call.application())
+    stored = await call.application()
+    await call.hooks.delete_application(stored)
+    _forget(call, stored)
 
 
 async def changed(call: Call, application: Application, said: Mapping[str, Any]) -> Application:
     """An application with what is said of it; whatever else others change of it stays."""
-    return await call.hooks.store.change_application(
+    new = await call.hooks.store.change_application(
         application.id, lambda stored: replace(stored, updated_at=call.now, **said)
     )
+    _forget(call, application, new)
+    return new
+
+
+def _forget(call: Call, *applications: Application) -> None:
+    """Remember nobody by their names: the next message to a uid is for who has it by then."""
+    for one in applications:
+        for known_as in (one.id, one.uid):
+            if known_as is not None:
+                call.known.forget(one.environment, known_as)
 
 
 async def on_the_fly(call: Call, told: ApplicationIn) -> Application:

@@ -1,5 +1,6 @@
 """Types of events over HTTP: what an environment's messages can be about."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -145,11 +146,9 @@ async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
     """Make a type of events; one that is archived is made anew."""
     new = _made(call, body.name, body)
     try:
-        await call.hooks.store.add_event_type(new)
+        await _added(call, new)
     except Conflict:
-        new = await call.hooks.store.change_event_type(
-            call.who.environment, body.name, lambda stored: _unarchived(stored, new)
-        )
+        new = await _changed(call, body.name, lambda stored: _unarchived(stored, new))
     return written(new)
 
 
@@ -169,15 +168,11 @@ async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
     name, said = _name(call), body.fields()
 
     async def change() -> EventTypeOut:
-        return written(
-            await call.hooks.store.change_event_type(
-                call.who.environment, name, lambda stored: _told(stored, said, call.now)
-            )
-        )
+        return written(await _changed(call, name, lambda stored: _told(stored, said, call.now)))
 
     async def make() -> EventTypeOut:
         new = _made(call, name, body)
-        await call.hooks.store.add_event_type(new)
+        await _added(call, new)
         return written(new)
 
     return await changed_or_made(change, make)
@@ -187,11 +182,7 @@ async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
 async def patch(call: Call, body: EventTypePatch) -> EventTypeOut:
     """Change a part of a type of events."""
     name, said = call.name("event_type_name", KIND), body.fields()
-    return written(
-        await call.hooks.store.change_event_type(
-            call.who.environment, name, lambda stored: _told(stored, said, call.now)
-        )
-    )
+    return written(await _changed(call, name, lambda stored: _told(stored, said, call.now)))
 
 
 @group.delete(ONE, needs=Need.CHANGE)
@@ -200,10 +191,9 @@ async def delete(call: Call, query: DeleteQuery) -> None:
     name = call.name("event_type_name", KIND)
     if query.expunge:
         await call.hooks.store.delete_event_type(call.who.environment, name)
+        call.known.forget_schema(call.who.environment, name)
         return
-    await call.hooks.store.change_event_type(
-        call.who.environment, name, lambda stored: _told(stored, {"archived": True}, call.now)
-    )
+    await _changed(call, name, lambda stored: _told(stored, {"archived": True}, call.now))
 
 
 def written(event_type: EventType) -> EventTypeOut:
@@ -222,6 +212,19 @@ def written(event_type: EventType) -> EventTypeOut:
         created_at=instant(event_type.created_at),
         updated_at=instant(event_type.updated_at),
     )
+
+
+async def _added(call: Call, new: EventType) -> None:
+    """Keep a new type; from now on payloads have to fit it."""
+    await call.hooks.store.add_event_type(new)
+    call.known.forget_schema(new.environment, new.name)
+
+
+async def _changed(call: Call, name: str, change: Callable[[EventType], EventType]) -> EventType:
+    """Change a type; from now on payloads have to fit what it is then."""
+    changed = await call.hooks.store.change_event_type(call.who.environment, name, change)
+    call.known.forget_schema(changed.environment, changed.name)
+    return changed
 
 
 async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:

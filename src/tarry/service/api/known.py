@@ -11,7 +11,10 @@ from tarry.service.store.contract import Store
 
 MOST = 1000
 KNOWN_FOR = 1.0
-"""Seconds that something is remembered: so long a uid that went to another application counts."""
+"""Seconds that something is remembered, unless it is changed here.
+
+So long a uid that went to another application counts for the old one in other processes.
+"""
 
 Name = tuple[str, str]
 """An environment, and what something is called there."""
@@ -36,6 +39,10 @@ class Known:
     def forget(self, environment: str, known_as: str) -> None:
         """Ask for it again next time."""
         self._applications.forget((environment, known_as))
+
+    def forget_schema(self, environment: str, event_type: str) -> None:
+        """Likewise."""
+        self._schemas.forget((environment, event_type))
 
     async def schema(self, environment: str, event_type: str) -> str | None:
         """The schema that payloads of this type have to fit, if they have to."""
