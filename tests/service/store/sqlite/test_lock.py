@@ -47,6 +47,22 @@ def test_workers_of_one_process_share_it_until_the_last_leaves(path: Path) -> No
     second.give_back()
 
 
+def test_who_holds_a_lock_that_was_deleted_gives_way_to_who_came_then(path: Path) -> None:
+    first, second = DispatcherLock(path), DispatcherLock(path)
+    first.take("worker-1")
+    path.with_name("hooks.db-dispatcher").unlink()
+    second.take("worker-2")
+    with pytest.raises(StoreOwned, match="worker-2"):
+        first.take("worker-1")
+    second.give_back()
+    first.take("worker-1")
+    path.with_name("hooks.db-dispatcher").unlink()
+    first.take("worker-1")
+    with pytest.raises(StoreOwned, match="worker-1"):
+        second.take("worker-2")
+    first.give_back()
+
+
 def test_a_process_that_is_killed_holds_nothing(path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

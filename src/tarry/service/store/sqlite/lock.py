@@ -21,7 +21,7 @@ class DispatcherLock:
     """Held from the first lease until the last one is given back, or the process ends.
 
     It is a lock on a file beside the database, never deleted: a file made anew under the same name
-    would be another lock.
+    would be another lock. If somebody deletes it all the same, who comes then has the role.
     """
 
     def __init__(self, database: Path) -> None:
@@ -37,6 +37,9 @@ class DispatcherLock:
 
     def take(self, worker: str) -> None:
         """Take the role, or share it inside this process; StoreOwned if another process has it."""
+        if self._file is not None and not self._is_there(self._file):
+            os.close(self._file)
+            self._file = None
         if self._file is None:
             self._file = self._lock(Holder(os.getpid(), worker))
         self._workers.add(worker)
@@ -54,6 +57,13 @@ class DispatcherLock:
             os.ftruncate(self._file, 0)
             os.close(self._file)
             self._file = None
+
+    def _is_there(self, file: int) -> bool:
+        """Whether this is still the file that others look at, and nobody has deleted it."""
+        try:
+            return os.path.samestat(os.fstat(file), self._path.stat())
+        except OSError:
+            return False
 
     def _lock(self, holder: Holder) -> int:
         try:
