@@ -124,6 +124,42 @@ async def test_a_message_that_waits_says_why_until_the_receiver_is_mended(visit:
     assert len({one.id for one in visit.receiver.arrivals if one.status == 200}) == 8
 
 
+async def test_an_endpoint_is_not_called_healthy_while_what_was_tried_last_failed(
+    visit: Visit,
+) -> None:
+    endpoint = await endpoint_of(visit)
+    await send(visit, "order-1")
+    await visit.until(lambda: visit.receiver.arrivals)
+    visit.receiver.go_down(503)  # one failure, which opens no lane
+    await send(visit, "order-2")
+    await visit.sign_in()
+    await visit.page.get_by_role("link", name="shop", exact=True).click()
+    row = visit.page.get_by_role("row").filter(has_text="1 delivery waits.")
+    await expect(row.locator(".badge")).to_have_text("last attempt failed")
+    await expect(row).to_contain_text("Its last attempt failed")
+    await row.get_by_role("link").click()
+    await expect(visit.page.locator(".heading .badge")).to_have_text("last attempt failed")
+    await visit.page.get_by_role("link", name="Overview").click()
+    row = visit.page.get_by_role("row").filter(has_text="last attempt failed")
+    await expect(row).to_contain_text("The oldest: backoff", timeout=30_000)
+    visit.receiver.come_back()
+    await visit.ask.post(f"/api/v1/app/shop/endpoint/{endpoint}/probe")
+    await visit.until(lambda: visit.receiver.arrivals[-1].status == 200)
+    await visit.sees("Nothing waits.")
+
+
+async def test_what_is_asked_goes_away_with_the_page_it_was_asked_on(visit: Visit) -> None:
+    endpoint = await endpoint_of(visit)
+    await visit.sign_in()
+    await visit.sees("What waits, and why")
+    await visit.go(f"#/app/shop/endpoint/{endpoint}")
+    await visit.press("Pause…")
+    await expect(visit.page.get_by_role("dialog")).to_be_visible()
+    await visit.page.go_back()
+    await visit.sees("What waits, and why")
+    await expect(visit.page.get_by_role("dialog")).to_have_count(0)
+
+
 async def test_an_endpoint_is_paused_and_resumed(visit: Visit) -> None:
     endpoint = await endpoint_of(visit)
     await visit.sign_in()
@@ -136,6 +172,7 @@ async def test_an_endpoint_is_paused_and_resumed(visit: Visit) -> None:
     message = await send(visit, "order-1")
     await visit.go(f"#/app/shop/msg/{message}")
     await visit.sees("It waits: paused.")
+    await visit.sees("the endpoint is paused.")
     assert visit.receiver.arrivals == []
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.press("Resume…", sure="Resume")
@@ -186,6 +223,18 @@ async def test_the_page_says_that_the_server_is_gone_and_goes_on_when_it_is_back
     await visit.sees("Nothing waits.")  # what was known stays
     await visit.page.unroute("**/api/**")
     await expect(visit.page.locator("#trouble")).to_be_empty()
+
+
+async def test_who_comes_while_the_server_is_away_keeps_the_key_and_gets_in_when_it_is_back(
+    visit: Visit,
+) -> None:
+    await visit.sign_in()
+    await visit.sees("Nothing waits.")
+    await visit.page.route("**/api/**", lambda route: route.fulfill(status=502))
+    await visit.page.reload()
+    await visit.sees("the server answered with 502")
+    await visit.page.unroute("**/api/**")
+    await visit.sees("Nothing waits.")
 
 
 async def test_a_key_that_may_ask_seldom_shows_a_page_all_the_same(visit: Visit) -> None:

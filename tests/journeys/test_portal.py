@@ -102,6 +102,16 @@ async def test_a_link_that_is_over_says_what_to_do(visit: Visit) -> None:
     await visit.sees("How it goes")
 
 
+async def test_a_link_that_is_opened_while_the_server_is_away_opens_when_it_is_back(
+    visit: Visit,
+) -> None:
+    await visit.page.route("**/api/**", lambda route: route.fulfill(status=502))
+    await visit.page.goto(await link(visit))
+    await visit.sees("the server answered with 502")
+    await visit.page.unroute("**/api/**")
+    await visit.sees("How it goes")
+
+
 async def test_a_token_that_is_typed_at_the_dashboard_leads_to_the_portal(visit: Visit) -> None:
     await visit.sign_in((await link(visit)).rpartition(":")[2])
     await visit.sees("How it goes")

@@ -156,6 +156,17 @@ def test_every_attempt_is_in_one_bar(tmp_path: Path) -> None:
         assert bars[-1]["at"] <= now <= bars[-1]["at"] + bars[-1]["length"]
 
 
+def test_a_server_that_ends_while_it_answers_does_not_answer(tmp_path: Path) -> None:
+    code = """
+    import { Api, Silent } from "WEB/api.js";
+    const text = async () => { throw new TypeError("network error"); };
+    globalThis.fetch = async () => ({ ok: true, headers: new Headers(), text });
+    const error = await new Api("key").get("/app").catch((error) => error);
+    console.log(JSON.stringify([error instanceof Silent, error.message]));
+    """
+    assert run(code, tmp_path) == [True, "the server does not answer"]
+
+
 def test_every_script_can_be_read(tmp_path: Path) -> None:
     listed = ", ".join(json.dumps(path.as_uri()) for path in SCRIPTS)
     code = f"""

@@ -40,9 +40,8 @@ export class Api {
     const asked = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
     const url = `/api/v1${path}${asked.length ? `?${new URLSearchParams(asked)}` : ""}`;
     for (let tries = 1; ; tries += 1) {
-      const answer = await this.answer(url, method, body);
+      const [answer, text] = await this.answer(url, method, body);
       heard(answer.headers.get("date"));
-      const text = await answer.text();
       if (answer.ok) return text;
       const error = refused(answer, text);
       if (error.code !== "rate_limit" || tries === TRIES) throw error;
@@ -56,7 +55,8 @@ export class Api {
     const signal = AbortSignal.timeout(PATIENCE);
     const settings = { method, headers, body: sent, signal, cache: "no-store", credentials: "omit", redirect: "error" };
     try {
-      return await fetch(url, settings);
+      const answer = await fetch(url, settings);
+      return [answer, await answer.text()]; // a server that ends meanwhile does not answer either
     } catch (error) {
       throw new Silent("the server does not answer", { cause: error });
     }

@@ -4,11 +4,19 @@ import { el, show } from "./dom.js";
 
 const SHOWN = 10_000;
 
+let dismissed = () => {};
+
+/** Takes away what is asked, if something is: whoever was asked has gone elsewhere. */
+export function dismiss() {
+  dismissed();
+}
+
 /** Asks whether to go on; gives true, or what the fields of the dialog say, or null. */
 export function ask(title, text, yes, fields = []) {
   return new Promise((resolve) => {
     const read = () => Object.fromEntries(fields.map((one) => [one.name, one.read()]));
     const done = (answer) => {
+      dismissed = () => {};
       box.close();
       box.remove();
       resolve(answer);
@@ -25,6 +33,7 @@ export function ask(title, text, yes, fields = []) {
         el("div", { class: "buttons" },
           el("button", { type: "button", onclick: () => done(null) }, "Cancel"),
           el("button", { class: "primary" }, yes))));
+    dismissed = () => done(null);
     document.body.append(box);
     box.showModal();
     (fields[0]?.focus ?? box.querySelector(".primary")).focus();

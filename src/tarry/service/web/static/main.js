@@ -3,7 +3,7 @@
 import { Api, Refused, Silent } from "./api.js";
 import { toApplication, to } from "./address.js";
 import { bar, told, trouble } from "./frame.js";
-import { ask } from "./dialog.js";
+import { ask, dismiss } from "./dialog.js";
 import { el, show } from "./dom.js";
 import { Known } from "./known.js";
 import { tick } from "./parts.js";
@@ -17,7 +17,7 @@ let session = null; // who looks, once they were let in
 let showing = 0; // counts what was asked for last: what comes late is not shown
 let timer = null;
 
-/** Tries a key; gives null if it opens, or what is wrong with it. */
+/** Tries a key; gives null if it opens, or what is wrong with it. What says nothing of the key is thrown. */
 async function enter(key) {
   if (!/^[\x21-\x7e]+$/.test(key)) return "A key has no spaces and no letters beyond ASCII: copy it once more.";
   const api = new Api(key);
@@ -27,26 +27,32 @@ async function enter(key) {
     if (!who.appId && isPortal) return "This is a key to more than one application: use it at /dashboard.";
     keep(key);
     session = { api, who, known: new Known(api) };
-    await refresh();
     return null;
   } catch (error) {
-    if (!(error instanceof Refused) || error.status !== 401) return `${error.message}.`;
-    forget();
+    if (error.status === 403) return `${error.message}.`;
+    if (error.status !== 401) throw error;
     return isPortal
       ? "The link that you came by opens nothing any more."
-      : "No such key is known here, or it was revoked. Check that all of it was copied.";
+      : "No such key is known here, or it was revoked, or its time is over. Check that all of it was copied.";
   }
+}
+
+async function typed(key) {
+  const said = await enter(key).catch((error) => `${error.message}.`);
+  await refresh();
+  return said;
 }
 
 function leave(said = null) {
   forget();
   session = null;
   clearTimeout(timer);
+  dismiss();
   showing += 1;
   document.title = "tarry";
   trouble(null);
   bar(null);
-  show(main, el("div", { "data-key": "sign-in" }, signIn(enter, said)));
+  show(main, el("div", { "data-key": "sign-in" }, signIn(typed, said)));
   main.querySelector("input")?.focus();
 }
 
@@ -79,7 +85,7 @@ async function refresh() {
   } catch (error) {
     if (mine !== showing) return null;
     wait = Math.max(wait, (error.retryAfter ?? 0) * 1000);
-    if (error instanceof Refused && error.status === 401) return leave("The key opens nothing any more: it was revoked, or its time is over.");
+    if (error instanceof Refused && error.status === 401) return leave(`The ${isPortal ? "link that you came by" : "key"} opens nothing any more: it was revoked, or its time is over.`);
     failed(known?.key ?? "lost", error);
   }
   if (mine === showing) timer = setTimeout(() => (document.hidden ? null : refresh()), wait);
@@ -117,7 +123,7 @@ function failed(key, error) {
 }
 
 function advice(error) {
-  if (error.status === 403) return el("p", {}, "The key that you came with does not open this. Sign in with one that does.");
+  if (error.status === 403) return el("p", {}, isPortal ? "The link that you came by does not open this." : "Sign in with a key that does.");
   if (error.status === 404) return el("p", {}, "It was deleted, or its id is another one.");
   if (error.status === 429) return el("p", {}, "The server lets this key ask only so often; the page waits, and tries again.");
   return el("p", {}, "The page tries again by itself.");
@@ -128,15 +134,25 @@ function lost() {
     el("a", { href: home() }, "Back to the start"))] };
 }
 
+/** Comes in with the key that is kept. While the server cannot tell whether it opens, it is kept and tried again. */
 async function start() {
   session = null;
+  clearTimeout(timer);
   takeToken();
   const key = kept();
-  const said = key ? await enter(key) : null;
-  if (!session) leave(said);
+  try {
+    const said = key ? await enter(key) : null;
+    if (session) await refresh();
+    else leave(said);
+  } catch (error) {
+    bar(null);
+    failed("start", error);
+    timer = setTimeout(start, EVERY);
+  }
 }
 
 addEventListener("hashchange", () => {
+  dismiss();
   if (takeToken()) start();
   else if (session) refresh();
 });
@@ -146,4 +162,4 @@ document.querySelector(".skip").onclick = (event) => {
   main.focus();
 };
 setInterval(tick, 1000);
-start().catch((error) => failed("start", error));
+start();

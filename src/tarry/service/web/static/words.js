@@ -40,6 +40,7 @@ export function laneState(lane) {
   if (lane.standing === "deleted") return ["deleted", "calm"];
   if (lane.phase === "open") return ["down", "bad"];
   if (lane.phase === "paced") return ["recovering", "care"];
+  if (lane.failedAt) return ["last attempt failed", "care"];
   return ["healthy", "good"];
 }
 
@@ -57,7 +58,8 @@ export function laneSentences(lane, time, ahead) {
   if (lane.phase === "open") return [...down(lane, time, ahead), ...waiting(lane, " None of them loses an attempt."), ...shared];
   if (lane.phase === "paced") return [...paced(lane, ahead), ...shared];
   if (!lane.backlog) return [["Everything that was sent to it has been settled; nothing waits."]];
-  return [["It takes what it is sent."], ...waiting(lane)];
+  const last = lane.failedAt ? ["Its last attempt failed, ", time(lane.failedAt), "."] : ["It takes what it is sent."];
+  return [last, ...waiting(lane)];
 }
 
 function down(lane, time, ahead) {

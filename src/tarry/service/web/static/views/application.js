@@ -3,6 +3,7 @@
 import { to, toEndpoint } from "../address.js";
 import { way } from "../api.js";
 import { el } from "../dom.js";
+import { laneOf } from "../lanes.js";
 import { badge, code, empty, facts, heading, lane as sentences, pager, quoted, table, tabs, time } from "../parts.js";
 import { laneState, number } from "../words.js";
 
@@ -27,7 +28,7 @@ export async function application(c) {
   const iterator = c.query.page;
   const [above, page] = await Promise.all([head(c, "endpoints"), c.api.get(`${path}/endpoint`, { limit: 20, iterator })]);
   const rows = await Promise.all(page.data.map(async (endpoint) => {
-    const lane = await c.api.get(`${path}${way`/endpoint/${endpoint.id}/lane`}`);
+    const lane = await laneOf(c, c.names.app, endpoint.id);
     return { endpoint, lane };
   }));
   return {

@@ -5,6 +5,7 @@ import { way } from "../api.js";
 import { attempts } from "../attempts.js";
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
+import { laneOf } from "../lanes.js";
 import { ahead, badge, code, empty, facts, heading, lane as sentences, pager, quoted, tabs, time } from "../parts.js";
 import { now } from "../when.js";
 import { laneState, number } from "../words.js";
@@ -17,7 +18,7 @@ const DRAWN = 250;
 export async function head(c, here) {
   const path = way`/app/${c.names.app}/endpoint/${c.names.endpoint}`;
   const [app, endpoint, lane] = await Promise.all([
-    c.known.at(way`/app/${c.names.app}`), c.api.get(path), c.api.get(`${path}/lane`),
+    c.known.at(way`/app/${c.names.app}`), c.api.get(path), laneOf(c, c.names.app, c.names.endpoint),
   ]);
   return {
     endpoint, lane, path,

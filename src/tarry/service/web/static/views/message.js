@@ -7,7 +7,7 @@ import { ask } from "../dialog.js";
 import { el } from "../dom.js";
 import { BY_ID, ahead, badge, button, code, empty, facts, heading, moment, pager, quoted, time } from "../parts.js";
 import { indented, isJson, member } from "../payload.js";
-import { STATUSES } from "../words.js";
+import { REASONS, STATUSES } from "../words.js";
 import { doing } from "./endpoint_actions.js";
 
 const EXPIRED = '{"expired":true}';
@@ -66,6 +66,7 @@ function delivery(c, path, told, { endpoint, why, attempts: made }) {
       endpoint.nextAttempt ? el("span", { class: "hint" }, "next ", ahead(endpoint.nextAttempt)) : null,
       c.may("attempts") && endpoint.standing !== "deleted" ? button("Resend…", () => resend(c, path, endpoint)) : null),
     el("p", { class: "now" }, dated(now ?? "")),
+    now?.includes(why.reason) && REASONS[why.reason] ? el("p", { class: "hint" }, `${REASONS[why.reason]}.`) : null,
     past.length ? el("details", { open: true }, el("summary", {}, "What was tried, and what was decided"),
       el("ol", { class: "told" }, past.map((one) => el("li", {}, dated(one))))) : null,
     made.length ? attempts(made) : null);
@@ -77,9 +78,9 @@ function dated(sentence) {
 }
 
 async function resend(c, path, endpoint) {
-  const text = ["One more attempt is made, first in line. It does not count as one of the delivery's own. While the endpoint takes nothing, it goes with the next probe."];
+  const text = ["One more attempt is made, first in line. It does not count as one of the delivery's own. While the endpoint takes nothing, it goes with the next probe; while it is paused, it waits."];
   if (!(await ask("Send it once more?", [...text, quoted(endpoint.url, "url")], "Resend"))) return;
-  await doing(c, () => c.api.post(`${path}${way`/endpoint/${endpoint.id}/resend`}`), "It is sent once more.");
+  await doing(c, () => c.api.post(`${path}${way`/endpoint/${endpoint.id}/resend`}`), "One more attempt will be made.");
 }
 
 function payload(c, id, text) {

@@ -3,6 +3,7 @@
 import { toApplication, toEndpoint, to } from "../address.js";
 import { way } from "../api.js";
 import { el } from "../dom.js";
+import { laneOf } from "../lanes.js";
 import { ahead, badge, code, empty, heading, lane as sentences, pager, quoted, table, time } from "../parts.js";
 import { now, seconds } from "../when.js";
 import { REASONS, laneState, number } from "../words.js";
@@ -48,7 +49,7 @@ async function waiting(c) {
   const rows = await Promise.all(page.data.map(async (head) => {
     const path = way`/app/${head.appId}/endpoint/${head.endpointId}`;
     const [lane, app, endpoint] = await Promise.all([
-      c.api.get(`${path}/lane`), c.known.at(way`/app/${head.appId}`), c.known.at(path),
+      laneOf(c, head.appId, head.endpointId), c.known.at(way`/app/${head.appId}`), c.known.at(path),
     ]);
     return { head, lane, app, endpoint, state: laneState(lane) };
   }));
@@ -88,12 +89,17 @@ function trouble({ rows, more }) {
     ["State", (one) => badge(one.state)],
     ["Waiting", (one) => number(one.lane.backlog), "number"],
     ["Oldest", (one) => time(one.head.acceptedAt)],
-    ["Why", (one) => el("div", { class: "why" }, one.state[1] === "good" ? oldest(one.head) : sentences(one.lane))],
+    ["Why", (one) => el("div", { class: "why" }, why(one))],
   ], rows, (one) => one.head.endpointId);
   return more ? [list, el("p", { class: "hint" }, "There are more: ", el("a", { href: to("/undelivered") }, "all that is undelivered"), ".")] : list;
 }
 
-/** Why something waits though its endpoint is well: it has a reason of its own. */
+/** What is wrong with an endpoint; if it may be well, what waits has a reason of its own. */
+function why({ head, lane, state }) {
+  const own = lane.standing === "enabled" && lane.phase === "closed";
+  return [state[1] !== "good" && sentences(lane), own && oldest(head)];
+}
+
 function oldest({ reason, nextAt }) {
   return el("p", {}, `The oldest: ${reason}, ${REASONS[reason] ?? ""}`, nextAt ? [", next ", ahead(nextAt)] : null, ".");
 }
