@@ -22,6 +22,16 @@ print("held", flush=True)
 sys.stdin.read()
 """
 
+FORK = """
+import os, sys, pathlib
+from tarry.service.store.sqlite.lock import DispatcherLock
+lock = DispatcherLock(pathlib.Path(sys.argv[1]))
+lock.take("worker-of-the-parent")
+if os.fork() == 0:
+    print(lock.give_back(), lock.workers, flush=True)
+sys.stdin.read()
+"""
+
 
 def test_a_second_one_is_refused_and_told_who_has_it(path: Path) -> None:
     first, second = DispatcherLock(path), DispatcherLock(path)
@@ -79,6 +89,24 @@ def test_a_process_that_is_killed_holds_nothing(path: Path) -> None:
     child.stdout.close()
     lock.take("worker-1")
     lock.give_back()
+
+
+def test_a_child_does_not_hold_what_its_parent_held(path: Path) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", FORK, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert parent.stdout
+    assert parent.stdin
+    assert parent.stdout.readline() == b"None frozenset()\n"
+    lock = DispatcherLock(path)
+    with pytest.raises(StoreOwned, match=f"process {parent.pid}, worker worker-of-the-parent"):
+        lock.take("worker-1")
+    parent.kill()
+    parent.wait()
+    lock.take("worker-1")
+    lock.give_back()
+    parent.stdin.close()  # which ends the child
+    parent.stdout.close()
 
 
 def test_an_owner_without_a_name_yet_is_another_process(path: Path) -> None:

@@ -4,6 +4,7 @@ import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
 
 from msgspec import DecodeError, Struct, json
 
@@ -29,6 +30,7 @@ class DispatcherLock:
         self._path = database.with_name(database.name + "-dispatcher")
         self._file: int | None = None
         self._workers: set[str] = set()
+        _locks.add(self)
 
     @property
     def workers(self) -> frozenset[str]:
@@ -55,6 +57,13 @@ class DispatcherLock:
         self._workers.clear()
         if self._file is not None:
             os.ftruncate(self._file, 0)
+            os.close(self._file)
+            self._file = None
+
+    def stay_behind(self) -> None:
+        """Have no part in it: it is the parent's, of which this process was forked."""
+        self._workers.clear()
+        if self._file is not None:
             os.close(self._file)
             self._file = None
 
@@ -91,3 +100,15 @@ class DispatcherLock:
         except DecodeError:  # it was taken just now, and the name is not written yet
             return "another process"
         return f"process {holder.pid}, worker {holder.worker}"
+
+
+_locks: WeakSet[DispatcherLock] = WeakSet()
+
+
+def _stay_behind() -> None:
+    """Else the role would be taken for as long as a child lives whose parent is gone."""
+    for lock in list(_locks):
+        lock.stay_behind()
+
+
+os.register_at_fork(after_in_child=_stay_behind)
