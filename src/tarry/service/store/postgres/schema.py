@@ -1,5 +1,6 @@
 """The schema `tarry` of a database: how far it has come, and the steps forward."""
 
+import logging
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,8 @@ from tarry.service.store.migrate import Status, status, steps
 from tarry.service.store.postgres import address
 from tarry.service.store.postgres.database import Connection, Database
 from tarry.service.store.postgres.queries import SQL
+
+log = logging.getLogger("tarry.service")
 
 STEPS = steps(__package__)
 WANTED = len(STEPS)
@@ -28,8 +31,14 @@ class PostgresMigrator:
         """Make all steps that are to be made, all or none; another one at it is waited for."""
 
         async def climb(connection: Connection) -> Status:
+            found = await look(connection)
+            if not found.pending:
+                return found
             await connection.execute(SQL["up_patience"])
-            await connection.execute(SQL["up_lock"], timeout=math.inf)
+            (turn,) = await connection.fetch(SQL["up_turn"])
+            if not turn["ours"]:
+                log.warning("another process changes the schema: waiting for it")
+                await connection.execute(SQL["up_lock"], timeout=math.inf)
             before = await look(connection)
             for step in before.pending:
                 # which notes that it was made; a table with years in it takes its time
