@@ -63,7 +63,7 @@ export function laneSentences(lane, time, ahead) {
 }
 
 function down(lane, time, ahead) {
-  const since = lane.downSince ? ["It takes nothing, since ", time(lane.downSince), ". "] : ["It takes nothing. "];
+  const since = lane.downSince ? ["It takes nothing; it went down ", time(lane.downSince), ". "] : ["It takes nothing. "];
   const next = lane.probeAt ? ["It is tried next ", ahead(lane.probeAt), "."] : [];
   return [[...since, ...next]];
 }

@@ -15,7 +15,7 @@ export function actions(c, path, endpoint, lane) {
     c.may("endpoints") && enabled && button("Pause…", () => pause(c, path, endpoint)),
     c.may("endpoints") && !enabled && endpoint.standing !== "deleted"
       && button(paused ? "Resume…" : "Enable…", () => resume(c, path, endpoint, lane), "primary"),
-    c.may("attempts") && enabled && lane.phase === "open" && button("Probe now…", () => probe(c, path, endpoint), "primary"),
+    c.may("attempts") && enabled && (lane.phase === "open" || lane.failedAt) && button("Probe now…", () => probe(c, path, endpoint), "primary"),
     c.may("attempts") && button("Recover…", () => recover(c, path, endpoint)),
     c.may("attempts") && button("Replay missing…", () => replay(c, path, endpoint)),
   ].filter(Boolean);

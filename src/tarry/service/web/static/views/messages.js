@@ -40,7 +40,7 @@ async function standing(c, path, message) {
 function list(c, app, rows, page) {
   if (!rows.length) {
     if (!page.done) return empty("None on this page.", "What you look for is rare; older pages may have some.");
-    if (c.query.type) return empty("No such message.", "None of this type in the last 90 days.");
+    if (c.query.type) return empty("No such message.", "None of this type in the last 90 days. If it is a message's id, “Open message” finds it.");
     return c.isPortal
       ? empty("No message yet.", "What is sent to you will be listed here.")
       : empty("No message yet.", "Send one: ", code(`tarry send ${app.uid ?? app.id} order.paid '{"order": 1}'`), ".");
@@ -61,7 +61,7 @@ function filters(c, path) {
   const go = (event) => {
     event.preventDefault();
     const typed = event.target.querySelector("input").value.trim();
-    if (event.submitter?.value === "open" && typed) c.go(toMessage(c.names.app, typed));
+    if (typed.startsWith("msg_") || (typed && event.submitter?.value === "open")) c.go(toMessage(c.names.app, typed));
     else c.go(to(`${path}/msg`, { type: typed }));
   };
   return el("form", { class: "finder", onsubmit: go },
