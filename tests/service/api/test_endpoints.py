@@ -293,6 +293,23 @@ async def test_putting_enables_a_parked_endpoint_unless_it_says_disabled(
     assert (await client.put(way, json={"url": THERE})).json()["standing"] == "enabled"
 
 
+@pytest.mark.parametrize(
+    ("told", "stands"),
+    [
+        ({}, "paused"),
+        ({"disabled": False}, "paused"),
+        ({"disabled": True}, "disabled"),
+        ({"standing": "enabled"}, "enabled"),
+    ],
+)
+async def test_putting_leaves_an_endpoint_paused_unless_it_says_otherwise(
+    client: httpx.AsyncClient, told: dict[str, Any], stands: str
+) -> None:
+    way = f"{WAY}/{(await made(client))['id']}"
+    assert (await client.post(f"{way}/pause")).json()["standing"] == "paused"
+    assert (await client.put(way, json={"url": THERE, **told})).json()["standing"] == stands
+
+
 async def test_a_deleted_endpoint_is_not_there_any_more(client: httpx.AsyncClient) -> None:
     await made(client, uid="main")
     answer = await client.delete(f"{WAY}/main")

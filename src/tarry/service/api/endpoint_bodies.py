@@ -141,7 +141,7 @@ def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> Endpoint
         "rate": None if rate is None else float(rate),
         "metadata": body.metadata or {},
         **_own(body),
-        **_standing(body.standing, stored, disabled=body.disabled or False),
+        **_standing(body.standing, stored, disabled=_disabled(body, stored)),
     }
     return cast("EndpointFields", fields)  # by name
 
@@ -195,6 +195,13 @@ def _once(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | 
 def _own(body: Own) -> dict[str, Any]:
     told = {"concurrency": body.concurrency, "fifo": body.fifo, "blocking": body.blocking}
     return {name: value for name, value in told.items() if value is not UNSET}
+
+
+def _disabled(body: EndpointUpdate, stored: Standing) -> bool | UnsetType:
+    """What a PUT says. Of one that is paused it says nothing by false, which is what is shown."""
+    if body.disabled:
+        return True
+    return UNSET if stored is Standing.PAUSED else False
 
 
 def _standing(
