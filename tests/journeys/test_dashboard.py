@@ -331,6 +331,30 @@ async def test_older_and_newer_pages_lead_to_each_other(visit: Visit) -> None:
     assert seen[3:] == [seen[1], seen[0]]
 
 
+async def test_whoever_turns_the_pages_of_applications_sees_nothing_else(visit: Visit) -> None:
+    for number in range(25):
+        await visit.post("/app", {"name": f"Customer {number}"})
+    await visit.sign_in()
+    await visit.sees("Customer 24")
+    await visit.page.get_by_role("link", name="Older").click()
+    await visit.sees("Customer 4")
+    await expect(visit.page.get_by_text("What waits, and why")).to_have_count(0)
+    await visit.page.get_by_role("link", name="Newest").click()
+    await visit.sees("What waits, and why")
+
+
+async def test_a_very_long_address_leaves_room_for_the_others(visit: Visit) -> None:
+    await endpoint_of(visit, "/" + "x" * 1800)
+    await visit.sign_in()
+    await visit.page.get_by_role("link", name="shop").click()
+    shown = visit.page.locator("td .url")
+    box = await shown.bounding_box()
+    assert box
+    assert box["height"] < 300
+    await shown.click()
+    await expect(visit.page.locator("h1")).to_have_text(re.compile("x{1800}$"))
+
+
 async def test_what_is_opened_stays_open_while_the_page_goes_on(visit: Visit) -> None:
     endpoint = await endpoint_of(visit)
     await visit.sign_in()

@@ -179,3 +179,24 @@ def test_every_script_can_be_read(tmp_path: Path) -> None:
     flags = ["--experimental-vm-modules", "--no-warnings"]
     ended, said = node.run("node", [*flags, str(tmp_path / "script.mjs")], tmp_path)
     assert (ended, said.strip()) == (0, "true"), said
+
+
+def test_an_outage_is_told_from_its_first_failure_though_the_lane_opened_anew(
+    tmp_path: Path,
+) -> None:
+    code = """
+    import { laneSentences } from "WEB/words.js";
+    const same = (at) => at;
+    const told = given.map((lane) => laneSentences(lane, same, same)[0].join(""));
+    console.log(JSON.stringify(told));
+    """
+    early, late = "2026-11-15T08:00:00.5Z", "2026-11-15T09:00:00Z"
+    lane = {"standing": "enabled", "phase": "open", "backlog": 2, "probeAt": None}
+    lanes = [
+        lane | {"failingSince": early, "downSince": late},
+        lane | {"failingSince": None, "downSince": late},
+        lane | {"failingSince": None, "downSince": None},
+    ]
+    began = [f"It takes nothing; that began {at}." for at in (early, late)]
+    told = [one.strip() for one in run(code, tmp_path, *lanes)]
+    assert told == [*began, "It takes nothing."]

@@ -63,7 +63,8 @@ export function laneSentences(lane, time, ahead) {
 }
 
 function down(lane, time, ahead) {
-  const since = lane.downSince ? ["It takes nothing; it went down ", time(lane.downSince), ". "] : ["It takes nothing. "];
+  const [first] = [lane.failingSince, lane.downSince].filter(Boolean).sort(); // a lane may have opened anew since
+  const since = first ? ["It takes nothing; that began ", time(first), ". "] : ["It takes nothing. "];
   const next = lane.probeAt ? ["It is tried next ", ahead(lane.probeAt), "."] : [];
   return [[...since, ...next]];
 }

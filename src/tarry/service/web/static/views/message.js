@@ -66,15 +66,19 @@ function delivery(c, path, told, { endpoint, why, attempts: made }) {
       endpoint.nextAttempt ? el("span", { class: "hint" }, "next ", ahead(endpoint.nextAttempt)) : null,
       c.may("attempts") && endpoint.standing !== "deleted" ? button("Resend…", () => resend(c, path, endpoint)) : null),
     el("p", { class: "now" }, dated(now ?? "")),
-    now?.includes(why.reason) && REASONS[why.reason] ? el("p", { class: "hint" }, `${REASONS[why.reason]}.`) : null,
+    now?.includes(why.reason) && REASONS[why.reason] ? el("p", { class: "hint" }, sentence(REASONS[why.reason])) : null,
     past.length ? el("details", { open: true }, el("summary", {}, "What was tried, and what was decided"),
       el("ol", { class: "told" }, past.map((one) => el("li", {}, dated(one))))) : null,
     made.length ? attempts(made) : null);
 }
 
+function sentence(words) {
+  return `${words[0].toUpperCase()}${words.slice(1)}.`;
+}
+
 /** A sentence, with the instants in it by the reader's clock. */
-function dated(sentence) {
-  return sentence.split(INSTANT).map((part, n) => (n % 2 ? moment(part) : part));
+function dated(text) {
+  return text.split(INSTANT).map((part, n) => (n % 2 ? moment(part) : part));
 }
 
 async function resend(c, path, endpoint) {

@@ -13,12 +13,12 @@ const YOUNG = 10; // seconds; what waits no longer in a lane that is well is no 
 const ORDER = ["bad", "care", "calm", "good"];
 
 export async function overview(c) {
-  const iterator = c.query.page;
+  if (c.query.page) return { title: "Applications", nodes: [heading("Applications"), ...(await listed(c))] };
   const [health, found, failed, apps] = await Promise.all([
     healthy(c),
     waiting(c),
     c.api.get("/undelivered", { state: "failed", first_of_each: true, limit: MOST }),
-    c.api.get("/app", { limit: 20, order: "descending", iterator }),
+    listed(c),
   ]);
   return {
     title: "Overview",
@@ -26,10 +26,16 @@ export async function overview(c) {
       heading("Overview"),
       tiles(health, found, failed),
       el("section", {}, el("h2", {}, "What waits, and why"), trouble(found)),
-      el("section", {}, el("h2", {}, "Applications"), finder(c), applications(apps),
-        pager(apps, iterator, (page) => to("/", { page }))),
+      el("section", {}, el("h2", {}, "Applications"), apps),
     ],
   };
+}
+
+/** A page of the applications: whoever turns it looks for one of them, not for what waits. */
+async function listed(c) {
+  const iterator = c.query.page;
+  const apps = await c.api.get("/app", { limit: 20, order: "descending", iterator });
+  return [finder(c), applications(apps), pager(apps, iterator, (page) => to("/", { page }))];
 }
 
 /** Whether messages are taken. */
