@@ -91,11 +91,11 @@ def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
 def _unspoken(pace: Pace, now: float) -> Pace:
     """Next to nothing that is sent speaks for the pace: an overload would go unseen.
 
-    So it goes slower, down to half of what was proven, until something does.
+    So it goes slower, down to three quarters of what was proven, until something does.
     """
     if pace.goal is None or now - pace.since < SETTLED + pace.latency or not pace.busy(now):
         return pace
-    return pace.replace(rate=max(pace.goal / 2, 0.8 * min(pace.rate, pace.goal)), since=now)
+    return pace.replace(rate=max(0.75 * pace.goal, 0.9 * min(pace.rate, pace.goal)), since=now)
 
 
 def _creep(pace: Pace, goal: float, now: float) -> Pace:

@@ -375,3 +375,24 @@ def test_new_ones_run_low_however_many_are_to_go_again() -> None:
     assert streams.new_run_low(6)
     source.feed(streams, NOON, Phase.PACED, room=100)
     assert not streams.new_run_low(100), "all of them were read"
+
+
+def test_at_a_pace_what_was_left_behind_does_not_wait_for_all_that_is_due() -> None:
+    streams, source, _ = a_lane(2)
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(20, 50)
+    }
+    source.feed(streams, NOON, Phase.PACED, room=10)
+    first = streams.next(NOON, Phase.PACED)
+    assert first is not None
+    streams.behind(first.seq)
+    assert not streams.turn_back(Phase.PACED), "the second is at hand"
+    assert taken(streams, now=NOON)[0] == 2
+    source.feed(streams, NOON, Phase.PACED, room=10)
+    assert streams.at_hand(NOON) > 0
+    assert not streams.turn_back(Phase.CLOSED)
+    assert streams.turn_back(Phase.PACED)
+    source.feed(streams, NOON, Phase.PACED, room=10)
+    again = streams.next(NOON, Phase.PACED)
+    assert again is not None
+    assert again.seq == first.seq

@@ -62,6 +62,8 @@ class Lane(Landing):
         """Send what may be sent now; see to it that the rest is looked at when it may."""
         if not self.at_work:
             return
+        if self.gate_now.phase is Phase.PACED:  # before more is looked for than was read
+            self.streams.turn_back(Phase.PACED)
         shared = self.gate_now is not self.gate
         if shared and not turn:
             if self._has_rows(self.desk.now()):
@@ -136,7 +138,9 @@ class Lane(Landing):
     def _runs_low(self, at_hand: int) -> bool:
         """Whether it is time to ask for more; asked in vain, it would ask again at once."""
         enough = self.room() // 2
-        few = at_hand <= enough or self.streams.new_run_low(enough // 2)
+        few = at_hand <= enough
+        if self.gate_now.phase is Phase.PACED:
+            few = few or self.streams.new_run_low(enough // 2)
         return few and not (at_hand and self.desk.is_full())
 
     def wants(self, now: float) -> bool:

@@ -135,8 +135,17 @@ class Streams(Intake):
         return None if at == math.inf else at
 
     def turn_back(self, phase: Phase) -> bool:
-        """Begin again at the start if something was left behind, and all else is read."""
-        if not self._left_behind or self._waits() or not self.all_read():
+        """Begin again at the start if something was left behind, and all else is read.
+
+        At a pace it does not wait for what is due: that may go on and on.
+        """
+        if not self._left_behind:
+            return False
+        if phase is Phase.PACED and not self.fifo:
+            ready = self._resends.rows or self._ready.rows or self._fresh.rows
+            if ready or not self.ready_read():
+                return False
+        elif self._waits() or not self.all_read():
             return False
         if phase is Phase.OPEN:  # all that was read has failed: what comes behind it is fresh
             self.came_back(max(self._ready.seq, self._fresh.seq))
