@@ -127,7 +127,7 @@ async def _look(visit: Visit, message: str, endpoints: dict[str, str]) -> None:
     main = visit.page.locator("main")
     names = set[str]()
     for _ in range(3):  # pages of applications
-        rows = main.locator("section").last.locator("tbody tr")
+        rows = main.locator("table").last.locator("tbody tr")
         await expect(rows.first).to_be_visible()
         names |= {shown(one) for one in await rows.locator("bdi").all_text_contents()}
         assert await visit.trapped() == []
