@@ -91,6 +91,8 @@ async def test_a_newcomer_is_told_what_to_do_next(visit: Visit) -> None:
     await visit.sees("tarry send shop order.paid")
     await visit.go("#/app/nobody")
     await visit.sees("There is no such application")
+    await visit.go("#/app/shop/msg?page=cut-sh")
+    await visit.sees("The address is not right")
     await visit.go("#/nowhere/at/all")
     await visit.sees("There is no such page")
     await visit.page.get_by_role("link", name="Back to the start").click()

@@ -38,6 +38,7 @@ async def test_a_link_leads_in_and_the_token_is_out_of_sight(visit: Visit) -> No
     await visit.sees("Your webhooks")
     await expect(visit.page.get_by_role("heading", level=1)).to_have_text("shop")
     assert token not in visit.page.url
+    assert await visit.page.get_by_text("Your id").count() == 0  # it is the sender's
     await visit.page.get_by_role("link", name="Messages").click()
     await visit.sees("No message yet.")
     await visit.page.go_back()

@@ -125,6 +125,7 @@ function failed(key, error) {
 function advice(error) {
   if (error.status === 403) return el("p", {}, isPortal ? "The link that you came by does not open this." : "Sign in with a key that does.");
   if (error.status === 404) return el("p", {}, "It was deleted, or its id is another one.");
+  if (error.status === 422 || error.status === 501) return el("p", {}, "The address is not right: it may have been cut short.");
   if (error.status === 429) return el("p", {}, "The server lets this key ask only so often; the page waits, and tries again.");
   return el("p", {}, "The page tries again by itself.");
 }

@@ -16,7 +16,7 @@ export async function head(c, here) {
     nodes: [
       c.isPortal ? null : el("nav", { class: "crumbs", "aria-label": "Where you are" }, el("a", { href: to("/") }, "Applications"), " / "),
       heading(quoted(app.name)),
-      facts(["Your id", app.uid && code(app.uid)], ["Id", code(app.id)], ["Rate", app.throttleRate && `${app.throttleRate} a second`]),
+      facts(["Your id", c.isPortal ? null : app.uid && code(app.uid)], ["Id", code(app.id)], ["Rate", app.throttleRate && `${app.throttleRate} a second`]),
       tabs("Of this application", [to(path), "Endpoints", here === "endpoints"], [to(`${path}/msg`), "Messages", here === "messages"],
         [to(`${path}/undelivered`), "Undelivered", here === "undelivered"]),
     ],
