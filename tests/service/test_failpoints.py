@@ -63,8 +63,12 @@ def test_arming_can_be_taken_back() -> None:
 
 
 def test_passing_a_point_costs_next_to_nothing() -> None:
-    best = min(timeit.repeat(lambda: failpoints.hit("send.before"), number=10_000, repeat=10))
-    assert best / 10_000 < 2e-6
+    def nothing(_: str) -> None:
+        pass
+
+    passing = timeit.repeat(lambda: failpoints.hit("send.before"), number=1000, repeat=100)
+    calling = timeit.repeat(lambda: nothing("send.before"), number=1000, repeat=100)
+    assert min(passing) < 5 * min(calling)  # whatever else the machine has to do
 
 
 @pytest.mark.parametrize("name", NAMES)
