@@ -200,3 +200,21 @@ def test_an_outage_is_told_from_its_first_failure_though_the_lane_opened_anew(
     began = [f"It takes nothing; that began {at}." for at in (early, late)]
     told = [one.strip() for one in run(code, tmp_path, *lanes)]
     assert told == [*began, "It takes nothing."]
+
+
+def test_what_is_old_is_forgotten_once_something_else_is_looked_at(tmp_path: Path) -> None:
+    code = """
+    import { Known } from "WEB/known.js";
+    const known = new Known(null);
+    let now = 0, found = 0;
+    Date.now = () => now;
+    const look = (name) => known.value(name, async () => { found += 1; return name; });
+    await look("first"); await look("first");
+    now = 59_000;
+    await look("second"); await look("first");
+    const young = [...known.kept.keys()];
+    now = 61_000;
+    await look("third");
+    console.log(JSON.stringify([young, [...known.kept.keys()], found]));
+    """
+    assert run(code, tmp_path) == [["first", "second"], ["second", "third"], 3]

@@ -1,7 +1,6 @@
 // Remembers for a while what seldom changes, the names of things, so that a refresh asks for little.
 
 const KEPT = 60_000;
-const MOST = 5000; // a tab may stay open for days
 
 export class Known {
   constructor(api) {
@@ -22,8 +21,8 @@ export class Known {
   value(name, find) {
     const there = this.kept.get(name);
     if (there && there.until > Date.now()) return there.value;
+    for (const [old, { until }] of this.kept) if (until <= Date.now()) this.kept.delete(old); // payloads may be large
     const value = find();
-    if (this.kept.size >= MOST) this.kept.clear();
     this.kept.set(name, { value, until: Date.now() + KEPT });
     value.catch(() => this.kept.delete(name));
     return value;
