@@ -63,7 +63,7 @@ def explain(
 ) -> Explanation:
     """Explain a delivery by what is stored; `origin` is what was learned of its origin."""
     if delivery.state in ENDED:
-        why = "" if delivery.reason == delivery.state else f": {delivery.reason}"
+        why = "" if delivery.reason.value == delivery.state.value else f": {delivery.reason}"
         text = f"It ended as {delivery.state}{why}."
         return Explanation(
             state=delivery.state, reason=delivery.reason, sentences=(text, *_told(attempts))
