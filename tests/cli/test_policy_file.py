@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tarry.cli.policy_file import BadFile, read_policy
+from tarry.cli.policy_file import BadFile, read_document, read_policy
 from tarry.core.policy import Policy
 from tarry.core.text import to_json, to_toml
 
@@ -70,3 +70,17 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
     folder.mkdir()
     with pytest.raises(BadFile, match="Is a directory; name a policy file"):
         read_policy(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("p.toml", "attempts = 3"), (".JSON", '{"attempts": 3}')]
+)
+def test_a_document_says_no_more_than_its_file(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / name).write_text(content)
+    assert read_document(tmp_path / name) == {"attempts": 3}
+
+
+def test_a_document_is_read_as_closely_as_a_policy(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text("attempts = -3")
+    with pytest.raises(BadFile, match="attempts"):
+        read_document(tmp_path / "p.toml")

@@ -12,9 +12,8 @@ from tarry.cli.app import app_argument
 from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
 from tarry.cli.moments import BACK, check_span, since_option, until_option, wire
-from tarry.cli.policy_file import read_policy
+from tarry.cli.policy_file import read_document
 from tarry.cli.remote import EXIT_CODES, Remote, remote
-from tarry.core.codec import to_dict
 from tarry.core.duration import spoken
 from tarry.core.explain import sentences
 from tarry.core.policy import Policy, RetryAfter
@@ -115,7 +114,7 @@ def put_policy(remote: Remote, way: tuple[str, ...], file: Path | None, *, clear
     if file is not None and clear:
         raise click.UsageError("--set and --clear do not go together")
     if file is not None:
-        remote.server.ask("PUT", *way, body=to_dict(read_policy(file)))
+        remote.server.ask("PUT", *way, body=read_document(file))
     if clear:
         remote.server.ask("DELETE", *way)
     _show_policy(remote, remote.get(*way))

@@ -6,6 +6,7 @@ import click
 
 from tarry.call.policy import Policy
 from tarry.cli.exit_codes import WRONG
+from tarry.core.text import PARSERS
 from tarry.errors import PolicyFormatError
 
 
@@ -23,3 +24,9 @@ def read_policy(path: Path) -> Policy:
         raise BadFile(f"{path}: {error}") from None
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}; name a policy file that can be read") from None
+
+
+def read_document(path: Path) -> dict[str, object]:
+    """Read what a policy file says and no more: the service has an age of its own for the rest."""
+    read_policy(path)
+    return PARSERS["." + path.name.rpartition(".")[2].lower()](path.read_text(encoding="utf-8"))

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable
 from typing import Any, TypedDict
 
-from tarry.core.text import from_json
 from tarry.errors import SettingsError
 from tarry.service.model.endpoint import Standing
+from tarry.service.model.policy import read_policy
 from tarry.service.model.text import check_text, words
 
 OWNERS = (Standing.ENABLED, Standing.PAUSED, Standing.DISABLED)
@@ -69,7 +69,7 @@ def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
 def check_policy(document: str | None) -> None:
     """Refuse a policy document that cannot be read: PolicyError says where it is wrong."""
     if document is not None:
-        from_json(document)
+        read_policy(document)
 
 
 def check_seconds(field: str, value: float | None, *, least: float = -math.inf) -> None:

@@ -9,7 +9,6 @@ from msgspec import Meta, Struct
 from tarry.core.codec import from_dict, to_dict
 from tarry.core.policy import Policy
 from tarry.core.schema import policy_schema
-from tarry.core.text import from_json
 from tarry.errors import PolicyError
 from tarry.service.api import applications
 from tarry.service.api.access import Need
@@ -18,6 +17,8 @@ from tarry.service.api.operation import Group
 from tarry.service.api.problem import Invalid
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.policy import read_policy
+from tarry.service.model.settings import DELIVERY
 
 ENVIRONMENT = "/environment/policy"
 APPLICATION = "/app/{app_id}/policy"
@@ -25,7 +26,13 @@ ENDPOINT = "/app/{app_id}/endpoint/{endpoint_id}/policy"
 
 group = Group("Policy", "v1.policy")
 
-_SCHEMA = {name: told for name, told in policy_schema().items() if not name.startswith("$")}
+_SCHEMA: dict[str, Any] = {
+    name: told for name, told in policy_schema().items() if not name.startswith("$")
+}
+_SCHEMA["properties"]["within"] |= {
+    "description": "A delivery ends that is older than this many seconds.",
+    "default": DELIVERY.within,
+}
 Document = Annotated[dict[str, Any], Meta(extra_json_schema=_SCHEMA)]
 
 
@@ -126,7 +133,7 @@ async def _effective(
     }
     for source, document in said.items():
         if document is not None:
-            return _shown(source, from_json(document))
+            return _shown(source, read_policy(document))
     return _shown(Source.DEFAULT, call.hooks.settings.policy)
 
 

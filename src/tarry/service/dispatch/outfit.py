@@ -11,10 +11,11 @@ from msgspec import Struct
 
 from tarry.core.outcome import Kind
 from tarry.core.policy import Policy
-from tarry.core.text import from_json, to_json
+from tarry.core.text import to_json
 from tarry.errors import EgressRefused, PolicyError, SealError, SettingsError
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
+from tarry.service.model.policy import read_policy
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import TIMEOUT, Answer, Headers, Target
 from tarry.service.wire.seal import Place, Seals
@@ -92,7 +93,7 @@ def _signer(secrets: Secrets) -> Signer:
 
 @lru_cache(MOST_POLICIES)
 def _read(document: str) -> Policy:
-    return from_json(document)
+    return read_policy(document)
 
 
 @lru_cache(MOST_POLICIES)
