@@ -5,6 +5,7 @@ import logging
 
 import pytest
 
+from tarry.service.model import ids
 from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
 from tarry.service.model.settings import Limits
@@ -37,6 +38,19 @@ async def test_what_waited_before_it_started_is_delivered() -> None:
     await service.start()
     await service.until_delivered(endpoint, within=10)
     await service.stop()
+
+
+@virtually
+async def test_its_ids_come_from_the_chance_it_was_given() -> None:
+    async with virtual_service(chance=bytes) as service:
+        await service.add_endpoint("a.example")
+        (message,) = await service.add()
+        await asyncio.sleep(1)
+        (attempt,) = await service.store.attempts(message)
+        chosen = bytes(ids.CHANCE)
+        worker = service.dispatcher.shards.worker
+        assert worker == ids.make("worker_", now=ids.made_at(worker), entropy=chosen)
+        assert attempt.id == ids.make(ids.ATTEMPT, now=ids.made_at(attempt.id), entropy=chosen)
 
 
 @virtually

@@ -60,6 +60,7 @@ class Desk:
         now: Callable[[], float],
         later: Later,
         draw: Callable[[], float],
+        chance: Callable[[int], bytes] = entropy,
         sender: Sender,
         limits: Limits,
         parking: Parking,
@@ -68,6 +69,7 @@ class Desk:
         self.later = later
         self.alarms = Alarms(now, later)
         self.draw = draw
+        self._chance = chance
         self.sender = sender
         self.limits = limits
         self.parking = parking
@@ -138,7 +140,7 @@ class Desk:
 
     def id(self, prefix: str, now: float) -> str:
         """A new id."""
-        return ids.make(prefix, now=now, entropy=entropy(ids.CHANCE))
+        return ids.make(prefix, now=now, entropy=self._chance(ids.CHANCE))
 
     def change(self, change: Change) -> None:
         """Have a change of a lane written down with the next settlements."""

@@ -6,7 +6,6 @@ tries again: nothing is lost, nothing is sent twice over it, and it goes on by i
 
 import asyncio
 import logging
-import os
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 
@@ -27,6 +26,7 @@ from tarry.service.dispatch.telling import News
 from tarry.service.dispatch.upkeep import Kept, Upkeep
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
+from tarry.service.model.entropy import entropy
 from tarry.service.model.settings import DELIVERY, Limits, Parking
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
@@ -55,13 +55,14 @@ class Dispatcher:
         kept: Kept = Kept(),  # noqa: B008  a frozen value
         source: Callable[[], float] = steady,
         draw: Callable[[], float] = random.random,
+        chance: Callable[[int], bytes] = entropy,
     ) -> None:
         self._store, self._sender = store, sender
         self._seals, self._egress, self._policy = seals, egress, policy
         self._limits, self._parking, self._kept = limits, parking, kept
-        self._source, self._draw = source, draw
+        self._source, self._draw, self._chance = source, draw, chance
         self._bells = Bells()
-        self._news = News(store)
+        self._news = News(store, chance)
         self.ready = asyncio.Event()
         """Set once the first shards are owned."""
         self.drained = False
@@ -138,11 +139,12 @@ class Dispatcher:
             now=clock,
             later=asyncio.get_running_loop().call_later,
             draw=self._draw,
+            chance=self._chance,
             sender=self._sender,
             limits=self._limits,
             parking=self._parking,
         )
-        worker = ids.make("worker_", now=clock(), entropy=os.urandom(ids.CHANCE))
+        worker = ids.make("worker_", now=clock(), entropy=self._chance(ids.CHANCE))
         self.shards = shards = Shards(store, worker, self._limits, clock)
         self.muster = muster = Muster(
             store,

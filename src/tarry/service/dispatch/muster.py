@@ -64,12 +64,12 @@ class Muster:
     async def _take_up_some(self, rows: Sequence[LaneRow]) -> None:
         """Find all that is needed, then take them up at a stroke."""
         owned = [row for row in rows if row.application.shard in self._shards.held]
-        environments = {row.application.environment for row in owned}
+        environments = dict.fromkeys(row.application.environment for row in owned)
         policies = {name: await self._store.environment_policy(name) for name in environments}
         fitted = [
             (row, await self._outfit(row, policies[row.application.environment])) for row in owned
         ]
-        origins = await self._origins({found.origin for _, found in fitted})
+        origins = await self._origins(dict.fromkeys(found.origin for _, found in fitted))
         for row, found in fitted:
             self._take_up_one(row, found, origins[found.origin])
 

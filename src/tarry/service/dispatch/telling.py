@@ -5,7 +5,7 @@ What befalls the operational endpoints themselves is no news, but that one of th
 no news are about news.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -30,8 +30,8 @@ Data = dict[str, object]
 class News:
     """Tells what is new, round and round: what has to wait holds up nothing behind it."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, chance: Callable[[int], bytes] = entropy) -> None:
+        self._store, self._chance = store, chance
         self._after = ""
 
     async def tell_once(self, shards: Collection[int], now: float) -> int:
@@ -44,7 +44,7 @@ class News:
     async def _tell(self, mine: Sequence[Notice], now: float) -> int:
         if not mine:
             return 0
-        telling = _Telling(self._store, now)
+        telling = _Telling(self._store, self._chance, now)
         messages = {notice.id: await telling.message(notice) for notice in mine}
         new = [NewMessage(one, key, _MARK) for key, one in messages.items() if one is not None]
         answers = await self._store.add(new) if new else []
@@ -61,8 +61,8 @@ class News:
 class _Telling:
     """Makes messages of news, and remembers for a moment who listens."""
 
-    def __init__(self, store: Store, now: float) -> None:
-        self._store, self._now = store, now
+    def __init__(self, store: Store, chance: Callable[[int], bytes], now: float) -> None:
+        self._store, self._chance, self._now = store, chance, now
         self._listening: dict[str, Application | None] = {}
 
     async def message(self, notice: Notice) -> Message | None:
@@ -79,7 +79,7 @@ class _Telling:
             return None
         payload = {"type": notice.kind, "data": await self._data(notice, row)}
         return Message(
-            id=ids.make(ids.MESSAGE, now=self._now, entropy=entropy(ids.CHANCE)),
+            id=ids.make(ids.MESSAGE, now=self._now, entropy=self._chance(ids.CHANCE)),
             application=listening.id,
             event_type=notice.kind,
             payload=msgspec.json.encode(payload),
