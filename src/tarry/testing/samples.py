@@ -111,6 +111,7 @@ def delivered(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
     usual = {
         "lane": due.lane,
         "seq": due.seq,
+        "message": due.message,
         "tries": due.tries,
         "state": State.DELIVERED,
         "reason": Reason.DELIVERED,

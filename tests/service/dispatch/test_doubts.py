@@ -232,7 +232,7 @@ def test_what_failed_right_before_the_lane_opened_gets_its_attempt_back() -> Non
     doubts.remember(DUE, own(DUE))
     assert doubts.refundable(set()) == []
     doubts.blame_the_lane()
-    assert doubts.refundable(set()) == [(4, 2, 7)]
+    assert doubts.refundable(set()) == [(4, 2, 7, "msg_sample")]
     assert doubts.refundable(set()) == []
 
 
@@ -241,7 +241,7 @@ def test_of_several_failures_all_attempts_come_back() -> None:
     doubts.remember(DUE, own(DUE))
     doubts.remember(a_due(seq=4, attempts=3, tries=7), own(DUE))
     doubts.blame_the_lane()
-    assert doubts.refundable(set()) == [(4, 2, 8)]
+    assert doubts.refundable(set()) == [(4, 2, 8, "msg_sample")]
 
 
 def test_what_failed_before_a_success_was_its_own_failure() -> None:
@@ -265,7 +265,7 @@ def test_a_success_takes_no_refund_back() -> None:
     doubts.remember(DUE, own(DUE))
     doubts.blame_the_lane()
     doubts.taken(DUE)
-    assert doubts.refundable(set()) == [(4, 2, 7)]
+    assert doubts.refundable(set()) == [(4, 2, 7, "msg_sample")]
 
 
 def test_what_is_being_worked_on_gets_its_attempts_back_later() -> None:
@@ -274,9 +274,9 @@ def test_what_is_being_worked_on_gets_its_attempts_back_later() -> None:
         due = a_due(seq=seq)
         doubts.remember(due, own(due))
     doubts.blame_the_lane()
-    assert doubts.refundable({4, 6}) == [(5, 0, 1)]
-    assert doubts.refundable({6}) == [(4, 0, 1)]
-    assert doubts.refundable(set()) == [(6, 0, 1)]
+    assert doubts.refundable({4, 6}) == [(5, 0, 1, "msg_sample")]
+    assert doubts.refundable({6}) == [(4, 0, 1, "msg_sample")]
+    assert doubts.refundable(set()) == [(6, 0, 1, "msg_sample")]
 
 
 def test_what_is_on_its_way_gets_its_attempts_back_with_its_answer_and_only_then() -> None:
@@ -338,7 +338,7 @@ def test_a_suspect_that_fails_again_is_refunded_however_many_there_are() -> None
         doubts.remember(due, own(due))
     doubts.remember(a_due(seq=0, attempts=1, tries=1), own(DUE))
     doubts.blame_the_lane()
-    assert doubts.refundable(set(range(1, REMEMBERED))) == [(0, 0, 2)]
+    assert doubts.refundable(set(range(1, REMEMBERED))) == [(0, 0, 2, "msg_sample")]
 
 
 def test_only_so_many_kinds_are_known() -> None:

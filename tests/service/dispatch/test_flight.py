@@ -94,11 +94,14 @@ def test_one_that_somebody_asked_for_is_ruled_on_by_nobody() -> None:
     assert (found.trigger, found.counted, found.decision) == (Trigger.MANUAL, False, "")
 
 
-def test_a_settlement_says_what_was_ruled_and_is_fenced_by_the_tries_before() -> None:
+def test_a_settlement_says_what_was_ruled_and_is_fenced_by_the_message_and_the_tries_before() -> (
+    None
+):
     attempt = an_attempt(DUE)
     assert settlement(DUE, WAITS, attempt, now=NOON) == Settlement(
         lane=7,
         seq=3,
+        message=DUE.message,
         tries=4,
         state=State.WAITING,
         reason=Reason.BACKOFF,

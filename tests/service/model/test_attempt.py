@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from tarry.service.model.attempt import Attempt, Resent, Settlement, Trigger
 from tarry.service.model.delivery import Delivery, Reason, State
-from tarry.testing.samples import NOON, a_due, an_attempt
+from tarry.testing.samples import NOON, a_due, an_attempt, delivered
 
 
 def test_an_attempt_is_scheduled_and_counts() -> None:
@@ -19,9 +19,27 @@ def test_an_attempt_is_scheduled_and_counts() -> None:
 
 def test_a_settlement_may_come_without_an_attempt() -> None:
     settlement = Settlement(
-        lane=1, seq=1, tries=0, state=State.FAILED, reason=Reason.EXPUNGED, attempts=0
+        lane=1,
+        seq=1,
+        message="msg_1",
+        tries=0,
+        state=State.FAILED,
+        reason=Reason.EXPUNGED,
+        attempts=0,
     )
     assert settlement.attempt is None
+
+
+@pytest.mark.parametrize(
+    ("message", "tries", "concerned"),
+    [("msg_1", 2, True), ("msg_2", 2, False), ("msg_1", 1, False), ("msg_1", 3, False)],
+)
+def test_a_settlement_concerns_the_delivery_it_was_made_for(
+    message: str, tries: int, *, concerned: bool
+) -> None:
+    delivery = Delivery(lane=7, seq=3, message="msg_1", tries=2, accepted_at=NOON)
+    settlement = delivered(a_due(lane=7, seq=3, message=message, tries=tries))
+    assert settlement.concerns(delivery) is concerned
 
 
 def a_resent(kind: str | None, why: Reason = Reason.EXHAUSTED) -> Resent:

@@ -27,6 +27,10 @@ MOSTLY = 0.8
 """The share of failures that are the messages' own from which on the second one of a message is."""
 
 
+Suspect = tuple[int, int, str]
+"""A delivery's attempts before it failed, its tries since, and the id of its message."""
+
+
 class Doubts:
     """Deliveries that were refused, that failed by the lane's pace, or that failed last of all.
 
@@ -45,8 +49,8 @@ class Doubts:
         self._kinds: dict[str, None] = NOTHING
         self._refused: dict[int, float] = NOTHING
         self._moments: dict[int, tuple[int, float]] = NOTHING
-        self._suspects: dict[int, tuple[int, int]] = NOTHING
-        self._refunds: dict[int, tuple[int, int]] = NOTHING
+        self._suspects: dict[int, Suspect] = NOTHING
+        self._refunds: dict[int, Suspect] = NOTHING
         self._own: dict[int, None] = NOTHING
         """Deliveries that failed and did not get their attempts back."""
         self._paced: dict[int, None] = NOTHING
@@ -133,8 +137,9 @@ class Doubts:
         elif ruling.counted:
             if due.seq not in self._suspects and len(self._suspects) >= REMEMBERED:
                 return
-            before, _ = self._suspects.get(due.seq, (due.attempts, 0))
-            self._suspects = put(self._suspects, due.seq, (before, due.tries + 1))
+            before, *_ = self._suspects.get(due.seq, (due.attempts,))
+            suspect = (before, due.tries + 1, due.message)
+            self._suspects = put(self._suspects, due.seq, suspect)
 
     def _forget(self, seq: int) -> None:
         """One that ended."""
@@ -188,12 +193,12 @@ class Doubts:
 
     def refunded(self, due: Due) -> Due:
         """One that is on its way, with its attempts back if it is to get them."""
-        attempts, _ = self._refunds.get(due.seq, (due.attempts, 0))
+        attempts, *_ = self._refunds.get(due.seq, (due.attempts,))
         self._refunds = without(self._refunds, due.seq)
         return due if attempts == due.attempts else replace(due, attempts=attempts)
 
-    def refundable(self, busy: Container[int]) -> list[tuple[int, int, int]]:
-        """Take out those that nobody works on just now, as (sequence, attempts, tries)."""
+    def refundable(self, busy: Container[int]) -> list[tuple[int, int, int, str]]:
+        """Take out those that nobody works on just now, as (sequence, attempts, tries, message)."""
         if not self._refunds:
             return []
         free = [seq for seq in self._refunds if seq not in busy]

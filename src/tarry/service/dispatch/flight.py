@@ -79,6 +79,7 @@ def settlement(due: Due, ruling: Ruling, attempt: Attempt | None, *, now: float)
     return Settlement(
         lane=due.lane,
         seq=due.seq,
+        message=due.message,
         tries=due.tries,
         state=ruling.state,
         reason=ruling.reason,

@@ -104,12 +104,12 @@ class Turning(Bearings):
 
     def _refund(self, now: float) -> None:
         """What opened the lane was the lane's failure: it costs the deliveries nothing."""
-        for seq, attempts, tries in self.doubts.refundable(self.streams.busy):
+        for seq, attempts, tries, message in self.doubts.refundable(self.streams.busy):
             due = Due(
                 lane=self.number,
                 seq=seq,
                 stream=Stream.READY,
-                message="",
+                message=message,
                 event_type="",
                 payload=None,
                 accepted_at=now,

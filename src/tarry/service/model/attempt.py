@@ -49,12 +49,15 @@ class Attempt(Struct, frozen=True, kw_only=True):
 class Settlement(Struct, frozen=True, kw_only=True):
     """What becomes of a delivery.
 
-    `tries` is how many there had been before: the fence. Whoever read the delivery before somebody
-    else settled it changes nothing. `attempt` is None if nothing was sent.
+    `message` and `tries`, the number of earlier tries, are the fence: a settlement changes nothing
+    if its delivery was settled since it was read, or if the sequence number belongs to another
+    message by now. The latter happens when a failover lost the message that was sent. `attempt` is
+    None if nothing was sent.
     """
 
     lane: int
     seq: int
+    message: str
     tries: int
     state: State
     reason: Reason
@@ -63,6 +66,10 @@ class Settlement(Struct, frozen=True, kw_only=True):
     memory: float | None = None
     ended_at: float | None = None
     attempt: Attempt | None = None
+
+    def concerns(self, delivery: Delivery) -> bool:
+        """Whether the delivery at its place is the one that was read, with no try since."""
+        return (delivery.message, delivery.tries) == (self.message, self.tries)
 
 
 class Resent(Struct, frozen=True):

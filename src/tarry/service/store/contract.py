@@ -134,10 +134,10 @@ class Queue(Protocol):
         """Write down what became of deliveries, with the attempts made, and of lanes: one commit.
 
         For each settlement, True if it was made. It is not if its lane's shard is not held by one
-        of the leases any more, or its delivery is not live any more, or its `tries` differ. A
-        settlement with an attempt raises `tries` by one; if the delivery ended while that was on
-        its way (its `tries` are the same), so does this one, the attempt is kept, and nothing else
-        changes. What ended raises the lane's `ended`. A
+        of the leases any more, or its delivery is not live any more, or its `tries` or its
+        `message` differ. A settlement with an attempt raises `tries` by one; if the delivery ended
+        while that was on its way (its `tries` and its `message` are the same), so does this one,
+        the attempt is kept, and nothing else changes. What ended raises the lane's `ended`. A
         `Resent` removes the resend and adds its attempt, if the lease is held and it is still
         there; if it was taken, a delivery of the message here that is FAILED or SKIPPED becomes
         DELIVERED, as of the attempt. If the lane has no delivery of the message, it gets one that

@@ -10,6 +10,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Known, Lease, Stream
 from tarry.testing.samples import (
     NOON,
+    a_message,
     a_notice,
     an_attempt,
     delivered,
@@ -123,6 +124,41 @@ class SettleContract(Topic):
         (again,) = await scene.due()
         assert await scene.settle(delivered(again, tries=tries)) == [False]
         assert await scene.settle(delivered(again, tries=1)) == [True]
+
+    async def test_a_settlement_of_a_lost_message_leaves_the_one_in_its_place_alone(
+        self, scene: Scene
+    ) -> None:
+        lost = a_message(scene.application)  # accepted and sent before a failover, then forgotten
+        message = await scene.add()
+        (due,) = await scene.due()
+        before = await scene.row()
+        settlement = delivered(replace(due, message=lost.id))
+        assert await scene.settle(settlement) == [False]
+        assert await scene.due() == [due]
+        assert await scene.row() == before
+        assert await scene.store.attempts(lost.id) == []
+        assert await scene.store.attempts(message.id) == []
+
+    async def test_a_lost_message_leaves_no_attempt_at_a_delivery_that_ended(
+        self, scene: Scene
+    ) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        await _end(scene, message.id, "cancelled")
+        ended = await scene.delivery(message)
+        lost = delivered(replace(due, message=a_message(scene.application).id))
+        assert await scene.settle(lost) == [False]
+        assert await scene.delivery(message) == ended
+        assert await scene.attempts_to() == []
+
+    async def test_of_two_messages_for_one_place_the_one_that_is_there_is_settled(
+        self, scene: Scene
+    ) -> None:
+        message = await scene.add()
+        (due,) = await scene.due()
+        lost = replace(due, message=a_message(scene.application).id)
+        assert await scene.settle(failed(lost), delivered(due)) == [False, True]
+        assert (await scene.delivery(message)).state is State.DELIVERED
 
     async def test_what_has_ended_is_not_settled_again(self, scene: Scene) -> None:
         message = await scene.add()

@@ -147,7 +147,7 @@ class MemoryQueue:
             self._resent(lane, settlement)
         else:
             delivery = lane.deliveries.get(settlement.seq)
-            if delivery is None or delivery.tries != settlement.tries:
+            if delivery is None or not settlement.concerns(delivery):
                 return False
             if delivery.state in ENDED:
                 if settlement.attempt is not None:  # it was on its way when the delivery ended

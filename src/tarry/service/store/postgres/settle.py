@@ -89,6 +89,7 @@ async def _settled(connection: Connection, batch: Sequence[Placed]) -> list[int]
         (
             one.lane,
             one.seq,
+            one.message,
             one.tries,
             one.state,
             one.reason,
@@ -100,7 +101,7 @@ async def _settled(connection: Connection, batch: Sequence[Placed]) -> list[int]
         )
         for _, one in batch
     ]
-    changed = await connection.fetch(SQL["settle"], *rows.columns(told, 10))
+    changed = await connection.fetch(SQL["settle"], *rows.columns(told, 11))
     return [batch[row["place"]][0] for row in changed]
 
 
@@ -109,8 +110,8 @@ async def _late(connection: Connection, missed: Sequence[Settlement]) -> list[At
     tried = [(one, one.attempt) for one in missed if one.attempt is not None]
     if not tried:
         return []
-    told = [(one.lane, one.seq, one.tries) for one, _ in tried]
-    found = await connection.fetch(SQL["settle_late"], *rows.columns(told, 3))
+    told = [(one.lane, one.seq, one.message, one.tries) for one, _ in tried]
+    found = await connection.fetch(SQL["settle_late"], *rows.columns(told, 4))
     return [tried[row["place"]][1] for row in found]
 
 

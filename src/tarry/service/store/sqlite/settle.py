@@ -108,7 +108,7 @@ def _settle(
 
 def _found(session: Session, batch: Sequence[Placed]) -> dict[int, tuple[int, bool]]:
     """The places of those that are as they were, with their messages' numbers, and who is live."""
-    told = {place: (one.lane, one.seq, one.tries) for place, one in batch}
+    told = {place: (one.lane, one.seq, one.tries, one.message) for place, one in batch}
     found = session.db.execute(SQL["settle_found"], (json.encode(told).decode(),)).get
     return _FOUND.decode(found)
 

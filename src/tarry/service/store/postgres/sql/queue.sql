@@ -67,20 +67,21 @@ SELECT * FROM found
  ORDER BY place, by_due, seq, resend;
 
 -- name: settle
--- Write down what became of deliveries, and count what ended; the numbers of tries are the fence.
+-- Write down what became of deliveries, and count what ended; messages and tries are the fence.
 -- Each is found by its number, as its state tells the database nothing here: if little waited when it
 -- last counted, it would go along all that waits in the lane by now, for each of them.
 WITH told AS (
     SELECT *
-      FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::bigint[],
-                  $7::bigint[], $8::float8[], $9::float8[], $10::float8[]) WITH ORDINALITY
-        AS t (lane, seq, tries, state, reason, attempts, tried, due_at, memory, ended_at, place)
+      FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[],
+                  $7::bigint[], $8::bigint[], $9::float8[], $10::float8[], $11::float8[])
+           WITH ORDINALITY AS t (lane, seq, message, tries, state, reason, attempts, tried, due_at,
+                                 memory, ended_at, place)
 ), made AS (
     UPDATE tarry.delivery AS d
        SET state = t.state, reason = t.reason, attempts = t.attempts, tries = d.tries + t.tried,
            due_at = t.due_at, memory = t.memory, ended_at = t.ended_at
       FROM told AS t
-     WHERE d.lane = t.lane AND d.seq = t.seq AND d.tries = t.tries
+     WHERE d.lane = t.lane AND d.seq = t.seq AND d.message = t.message AND d.tries = t.tries
        AND d.state || '' IN ('ready', 'waiting')
     RETURNING t.place, d.lane, d.state
 ), ended AS (
@@ -101,9 +102,9 @@ SELECT place - 1 AS place FROM made;
 -- Count tries of deliveries that ended while they were made; those that had not been counted.
 UPDATE tarry.delivery AS d
    SET tries = d.tries + 1
-  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
-    AS t (lane, seq, tries, place)
- WHERE d.lane = t.lane AND d.seq = t.seq AND d.tries = t.tries
+  FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) WITH ORDINALITY
+    AS t (lane, seq, message, tries, place)
+ WHERE d.lane = t.lane AND d.seq = t.seq AND d.message = t.message AND d.tries = t.tries
    AND d.state || '' NOT IN ('ready', 'waiting')
 RETURNING t.place - 1 AS place;
 

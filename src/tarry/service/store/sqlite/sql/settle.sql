@@ -1,14 +1,15 @@
 -- What becomes of deliveries and lanes.
 
 -- name: settle_found
--- Which of some deliveries, told as [lane, seq, tries], are as they were, with their messages and
--- whether they can be settled: the number of tries is the fence.
+-- Which of some deliveries, given as [lane, seq, tries, message], are as they were read, with the
+-- numbers of their messages and whether they can be settled: tries and message are the fence.
 SELECT json_group_object(told.key, json_array(
            delivery.message,
            json(iif(delivery.state IN ('ready', 'waiting'), 'true', 'false'))))
   FROM json_each(:told) AS told
  CROSS JOIN delivery ON delivery.lane = told.value ->> 0 AND delivery.seq = told.value ->> 1
- WHERE delivery.tries = told.value ->> 2;
+ CROSS JOIN message ON message.number = delivery.message
+ WHERE delivery.tries = told.value ->> 2 AND message.id = told.value ->> 3;
 
 -- name: settle
 -- Write down what became of deliveries.
