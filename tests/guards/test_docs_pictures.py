@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.pictures import PICTURES
+from tests.project_files import project_files
 
 DOCS = Path(__file__).parents[2] / "docs"
 MEASURED = {"recovery.svg"}  # ./dev bench recovery --picture docs/pictures/recovery.svg
@@ -21,7 +22,7 @@ def words(path: Path) -> list[str]:
 @pytest.mark.slow
 def test_every_picture_of_the_docs_is_drawn_by_the_script_and_up_to_date(tmp_path: Path) -> None:
     drawn: list[Path] = runpy.run_path(str(DOCS / "draw.py"))["draw"](tmp_path)
-    kept = {path.name for path in (DOCS / "pictures").iterdir()}
+    kept = {path.name for path in project_files("docs/pictures")}
     assert {path.name for path in drawn} == kept - MEASURED - set(PICTURES)
     for path in drawn:
         assert words(path) == words(DOCS / "pictures" / path.name), path.name

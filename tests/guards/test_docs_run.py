@@ -31,9 +31,10 @@ import httpx
 import pytest
 
 from tests.kept_port import kept_port
+from tests.project_files import ROOT, project_files
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = [path for path in project_files("docs") if path.suffix == ".md"]
+PAGES = [ROOT / "README.md", *DOCS]
 PUBLIC_ADDRESS = "https://api.example.com"
 BLOCK = re.compile(
     r"(?:^<!-- (?P<note>[^\n]+) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```$",

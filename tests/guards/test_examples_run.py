@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+from tests.project_files import project_files
+
+EXAMPLES = [path for path in project_files("examples") if path.suffix == ".py"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-LOCKS = sorted((ROOT / "requirements").iterdir())
+from tests.project_files import project_files
+
+LOCKS = [path for path in project_files("requirements") if path.suffix == ".txt"]
 PINNED = re.compile(r"[\w.-]+==[\w.!+]+( ; .+)?")
 
 

@@ -7,8 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "tarry"
+from tests.project_files import ROOT, project_files
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +20,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    sources = {
-        str(path.relative_to(PACKAGE.parent))
-        for path in PACKAGE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
+    sources = {str(path.relative_to(ROOT / "src")) for path in project_files("src/tarry")}
     packed = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert {"tarry/py.typed", "tarry/scenarios/brief-blip.toml"} <= packed
     assert packed == sources
