@@ -49,7 +49,7 @@ SELECT 2, place, '', CASE place % 10000 WHEN 0 THEN 'ready' ELSE 'delivered' END
 SOME = [f"msg_{place:027}" for place in range(MANY - 10, MANY)]
 SEQS = list(range(MANY - 10, MANY))
 TO_TEN = "msg_to_ten"
-SETTLED = ([1] * 10, SEQS, [0] * 10, ["ready"] * 10, ["new"] * 10, [0] * 10, [0] * 10)
+SETTLED = ([1] * 10, SEQS, SOME, [0] * 10, ["ready"] * 10, ["new"] * 10, [0] * 10, [0] * 10)
 WAITING = (MANY, 0.0, "", 10, "", "")
 ASKED: dict[LiteralString, tuple[object, ...]] = {
     "advance_payloads": ("app_1", MANY / 2, "", 1e9, 10),
