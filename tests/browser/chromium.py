@@ -76,9 +76,25 @@ def _unpack(folder: Path) -> None:
     code, said = node.run("node", ["unpack.mjs"], folder)
     assert code == 0, f"unpack.mjs:\n{said}"
     for name in ("libraries.tar", "fonts.tar"):
-        with tarfile.open(folder / name) as archive:
-            archive.extractall(folder, filter="data")
+        unpack_files(folder / name, folder)
         (folder / name).unlink()
     (folder / "fonts.conf").write_text(FONTS)
     (folder / "chromium").chmod(0o755)
     shutil.rmtree(folder / "node_modules")
+
+
+def unpack_files(archive: Path, folder: Path) -> None:
+    """Write the files of a tar archive below `folder`; refuse links, devices and other places.
+
+    `TarFile.extractall` is safe only with a filter, which Python has since 3.11.4: Debian 12 has
+    3.11.2. The two archives hold plain files and folders.
+    """
+    with tarfile.open(archive) as members:
+        for member in members:
+            path = (folder / member.name).resolve()
+            content = members.extractfile(member) if member.isfile() else None
+            if not path.is_relative_to(folder.resolve()) or not (content or member.isdir()):
+                raise RuntimeError(f"{archive.name} holds {member.name}, which is not unpacked")
+            if content:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content.read())
