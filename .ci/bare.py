@@ -163,7 +163,8 @@ def find_ubuntu(mirror: str) -> System | None:
         if version:
             trust = f"--keyring={UBUNTU_KEYRING}" if UBUNTU_KEYRING.exists() else "--no-check-gpg"
             # An older debootstrap does not know new names; all of Ubuntu is made in the same way.
-            return System(f"ubuntu-{version}", suite, mirror, (trust,), "gutsy")
+            options = (trust, "--components=main,universe")  # what Ubuntu itself starts with
+            return System(f"ubuntu-{version}", suite, mirror, options, "gutsy")
     return None
 
 
