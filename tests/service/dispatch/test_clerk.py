@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+import pytest
+
 from tarry.service.dispatch.clerk import SETTLED_AT_ONCE
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Lease
@@ -99,3 +101,42 @@ async def test_a_lane_to_which_something_is_added_meanwhile_goes_on() -> None:
         await asyncio.sleep(1)
         assert await service.waiting(endpoint) == 0
         assert len(service.sender.sent) == 2
+
+
+class AnsweredLate(Shaky):
+    """The store lets lanes sleep; before its answer arrives, something is added and looked at."""
+
+    comes: Callable[[], Awaitable[object]] | None = None
+
+    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        return await self._late(await self._store.rest(idle, leases))
+
+    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        return await self._late(await self._store.doze(live, leases))
+
+    async def _late(self, asleep: set[int]) -> set[int]:
+        if asleep and self.comes is not None:
+            comes, self.comes = self.comes, None
+            await comes()
+            await asyncio.sleep(0.05)
+        return asleep
+
+
+@pytest.mark.parametrize("scheduled", [False, True], ids=["at rest", "dozing"])
+@virtually
+async def test_a_lane_that_is_woken_before_it_hears_that_it_sleeps_stays_awake(
+    *, scheduled: bool
+) -> None:
+    between = Between(AnsweredLate)
+    limits = Limits(look=300, keep_up=600)
+    async with virtual_service(through=between, limits=limits) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(0.3, status=200))
+        if scheduled:
+            await service.add(deliver_at=service.now() + HOUR)
+        between.shaky.comes = service.add
+        await service.add()
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 2
+        await service.add()
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 3

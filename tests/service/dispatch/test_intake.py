@@ -5,7 +5,7 @@ import pytest
 from tarry.core.pace import Phase
 from tarry.service.dispatch.intake import Buffered, Intake
 from tarry.service.dispatch.moments import MOST
-from tarry.service.model.lane import Due, Stream, Want
+from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.testing.samples import NOON, a_due
 
 
@@ -25,8 +25,35 @@ def wants(
     return [want for want in intake.wants(room, NOON, phase) if want.stream in streams]
 
 
-def take(intake: Intake, want: Want, found: list[Due], *, cut: bool = False) -> None:
-    intake.take(want, found, now=NOON, cut=cut, next_due_at=None)
+def take(
+    intake: Intake, want: Want, found: list[Due], *, cut: bool = False, added: int = 0
+) -> None:
+    intake.take(want, found, now=NOON, cut=cut, fetched=Fetched([], {}, {1: added}, {}))
+
+
+def test_the_read_position_moves_only_when_the_ready_rows_were_read_to_the_end(
+    intake: Intake,
+) -> None:
+    (ready,) = wants(intake, Stream.READY)
+    take(intake, ready, rows(1, 2), cut=True, added=9)
+    assert intake.read_to == 0
+    (due,) = wants(intake, Stream.WAITING)
+    take(intake, due, [], added=9)
+    assert intake.read_to == 0, "this fetch did not look for ready rows"
+    (on,) = wants(intake, Stream.READY)
+    take(intake, on, rows(3), added=9)
+    assert intake.read_to == 9
+    intake.rewind()
+    assert intake.read_to == 0
+
+
+def test_the_backlog_alone_does_not_move_the_read_position(intake: Intake) -> None:
+    intake.came_back(added=20)
+    backlog, fresh = wants(intake, Stream.READY)
+    take(intake, backlog, rows(1), added=22)
+    assert intake.read_to == 0
+    take(intake, fresh, rows(21, 22), added=22)
+    assert intake.read_to == 22
 
 
 def test_at_first_it_asks_for_all_but_what_is_not_due(intake: Intake) -> None:

@@ -9,7 +9,7 @@ from tarry.core.pace import Phase
 from tarry.service.dispatch.intake import Buffered
 from tarry.service.dispatch.moments import MOST
 from tarry.service.dispatch.streams import Streams
-from tarry.service.model.lane import Due, Stream, Want
+from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.testing.samples import NOON, a_due
 
 
@@ -33,7 +33,10 @@ class Source:
             rows = self._rows(want, now)
             due = (row.due_at for row in self.waiting.values() if (row.due_at or 0.0) > now)
             next_due_at = min((at for at in due if at is not None), default=None)
-            streams.take(want, rows[: want.limit], now=now, cut=False, next_due_at=next_due_at)
+            added = {1: max([*self.ready, *self.waiting], default=0)}
+            next_due = {} if next_due_at is None else {1: next_due_at}
+            fetched = Fetched([], next_due, added, {})
+            streams.take(want, rows[: want.limit], now=now, cut=False, fetched=fetched)
         return bool(wants)
 
     def _rows(self, want: Want, now: float) -> list[Due]:

@@ -72,27 +72,40 @@ class Clerk:
         return [held[shard].lease for shard in shards if shard in held]
 
     async def _rest_once(self) -> None:
-        """Let go of lanes that have nothing to do, and doze those that wait; others go on."""
+        """Let lanes sleep that have read everything that is ready; the others go on reading.
+
+        The store agrees only if it holds nothing beyond the position that a lane has read to. A
+        lane that was woken or began to read again while the store was asked stays awake: the
+        store's answer is about an earlier position.
+        """
         desk = self._desk
         asked, desk.resting = desk.resting, {}
         lanes = {lane.number: lane for lane in asked if lane.streams.ready_read()}
-        idle = {number: lane.added for number, lane in lanes.items() if lane.streams.drained()}
-        live = {number: lane.added for number, lane in lanes.items() if number not in idle}
+        turns = {number: lane.streams.turn for number, lane in lanes.items()}
+        read_to = {number: lane.streams.read_to for number, lane in lanes.items()}
+        idle = {number: read_to[number] for number in lanes if lanes[number].streams.drained()}
+        live = {number: read_to[number] for number in lanes if number not in idle}
         try:
-            told = await self._store.doze(live, self._shards.leases()) if live else set()
-            rested = await self._store.rest(idle, self._shards.leases()) if idle else set()
+            dozing = await self._store.doze(live, self._shards.leases()) if live else set()
+            resting = await self._store.rest(idle, self._shards.leases()) if idle else set()
         except BaseException:
-            desk.resting = asked | desk.resting
+            desk.resting = {lane: None for lane in asked if not lane.left} | desk.resting
             raise
+        asleep = {
+            number for number in dozing | resting if lanes[number].streams.turn == turns[number]
+        }
         now = desk.now()
-        for number, lane in lanes.items():
-            if number in rested:
-                lane.ended = lane.added
-            if number in rested and lane.may_leave(now):
-                lane.leave()
-                del lane.held.lanes[number]
-            elif number in told or number in rested:
-                lane.dozing = True
-            else:
-                lane.streams.rewind()
+        for lane in asked:
+            if lane.left:
+                continue
+            if lane.number not in asleep:
+                if lane.number in lanes and lane.streams.turn == turns[lane.number]:
+                    lane.streams.rewind()
                 lane.pump()
+                continue
+            lane.dozing = True
+            if lane.number in resting:
+                lane.ended = lane.added
+                if lane.may_leave(now):
+                    lane.leave()
+                    del lane.held.lanes[lane.number]

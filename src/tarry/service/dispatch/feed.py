@@ -89,9 +89,7 @@ def _hand_out(
         if want.stream is Stream.READY:  # a lane may have asked for its backlog and for its fresh
             first = want.after + 1
             found = [row for row in found if first <= row.seq < (want.before or row.seq + 1)]
-        lane = lanes[want.lane]
-        next_due_at = fetched.next_due_at.get(want.lane)
-        lane.streams.take(want, found, now=now, cut=cut, next_due_at=next_due_at)
+        lanes[want.lane].streams.take(want, found, now=now, cut=cut, fetched=fetched)
 
 
 def _size(fetched: Fetched) -> int:

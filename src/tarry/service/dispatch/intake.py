@@ -11,7 +11,7 @@ from tarry.service.dispatch.moments import NO_MOMENTS
 from tarry.service.dispatch.reading import EMPTY, UNREAD, Reading, Rows
 from tarry.service.dispatch.spacing import LONG_AGO
 from tarry.service.dispatch.sparse import NOTHING, put, without
-from tarry.service.model.lane import Due, Stream, Want
+from tarry.service.model.lane import Due, Fetched, Stream, Want
 
 EARLY = 16
 """How many are asked for of what goes before its turn."""
@@ -36,7 +36,8 @@ class Intake:
     __slots__ = (
         *("_buffered", "_due", "_due_from", "_early", "_fresh", "_fresh_from", "_fresh_next"),
         *("_heard", "_left_behind", "_moments", "_ready", "_resending", "_resends", "_since_again"),
-        *("_were_busy", "_were_resending", "busy", "fifo", "lane", "next_due_at", "turn"),
+        *("_were_busy", "_were_resending", "busy", "fifo", "lane", "next_due_at", "read_to"),
+        "turn",
     )
 
     def __init__(self, lane: int, buffered: Buffered, *, fifo: bool) -> None:
@@ -47,6 +48,9 @@ class Intake:
         self._moments = NO_MOMENTS
         self.turn = 0
         """Grows with every rewind: rows that were asked for before it are not taken after it."""
+        self.read_to = 0
+        """Every delivery up to this sequence number that was ready in the store has been read. The
+        lane may sleep only at this position: see `Queue.rest` and `Queue.doze`."""
         self._left_behind = False
         self._since_again = 0
         self.busy: dict[int, None] = NOTHING
@@ -68,6 +72,7 @@ class Intake:
     def rewind(self) -> None:
         """Read everything again from the start: something was left behind."""
         self.turn += 1
+        self.read_to = 0
         self._left_behind = False
         for reading in (self._resends, self._ready, self._fresh, self._due, self._early):
             self._gone(reading.rows)
@@ -144,11 +149,11 @@ class Intake:
     # --- Taking ---------------------------------------------------------------------------------
 
     def take(
-        self, want: Want, rows: Sequence[Due], *, now: float, cut: bool, next_due_at: float | None
+        self, want: Want, rows: Sequence[Due], *, now: float, cut: bool, fetched: Fetched
     ) -> None:
         """Rows that a want brought; without `cut` fewer than it asked for are all there are.
 
-        `now` is when the store was asked.
+        `now` is when the store was asked, and `fetched` is its whole answer.
         """
         all_read = not rows or (len(rows) < want.limit and not cut)
         match want.stream:
@@ -157,8 +162,10 @@ class Intake:
             case Stream.READY:
                 fresh = self._fresh_from is not None and want.before is None
                 self._take_ready(rows, fresh=fresh, all_read=all_read)
+                if all_read and want.before is None:  # this want goes up to the lane's end
+                    self.read_to = max(self.read_to, fetched.added.get(self.lane, 0))
             case Stream.WAITING:
-                self.next_due_at = next_due_at if all_read else 0.0
+                self.next_due_at = fetched.next_due_at.get(self.lane) if all_read else 0.0
                 self._take_due(rows, now, all_read=all_read)
             case Stream.EARLY:
                 self._take_early(rows, all_read=all_read)
