@@ -140,3 +140,18 @@ async def test_a_lane_that_is_woken_before_it_hears_that_it_sleeps_stays_awake(
         await service.add()
         await asyncio.sleep(5)
         assert len(service.sender.sent) == 3
+
+
+@virtually
+async def test_a_scheduled_delivery_that_comes_to_a_busy_lane_goes_when_it_is_due() -> None:
+    limits = Limits(look=300, keep_up=600)
+    async with virtual_service(limits=limits) as service:
+        took = iter([0.05, 0.4, 0.01])
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(next(took), status=200))
+        await service.add(deliver_at=service.now() + HOUR)
+        await service.add()
+        await service.add()
+        await asyncio.sleep(0.02)
+        await service.add(deliver_at=service.now() + 2)
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 3

@@ -26,6 +26,11 @@ class Message(Struct, frozen=True, kw_only=True):
     payload_until: float | None = None
     content_type: str | None = None
 
+    @property
+    def is_scheduled(self) -> bool:
+        """Return whether it is to be sent later than when it was accepted."""
+        return self.deliver_at is not None and self.deliver_at > self.accepted_at
+
 
 class NewMessage(Struct, frozen=True):
     """A message to be accepted, once for each idempotency key.

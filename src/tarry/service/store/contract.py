@@ -55,7 +55,9 @@ class Outbox(Protocol):
         event id, backlog, disk. A conflicting message fails alone. The same key or event id twice
         in one call: the first counts.
 
-        A lane that was at rest is woken by a delivery that is live: `woken` will name it.
+        A lane that was at rest is woken by a delivery that is live: `woken` will name it. A
+        scheduled delivery wakes its lane in any case: an owner that is awake reads on in the ready
+        deliveries by itself, but looks for due times only when it is woken.
         """
 
     async def expunge(self, application: str, message: str) -> None:

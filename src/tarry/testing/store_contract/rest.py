@@ -186,6 +186,13 @@ class RestContract(Topic):
         await scene.add(deliver_at=NOON + 60)
         assert await scene.store.woken(scene.leases) == [scene.lane]
 
+    async def test_a_scheduled_delivery_wakes_a_lane_that_is_awake(self, scene: Scene) -> None:
+        await scene.add()
+        assert await scene.store.woken(scene.leases) == []
+        await scene.add(deliver_at=NOON + 60)
+        assert await scene.store.woken(scene.leases) == [scene.lane]
+        assert await scene.store.woken(scene.leases) == []
+
     async def test_a_delivery_to_a_lane_that_is_awake_is_not_told(self, scene: Scene) -> None:
         await scene.add()
         assert await scene.store.woken(scene.leases) == []

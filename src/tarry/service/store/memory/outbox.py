@@ -77,7 +77,9 @@ class MemoryOutbox:
             if wanted and not lane.deleted:
                 delivery = _delivery(message, lane)
                 self._data.deliver(lane, delivery)
-                if delivery.state in LIVE:
+                if delivery.state is State.WAITING:
+                    self._data.wake(lane)
+                elif delivery.state in LIVE:
                     self._data.stir(lane)
 
 
@@ -91,8 +93,8 @@ def _delivery(message: Message, lane: Lane) -> Delivery:
     if lane.endpoint.standing is Standing.DISABLED:
         ended_at = message.accepted_at
         return replace(fresh, state=State.SKIPPED, reason=Reason.SKIPPED, ended_at=ended_at)
-    due_at = message.deliver_at
-    if due_at is not None and due_at > message.accepted_at:
+    if message.is_scheduled:
+        due_at = message.deliver_at or 0.0
         return replace(
             fresh, state=State.WAITING, reason=Reason.SCHEDULED, due_at=due_at, accepted_at=due_at
         )

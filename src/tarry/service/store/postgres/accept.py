@@ -79,7 +79,14 @@ async def _numbers(
     versions = {row["number"]: row["version"] for row in found}
     if any(versions.get(lane) != route.version for lane, route in known.items()):
         raise Stale
-    woken = [row["number"] for row in found if row["woken"]]
+    scheduled = {
+        route.endpoint.lane
+        for new, routes in accepted
+        if new.message.is_scheduled
+        for route in routes
+        if route.endpoint.standing is not Standing.DISABLED
+    }
+    woken = [row["number"] for row in found if row["woken"] or row["number"] in scheduled]
     return {row["number"]: row["added"] for row in found}, woken
 
 
@@ -88,7 +95,7 @@ def _start(message: Message, standing: Standing) -> tuple[object, ...]:
     at = message.accepted_at
     if standing is Standing.DISABLED:
         return (message.id, State.SKIPPED, Reason.SKIPPED, None, at, at)
-    due_at = message.deliver_at
-    if due_at is not None and due_at > at:
+    if message.is_scheduled:
+        due_at = message.deliver_at
         return (message.id, State.WAITING, Reason.SCHEDULED, due_at, due_at, None)
     return (message.id, State.READY, Reason.NEW, None, at, None)

@@ -173,14 +173,29 @@ class Adding:
         added = live + skipped
         last = self._session.add_to_lanes(added)
         write(self._db, SQL["settle_ended"], [(count, lane) for lane, count in skipped.items()])
-        self._session.wake(lane for lane, (_, awake) in last.items() if not awake and live[lane])
+        scheduled = self._scheduled_lanes()
+        self._session.wake(
+            lane
+            for lane, (_, awake) in last.items()
+            if lane in scheduled or (not awake and live[lane])
+        )
         return {lane: number - added[lane] for lane, (number, _) in last.items()}
+
+    def _scheduled_lanes(self) -> set[int]:
+        """Return the lanes that get a delivery for a later time."""
+        return {
+            lane
+            for fresh in self._fresh
+            if fresh.message.is_scheduled
+            for lane, skipped in fresh.goals
+            if not skipped
+        }
 
     def _deliveries(self, last: dict[int, int]) -> Iterator[rows.Row]:
         for fresh in self._fresh:
             at, due_at = fresh.message.accepted_at, fresh.message.deliver_at
-            if due_at is not None and due_at > at:
-                state, reason, since = _WAITING, _SCHEDULED, due_at
+            if fresh.message.is_scheduled:
+                state, reason, since = _WAITING, _SCHEDULED, due_at or at
             else:
                 state, reason, due_at, since = _READY, _NEW, None, at
             for lane, skipped in fresh.goals:
