@@ -29,7 +29,7 @@ class Clerk:
         async with self._busy:
             while desk.finished or desk.changes or desk.resting:
                 await self._settle_once()
-                if desk.resting and not desk.finished:
+                if desk.resting:  # also while settlements keep coming: nobody else reads for them
                     await self._rest_once()
         if desk.learned:
             desk.learned = False
