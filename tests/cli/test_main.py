@@ -1,6 +1,7 @@
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib.metadata import version
 
 import pytest
@@ -42,6 +43,18 @@ def test_what_is_printed_to_nobody_is_no_error() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.fixture
+def default_sigint() -> Iterator[None]:
+    """Handle SIGINT as Python does by default, here and in child processes.
+
+    A shell starts background jobs with SIGINT ignored, and a test run inherits that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("default_sigint")
 @pytest.mark.parametrize("heard", [True, False])
 def test_ctrl_c_ends_it_without_a_word_before_it_has_begun(*, heard: bool) -> None:
     program = """
@@ -64,6 +77,7 @@ main()
     assert (ended.returncode, ended.stderr) == (-signal.SIGINT if heard else 0, "")
 
 
+@pytest.mark.usefixtures("default_sigint")
 def test_ctrl_c_is_told_to_commands_that_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["anything", "--version"])
     with pytest.raises(SystemExit):
