@@ -142,6 +142,71 @@ def test_half_an_installation_means_a_new_environment(
     assert made == ["pip install", "build", "pip install"]
 
 
+PIP = """\
+Ignoring colorama: markers 'os_name == "nt"' don't match your environment
+Collecting one==1.0 (from -r dev.txt (line 1))
+  Downloading one-1.0-py3-none-any.whl (1.2 MB)
+Collecting two-fold==2.0 (from -r dev.txt (line 3))
+  Using cached two_fold-2.0-cp311-cp311-manylinux.whl
+""".splitlines()
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "fetching 4 packages"),
+        (PIP[:2], "fetching 3 packages"),
+        (PIP[:3], "fetching one (1.2 MB), 2 of 3 packages left"),
+        (PIP, "fetching two_fold (cached), 1 of 3 packages left"),
+        ([*PIP, "Installing collected packages: one"], "unpacking packages, 2 of 3 left"),
+    ],
+)
+def test_set_up_says_what_is_being_fetched_and_how_much_is_left(
+    dev: Any, environment: Any, lines: list[str], said: str
+) -> None:
+    environment.lock.write_text("one==1.0 \\\n  --hash=x\ntwo-fold==2.0\nthree==3.0\ncolorama==0.4")
+    (environment.folder / "lib/python3.11/site-packages/one-1.0.dist-info").mkdir(parents=True)
+    assert dev.ShowInstallation(environment).text(lines) == said
+
+
+def test_a_log_gets_a_line_of_progress_now_and_then(
+    dev: Any,
+    environment: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(dev.time, "monotonic", lambda: now)
+    show = dev.ShowInstallation(environment)
+    for now in range(2 * int(dev.SELDOM) + 1):  # noqa: B007  the clock reads it
+        show([])
+    assert capsys.readouterr().err == 2 * "dev: fetching 1 packages\n"
+
+
+def test_a_program_is_watched_while_it_runs_and_its_output_is_kept(
+    dev: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    go_on = tmp_path / "go-on"
+    code = f"""
+import pathlib, time
+print("first", flush=True)
+while not pathlib.Path({str(go_on)!r}).exists(): time.sleep(0.01)
+print("second")
+raise SystemExit(3)
+"""
+    seen: list[list[str]] = []
+
+    def watch(lines: list[str]) -> None:
+        seen.append(lines)
+        if lines:
+            go_on.touch()
+
+    with pytest.raises(dev.Stop, match="this failed"):
+        dev.must([sys.executable, "-c", code], tmp_path, watch=watch)
+    assert ["first"] in seen
+    assert "first\nsecond" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("root", "fetched"),
     [
