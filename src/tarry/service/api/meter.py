@@ -40,6 +40,7 @@ def delivery_lines(told: Gauges) -> Iterable[str]:
         "deliveries_delivered": (told.delivered, "Deliveries that arrived."),
         "deliveries_failed": (told.failed, "Deliveries that finally failed."),
         "probes": (told.probes, "Attempts made to see whether an endpoint is back."),
+        "lanes_stalled": (told.stalled, "Lanes that the watchdog had to wake: each is a defect."),
         "settlements_stale": (told.stale, "Settlements dropped: somebody else owns the lane."),
     }
     for name, (value, words) in counters.items():

@@ -93,6 +93,8 @@ class Desk:
         self.look_again: Callable[[Iterable[int]], None] = lambda _: None
         """Called with lanes whose endpoints were changed since they were taken up."""
         self.sent = self.delivered = self.failed = self.stale = self.probes = 0
+        self.stalled = 0
+        """Lanes that the watchdog had to wake: each is a defect."""
 
     def finish(self, lane: "Bearings", due: Due, settlement: Settlement | Resent) -> None:
         """Put something on the list of what is to be settled."""

@@ -24,6 +24,7 @@ from tarry.service.dispatch.shards import Shards
 from tarry.service.dispatch.tasks import Tasks
 from tarry.service.dispatch.telling import News
 from tarry.service.dispatch.upkeep import Kept, Upkeep
+from tarry.service.dispatch.watchdog import Watchdog
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.entropy import entropy
@@ -168,6 +169,7 @@ class Dispatcher:
             bells=bells,
             kept=self._kept,
         )
+        self._watchdog = Watchdog(store, desk, shards)
         desk.wake, desk.doubt = bells.ring_for_desk, bells.own.set
         desk.look_again = self._owner.look_again
 
@@ -183,6 +185,7 @@ class Dispatcher:
             self._repeat(self._upkeep.upkeep_once, limits.look, bells.upkeep),
             self._repeat(self._tasks.count_all, limits.look),
             self._repeat(self._tell_all, limits.look),
+            self._repeat(self._watchdog.look_once, limits.watch),
             self._repeat(self._upkeep.keep_up, limits.keep_up),
         ]
 

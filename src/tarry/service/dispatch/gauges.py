@@ -19,6 +19,7 @@ class Gauges(Struct, frozen=True, kw_only=True):
     failed: int
     stale: int
     probes: int
+    stalled: int
     in_flight: int
     unsettled: int
     shards: int
@@ -37,6 +38,7 @@ def gauges(dispatcher: Dispatcher) -> Gauges:
         failed=desk.failed,
         stale=desk.stale,
         probes=desk.probes,
+        stalled=desk.stalled,
         in_flight=sum(lane.in_flight for lane in lanes),
         unsettled=desk.unsettled,
         shards=len(dispatcher.shards.held),

@@ -48,6 +48,12 @@ class Lane(Landing):
         self.origin.leave(self)
         self.tenant_rate.leave(self)
 
+    def start_over(self) -> None:
+        """Forget what was read, and read everything again."""
+        self.dozing = False
+        self.streams.changed()
+        self.pump()
+
     def may_leave(self, now: float) -> bool:
         """Whether nothing is left to do or to remember: no limit was just used, no pace is kept."""
         free_at = max(self.rate.free_at(now), self.hold_until)

@@ -50,6 +50,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How long a dispatcher that is told to stop waits for what is on its way."""
     look: float = 1.0
     """How often the store is asked what woke, should a nudge have been missed."""
+    watch: float = 15.0
+    """How often the watchdog looks for lanes that were forgotten."""
     keep_up: float = 60.0
     """How often ages, warnings and retention are seen to."""
     connect_timeout: float = 5.0
