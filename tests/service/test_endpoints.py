@@ -9,7 +9,7 @@ from tarry.core.text import to_json
 from tarry.errors import EgressRefused, PolicyError, SettingsError
 from tarry.service.endpoints import MOST_OLD_SECRETS
 from tarry.service.hooks import Hooks, open_hooks
-from tarry.service.model.application import Application
+from tarry.service.model.application import Application, shard_of
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change
 from tarry.service.model.listing import Cut
@@ -29,7 +29,8 @@ async def hooks(db: str) -> AsyncIterator[Hooks]:
 async def park(hooks: Hooks, endpoint: Endpoint, at: float) -> None:
     """Do as a dispatcher does whose endpoint takes nothing."""
     leases = await hooks.store.lease("worker", most=64, length=60.0)
-    parked = Change(lane=endpoint.lane, at=at, standing=Standing.PARKED)
+    epoch = next(lease.epoch for lease in leases if lease.shard == shard_of(endpoint.application))
+    parked = Change(lane=endpoint.lane, epoch=epoch, at=at, standing=Standing.PARKED)
     await hooks.store.settle([], [parked], leases)
     await hooks.store.release(leases)
 

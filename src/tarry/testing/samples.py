@@ -107,9 +107,10 @@ def an_attempt(due: Due, **values: Any) -> Attempt:  # noqa: ANN401  likewise
 
 
 def delivered(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
-    """What was fetched went out, and the endpoint took it."""
+    """What was fetched went out under the first lease of its shard, and the endpoint took it."""
     usual = {
         "lane": due.lane,
+        "epoch": 1,
         "seq": due.seq,
         "message": due.message,
         "tries": due.tries,

@@ -13,7 +13,7 @@ from tarry.service.store.contract import Store
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import VirtualService, virtual_service
+from tarry.testing.virtual_service import OK, VirtualService, virtual_service
 
 
 class Commits(Shaky):
@@ -155,3 +155,20 @@ async def test_a_scheduled_delivery_that_comes_to_a_busy_lane_goes_when_it_is_du
         await service.add(deliver_at=service.now() + 2)
         await asyncio.sleep(5)
         assert len(service.sender.sent) == 3
+
+
+@virtually
+async def test_a_late_failure_of_an_earlier_lease_does_not_undo_the_success_of_the_next() -> None:
+    between = Between(Shaky)
+    answers = [Answer(13.0, status=500), Answer(5.0, status=200), OK]
+    limits = Limits(lease=10, look=1, keep_up=20)
+    async with virtual_service(through=between, limits=limits) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: answers.pop(0))
+        await service.add()
+        await asyncio.sleep(0.5)
+        between.shaky.away = True  # until its lease is over; the next one sends the message again
+        await asyncio.sleep(11)
+        between.shaky.away = False
+        await service.until_delivered(endpoint, within=30)
+        assert len(service.sender.sent) == 2, "the success was written"
+        assert service.dispatcher.desk.stale == 1, "the failure was not"

@@ -73,7 +73,7 @@ def a_lane() -> "Lane":
 def finish(desk: Desk, lane: "Lane") -> None:
     due = a_due()
     ruling = Ruling(State.DELIVERED, Reason.DELIVERED, 1)
-    desk.finish(lane, due, settlement(due, ruling, None, now=NOON))
+    desk.finish(lane, due, settlement(due, ruling, None, epoch=1, now=NOON))
 
 
 def test_what_is_finished_counts_for_the_desk_and_for_its_lane_until_it_is_settled() -> None:
@@ -90,7 +90,7 @@ PUT: dict[str, Callable[[Desk, "Lane"], None]] = {
     "hungry": Desk.feed,
     "resting": Desk.let_rest,
     "ticking": Desk.tick,
-    "changes": lambda desk, lane: desk.change(Change(lane=id(lane), at=NOON)),
+    "changes": lambda desk, lane: desk.change(Change(lane=id(lane), epoch=1, at=NOON)),
 }
 
 
@@ -154,22 +154,22 @@ def test_one_that_was_never_on_a_list_can_be_forgotten() -> None:
 def test_changes_of_one_lane_are_written_down_as_one() -> None:
     desk, _ = a_desk()
     told = a_notice(an_endpoint("app_1"))
-    desk.change(Change(lane=7, at=1.0, known=Known(failures=1), notices=(told,)))
-    desk.change(Change(lane=7, at=2.0, known=Known(failures=2)))
-    desk.change(Change(lane=8, at=3.0))
-    joined = Change(lane=7, at=2.0, known=Known(failures=2), notices=(told,))
-    assert desk.changes == {7: joined, 8: Change(lane=8, at=3.0)}
+    desk.change(Change(lane=7, epoch=1, at=1.0, known=Known(failures=1), notices=(told,)))
+    desk.change(Change(lane=7, epoch=1, at=2.0, known=Known(failures=2)))
+    desk.change(Change(lane=8, epoch=1, at=3.0))
+    joined = Change(lane=7, epoch=1, at=2.0, known=Known(failures=2), notices=(told,))
+    assert desk.changes == {7: joined, 8: Change(lane=8, epoch=1, at=3.0)}
 
 
 def test_a_change_that_could_not_be_written_down_is_kept_but_later_ones_count_more() -> None:
     desk, _ = a_desk()
     first, second = (a_notice(an_endpoint("app_1")) for _ in range(2))
     old = Change(
-        lane=7, at=1.0, known=Known(failures=1), standing=Standing.PARKED, notices=(first,)
+        lane=7, epoch=1, at=1.0, known=Known(failures=1), standing=Standing.PARKED, notices=(first,)
     )
     desk.unwritten(old)
     assert desk.changes == {7: old}
-    desk.changes = {7: Change(lane=7, at=2.0, known=Known(failures=2), notices=(second,))}
+    desk.changes = {7: Change(lane=7, epoch=1, at=2.0, known=Known(failures=2), notices=(second,))}
     desk.unwritten(old)
     later = replace(old, at=2.0, known=Known(failures=2), notices=(first, second))
     assert desk.changes == {7: later}

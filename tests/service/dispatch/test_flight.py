@@ -98,8 +98,9 @@ def test_a_settlement_says_what_was_ruled_and_is_fenced_by_the_message_and_the_t
     None
 ):
     attempt = an_attempt(DUE)
-    assert settlement(DUE, WAITS, attempt, now=NOON) == Settlement(
+    assert settlement(DUE, WAITS, attempt, epoch=6, now=NOON) == Settlement(
         lane=7,
+        epoch=6,
         seq=3,
         message=DUE.message,
         tries=4,
@@ -115,7 +116,7 @@ def test_a_settlement_says_what_was_ruled_and_is_fenced_by_the_message_and_the_t
 
 @pytest.mark.parametrize("state", State)
 def test_a_settlement_has_an_end_if_the_delivery_has_one(state: State) -> None:
-    found = settlement(DUE, Ruling(state, Reason.REFUSED, 3), None, now=NOON)
+    found = settlement(DUE, Ruling(state, Reason.REFUSED, 3), None, epoch=6, now=NOON)
     assert found.ended_at == (NOON if state in ENDED else None)
     assert (found.ended_at is None) is (state in LIVE)
     assert found.attempt is None

@@ -50,7 +50,7 @@ def note(
 
 def a_record(known: Known | None = None) -> Record:
     row = LaneRow(endpoint=ENDPOINT, application=APPLICATION, known=known or Known())
-    return Record(row, Parking(), note)
+    return Record(row, Parking(), note, epoch=3)
 
 
 def failing(failures: int = 5) -> Record:
@@ -77,7 +77,7 @@ def told(change: Change | None) -> tuple[str, dict[str, str | float | int | None
 def test_what_is_known_is_written_down_with_the_pace() -> None:
     found = a_record(Known(origin="o", accepted_at=NOON - 9)).saved(PACE, NOON)
     known = Known(pace=pace_text.write(PACE), origin="o", accepted_at=NOON - 9)
-    assert found == Change(lane=7, at=NOON, known=known)
+    assert found == Change(lane=7, epoch=3, at=NOON, known=known)
 
 
 def test_an_endpoint_that_never_took_anything_has_no_such_time() -> None:
@@ -122,7 +122,7 @@ def test_the_first_success_after_failures_is_written_down_at_once() -> None:
     change = failing(1).taken(PACE, NOON + 1)
     assert change is not None
     known = Known(pace=pace_text.write(PACE), accepted_at=NOON + 1)
-    assert change == Change(lane=7, at=NOON + 1, known=known)
+    assert change == Change(lane=7, epoch=3, at=NOON + 1, known=known)
 
 
 def test_the_owner_is_warned_once_at_each_stage_and_then_the_endpoint_is_parked() -> None:
@@ -263,7 +263,7 @@ def test_another_origin_is_taken_up_once() -> None:
 
 
 def test_an_endpoint_stands_as_the_change_says_and_parking_is_noted_with_its_beginning() -> None:
-    change = Change(lane=7, at=NOON)
+    change = Change(lane=7, epoch=3, at=NOON)
     before = an_endpoint(APPLICATION, parked=((1.0, 2.0),))
     assert stands(before, change) is before
     paused = stands(before, replace(change, standing=Standing.PAUSED))
@@ -274,15 +274,21 @@ def test_an_endpoint_stands_as_the_change_says_and_parking_is_noted_with_its_beg
 
 def test_of_two_changes_the_later_counts_and_no_notice_is_lost() -> None:
     first, second = a_notice(ENDPOINT), a_notice(ENDPOINT)
-    old = Change(lane=7, at=1.0, known=Known(failures=1), notices=(first,))
-    new = Change(lane=7, at=2.0, known=Known(failures=2), notices=(second,))
+    old = Change(lane=7, epoch=3, at=1.0, known=Known(failures=1), notices=(first,))
+    new = Change(lane=7, epoch=3, at=2.0, known=Known(failures=2), notices=(second,))
     assert joined(None, new) is new
     assert joined(old, new) == replace(new, notices=(first, second))
 
 
+def test_a_change_of_an_earlier_lease_is_not_written_under_a_later_one() -> None:
+    old = Change(lane=7, epoch=3, at=1.0, known=Known(), standing=Standing.PARKED)
+    new = Change(lane=7, epoch=4, at=2.0, notices=(a_notice(ENDPOINT),))
+    assert joined(old, new) is new
+
+
 def test_what_the_later_change_does_not_say_the_earlier_one_still_does() -> None:
-    old = Change(lane=7, at=1.0, known=Known(failures=1), standing=Standing.PARKED)
-    new = Change(lane=7, at=2.0)
+    old = Change(lane=7, epoch=3, at=1.0, known=Known(failures=1), standing=Standing.PARKED)
+    new = Change(lane=7, epoch=3, at=2.0)
     assert joined(old, new) == replace(old, at=2.0)
     later = replace(new, standing=Standing.PAUSED)
     assert joined(old, later).standing is Standing.PAUSED

@@ -20,6 +20,7 @@ def test_an_attempt_is_scheduled_and_counts() -> None:
 def test_a_settlement_may_come_without_an_attempt() -> None:
     settlement = Settlement(
         lane=1,
+        epoch=1,
         seq=1,
         message="msg_1",
         tries=0,
@@ -43,7 +44,9 @@ def test_a_settlement_concerns_the_delivery_it_was_made_for(
 
 
 def a_resent(kind: str | None, why: Reason = Reason.EXHAUSTED) -> Resent:
-    return Resent(7, "r1", an_attempt(a_due(lane=7, message="msg_1"), kind=kind, at=NOON + 1), why)
+    return Resent(
+        7, "r1", an_attempt(a_due(lane=7, message="msg_1"), kind=kind, at=NOON + 1), 2, why
+    )
 
 
 @pytest.mark.parametrize("state", State)

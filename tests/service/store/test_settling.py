@@ -25,5 +25,5 @@ def test_the_same_number_in_another_lane_is_another_delivery() -> None:
 
 
 def test_a_resend_settles_no_delivery_and_nothing_makes_no_round() -> None:
-    resent = Resent(ONE.lane, "resend_1", an_attempt(ONE), Reason.DELIVERED)
+    resent = Resent(ONE.lane, "resend_1", an_attempt(ONE), 1, Reason.DELIVERED)
     assert in_rounds([(0, resent)]) == in_rounds([]) == []

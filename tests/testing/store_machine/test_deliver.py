@@ -70,9 +70,11 @@ def test_a_worker_without_the_shard_settles_nothing(play: StoreMachine) -> None:
     play.send(worker=OTHER, which=[0], stream=Stream.READY, limit=5, ending=("failed", 0.0))
     assert states(play) == {State.READY: 3}
     play.let_lease_time_pass(seconds=LENGTH * 1.2, heir=OTHER)
-    play.settle_later(worker=ONE, which=[0, 1, 2], ending=("failed", 0.0), tries=0)
+    play.settle_later(worker=ONE, which=[0, 1, 2], ending=("failed", 0.0), tries=0, epochs=0)
     assert states(play) == {State.READY: 3}
-    play.settle_later(worker=OTHER, which=[0, 1], ending=("failed", 0.0), tries=0)
+    play.settle_later(worker=OTHER, which=[0, 1], ending=("failed", 0.0), tries=0, epochs=1)
+    assert states(play) == {State.READY: 3}
+    play.settle_later(worker=OTHER, which=[0, 1], ending=("failed", 0.0), tries=0, epochs=0)
     assert states(play) == {State.READY: 1, State.FAILED: 2}
     play.teardown()
 

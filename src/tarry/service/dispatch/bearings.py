@@ -64,7 +64,7 @@ class Bearings(ABC):
         self.trust = TRUST
         self.failing, self._failed_at = 0, LONG_AGO
         self._took = 0.0
-        self.record = Record(row, desk.parking, desk.note)
+        self.record = Record(row, desk.parking, desk.note, epoch=self.epoch)
         moved = self.record.moved(outfit.origin)
         pace = pace_text.read(b"" if moved else row.known.pace, now=now)
         self.gate = Gate(pace, desk.draw)
@@ -134,6 +134,11 @@ class Bearings(ABC):
         unread = self.hungry or self.came_back
         ordered = self.endpoint.fifo  # all of them wait for the first one's time
         return 0 if self.streams.idle() and not unread and not ordered else self.waiting()
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the lease that it was taken up under: another lease has another lane."""
+        return self.held.lease.epoch
 
     @property
     def hold_until(self) -> float:

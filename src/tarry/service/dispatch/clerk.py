@@ -1,20 +1,20 @@
 """Writes down what lies on the desk: settlements and changes, and which lanes are at rest."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tarry.service.dispatch.desk import Desk, Finished
 from tarry.service.dispatch.muster import Muster
 from tarry.service.dispatch.shards import Shards
 from tarry.service.failpoints import hit
-from tarry.service.model.lane import Lease
+from tarry.service.model.lane import Change, Lease
 from tarry.service.store.contract import Store
 
 SETTLED_AT_ONCE = 500
 
 
 class Clerk:
-    """One commit for many settlements, under the leases that they were made under.
+    """Writes many settlements in one commit, each under the lease that its attempt was sent under.
 
     What could not be written down stays on the desk.
     """
@@ -47,7 +47,7 @@ class Clerk:
             made = await self._store.settle(
                 [settlement for _, _, settlement in batch],
                 list(changes.values()),
-                self._shards.leases() if changes else self._leases_of(batch),
+                self._leases(batch, changes),
             )
         except BaseException:
             desk.finished[:0] = batch
@@ -65,11 +65,12 @@ class Clerk:
         if stood:  # what was read meanwhile may say otherwise
             desk.look_again(stood)
 
-    def _leases_of(self, batch: Sequence[Finished]) -> list[Lease]:
-        """Those that a batch is settled under: mostly one, and each is looked at."""
-        held = self._shards.held
-        shards = {lane.held.lease.shard for lane, _, _ in batch}
-        return [held[shard].lease for shard in shards if shard in held]
+    def _leases(self, batch: Sequence[Finished], changes: Mapping[int, Change]) -> list[Lease]:
+        """Return the leases that a batch was made under: few, as the store checks each of them."""
+        leases = dict.fromkeys(lane.held.lease for lane, _, _ in batch)
+        if changes:
+            leases |= dict.fromkeys(self._shards.leases())
+        return list(leases)
 
     async def _rest_once(self) -> None:
         """Let lanes sleep that have read everything that is ready; the others go on reading.

@@ -74,10 +74,13 @@ class Flight:
         )
 
 
-def settlement(due: Due, ruling: Ruling, attempt: Attempt | None, *, now: float) -> Settlement:
-    """A ruling as it is written down."""
+def settlement(
+    due: Due, ruling: Ruling, attempt: Attempt | None, *, epoch: int, now: float
+) -> Settlement:
+    """Return the settlement of a delivery that was sent under the lease of this epoch."""
     return Settlement(
         lane=due.lane,
+        epoch=epoch,
         seq=due.seq,
         message=due.message,
         tries=due.tries,

@@ -44,12 +44,13 @@ class Landing(Turning):
         if due.resend:
             made = flight.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
             why = rule_resent(judgement)
-            desk.finish(self, due, Resent(self.number, due.resend, made, why))
+            desk.finish(self, due, Resent(self.number, due.resend, made, self.epoch, why))
         else:
             draw = desk.draw()
             ruling = self._ruled(flight, judgement, now, draw)
             made = flight.attempt(answer, judgement, ruling, id=attempt, now=now, draw=draw)
-            desk.finish(self, self._kept(due, ruling), settlement(due, ruling, made, now=now))
+            outcome = settlement(due, ruling, made, epoch=self.epoch, now=now)
+            desk.finish(self, self._kept(due, ruling), outcome)
         desk.slots.serve()
         self.pump()
 

@@ -203,14 +203,16 @@ class Lane(Landing):
         """There is nothing left to send."""
         if not due.resend:
             ruling = Ruling(State.FAILED, Reason.EXPUNGED, due.attempts)
-            self.desk.finish(self, due, settlement(due, ruling, None, now=now))
+            outcome = settlement(due, ruling, None, epoch=self.epoch, now=now)
+            self.desk.finish(self, due, outcome)
             return
         flight = Flight(self, due, self.gate, 0, now, self.outfit, self.endpoint.url)
         answer = Answer(0.0, failure=Kind.REFUSED, detail=Reason.EXPUNGED)
         judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
         attempt = self.desk.id(ids.ATTEMPT, now)
         made = flight.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
-        self.desk.finish(self, due, Resent(self.number, due.resend, made, Reason.EXPUNGED))
+        resent = Resent(self.number, due.resend, made, self.epoch, Reason.EXPUNGED)
+        self.desk.finish(self, due, resent)
 
     def _depart(self, due: Due, payload: bytes, now: float) -> None:
         gate, outfit, desk = self.gate_now, self.outfit, self.desk

@@ -28,12 +28,13 @@ Note = Callable[[str, str, str, float, dict[str, str | float | None]], Notice]
 class Record:
     """What is known of one endpoint. A method gives the change to write down, if there is one."""
 
-    __slots__ = ("_lane", "_note", "_parking", "_recorded_at", "accepted_at", "known")
+    __slots__ = ("_epoch", "_lane", "_note", "_parking", "_recorded_at", "accepted_at", "known")
 
-    def __init__(self, row: LaneRow, parking: Parking, note: Note) -> None:
+    def __init__(self, row: LaneRow, parking: Parking, note: Note, *, epoch: int) -> None:
         self.known = row.known
         self.accepted_at = -math.inf if row.known.accepted_at is None else row.known.accepted_at
         self._lane = row.lane
+        self._epoch = epoch
         self._parking = parking
         self._note = note
         self._recorded_at = self.accepted_at
@@ -93,14 +94,14 @@ class Record:
         if (last := made.attempt) is not None:
             facts |= {"attempt": last.id, "status": last.status, "attempted_at": last.at}
         notice = self._note(endpoint.application, endpoint.id, kind, now, facts)
-        return Change(lane=self._lane, at=now, notices=(notice,))
+        return Change(lane=self._lane, epoch=self._epoch, at=now, notices=(notice,))
 
     def saved(self, pace: Pace, now: float) -> Change:
         """What is known now."""
         self._recorded_at = self.accepted_at
         accepted_at = None if self.accepted_at == -math.inf else self.accepted_at
         known = replace(self.known, pace=pace_text.write(pace), accepted_at=accepted_at)
-        return Change(lane=self._lane, at=now, known=known)
+        return Change(lane=self._lane, epoch=self._epoch, at=now, known=known)
 
     def moved(self, origin: str) -> bool:
         """Take up another origin: what was learned of the old one is forgotten. Whether it is."""
@@ -129,8 +130,11 @@ def stands(endpoint: Endpoint, change: Change) -> Endpoint:
 
 
 def joined(old: Change | None, new: Change) -> Change:
-    """Two changes of one lane as one: the later counts, and no notice is lost."""
-    if old is None:
+    """Join two changes of one lane: the later counts, and no notice is lost.
+
+    A change of an earlier lease is dropped: it may not be written any more.
+    """
+    if old is None or old.epoch != new.epoch:
         return new
     return replace(
         new,

@@ -118,4 +118,5 @@ class Turning(Bearings):
             ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
             self.streams.is_busy(seq)
             self.streams.rewind()  # it may be at hand as it was
-            self.desk.finish(self, due, settlement(due, ruling, None, now=now))
+            outcome = settlement(due, ruling, None, epoch=self.epoch, now=now)
+            self.desk.finish(self, due, outcome)

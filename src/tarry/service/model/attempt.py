@@ -51,11 +51,13 @@ class Settlement(Struct, frozen=True, kw_only=True):
 
     `message` and `tries`, the number of earlier tries, are the fence: a settlement changes nothing
     if its delivery was settled since it was read, or if the sequence number belongs to another
-    message by now. The latter happens when a failover lost the message that was sent. `attempt` is
-    None if nothing was sent.
+    message by now. The latter happens when a failover lost the message that was sent. `epoch` is
+    that of the lease under which it was sent: under a later lease, even of the same worker, the
+    delivery may have been sent again. `attempt` is None if nothing was sent.
     """
 
     lane: int
+    epoch: int
     seq: int
     message: str
     tries: int
@@ -77,12 +79,14 @@ class Resent(Struct, frozen=True):
 
     The attempt is recorded, and a delivery that had failed or was skipped has arrived if it was
     taken; one that still waits goes on as if nothing had been. Where there was no delivery there is
-    one then, which ended as the attempt did: `why` is the reason if it was not taken.
+    one then, which ended as the attempt did: `why` is the reason if it was not taken. `epoch` is
+    that of the lease under which it was sent.
     """
 
     lane: int
     resend: str
     attempt: Attempt
+    epoch: int
     why: Reason = Reason.EXHAUSTED
 
     @property

@@ -81,10 +81,12 @@ Noting = Callable[[Endpoint | None, Endpoint], Sequence[Notice]]
 class Change(Struct, frozen=True, kw_only=True):
     """What an owner writes down about a lane: what it knows, how the endpoint stands since `at`.
 
-    What a new standing does to the endpoint is for `Endpoint.stand` to say.
+    `epoch` is that of the owner's lease. What a new standing does to the endpoint is for
+    `Endpoint.stand` to say.
     """
 
     lane: int
+    epoch: int
     at: float
     known: Known | None = None
     standing: Standing | None = None

@@ -135,8 +135,9 @@ class Queue(Protocol):
     ) -> list[bool]:
         """Write down what became of deliveries, with the attempts made, and of lanes: one commit.
 
-        For each settlement, True if it was made. It is not if its lane's shard is not held by one
-        of the leases any more, or its delivery is not live any more, or its `tries` or its
+        For each settlement, True if it was made. It is not if its lane's shard is not held any
+        more by the one of the leases that has its `epoch`, or its delivery is not live any more, or
+        its `tries` or its
         `message` differ. A settlement with an attempt raises `tries` by one; if the delivery ended
         while that was on its way (its `tries` and its `message` are the same), so does this one,
         the attempt is kept, and nothing else changes. What ended raises the lane's `ended`. A
@@ -145,7 +146,7 @@ class Queue(Protocol):
         DELIVERED, as of the attempt. If the lane has no delivery of the message, it gets one that
         has ended, with the lane's next sequence number: see `Resent.delivery`. Nobody is woken by
         it. What was resent comes after the other settlements of the call, in order. Changes of
-        lanes under a stale lease are dropped; see `Change`.
+        lanes whose `epoch` is not that of a good lease are dropped; see `Change`.
         """
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:

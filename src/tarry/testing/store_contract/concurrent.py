@@ -196,7 +196,9 @@ class ConcurrentContract(Topic):
         def noted(number: int) -> Callable[[Endpoint], Endpoint]:
             return lambda now: replace(now, metadata={**now.metadata, str(number): "done"})
 
-        parking = Change(lane=scene.lane, at=NOON + 1, standing=Standing.PARKED)
+        parking = Change(
+            lane=scene.lane, epoch=scene.lease.epoch, at=NOON + 1, standing=Standing.PARKED
+        )
         await asyncio.gather(
             _each(
                 store.change_endpoint(scene.application.id, scene.endpoint.id, noted(number))

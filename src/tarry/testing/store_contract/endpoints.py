@@ -115,7 +115,9 @@ class EndpointsContract(Topic):
     async def test_an_endpoint_is_changed_as_it_is_by_now(self, scene: Scene) -> None:
         store, application = scene.store, scene.application.id
         await store.put_endpoint(replace(scene.endpoint, url="https://new.example"))
-        change = Change(lane=scene.lane, at=NOON + 1, standing=Standing.PARKED)
+        change = Change(
+            lane=scene.lane, epoch=scene.lease.epoch, at=NOON + 1, standing=Standing.PARKED
+        )
         await scene.settle(changes=[change])
         changed = await store.change_endpoint(
             application, scene.endpoint.id, lambda now: replace(now, rate=5.0, updated_at=NOON + 2)

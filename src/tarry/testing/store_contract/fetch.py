@@ -149,7 +149,11 @@ class FetchContract(Topic):
         seen.append(await _version(scene, stream))
         await store.change_application(application.id, lambda now: replace(now, rate=4.0))
         seen.append(await _version(scene, stream))
-        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, standing=Standing.PARKED)])
+        await scene.settle(
+            changes=[
+                Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, standing=Standing.PARKED)
+            ]
+        )
         seen.append(await _version(scene, stream))
         await scene.delete_endpoint()
         seen.append(await _version(scene, stream))
@@ -165,7 +169,7 @@ class FetchContract(Topic):
         message = await scene.add()
         await scene.add()
         first, _ = await scene.due()
-        known = Change(lane=scene.lane, at=NOON, known=Known(failures=1))
+        known = Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=Known(failures=1))
         await scene.settle(failed(first), changes=[known])
         await scene.store.resend(scene.endpoint, message.id, resend="resend_1")
         assert await _version(scene, Stream.READY) == before

@@ -17,7 +17,9 @@ class NoticesContract(Topic):
 
     async def test_notices_are_told_once_in_the_order_of_ids(self, scene: Scene) -> None:
         notices = [a_notice(scene.endpoint) for _ in range(5)]
-        change = Change(lane=scene.lane, at=NOON, notices=tuple(notices[3:]))
+        change = Change(
+            lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=tuple(notices[3:])
+        )
         await scene.settle(changes=[change])
         await scene.note(*notices[:3])
         assert await scene.store.untold() == notices
@@ -34,7 +36,9 @@ class NoticesContract(Topic):
         await scene.note(notice)
         await scene.store.told([notice.id])
         await scene.note(notice)
-        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, notices=(notice,))])
+        await scene.settle(
+            changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=(notice,))]
+        )
         assert await scene.store.untold() == []
         assert await scene.store.notices() == [notice]
 

@@ -97,7 +97,8 @@ class PagingContract(Topic):
     async def test_notices_by_id(self, scene: Scene) -> None:
         wanted = [a_notice(scene.endpoint, at=NOON - number) for number in range(5)]
         changes = [
-            Change(lane=scene.lane, at=NOON, notices=(notice,)) for notice in reversed(wanted)
+            Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=(notice,))
+            for notice in reversed(wanted)
         ]
         await scene.settle(changes=changes)
         assert await scene.store.notices() == wanted

@@ -63,7 +63,7 @@ class ResendContract(Topic):
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND)
         attempt = an_attempt(due, trigger=Trigger.MANUAL, status=200, kind=None)
-        assert await scene.settle(Resent(scene.lane, "r1", attempt)) == [True]
+        assert await scene.settle(Resent(scene.lane, "r1", attempt, scene.lease.epoch)) == [True]
         arrived = replace(
             before, state=State.DELIVERED, reason=Reason.DELIVERED, ended_at=attempt.at
         )
@@ -84,7 +84,7 @@ class ResendContract(Topic):
         (due,) = await scene.due(Stream.RESEND, lane=disabled.lane)
         said: tuple[int, str | None] = (200, None) if taken else (500, "transient")
         attempt = an_attempt(due, trigger=Trigger.MANUAL, status=said[0], kind=said[1])
-        assert await scene.settle(Resent(disabled.lane, "r1", attempt)) == [True]
+        assert await scene.settle(Resent(disabled.lane, "r1", attempt, scene.lease.epoch)) == [True]
         arrived = replace(
             before, state=State.DELIVERED, reason=Reason.DELIVERED, ended_at=attempt.at
         )
@@ -100,7 +100,7 @@ class ResendContract(Topic):
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND)
         attempt = an_attempt(due, trigger=Trigger.MANUAL, status=500, kind="transient")
-        assert await scene.settle(Resent(scene.lane, "r1", attempt)) == [True]
+        assert await scene.settle(Resent(scene.lane, "r1", attempt, scene.lease.epoch)) == [True]
         assert await scene.delivery(message) == before
         assert (await scene.store.attempts(message.id))[1:] == [attempt]
 
@@ -110,22 +110,26 @@ class ResendContract(Topic):
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND)
         attempt = an_attempt(due, trigger=Trigger.MANUAL, status=200, kind=None)
-        assert await scene.settle(Resent(scene.lane, "r1", attempt)) == [True]
+        assert await scene.settle(Resent(scene.lane, "r1", attempt, scene.lease.epoch)) == [True]
         assert await scene.delivery(message) == before
 
     async def test_a_resend_is_made_once(self, scene: Scene) -> None:
         message = await scene.add()
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         (due,) = await scene.due(Stream.RESEND)
-        assert await scene.settle(Resent(scene.lane, "r1", an_attempt(due))) == [True]
-        assert await scene.settle(Resent(scene.lane, "r1", an_attempt(due))) == [False]
+        assert await scene.settle(Resent(scene.lane, "r1", an_attempt(due), scene.lease.epoch)) == [
+            True
+        ]
+        assert await scene.settle(Resent(scene.lane, "r1", an_attempt(due), scene.lease.epoch)) == [
+            False
+        ]
         assert len(await scene.store.attempts(message.id)) == 1
 
     async def test_a_resend_and_the_delivery_do_not_meet(self, scene: Scene) -> None:
         message = await scene.add()
         await scene.store.resend(scene.endpoint, message.id, resend="r1")
         (due,), (again,) = await scene.due(), await scene.due(Stream.RESEND)
-        resent = Resent(scene.lane, "r1", an_attempt(again))
+        resent = Resent(scene.lane, "r1", an_attempt(again), scene.lease.epoch)
         assert await scene.settle(resent, delivered(due)) == [True, True]
         assert (await scene.delivery(message)).tries == 1
 
@@ -138,7 +142,7 @@ class ResendContract(Topic):
         await scene.add()
         (due,) = await self._asked(scene, late, message)
         attempt = _an_attempt(due, taken=taken, at=NOON + 5)
-        resent = Resent(late.lane, "r1", attempt, Reason.REFUSED)
+        resent = Resent(late.lane, "r1", attempt, scene.lease.epoch, Reason.REFUSED)
         assert await scene.settle(resent) == [True]
         assert await scene.attempts_to(late) == [attempt]
         assert await scene.delivery(message, late) == Delivery(
@@ -161,7 +165,7 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         (due,) = await self._asked(scene, late, message)
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True)))
+        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
         tried = DeliveryFilter(tried=True, states=frozenset({State.DELIVERED}))
         found = await scene.store.list_deliveries_to(late, EVERYTHING, tried)
         assert [of.id for of, _ in found.entries] == [message.id]
@@ -182,7 +186,12 @@ class ResendContract(Topic):
         await scene.store.resend(late, message.id, resend="r2")
         dues = await self._asked(scene, late, message)
         made = [
-            Resent(late.lane, due.resend, _an_attempt(due, taken=taken, at=NOON + at))
+            Resent(
+                late.lane,
+                due.resend,
+                _an_attempt(due, taken=taken, at=NOON + at),
+                scene.lease.epoch,
+            )
             for due, taken, at in zip(dues, (first, second), (1, 2), strict=True)
         ]
         batches = [made] if together else [[one] for one in made]
@@ -206,7 +215,12 @@ class ResendContract(Topic):
                 await scene.store.resend(endpoint, message.id, resend=f"r{place}")
             dues = await scene.due(Stream.RESEND, lane=endpoint.lane)
             resent += [
-                Resent(due.lane, due.resend, _an_attempt(due, taken=due.resend != "r1"))
+                Resent(
+                    due.lane,
+                    due.resend,
+                    _an_attempt(due, taken=due.resend != "r1"),
+                    scene.lease.epoch,
+                )
                 for due in dues
             ]
         settled = [delivered(due) for due in await scene.due()]
@@ -225,7 +239,9 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         (due,) = await self._asked(scene, late, message)
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=False)))
+        await scene.settle(
+            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+        )
         task = a_task(late, Work.RECOVER)
         await scene.store.add_task(task)
         done = await scene.store.advance(task, now=NOON + 9, limit=9, lease=scene.lease)
@@ -238,7 +254,7 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         (due,) = await self._asked(scene, late, message)
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True)))
+        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch))
         task = a_task(late, Work.REPLAY_MISSING)
         await scene.store.add_task(task)
         done = await scene.store.advance(task, now=NOON + 9, limit=9, lease=scene.lease)
@@ -249,7 +265,7 @@ class ResendContract(Topic):
         message = await scene.add()
         late = await scene.add_endpoint()
         (due,) = await self._asked(scene, late, message)
-        resent = Resent(late.lane, "r1", _an_attempt(due, taken=True))
+        resent = Resent(late.lane, "r1", _an_attempt(due, taken=True), scene.lease.epoch)
         assert await scene.settle(resent, leases=()) == [False]
         assert len(await scene.store.deliveries(message.id)) == 1
 
@@ -258,7 +274,9 @@ class ResendContract(Topic):
         late = await scene.add_endpoint()
         (due,) = await self._asked(scene, late, message)
         assert await scene.store.woken(scene.leases) == [late.lane]
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=False)))
+        await scene.settle(
+            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+        )
         assert await scene.store.woken(scene.leases) == []
         assert await scene.store.rest({late.lane: 0}, scene.leases) == set()
         assert await scene.store.rest({late.lane: 1}, scene.leases) == {late.lane}
@@ -268,7 +286,9 @@ class ResendContract(Topic):
         late = await scene.add_endpoint()
         await scene.settle(*map(delivered, await scene.due()))
         (due,) = await self._asked(scene, late, message)
-        await scene.settle(Resent(late.lane, "r1", _an_attempt(due, taken=False)))
+        await scene.settle(
+            Resent(late.lane, "r1", _an_attempt(due, taken=False), scene.lease.epoch)
+        )
         while await scene.store.sweep(Retention(messages_before=NOON + 1), limit=100):
             pass
         assert await scene.store.counts(late.lane) == {}
@@ -277,7 +297,7 @@ class ResendContract(Topic):
     async def test_what_failed_in_the_same_call_has_arrived_by_a_resend(self, scene: Scene) -> None:
         message = await scene.add()
         (again,) = await self._asked(scene, scene.endpoint, message)
-        resent = Resent(scene.lane, "r1", _an_attempt(again, taken=True))
+        resent = Resent(scene.lane, "r1", _an_attempt(again, taken=True), scene.lease.epoch)
         assert await scene.settle(resent, *map(failed, await scene.due())) == [True, True]
         assert (await scene.delivery(message)).state is State.DELIVERED
 

@@ -246,12 +246,13 @@ class SettleContract(Topic):
         stale = await _stale(scene, later, how)
         change = Change(
             lane=scene.lane,
+            epoch=scene.lease.epoch,
             at=NOON,
             known=KNOWN,
             standing=Standing.PARKED,
             notices=(a_notice(scene.endpoint),),
         )
-        resent = Resent(scene.lane, "r1", an_attempt(resend))
+        resent = Resent(scene.lane, "r1", an_attempt(resend), scene.lease.epoch)
         assert await scene.settle(delivered(due), resent, changes=[change], leases=stale) == [
             False,
             False,
@@ -260,6 +261,32 @@ class SettleContract(Topic):
         assert (await scene.due(), await scene.due(Stream.RESEND)) == ([due], [resend])
         assert await scene.store.attempts(message.id) == []
         assert await scene.store.notices() == []
+
+    async def test_what_was_sent_under_an_earlier_lease_is_not_written_under_the_next(
+        self, scene: Scene, later: Later
+    ) -> None:
+        message = await scene.add()
+        await scene.store.resend(scene.endpoint, message.id, resend="r1")
+        (due,) = await scene.due()
+        (resend,) = await scene.due(Stream.RESEND)
+        before, earlier = await scene.row(), scene.lease.epoch
+        await later(LENGTH + 1)
+        worker, most = scene.lease.worker, len(scene.leases)
+        leases = await scene.store.lease(worker, most=most, length=LENGTH)
+        change = Change(lane=scene.lane, epoch=earlier, at=NOON, known=KNOWN)
+        resent = Resent(scene.lane, "r1", an_attempt(resend), earlier)
+        late = put_back(due, epoch=earlier)
+        both = [*scene.leases, *leases]
+        assert await scene.settle(late, resent, changes=[change], leases=both) == [False, False]
+        assert await scene.row() == before
+        assert (await scene.due(), await scene.due(Stream.RESEND)) == ([due], [resend])
+        assert await scene.store.attempts(message.id) == []
+        fresh = delivered(due, epoch=earlier + 1)
+        resent, change = replace(resent, epoch=earlier + 1), replace(change, epoch=earlier + 1)
+        answers = await scene.settle(late, fresh, resent, changes=[change], leases=both)
+        assert answers == [False, True, True]
+        assert (await scene.delivery(message)).state is State.DELIVERED
+        assert (await scene.row()).known == KNOWN
 
     async def test_what_a_server_said_cannot_keep_an_attempt_from_being_written(
         self, scene: Scene
@@ -273,14 +300,20 @@ class SettleContract(Topic):
 
     async def test_what_a_lane_learned_is_kept(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
-        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, known=KNOWN)])
+        await scene.settle(
+            changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=KNOWN)]
+        )
         assert (await scene.row()).known == KNOWN
         assert (await scene.row(second)).known == Known()
         assert (await scene.row()).endpoint == scene.endpoint
 
     async def test_a_change_says_only_what_it_says(self, scene: Scene) -> None:
-        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, known=KNOWN)])
-        disable = Change(lane=scene.lane, at=NOON + 1, standing=Standing.DISABLED)
+        await scene.settle(
+            changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=KNOWN)]
+        )
+        disable = Change(
+            lane=scene.lane, epoch=scene.lease.epoch, at=NOON + 1, standing=Standing.DISABLED
+        )
         await scene.settle(changes=[disable])
         row = await scene.row()
         assert row.known == KNOWN
@@ -311,7 +344,13 @@ class SettleContract(Topic):
 
     async def test_a_deleted_endpoint_is_not_brought_back(self, scene: Scene) -> None:
         await scene.delete_endpoint()
-        change = Change(lane=scene.lane, at=NOON + 5, standing=Standing.PARKED, known=KNOWN)
+        change = Change(
+            lane=scene.lane,
+            epoch=scene.lease.epoch,
+            at=NOON + 5,
+            standing=Standing.PARKED,
+            known=KNOWN,
+        )
         await scene.settle(changes=[change])
         row = await scene.row()
         assert (row.endpoint.standing, row.endpoint.parked) == (Standing.DELETED, ())
@@ -319,18 +358,27 @@ class SettleContract(Topic):
 
     async def test_notices_are_kept_with_a_change(self, scene: Scene) -> None:
         notices = (a_notice(scene.endpoint), a_notice(scene.endpoint, kind="endpoint.disabled"))
-        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, notices=notices)])
+        await scene.settle(
+            changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=notices)]
+        )
         assert await scene.store.notices() == list(notices)
 
     async def test_a_change_of_a_lane_that_is_not_there_is_dropped(self, scene: Scene) -> None:
-        change = Change(lane=scene.lane + 1000, at=NOON, notices=(a_notice(scene.endpoint),))
+        change = Change(
+            lane=scene.lane + 1000,
+            epoch=scene.lease.epoch,
+            at=NOON,
+            notices=(a_notice(scene.endpoint),),
+        )
         assert await scene.settle(changes=[change]) == []
         assert await scene.store.notices() == []
 
     async def test_an_owner_does_not_wake_its_own_lanes(self, scene: Scene) -> None:
         await scene.add()
         (due,) = await scene.due()
-        change = Change(lane=scene.lane, at=NOON, known=KNOWN, standing=Standing.PARKED)
+        change = Change(
+            lane=scene.lane, epoch=scene.lease.epoch, at=NOON, known=KNOWN, standing=Standing.PARKED
+        )
         await scene.settle(delivered(due), changes=[change])
         assert await scene.store.woken(scene.leases) == []
 
@@ -350,7 +398,9 @@ async def _end(scene: Scene, message: str, how: str) -> None:
 
 async def _stand(scene: Scene, standing: Standing, at: float) -> None:
     """Let the owner of the lane say how the endpoint stands."""
-    await scene.settle(changes=[Change(lane=scene.lane, at=at, standing=standing)])
+    await scene.settle(
+        changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=at, standing=standing)]
+    )
 
 
 async def _stale(scene: Scene, later: Later, how: str) -> list[Lease]:

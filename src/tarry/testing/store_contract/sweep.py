@@ -121,7 +121,11 @@ class SweepContract(Topic):
 
     async def test_old_notices_go(self, scene: Scene) -> None:
         notices = [a_notice(scene.endpoint, at=NOON + at) for at in (-1, 0)]
-        await scene.settle(changes=[Change(lane=scene.lane, at=NOON, notices=tuple(notices))])
+        await scene.settle(
+            changes=[
+                Change(lane=scene.lane, epoch=scene.lease.epoch, at=NOON, notices=tuple(notices))
+            ]
+        )
         assert await _sweep(scene, Retention(notices_before=NOON)) == 1
         assert await scene.store.notices() == notices[1:]
 

@@ -105,11 +105,15 @@ class DeliverSteps(PeopleSteps):
         which=few,
         ending=endings,
         tries=st.sampled_from([0, 0, 0, 1, -1]),
+        epochs=st.sampled_from([0, 0, 0, 1]),
     )
-    def settle_later(self, worker: str, which: list[int], ending: Ending, tries: int) -> None:
-        """Some of what was fetched, now or long ago; sometimes with a wrong number of tries."""
+    def settle_later(
+        self, worker: str, which: list[int], ending: Ending, tries: int, epochs: int
+    ) -> None:
+        """Some of what was fetched, now or long ago; sometimes with wrong tries or a past epoch."""
         due = {(one.lane, one.seq, one.resend): one for one in self.some(self.due, which)}
-        self._settle(worker, [self._settlement(one, ending, tries) for one in due.values()])
+        settlements = [self._settlement(one, ending, tries) for one in due.values()]
+        self._settle(worker, settlements, epochs)
 
     @step(worker=workers, which=few, standing=st.none() | st.sampled_from(Standing), failures=picks)
     def change_lanes(
@@ -122,6 +126,7 @@ class DeliverSteps(PeopleSteps):
         changes = [
             Change(
                 lane=endpoint.lane,
+                epoch=self._epoch(worker, endpoint.lane),
                 at=self.now,
                 known=known if failures else None,
                 standing=standing,
@@ -200,9 +205,13 @@ class DeliverSteps(PeopleSteps):
         due = self._fetch(wants, 5.0)
         self._settle(worker, [self._settlement(one, ending, 0) for one in due])
 
-    def _settle(self, worker: str, settlements: Sequence[Settlement | Resent]) -> None:
+    def _settle(
+        self, worker: str, settlements: Sequence[Settlement | Resent], epochs: int = 0
+    ) -> None:
+        """Settle as a worker does, by what it sent so many epochs ago."""
+        sent = [replace(one, epoch=self._epoch(worker, one.lane) - epochs) for one in settlements]
         leases = list(self.leases[worker].values())
-        self.ask(lambda side: side.store.settle(side.there(settlements), [], leases))
+        self.ask(lambda side: side.store.settle(side.there(sent), [], leases))
 
     async def _finished(
         self, side: Side, task: Task, *, limit: int, lease: Lease, forget: bool
@@ -222,7 +231,7 @@ class DeliverSteps(PeopleSteps):
         attempt = an_attempt(due, id=self.id("atmpt_"), at=self.now)
         if due.resend:
             taken = replace(attempt, status=204, kind=None)
-            return Resent(due.lane, due.resend, taken if how == "delivered" else attempt)
+            return Resent(due.lane, due.resend, taken if how == "delivered" else attempt, 0)
         number = due.tries + tries
         match how:
             case "delivered":
@@ -247,6 +256,12 @@ class DeliverSteps(PeopleSteps):
             facts={"failures": 3, "since": None},
             at=self.now,
         )
+
+    def _epoch(self, worker: str, lane: int) -> int:
+        """The epoch of a worker's lease of a lane, 0 if it never had one."""
+        (application,) = {one.application for one in self.endpoints if one.lane == lane}
+        lease = self._lease(worker, application)
+        return 0 if lease is None else lease.epoch
 
     def _lease(self, worker: str, application: str) -> Lease | None:
         return self.leases[worker].get(shard_of(application))

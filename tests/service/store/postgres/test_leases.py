@@ -21,7 +21,7 @@ async def writing(scene: Scene, url: str) -> AsyncIterator[None]:
     """An owner has checked its lease, and is about to commit."""
     connection = await asyncpg.connect(url)
     async with connection.transaction():
-        assert await held(connection, [scene.lane], scene.leases) == {scene.lane}
+        assert await held(connection, [scene.lane], scene.leases) == {scene.lane: 1}
         yield
     await connection.close()
 

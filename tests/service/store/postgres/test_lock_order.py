@@ -75,7 +75,9 @@ class People:
         found = await self.store.fetch(wants, now=NOON, most_bytes=PLENTY)
         settled = [self._settled(due) for due in found.due]
         changes = [
-            Change(lane=lane, at=NOON, known=Known(), standing=self.chance.choice(STANDINGS))
+            Change(
+                lane=lane, epoch=1, at=NOON, known=Known(), standing=self.chance.choice(STANDINGS)
+            )
             for lane in self.chance.sample(lanes, 2)
         ]
         self.chance.shuffle(settled)
@@ -84,7 +86,7 @@ class People:
 
     def _settled(self, due: Due) -> Settlement | Resent:
         if due.stream is Stream.RESEND:
-            return Resent(due.lane, due.resend, an_attempt(due, status=200, kind=None))
+            return Resent(due.lane, due.resend, an_attempt(due, status=200, kind=None), 1)
         how = self.chance.choice([delivered, failed, put_back])
         return postponed(due, NOON + 9) if self.chance.random() < 0.2 else how(due)
 

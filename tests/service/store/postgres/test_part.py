@@ -20,11 +20,11 @@ async def test_only_good_leases_are_held(scene: Scene, tarry_url: str) -> None:
         )
         for lease in asked
     ]
-    assert await held(connection, lanes, asked) == {lanes[0]}
-    assert await held(connection, lanes, []) == set()
-    assert await held(connection, [], asked) == set()
+    assert await held(connection, lanes, asked) == {lanes[0]: good.epoch}
+    assert await held(connection, lanes, []) == {}
+    assert await held(connection, [], asked) == {}
     await connection.execute("UPDATE tarry.shard SET until = clock_timestamp()")
-    assert await held(connection, lanes, asked) == set()
+    assert await held(connection, lanes, asked) == {}
     await connection.close()
 
 

@@ -24,7 +24,7 @@ async def resent_to(scene: Scene, endpoint: Endpoint) -> list[Resent]:
     """All that was asked for of an endpoint, taken."""
     due = await scene.due(Stream.RESEND, lane=endpoint.lane)
     attempts = [an_attempt(one, status=200, kind=None) for one in due]
-    return [Resent(one.lane, one.resend, made) for one, made in zip(due, attempts, strict=True)]
+    return [Resent(one.lane, one.resend, made, 1) for one, made in zip(due, attempts, strict=True)]
 
 
 async def test_a_message_that_is_resent_to_two_endpoints_at_once_has_a_place_in_both(

@@ -83,7 +83,9 @@ async def test_a_change_of_standing_reaches_whoever_adds(
     scene: Scene, store: PostgresStore
 ) -> None:
     await scene.add()
-    change = Change(lane=scene.lane, at=NOON, standing=Standing.DISABLED, known=Known(failures=3))
+    change = Change(
+        lane=scene.lane, epoch=1, at=NOON, standing=Standing.DISABLED, known=Known(failures=3)
+    )
     await scene.settle(changes=[change])
     message = await scene.add()
     ((endpoint, delivery),) = await store.deliveries(message.id)
@@ -117,7 +119,7 @@ async def test_whoever_holds_something_gets_the_next_thing_while_a_standing_wait
     lanes = [endpoint.lane for endpoint in scene.endpoints]
     due = [one for lane in lanes for one in await scene.due(lane=lane)]
     changes = [
-        Change(lane=lane, at=NOON, standing=Standing.PARKED, known=Known(failures=1))
+        Change(lane=lane, epoch=1, at=NOON, standing=Standing.PARKED, known=Known(failures=1))
         for lane in reversed(lanes)
     ]
     with psycopg.connect(tarry_url) as other:
@@ -135,8 +137,8 @@ async def test_whoever_holds_something_gets_the_next_thing_while_a_standing_wait
 
 async def test_two_changes_of_a_standing_in_one_call_are_made_in_turn(scene: Scene) -> None:
     changes = [
-        Change(lane=scene.lane, at=NOON, standing=Standing.PARKED),
-        Change(lane=scene.lane, at=NOON + 1, standing=Standing.ENABLED),
+        Change(lane=scene.lane, epoch=1, at=NOON, standing=Standing.PARKED),
+        Change(lane=scene.lane, epoch=1, at=NOON + 1, standing=Standing.ENABLED),
     ]
     await scene.settle(changes=changes)
     endpoint = (await scene.row()).endpoint

@@ -73,7 +73,8 @@ async def test_what_a_store_leased_that_was_only_closed_is_not_clean(
     leases = await other.lease("worker-2", most=SHARDS, length=10)
     assert {lease.clean for lease in leases} == {False}
     assert await other.settle([delivered(due)], [], scene.leases) == [False]
-    assert await other.settle([delivered(due)], [], leases) == [True]
+    assert await other.settle([delivered(due)], [], leases) == [False], "it was sent before"
+    assert await other.settle([delivered(due, epoch=2)], [], leases) == [True]
 
 
 def start(path: Path) -> "subprocess.Popen[bytes]":

@@ -42,7 +42,9 @@ async def test_what_waits_for_no_time_is_due(scene: Scene) -> None:
 
 async def test_a_change_of_standing_is_seen_by_the_next_message(scene: Scene) -> None:
     await scene.add()
-    await scene.settle(changes=[Change(lane=scene.lane, at=NOON, standing=Standing.DISABLED)])
+    await scene.settle(
+        changes=[Change(lane=scene.lane, epoch=1, at=NOON, standing=Standing.DISABLED)]
+    )
     message = await scene.add()
     assert (await scene.delivery(message)).state is State.SKIPPED
 

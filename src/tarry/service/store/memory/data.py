@@ -118,13 +118,16 @@ class Data:
         owned = shard.worker == lease.worker and shard.epoch == lease.epoch
         return owned and shard.until > self.clock()
 
-    def held(self, lane: int, leases: Iterable[Lease]) -> Lane | None:
-        """The lane, if one of the leases is for its shard and still good."""
+    def held(self, lane: int, leases: Iterable[Lease], *, epoch: int | None = None) -> Lane | None:
+        """Return the lane if one of the leases, of this epoch if given, still holds its shard."""
         found = self.lanes.get(lane)
         if found is None:
             return None
         shard = shard_of(found.endpoint.application)
-        good = any(lease.shard == shard and self.holds(lease) for lease in leases)
+        good = any(
+            lease.shard == shard and epoch in {None, lease.epoch} and self.holds(lease)
+            for lease in leases
+        )
         return found if good else None
 
     def wake(self, lane: Lane) -> None:

@@ -55,7 +55,7 @@ class MemoryQueue:
         for place in sorted(range(len(made)), key=lambda at: isinstance(settlements[at], Resent)):
             made[place] = self._settle(settlements[place], good)
         for change in changes:
-            lane = self._data.held(change.lane, good)
+            lane = self._data.held(change.lane, good, epoch=change.epoch)
             if lane is not None:
                 self._change(lane, change)
         return made
@@ -138,7 +138,7 @@ class MemoryQueue:
         )
 
     def _settle(self, settlement: Settlement | Resent, leases: Sequence[Lease]) -> bool:
-        lane = self._data.held(settlement.lane, leases)
+        lane = self._data.held(settlement.lane, leases, epoch=settlement.epoch)
         if lane is None:
             return False
         if isinstance(settlement, Resent):

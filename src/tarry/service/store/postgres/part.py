@@ -14,11 +14,16 @@ class Part:
     _database: Database
 
 
-async def held(connection: Connection, lanes: Iterable[int], leases: Iterable[Lease]) -> set[int]:
-    """The lanes whose leases are good: nobody can take them before the transaction has ended."""
+async def held(
+    connection: Connection, lanes: Iterable[int], leases: Iterable[Lease]
+) -> dict[int, int]:
+    """Return the lanes whose leases are good, with the epochs of these leases.
+
+    Nobody can take the lanes before the transaction has ended.
+    """
     named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
     found = await connection.fetch(SQL["lease_held"], list(lanes), *rows.columns(named, 3))
-    return {row["number"] for row in found}
+    return {row["number"]: row["epoch"] for row in found}
 
 
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:

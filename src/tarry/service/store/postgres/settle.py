@@ -36,7 +36,7 @@ class PostgresSettle(Part):
         async def write(connection: Connection) -> list[bool]:
             lanes = {settlement.lane for settlement in settlements}
             good = await held(connection, lanes | {change.lane for change in changes}, given)
-            allowed = [change for change in changes if change.lane in good]
+            allowed = [change for change in changes if good.get(change.lane) == change.epoch]
             endpoints = await _standing(connection, allowed)
             made = await _settle(connection, settlements, good, endpoints)
             await _change(connection, allowed, endpoints)
@@ -51,11 +51,12 @@ class PostgresSettle(Part):
 async def _settle(
     connection: Connection,
     settlements: Sequence[Settlement | Resent],
-    lanes: set[int],
+    epochs: Mapping[int, int],
     standing: Collection[int],
 ) -> list[bool]:
-    """Settle what is in good lanes; of some of them the endpoint's standing will be changed."""
-    good = [(place, one) for place, one in enumerate(settlements) if one.lane in lanes]
+    """Settle what was sent under the epochs that lanes have; of some the standing will change."""
+    placed = enumerate(settlements)
+    good = [(place, one) for place, one in placed if epochs.get(one.lane) == one.epoch]
     beside = [(place, one) for place, one in good if isinstance(one, Settlement)]
     beside.sort(key=lambda placed: (placed[1].lane, placed[1].seq))
     asked = [(place, one) for place, one in good if isinstance(one, Resent)]

@@ -27,7 +27,7 @@ MOST_KINDS = 100
 
 _APPLICATIONS = json.Decoder(list[tuple[str, str, int | None, int]])
 _LANES = json.Decoder(list[tuple[int, int, int]])
-_NUMBERS = json.Decoder(set[int])
+_EPOCHS = json.Decoder(dict[int, int])
 
 Goal = tuple[int, bool]
 """A lane that a message goes to, and whether it is skipped because the endpoint is disabled."""
@@ -146,10 +146,10 @@ class Session:
                 self._shards[lane] = shard
         return shard
 
-    def held(self, leases: Iterable[Lease]) -> set[int]:
-        """The shards of those leases that are still good."""
+    def held(self, leases: Iterable[Lease]) -> dict[int, int]:
+        """Return the shards of those leases that are still good, with the leases' epochs."""
         told = json.encode([(lease.shard, lease.epoch, lease.worker) for lease in leases]).decode()
-        return _NUMBERS.decode(self.db.execute(SQL["settle_held"], (told, self.clock())).get)
+        return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (told, self.clock())).get)
 
     def wake(self, lanes: Iterable[int]) -> None:
         """Have the owners of lanes look at them."""

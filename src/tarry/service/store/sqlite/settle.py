@@ -1,7 +1,7 @@
 """How this store writes down what became of deliveries and lanes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import json
 
@@ -40,7 +40,7 @@ class SqliteSettling:
             held = session.held(leases)
             made = _settle(session, settlements, held)
             for change in changes:
-                if session.shard(change.lane) in held:
+                if _is_held(session, change, held):
                     _change(session, change)
             hit("settle.before")
             return made
@@ -74,11 +74,9 @@ class SqliteSettling:
 
 
 def _settle(
-    session: Session, settlements: Sequence[Settlement | Resent], held: set[int]
+    session: Session, settlements: Sequence[Settlement | Resent], held: dict[int, int]
 ) -> list[bool]:
-    good = [
-        (place, one) for place, one in enumerate(settlements) if session.shard(one.lane) in held
-    ]
+    good = [(place, one) for place, one in enumerate(settlements) if _is_held(session, one, held)]
     made = [False] * len(settlements)
     attempts: list[rows.Row] = []
     ended = Counter[int]()
@@ -104,6 +102,12 @@ def _settle(
     counted = [(deliveries, lane) for lane, deliveries in ended.items() if deliveries]
     write(session.db, SQL["settle_ended"], counted)
     return made
+
+
+def _is_held(session: Session, one: Settlement | Resent | Change, held: Mapping[int, int]) -> bool:
+    """Tell whether a lane is held by a lease of the very epoch that this was made under."""
+    shard = session.shard(one.lane)
+    return shard is not None and held.get(shard) == one.epoch
 
 
 def _found(session: Session, batch: Sequence[Placed]) -> dict[int, tuple[int, bool]]:

@@ -26,7 +26,7 @@ RETURNING s.number, s.epoch, f.clean;
 -- Which of these lanes are in shards whose leases are good; nobody can take these before the
 -- transaction has ended. Whoever gives or takes a shard locks it FOR UPDATE, which waits for this;
 -- to renew a lease changes no key and does not.
-SELECT l.number
+SELECT l.number, s.epoch
   FROM tarry.lane AS l
   JOIN tarry.shard AS s ON s.number = l.shard
   JOIN unnest($2::integer[], $3::bigint[], $4::text[]) AS held (number, epoch, worker)

@@ -25,8 +25,8 @@ INSERT INTO worker (id, until) VALUES (:worker, :until)
     ON CONFLICT (id) DO UPDATE SET until = excluded.until;
 
 -- name: settle_held
--- Which of some leases, told as [shard, epoch, worker], are good now.
-SELECT json_group_array(shard.number)
+-- The shards of those leases, given as [shard, epoch, worker], that are good now, with their epochs.
+SELECT json_group_object(shard.number, shard.epoch)
   FROM json_each(:leases) AS told
  CROSS JOIN shard ON shard.number = told.value ->> 0
  WHERE shard.epoch = told.value ->> 1 AND shard.worker = told.value ->> 2 AND shard.until > :now;
