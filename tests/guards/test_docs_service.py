@@ -23,6 +23,7 @@ from tarry.service.model.delivery import MOVES, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.model.task import Work
+from tarry.service.model.waits import WAITS
 from tarry.service.store import contract
 from tarry.service.store.migrate import steps
 from tarry.service.wire import exchange, pool, reader, sign, url
@@ -84,6 +85,13 @@ def test_every_reason_is_told_as_a_wait_or_an_ending() -> None:
     endings = [row.split("|")[1].strip(" `") for row in rows if row.split("|")[2:3] == [" ended "]]
     members = list(Reason)
     assert endings == members[members.index(Reason.DELIVERED) :]
+
+
+def test_what_ends_each_wait_is_told_as_in_the_table_of_waits() -> None:
+    rows = section(page("states.md"), "## Why it waits, or how it ended").splitlines()
+    cells = [row.split("|") for row in rows if row.startswith("| `")]
+    told = {cell[1].strip(" `"): cell[4].strip() for cell in cells if cell[4].strip()}
+    assert told == {str(reason): str(wait.end) for reason, wait in WAITS.items()}
 
 
 def test_every_kind_of_failure_is_told() -> None:

@@ -1,7 +1,7 @@
 import pytest
 
 from tarry.core.pace import Phase
-from tarry.service.explain import explain, never_meant, outlook, waits
+from tarry.service.explain import OVERDUE, explain, never_meant, outlook, waits
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Stream
@@ -51,6 +51,23 @@ def a_delivery(
 )
 def test_a_ready_delivery_waits_for_what_its_lane_waits_for(row: LaneRow, reason: Reason) -> None:
     assert explain(a_delivery(), row, [], now=NOON).reason is reason
+
+
+@pytest.mark.parametrize(
+    ("row", "late", "said"),
+    [
+        (a_row(), OVERDUE, True),
+        (a_row(), OVERDUE - 1, False),
+        (a_row(OPEN), OVERDUE, False),
+        (a_row(rate=5.0), OVERDUE, False),
+        (a_row(standing=Standing.PAUSED), OVERDUE, False),
+    ],
+)
+def test_a_delivery_that_nothing_holds_back_and_that_was_not_sent_is_called_overdue(
+    row: LaneRow, late: float, *, said: bool
+) -> None:
+    found = explain(a_delivery(), row, [], now=NOON + late)
+    assert any("Nothing holds it back" in sentence for sentence in found.sentences) is said
 
 
 @pytest.mark.parametrize(

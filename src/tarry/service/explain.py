@@ -19,7 +19,11 @@ from tarry.service.model.delivery import ENDED, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Message
+from tarry.service.model.waits import WAITS, End
 from tarry.service.wire import url
+
+OVERDUE = 30.0
+"""Seconds after which a delivery that nothing holds back should have been attempted."""
 
 _STANDINGS = {
     Standing.PAUSED: Reason.PAUSED,
@@ -74,7 +78,11 @@ def explain(
         state=delivery.state,
         reason=reason,
         next_at=goes_at,
-        sentences=(_sentence(reason, goes_at, row, pace), *_told(attempts)),
+        sentences=(
+            _sentence(reason, goes_at, row, pace),
+            *_overdue(delivery, reason, now),
+            *_told(attempts),
+        ),
     )
 
 
@@ -224,6 +232,15 @@ def _sentence(reason: Reason, goes_at: float | None, row: LaneRow, pace: _Pace) 
             return f"{row.waiting} deliveries go to its endpoint at a pace{speed}."
         case _:
             return f"It waits: {reason}{when}."
+
+
+def _overdue(delivery: Delivery, reason: Reason, now: float) -> tuple[str, ...]:
+    """Say so if nothing holds a delivery back and it was not sent all the same."""
+    late = now - delivery.accepted_at
+    if reason not in WAITS or WAITS[reason].end is not End.READ or late < OVERDUE:
+        return ()
+    said = f"Nothing holds it back, and yet it was not sent for {late:.0f} s."
+    return (f"{said} Check that a worker is running: tarry doctor.",)
 
 
 def _told(attempts: list[Attempt]) -> tuple[str, ...]:
