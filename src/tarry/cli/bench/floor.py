@@ -57,8 +57,8 @@ async def post_all(
         await work.done
         return Posted(time.perf_counter() - work.began_at, sorted(work.waits))
     finally:
-        for client in work.clients:
-            client.close()
+        work.done.cancel()  # a connection that closes from now on is no failure
+        await asyncio.gather(*(client.close() for client in work.clients))
 
 
 class Posted(Struct, frozen=True):
@@ -130,6 +130,8 @@ class Client(asyncio.Protocol):
     def __init__(self, work: Work) -> None:
         self._work = work
         self._parser = httptools.HttpResponseParser(self)
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Be ready."""
@@ -143,7 +145,8 @@ class Client(asyncio.Protocol):
             self._due_at = self._work.due_at()
             early = self._due_at - time.perf_counter()
             if early > 0:
-                asyncio.get_running_loop().call_later(early, self._transport.write, request)
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(early, self._transport.write, request)
             else:
                 self._transport.write(request)
 
@@ -159,8 +162,15 @@ class Client(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Say so, if anybody still waits."""
+        self._closed.set_result(None)
         self._work.fail(f"a connection was lost ({error or 'closed by the receiver'})")
 
-    def close(self) -> None:
-        """Hang up."""
-        self._transport.close()
+    async def close(self) -> None:
+        """Drop a request that is not due yet, and close the connection.
+
+        When this returns, the event loop no longer knows the connection and may end.
+        """
+        if self._timer:
+            self._timer.cancel()
+        self._transport.abort()
+        await self._closed
