@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.curl import run_curl
 from tests.kept_port import kept_port
 
 ROOT = Path(__file__).parents[2]
@@ -29,14 +29,14 @@ class Terminals:
         self.ports = {"8400": str(serving), "8500": str(listening)}
         self._here["TARRY_SERVER"] = f"http://127.0.0.1:{self.ports['8400']}"
 
-    def _typed(self, line: str) -> list[str]:
+    def _typed(self, line: str) -> str:
         """A line, with this machine's ports and the database elsewhere."""
         line = re.sub(r"127\.0\.0\.1:(\d+)", lambda to: f"127.0.0.1:{self.ports[to[1]]}", line)
         line = line.replace("./dev run", f"./dev run --db {self._db} --listen {self._listen}")
         line = line.replace("./dev tarry listen", f"./dev tarry listen --port {self.ports['8500']}")
         line = line.replace("send.py", str(self._folder / "send.py"))
         line = line.replace(".venv/bin/python", sys.executable)
-        return ["bash", "-c", f"exec {line}" if line.startswith("./dev") else line]
+        return f"exec {line}" if line.startswith("./dev") else line
 
     @property
     def _db(self) -> str:
@@ -49,8 +49,10 @@ class Terminals:
     def run(self, line: str) -> str:
         if line.startswith("export "):
             return ""
+        if line.startswith("curl "):
+            return run_curl(self._typed(line), self._here)
         done = subprocess.run(
-            self._typed(line),
+            ["/bin/bash", "-c", self._typed(line)],
             cwd=ROOT,
             env=self._here,
             capture_output=True,
@@ -71,7 +73,11 @@ class Terminals:
         with (
             log.open("w") as screen,
             subprocess.Popen(
-                self._typed(line), cwd=ROOT, env=self._here, stdout=screen, stderr=screen
+                ["/bin/bash", "-c", self._typed(line)],
+                cwd=ROOT,
+                env=self._here,
+                stdout=screen,
+                stderr=screen,
             ) as process,
         ):
             try:
@@ -102,7 +108,7 @@ def until(holds: Callable[[], object], say: Callable[[], str]) -> None:
 def test_a_newcomer_gets_there_in_five_minutes(tmp_path: Path) -> None:
     section = SECTION.search((ROOT / "README.md").read_text())
     assert section
-    serve, listen, first, sdk, broken = (
+    serve, listen, first, curl, sdk, broken = (
         [line.removeprefix("$ ") for line in block.splitlines() if line.startswith("$ ")]
         for block in BLOCK.findall(section[0])
     )
@@ -110,7 +116,6 @@ def test_a_newcomer_gets_there_in_five_minutes(tmp_path: Path) -> None:
         terminals = Terminals(tmp_path, serving, listening)
         for name, text in FILE.findall(section[0]):
             (tmp_path / name).write_text(text.replace("127.0.0.1:8400", terminals._listen))  # noqa: SLF001  its port
-        assert shutil.which("curl"), "the README uses it"
         with terminals.stay(serve[0]) as server:
             key = re.search(r"first key, shown only now: (\S+)", server.shows("first key"))
             assert key
@@ -119,6 +124,9 @@ def test_a_newcomer_gets_there_in_five_minutes(tmp_path: Path) -> None:
                 for line in first:
                     terminals.run(line)
                 receiver.shows('"order": 1')
+                for line in curl:
+                    terminals.run(line)
+                receiver.shows('"order": 2')
                 (message,) = [terminals.run(line).strip() for line in sdk]
                 receiver.shows(message)
             sent, why, undelivered = broken
@@ -133,4 +141,4 @@ def test_a_newcomer_gets_there_in_five_minutes(tmp_path: Path) -> None:
             until(waits, lambda: explained)
             assert "shop main (" in terminals.run(undelivered)
             with terminals.stay(listen[0]) as receiver:
-                receiver.shows('"order": 3')
+                receiver.shows('"order": 4')
