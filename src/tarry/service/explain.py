@@ -104,6 +104,12 @@ def waits(
     return _waits(delivery, row, _gating(row.known.pace, origin), now)
 
 
+def is_overdue(delivery: Delivery, row: LaneRow, *, now: float, origin: bytes = b"") -> bool:
+    """Return whether a live delivery should have been attempted: nothing has held it for long."""
+    reason, _ = waits(delivery, row, now=now, origin=origin)
+    return _is_late(delivery, reason, now)
+
+
 def origin_of(row: LaneRow) -> str:
     """The origin whose trouble is a lane's, too; nothing if there is none.
 
@@ -234,13 +240,19 @@ def _sentence(reason: Reason, goes_at: float | None, row: LaneRow, pace: _Pace) 
             return f"It waits: {reason}{when}."
 
 
+def _is_late(delivery: Delivery, reason: Reason, now: float) -> bool:
+    is_held = reason not in WAITS or WAITS[reason].end is not End.READ
+    return not is_held and now - delivery.accepted_at >= OVERDUE
+
+
 def _overdue(delivery: Delivery, reason: Reason, now: float) -> tuple[str, ...]:
     """Say so if nothing holds a delivery back and it was not sent all the same."""
-    late = now - delivery.accepted_at
-    if reason not in WAITS or WAITS[reason].end is not End.READ or late < OVERDUE:
+    if not _is_late(delivery, reason, now):
         return ()
-    said = f"Nothing holds it back, and yet it was not sent for {late:.0f} s."
-    return (f"{said} Check that a worker is running: tarry doctor.",)
+    late = now - delivery.accepted_at
+    said = f"Nothing holds it back; it has waited for its turn for {late:.0f} s."
+    hint = "If its endpoint gets no other deliveries, check that a worker is running: tarry doctor."
+    return (f"{said} {hint}",)
 
 
 def _told(attempts: list[Attempt]) -> tuple[str, ...]:

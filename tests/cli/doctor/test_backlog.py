@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from tarry.cli.doctor import backlog as module
 from tarry.cli.doctor.backlog import backlog
 from tarry.cli.doctor.finding import Finding, State
+from tarry.service.explain import OVERDUE
 from tarry.service.hooks import Hooks, open_hooks
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
@@ -34,6 +35,18 @@ async def test_what_waits_and_for_how_long_is_told() -> None:
     assert found["paused"].words.endswith(": shop till")
     assert found["down"].state is found["parked"].state is State.OK
     assert found["success"].words == "there was none so far"
+
+
+async def test_what_should_have_been_sent_and_was_not_is_wrong() -> None:
+    async with open_hooks("sqlite:///hooks.db") as hooks:
+        shop = await hooks.application("shop")
+        await hooks.add_endpoint(shop, "https://example.com/in", uid="till")
+        sent = await hooks.send(shop, "order.paid", {})
+        soon = await looked_at(hooks, now=sent.message.accepted_at + OVERDUE - 1)
+        late = await looked_at(hooks, now=sent.message.accepted_at + OVERDUE)
+    assert soon["overdue"].state is State.OK
+    assert late["overdue"].state is State.WRONG
+    assert "shop till" in late["overdue"].words
 
 
 async def test_who_delivers_is_counted() -> None:

@@ -40,3 +40,15 @@ def test_nothing_is_the_matter_with_nothing() -> None:
     found = found_of(Tally(1))
     assert all(one.state is State.OK for one in found.values())
     assert "success" not in found
+
+
+def test_deliveries_that_nothing_holds_back_and_nobody_sends_are_wrong() -> None:
+    tally = Tally(100)
+    tally.add("shop ep_1", standing="enabled", down=False, waiting=7)
+    assert found_of(tally)["overdue"].state is State.OK
+    tally.overdue("shop ep_1")
+    tally.overdue("shop ep_1")
+    overdue = found_of(tally)["overdue"]
+    assert overdue.state is State.WRONG
+    assert overdue.words.startswith("1 with deliveries that nothing holds back")
+    assert "shop ep_1." in overdue.words

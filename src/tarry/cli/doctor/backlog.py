@@ -7,7 +7,7 @@ from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.cli.doctor.tally import Tally
 from tarry.core.pace import Phase
 from tarry.errors import NotFound
-from tarry.service.explain import origin_of, outlook
+from tarry.service.explain import OVERDUE, is_overdue, origin_of, outlook
 from tarry.service.model.delivery import LIVE
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 
@@ -61,9 +61,12 @@ async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, 
     found = await store.list_attempts_to(endpoint, Cut(1, descending=True), lately)
     for attempt, _ in found.entries:
         tally.succeeded(attempt.at)
+    at_work = any(now - attempt.at < OVERDUE for attempt, _ in found.entries)
     if row.waiting:
         # The oldest that waits is behind a hundred that failed or are to come, at most.
         there = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
         for _, one in there:
             if one.state in LIVE:
                 tally.waits_since(one.accepted_at)
+                if not at_work and is_overdue(one, row, now=now, origin=origin):
+                    tally.overdue(name)

@@ -12,8 +12,11 @@ from tarry.cli.doctor.tally import Tally
 from tarry.cli.refusal import line
 from tarry.cli.service_options import WrongSettings
 from tarry.cli.show import known_as
+from tarry.service.explain import OVERDUE
+from tarry.service.model.waits import WAITS, End
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
+UNHELD = {reason for reason, wait in WAITS.items() if wait.end is End.READ}
 SKEW = 2.0
 """Seconds that clocks may differ: a server tells whole ones."""
 READY, UNREADY = 200, 503
@@ -31,7 +34,9 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
     """
     try:
         server = Server(url, key, ONCE)
+        asked_at = time()
         answer = server.look("GET", "/readyz")
+        answered_at = time()
     except (NoServer, WrongSettings) as error:
         yield wrong("server", error.message)
         return
@@ -46,7 +51,8 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         said = line(answer.status, answer.body, ())
         yield wrong("ready", f"it cannot take messages just now: {said}")
     if date := answer.headers.get("date"):
-        apart = abs(parsedate_to_datetime(date).timestamp() - time())
+        there = parsedate_to_datetime(date).timestamp()
+        apart = max(asked_at - there, there - answered_at)  # a slow answer is no wrong clock
         if apart > SKEW:
             yield wrong("server clock", f"it is {apart:.0f} s from this machine's")
         else:
@@ -99,12 +105,18 @@ def _count(server: Server, app: str, endpoint: str, tally: Tally) -> None:
     down, waiting = lane["phase"] == "open", lane["backlog"]
     tally.add(f"{app} {endpoint}", standing=lane["standing"], down=down, waiting=waiting)
     succeeded = {"status": 0, "with_content": False}
+    at_work = False
     for one in server.items("app", app, "attempt", "endpoint", endpoint, most=1, **succeeded):
         tally.succeeded(_seconds(one["timestamp"]))
+        at_work = time() - _seconds(one["timestamp"]) < OVERDUE
     for state in ("ready", "waiting") if waiting else ():
         which = {"endpoint_id": endpoint, "state": state}
         for one in server.items("app", app, "undelivered", most=FIRST, **which):
-            tally.waits_since(_seconds(one["acceptedAt"]))
+            accepted_at = _seconds(one["acceptedAt"])
+            tally.waits_since(accepted_at)
+            late = time() - accepted_at >= OVERDUE
+            if late and not at_work and one["reason"] in UNHELD:
+                tally.overdue(f"{app} {endpoint}")
 
 
 def _seconds(written: str) -> float:

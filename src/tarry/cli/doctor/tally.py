@@ -1,6 +1,6 @@
 """What the doctor counts of endpoints, whether a database or a server was asked."""
 
-from tarry.cli.doctor.finding import Finding, advice, ok
+from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.core.duration import spoken
 
 NAMED = 3
@@ -20,6 +20,7 @@ class Tally:
         self.seen, self.waiting = 0, 0
         self._oldest_at: float | None = None
         self._success_at: float | None = None
+        self._overdue: dict[str, None] = {}
         self._matters: dict[str, list[str]] = {matter: [] for matter in _MATTERS}
 
     @property
@@ -39,6 +40,10 @@ class Tally:
         """Take note of a delivery that waits."""
         self._oldest_at = at if self._oldest_at is None else min(self._oldest_at, at)
 
+    def overdue(self, endpoint: str) -> None:
+        """Take note of an endpoint whose deliveries are not sent although nothing holds them."""
+        self._overdue[endpoint] = None
+
     def succeeded(self, at: float | None) -> None:
         """Take note of a success, if there was one."""
         if at is not None:
@@ -51,7 +56,7 @@ class Tally:
             said += f", the oldest for {spoken(now - self._oldest_at)}"
         first = f" (the first {self._most} were looked at)" if self.is_full else ""
         found = [ok("backlog", f"{said}; endpoints: {self.seen}{first}")]
-        found += [self._matter(matter) for matter in _MATTERS]
+        found += [self._overdue_finding(), *(self._matter(matter) for matter in _MATTERS)]
         if self._success_at is not None:
             since = spoken(max(0.0, now - self._success_at))
             found.append(ok("success", f"the last one was {since} ago"))
@@ -59,9 +64,22 @@ class Tally:
             found.append(advice("success", "there was none so far"))
         return found
 
+    def _overdue_finding(self) -> Finding:
+        if not self._overdue:
+            return ok("overdue", "none")
+        return wrong(
+            "overdue",
+            f"{len(self._overdue)} with deliveries that nothing holds back and that are not sent:"
+            f" {_names(list(self._overdue))}. Check that a worker is running; if one is, restart it"
+            " and report this as a defect of tarry",
+        )
+
     def _matter(self, matter: str) -> Finding:
         endpoints = self._matters[matter]
         if not endpoints:
             return ok(matter, "none")
-        named = ", ".join(endpoints[:NAMED]) + (", ..." if len(endpoints) > NAMED else "")
-        return advice(matter, f"{len(endpoints)} {_MATTERS[matter]}: {named}")
+        return advice(matter, f"{len(endpoints)} {_MATTERS[matter]}: {_names(endpoints)}")
+
+
+def _names(endpoints: list[str]) -> str:
+    return ", ".join(endpoints[:NAMED]) + (", ..." if len(endpoints) > NAMED else "")
