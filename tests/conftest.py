@@ -25,10 +25,15 @@ TERMINAL |= {"TTY_COMPATIBLE", "TTY_INTERACTIVE"}  # as Rich has it
 
 
 def forget_where_we_are() -> None:
-    """Let the tests not see who runs them where: settings of tarry, a terminal, a proxy."""
+    """Let the tests not see who runs them where: settings of tarry, terminal, proxy, language.
+
+    A language that the machine does not have makes bash print a warning. `ssh` brings such ones.
+    """
     for name in list(os.environ):
-        if name in TERMINAL or (name.startswith("TARRY_") and not name.startswith("TARRY_TEST_")):
+        ours = name.startswith("TARRY_") and not name.startswith("TARRY_TEST_")
+        if ours or name in TERMINAL or name in {"LANG", "LANGUAGE"} or name.startswith("LC_"):
             del os.environ[name]
+    os.environ["LC_ALL"] = "C.UTF-8"
     for name in ("no_proxy", "NO_PROXY"):
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost"]))
 
