@@ -65,6 +65,7 @@ def test_an_endpoint_is_called_where_its_url_says_with_its_owner_s_headers() -> 
     assert found.target.origin == ("https", "hooks.example", 8443)
     assert found.target.path == "/in?a=1"
     assert found.target.headers == (("x-team", "billing"),)
+    assert found.target.owner == endpoint.application
     assert found.origin == "https://hooks.example:8443"
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import uvloop
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from msgspec.structs import replace
 
 from tarry.core.outcome import Kind
 from tarry.service.wire import tls
@@ -18,8 +19,9 @@ from tarry.service.wire.client import Client
 from tarry.service.wire.connection import Connection
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.exchange import Answer, Headers, Request, Target
+from tarry.service.wire.lookup import Unresolved
 from tarry.service.wire.proxy import Proxy
-from tarry.service.wire.resolve import Addresses, Resolved, Resolver, Unresolved
+from tarry.service.wire.resolve import Addresses, Resolved, Resolver
 from tarry.testing import zoo
 
 Result = TypeVar("Result")
@@ -34,9 +36,11 @@ class Book:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
+        self.owners: set[str] = set()
 
-    def resolve(self, host: str, port: int, done: Callable[[Resolved], None]) -> None:
+    def resolve(self, host: str, port: int, owner: str, done: Callable[[Resolved], None]) -> None:
         assert port
+        self.owners.add(owner)
         self.asked.append(host)
         done(self.found)
 
@@ -44,7 +48,7 @@ class Book:
 class Silence(Book):
     """Does not tell, unless it is made to."""
 
-    def resolve(self, host: str, port: int, done: Callable[[Resolved], None]) -> None:
+    def resolve(self, host: str, port: int, _owner: str, done: Callable[[Resolved], None]) -> None:
         self.asked.append(f"{host}:{port}")
         self.tell = done
 
@@ -236,6 +240,17 @@ def test_a_name_that_may_not_be_called_is_told_later_and_not_at_once(run: Run[No
             assert (answer.failure, answer.detail) == (Kind.BLOCKED, "no")
 
     run(play())
+
+
+def test_a_name_is_looked_up_for_the_application_whose_endpoint_it_is(run: Run[None]) -> None:
+    async def play() -> None:
+        book = Book()
+        async with sender(book) as client:
+            await send(client, replace(to(receiver.url), owner="app_a"))
+        assert book.owners == {"app_a"}
+
+    with zoo.receiver("answers-200") as receiver:
+        run(play())
 
 
 def test_the_egress_rules_hold_at_the_socket_too(run: Run[None]) -> None:

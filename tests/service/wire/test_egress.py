@@ -28,6 +28,7 @@ def test_a_public_url_becomes_a_target() -> None:
     assert target == Target(
         "https", "hooks.example.com", 8443, "/in?a=b", (("Authorization", "Bearer abc"),)
     )
+    assert STRICT.target("https://example.com/", owner="app_a").owner == "app_a"
     assert STRICT.target("http://93.184.216.34") == Target("http", "93.184.216.34", 80, "/")
     assert STRICT.target("http://[2606:4700::1]") == Target("http", "2606:4700::1", 80, "/")
 

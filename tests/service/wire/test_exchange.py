@@ -16,7 +16,7 @@ from tarry.service.wire.exchange import (
 )
 from tarry.service.wire.head import standing
 
-TARGET = Target("https", "hooks.example", 443, "/in?a=1", (("x-team", "billing"),))
+TARGET = Target("https", "hooks.example", 443, "/in?a=1", (("x-team", "billing"),), "app_a")
 
 
 def test_endpoints_of_one_origin_differ_in_path_and_headers_only() -> None:
@@ -41,7 +41,7 @@ def test_bodies_of_another_type_are_sent_as_what_they_are() -> None:
     for target in (TARGET, own):
         other = target.sending("text/xml")
         assert other.headers == (("x-team", "billing"), ("content-type", "text/xml"))
-        assert other.origin == target.origin
+        assert (other.origin, other.owner) == (target.origin, target.owner)
         written = standing(other)
         assert b"content-type: text/xml\r\n" in written
         assert written.lower().count(b"content-type") == 1

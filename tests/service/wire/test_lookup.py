@@ -4,7 +4,8 @@ from threading import Barrier, Event, Semaphore
 
 import pytest
 
-from tarry.service.wire.lookup import Threads, look_up
+from tarry.core.outcome import Kind
+from tarry.service.wire.lookup import Threads, Unresolved, find, look_up
 
 
 @pytest.fixture
@@ -44,6 +45,30 @@ def test_the_system_is_asked() -> None:
     assert set(look_up("localhost")) <= {"127.0.0.1", "::1"}
     with pytest.raises(socket.gaierror):
         look_up("nothing.invalid")
+
+
+@pytest.mark.parametrize(
+    ("failure", "detail"),
+    [
+        (socket.gaierror(socket.EAI_NONAME, "x"), "the name is not known"),
+        (socket.gaierror(socket.EAI_AGAIN, "x"), "the name servers did not answer"),
+        (OSError("10.0.0.53"), "the name could not be resolved"),
+        (ZeroDivisionError("10.0.0.53"), "the name could not be resolved"),
+    ],
+    ids=repr,
+)
+def test_what_a_look_up_raises_is_an_answer_without_addresses(
+    failure: Exception, detail: str
+) -> None:
+    def fail(_: str) -> list[str]:
+        raise failure
+
+    assert find(fail, "a.b") == Unresolved(Kind.DNS, detail)
+
+
+def test_what_a_look_up_finds_is_an_answer() -> None:
+    assert find(lambda host: [host, "b"], "a") == ("a", "b")
+    assert find(lambda _: [], "a") == Unresolved(Kind.DNS, "the name has no address")
 
 
 def test_jobs_are_done_by_daemons(threads: Threads) -> None:

@@ -3,20 +3,20 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager
-from contextvars import Context
-from functools import partial
 from threading import Event, Semaphore
 
 import pytest
 
 from tarry.core.outcome import Kind
 from tarry.errors import EgressRefused, SettingsError
-from tarry.service.wire import resolve
+from tarry.service.wire import lookups, resolve
 from tarry.service.wire.egress import Egress
-from tarry.service.wire.resolve import MOST_PORTS, Addresses, Resolved, Resolver, Unresolved
+from tarry.service.wire.lookup import Unresolved
+from tarry.service.wire.resolve import MOST_PORTS, Addresses, Resolved, Resolver
 from tarry.testing import PushedClock
 from tarry.testing.generated_spellings import generated_urls
 from tarry.testing.spellings import listed_urls
+from tarry.testing.virtual_loop import run_virtual
 
 PUBLIC, OTHER, SIXTH = "93.184.216.34", "93.184.216.35", "2606:4700::1"
 BLOCKED = Unresolved(Kind.BLOCKED, "the host leads to an address that must not be called")
@@ -60,41 +60,8 @@ class Held:
             held.set()
 
 
-class AlarmLoop(asyncio.SelectorEventLoop):
-    """An event loop in which a resolver's time is up when the test says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.alarms: list[tuple[asyncio.TimerHandle, Callable[[], object]]] = []
-
-    def call_later(
-        self,
-        delay: float,
-        callback: Callable[..., object],
-        *args: object,
-        context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        handle = super().call_later(delay, callback, *args, context=context)
-        if isinstance(getattr(callback, "__self__", None), Resolver):
-            self.alarms.append((handle, partial(callback, *args)))
-        return handle
-
-
-def time_is_up(count: int) -> None:
-    """Let the time limits of all lookups under way pass; there are `count`."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, AlarmLoop)
-    due = [(handle, ring) for handle, ring in loop.alarms if not handle.cancelled()]
-    assert len(due) == count
-    loop.alarms.clear()
-    for handle, ring in due:
-        handle.cancel()
-        ring()
-
-
 def run(main: Callable[[], Coroutine[None, None, None]]) -> None:
-    with asyncio.Runner(loop_factory=AlarmLoop) as runner:
-        runner.run(main())
+    asyncio.run(main())
 
 
 @asynccontextmanager
@@ -114,14 +81,14 @@ async def resolver_of(
 
 async def ask(resolver: Resolver, host: str, port: int = 80) -> Resolved:
     answered: asyncio.Future[Resolved] = asyncio.get_running_loop().create_future()
-    resolver.resolve(host, port, answered.set_result)
+    resolver.resolve(host, port, "app_a", answered.set_result)
     return await asyncio.wait_for(answered, 60)
 
 
 def at_once(resolver: Resolver, host: str, port: int = 80) -> Resolved:
     """Ask for what is answered before `resolve` returns."""
     answers: list[Resolved] = []
-    resolver.resolve(host, port, answers.append)
+    resolver.resolve(host, port, "app_a", answers.append)
     (answer,) = answers
     return answer
 
@@ -142,7 +109,7 @@ def test_an_unknown_name_is_answered_later_and_a_known_one_at_once() -> None:
         table = Table(example_com=[[PUBLIC], [OTHER]])
         async with resolver_of(table) as resolver:
             answers: list[Resolved] = []
-            resolver.resolve("example.com", 80, answers.append)
+            resolver.resolve("example.com", 80, "app_a", answers.append)
             assert not answers
             assert await ask(resolver, "example.com") == Addresses((PUBLIC,))
             assert answers == [Addresses((PUBLIC,))]
@@ -156,7 +123,9 @@ def test_answers_come_on_the_event_loops_thread() -> None:
     async def main() -> None:
         async with resolver_of(Table(example_com=[[PUBLIC]])) as resolver:
             seen: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-            resolver.resolve("example.com", 80, lambda _: seen.set_result(threading.get_ident()))
+            resolver.resolve(
+                "example.com", 80, "app_a", lambda _: seen.set_result(threading.get_ident())
+            )
             assert await seen == threading.get_ident()
 
     run(main)
@@ -382,33 +351,56 @@ async def begun(held: Held, count: int = 1) -> None:
         assert await asyncio.to_thread(held.begun.acquire, timeout=60)
 
 
-async def landed(resolver: Resolver) -> None:
-    """Wait until no lookup is under way."""
-    async with asyncio.timeout(60):
-        while resolver._flights:  # noqa: ASYNC110, SLF001  there is nobody to tell it
-            await asyncio.sleep(0.001)
-
-
 LATE = Unresolved(Kind.DNS, "the name was not resolved within 5 s")
 
 
-def test_a_slow_name_is_given_up_and_another_is_not_held_up() -> None:
+class Threads:
+    """Threads that end their look-ups when the test says so."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Callable[[], None]] = []
+
+    def do(self, job: Callable[[], None]) -> None:
+        self.jobs.append(job)
+
+    def close(self) -> None:
+        self.jobs.clear()
+
+
+def test_that_a_name_takes_too_long_is_known_for_five_seconds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = Threads()
+    monkeypatch.setattr(lookups, "Threads", lambda *_: threads)
+
     async def main() -> None:
-        held, clock = Held("slow.b"), PushedClock()
-        async with resolver_of(held, clock=clock) as resolver:
-            asking = asyncio.create_task(ask(resolver, "slow.b"))
-            await begun(held)
-            time_is_up(1)
-            assert await asking == LATE
-            assert at_once(resolver, "slow.b") == LATE, "for as long as a bad answer is known"
+        clock = asyncio.get_running_loop().time
+        resolver = Resolver(Egress.of(), lookup=lambda _: [PUBLIC], clock=clock)
+        assert await ask(resolver, "slow.b") == LATE
+        await asyncio.sleep(4.9)
+        assert at_once(resolver, "slow.b") == LATE
+        await asyncio.sleep(0.2)
+        again = asyncio.create_task(ask(resolver, "slow.b"))
+        await asyncio.sleep(1)
+        (job,) = threads.jobs
+        job()
+        assert await again == Addresses((PUBLIC,))
+        assert at_once(resolver, "slow.b") == Addresses((PUBLIC,))
+        resolver.close()
+
+    run_virtual(main())
+
+
+def test_the_names_of_one_owner_do_not_keep_another_waiting() -> None:
+    hung = [f"hung{number}.b" for number in range(40)]
+
+    async def main() -> None:
+        held = Held(*hung)
+        async with resolver_of(held) as resolver:
+            for host in hung:
+                resolver.resolve(host, 80, "app_b", lambda _: None)
             assert await ask(resolver, "quick.b") == Addresses((PUBLIC,))
-            clock.push(5)
-            again = asyncio.create_task(ask(resolver, "slow.b"))
-            await asyncio.sleep(0)
-            assert len(held.asked) == 2, "it is still being looked up: no second thread goes there"
             held.let_go()
-            assert await again == Addresses((PUBLIC,))
-            time_is_up(0)
 
     run(main)
 
@@ -421,190 +413,6 @@ def test_the_time_limit_is_kept_by_the_event_loop() -> None:
         assert await ask(resolver, "slow.b") == late
         held.let_go()
         resolver.close()
-
-    run(main)
-
-
-def test_who_joins_a_stuck_name_has_a_time_limit_too() -> None:
-    async def main() -> None:
-        held, clock = Held("slow.b"), PushedClock()
-        async with resolver_of(held, clock=clock) as resolver:
-            for _ in range(3):
-                asking = [asyncio.create_task(ask(resolver, "slow.b")) for _ in range(2)]
-                await asyncio.sleep(0)
-                time_is_up(1)
-                assert await asyncio.gather(*asking) == [LATE, LATE]
-                clock.push(5)
-            held.let_go()
-            await landed(resolver)
-        assert len(held.asked) == 1
-
-    run(main)
-
-
-@pytest.mark.parametrize(
-    ("after", "second"), [(2.5, "tarry-resolve-slow"), (2.49, "tarry-resolve")]
-)
-def test_a_name_that_was_slow_goes_to_a_few_threads_until_it_is_quick_again(
-    after: float, second: str
-) -> None:
-    # One that was begun less than half of the time limit ago had stood in the queue.
-    async def main() -> None:
-        held, clock = Held("slow.b"), PushedClock(1000.0)
-        async with resolver_of(held, clock=clock) as resolver:
-            asking = asyncio.create_task(ask(resolver, "slow.b"))
-            await begun(held)
-            clock.push(after)
-            time_is_up(1)
-            await asking
-            held.let_go()
-            await landed(resolver)
-            for _ in range(2):
-                clock.push(60)
-                assert await ask(resolver, "slow.b") == Addresses((PUBLIC,))
-        threads = [thread for _, thread in held.asked]
-        assert threads == ["tarry-resolve", second, "tarry-resolve"]
-
-    run(main)
-
-
-def test_many_slow_names_leave_the_threads_to_the_others() -> None:
-    slow = [f"slow{number}.b" for number in range(resolve.THREADS)]
-
-    async def main() -> None:
-        held, clock = Held(*slow), PushedClock()
-        async with resolver_of(held, clock=clock) as resolver:
-            asking = [asyncio.create_task(ask(resolver, host)) for host in slow]
-            await begun(held, len(slow))
-            clock.push(5)
-            time_is_up(len(slow))
-            await asyncio.gather(*asking)
-            held.let_go()
-            await landed(resolver)
-            held.held = {host: Event() for host in slow}
-            clock.push(60)
-            again = [asyncio.create_task(ask(resolver, host)) for host in slow]
-            await begun(held, resolve.SLOW_THREADS)
-            assert await ask(resolver, "quick.b") == Addresses((PUBLIC,))
-            assert len(held.asked) == len(slow) + resolve.SLOW_THREADS + 1
-            held.let_go()
-            assert set(await asyncio.gather(*again)) == {Addresses((PUBLIC,))}
-
-    run(main)
-
-
-def test_there_are_more_threads_for_all_than_for_the_slow() -> None:
-    assert (resolve.THREADS, resolve.SLOW_THREADS) == (16, 4)
-
-
-class ByHand:
-    """Threads whose jobs the test does itself, when it wants."""
-
-    def __init__(self) -> None:
-        self.jobs: list[Callable[[], None]] = []
-
-    def do(self, job: Callable[[], None]) -> None:
-        self.jobs.append(job)
-
-    def close(self) -> None:
-        self.jobs.clear()
-
-
-@pytest.fixture
-def by_hand(monkeypatch: pytest.MonkeyPatch) -> ByHand:
-    made = ByHand()
-    monkeypatch.setattr(resolve, "Threads", lambda *_: made)
-    return made
-
-
-def test_a_name_nobody_waits_for_any_more_is_not_looked_up(by_hand: ByHand) -> None:
-    async def main() -> None:
-        table, clock = Table(a_b=[[PUBLIC]]), PushedClock()
-        async with resolver_of(table, clock=clock) as resolver:
-            asking = asyncio.create_task(ask(resolver, "a.b"))
-            await asyncio.sleep(0)
-            clock.push(5)
-            time_is_up(1)
-            assert await asking == LATE
-            by_hand.jobs.pop()()
-            await landed(resolver)
-            assert not table.asked
-            clock.push(5)
-            again = asyncio.create_task(ask(resolver, "a.b"))
-            await asyncio.sleep(0)
-            by_hand.jobs.pop()()
-            assert await again == Addresses((PUBLIC,))
-
-    run(main)
-
-
-def test_who_joins_before_the_thread_gets_there_is_waited_for(by_hand: ByHand) -> None:
-    async def main() -> None:
-        table, clock = Table(a_b=[[PUBLIC]]), PushedClock()
-        async with resolver_of(table, clock=clock) as resolver:
-            asking = asyncio.create_task(ask(resolver, "a.b"))
-            await asyncio.sleep(0)
-            time_is_up(1)
-            assert await asking == LATE
-            clock.push(5)
-            again = asyncio.create_task(ask(resolver, "a.b"))
-            await asyncio.sleep(0)
-            (job,) = by_hand.jobs
-            job()
-            assert await again == Addresses((PUBLIC,))
-
-    run(main)
-
-
-def test_who_comes_just_when_a_name_is_given_up_gets_an_answer(by_hand: ByHand) -> None:
-    async def main() -> None:
-        table, clock = Table(a_b=[[PUBLIC]]), PushedClock()
-        async with resolver_of(table, clock=clock) as resolver:
-            asking = asyncio.create_task(ask(resolver, "a.b"))
-            await asyncio.sleep(0)
-            time_is_up(1)
-            assert await asking == LATE
-            clock.push(5)
-            by_hand.jobs.pop()()  # nobody waits, and the event loop has not heard of it yet
-            again: list[Resolved] = []
-            resolver.resolve("a.b", 80, again.append)
-            await asyncio.sleep(0)
-            by_hand.jobs.pop()()
-            await landed(resolver)
-            await asyncio.sleep(0)
-            assert again == [Addresses((PUBLIC,))]
-            time_is_up(0)
-
-    run(main)
-
-
-def test_a_name_given_up_just_when_the_sender_is_closed_is_let_go(by_hand: ByHand) -> None:
-    async def main() -> None:
-        async with resolver_of(Table(), clock=PushedClock()) as resolver:
-            resolver.resolve("a.b", 80, lambda _: None)
-            (job,) = by_hand.jobs
-            time_is_up(1)
-            job()
-            resolver.close()
-            await landed(resolver)
-            assert not by_hand.jobs
-
-    run(main)
-
-
-def test_what_one_caller_does_wrong_is_not_the_next_ones_trouble() -> None:
-    async def main() -> None:
-        complaints: list[dict[str, object]] = []
-        loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: complaints.append(context))
-
-        def fail(_: Resolved) -> None:
-            raise ZeroDivisionError
-
-        async with resolver_of(Table(a_b=[[PUBLIC]])) as resolver:
-            resolver.resolve("a.b", 80, fail)
-            assert await ask(resolver, "a.b") == Addresses((PUBLIC,))
-        assert [type(each["exception"]) for each in complaints] == [ZeroDivisionError]
 
     run(main)
 
@@ -622,7 +430,6 @@ def test_closing_answers_all_who_wait_and_ends_the_threads() -> None:
             assert at_once(resolver, "slow.b") == closed
             assert at_once(resolver, PUBLIC) == Addresses((PUBLIC,))
             held.let_go()
-            await landed(resolver)
             for thread in threading.enumerate():
                 if thread.name.startswith("tarry-resolve"):
                     thread.join(60)
@@ -636,7 +443,7 @@ def test_a_lookup_may_outlive_the_event_loop() -> None:
 
     async def main() -> list[threading.Thread]:
         resolver = Resolver(Egress.of(), lookup=held)
-        resolver.resolve("slow.b", 80, lambda _: None)
+        resolver.resolve("slow.b", 80, "app_a", lambda _: None)
         assert await asyncio.to_thread(held.begun.acquire, timeout=60)
         resolver.close()
         return [each for each in threading.enumerate() if each.name == "tarry-resolve"]
@@ -649,7 +456,7 @@ def test_a_lookup_may_outlive_the_event_loop() -> None:
 
 
 def test_too_many_names_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resolve, "MOST_FLIGHTS", 2)
+    monkeypatch.setattr(lookups, "MOST_LOOKUPS", 3)
 
     async def main() -> None:
         held = Held("a.b", "c.d")

@@ -39,7 +39,9 @@ QUIET = ("answers-", "hang-", "slow-", "reset-", "close-", "smuggled-", "status-
 class Here:
     """A resolver that knows only this machine."""
 
-    def resolve(self, _host: str, _port: int, done: Callable[[Resolved], None]) -> None:
+    def resolve(
+        self, _host: str, _port: int, _owner: str, done: Callable[[Resolved], None]
+    ) -> None:
         done(Addresses(("127.0.0.1",)))
 
 

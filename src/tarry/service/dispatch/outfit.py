@@ -5,6 +5,7 @@ Made when a lane is taken up and whenever its endpoint changes, not for every at
 
 import hashlib
 from functools import lru_cache
+from sys import intern
 
 import msgspec
 from msgspec import Struct
@@ -62,7 +63,8 @@ def outfit(
     target: Target | None = None
     secrets: Secrets = ()
     try:
-        target = egress.target(endpoint.url, opened_headers(endpoint, seals))
+        owner = intern(endpoint.application)  # the lane keeps this very string
+        target = egress.target(endpoint.url, opened_headers(endpoint, seals), owner=owner)
         secrets = opened_secrets(endpoint, seals)
         Signer.of(secrets)  # they must do: which of them is used will be seen
     except EgressRefused as error:

@@ -18,9 +18,10 @@ from tarry.service.wire.connection import Connection, Exchange
 from tarry.service.wire.deadlines import Deadlines
 from tarry.service.wire.dial import Dialler
 from tarry.service.wire.exchange import Answer, Request
+from tarry.service.wire.lookup import Unresolved
 from tarry.service.wire.pool import MOST_IDLE, Pool
 from tarry.service.wire.proxy import Proxy
-from tarry.service.wire.resolve import Addresses, Resolved, Unresolved
+from tarry.service.wire.resolve import Addresses, Resolved
 from tarry.service.wire.setback import Setback, setback
 
 MOST_HEADS = 20_000
@@ -35,8 +36,11 @@ _CLOSED = Setback(Kind.TRANSIENT, "the sender was closed")
 class Resolver(Protocol):
     """Who knows the addresses of a host, all of them checked."""
 
-    def resolve(self, host: str, port: int, done: Callable[[Resolved], None]) -> None:
-        """Tell `done` the addresses, at once or later, on the thread of the event loop."""
+    def resolve(self, host: str, port: int, owner: str, done: Callable[[Resolved], None]) -> None:
+        """Tell `done` the addresses, at once or later, on the thread of the event loop.
+
+        A look-up counts against the share of `owner`, an application.
+        """
 
 
 class Client:
@@ -108,7 +112,8 @@ class Client:
         if self._dialler.proxy is not None and read(target.host) is None:
             self._looked_up(exchange, until, Addresses(()))  # it is the proxy that looks it up
             return
-        self._resolver.resolve(target.host, target.port, partial(self._looked_up, exchange, until))
+        done = partial(self._looked_up, exchange, until)
+        self._resolver.resolve(target.host, target.port, target.owner, done)
 
     def _looked_up(self, exchange: Exchange, until: float, found: Resolved) -> None:
         if exchange.over:

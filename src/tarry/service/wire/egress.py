@@ -60,8 +60,10 @@ class Egress(Struct, frozen=True):
             frozenset(map(_own, own)),
         )
 
-    def target(self, url: str, headers: Iterable[tuple[str, str]] = ()) -> Target:
-        """Where an endpoint is, if it may be called.
+    def target(
+        self, url: str, headers: Iterable[tuple[str, str]] = (), *, owner: str = ""
+    ) -> Target:
+        """Where an endpoint of an application is, if it may be called.
 
         EgressRefused names the rule that forbids it; SettingsError what cannot be read.
         """
@@ -76,7 +78,8 @@ class Egress(Struct, frozen=True):
         elif not self.networks and _is_private(place.host):
             rule = "a name that only private networks know"
             raise EgressRefused(place.host, rule, "--allow-network")
-        return Target(place.scheme, place.host, place.port, place.path, check_headers(headers))
+        checked = check_headers(headers)
+        return Target(place.scheme, place.host, place.port, place.path, checked, owner)
 
     def permits(self, address: str, port: int) -> bool:
         """Whether a connection to this address may be made, or kept."""

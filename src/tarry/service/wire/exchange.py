@@ -36,6 +36,9 @@ class Target(Struct, frozen=True):
     path: str
     """With the query, beginning with a slash, ready for the request line."""
     headers: Headers = ()
+    owner: str = ""
+    """The application whose endpoint it is: look-ups of its name count against the application's
+    share. Targets without an owner share one."""
 
     def sending(self, content_type: str) -> "Target":
         """The same for bodies of another type than usual, whatever its owner set."""

@@ -5,11 +5,33 @@ does not hold up the end of the process.
 """
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import SimpleQueue
 from threading import Lock, Thread
 
+from msgspec import Struct
+
+from tarry.core.outcome import Kind
+
 Job = Callable[[], None]
+
+
+class Unresolved(Struct, frozen=True):
+    """There is nothing to call. `detail` is for the endpoint's owner: it tells no address."""
+
+    kind: Kind
+    detail: str
+
+
+Found = tuple[str, ...] | Unresolved
+"""All addresses of a name, or why there is none."""
+
+_NO_ADDRESS = Unresolved(Kind.DNS, "the name has no address")
+_FAILED = Unresolved(Kind.DNS, "the name could not be resolved")
+_FAILURES = {
+    socket.EAI_NONAME: Unresolved(Kind.DNS, "the name is not known"),
+    socket.EAI_AGAIN: Unresolved(Kind.DNS, "the name servers did not answer"),
+}
 
 DOCKERS_HOST = "host.docker.internal"
 """What containers call the machine they run on. Outside of one, and where nobody knows the name
@@ -25,6 +47,16 @@ def look_up(host: str) -> list[str]:
             raise
         return ["127.0.0.1"]
     return [str(place[0]) for *_, place in found]
+
+
+def find(look_up: Callable[[str], Iterable[str]], host: str) -> Found:
+    """Return what a look-up answers, whatever it raises: its thread is needed again."""
+    try:
+        return tuple(look_up(host)) or _NO_ADDRESS
+    except OSError as error:
+        return _FAILURES.get(error.errno or 0, _FAILED)
+    except Exception:  # noqa: BLE001  see above
+        return _FAILED
 
 
 class Threads:

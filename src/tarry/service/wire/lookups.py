@@ -1,0 +1,227 @@
+"""Look-ups of names in threads, shared out fairly between the applications that need them.
+
+A look-up cannot be stopped: a name whose servers do not answer keeps its thread for half a minute.
+So every look-up counts against the application that needs it, and no application may have more
+threads than are free. The applications take turns. A name that several need is looked up once.
+
+A look-up that takes longer than the timeout leaves its place among the running ones to others, as
+long as there is room for those that are stuck. It still counts against its application.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from tarry.core.outcome import Kind
+from tarry.service.wire.fair_queue import FairQueue
+from tarry.service.wire.lookup import Found, Threads, Unresolved, find
+from tarry.service.wire.shares import Shares
+
+THREADS = 32
+"""Look-ups that run at a time; one application alone gets half of them."""
+STUCK_THREADS = 32
+"""Look-ups that take longer than the timeout and run besides those."""
+SLOW_EACH = 4
+"""Names that took too long last time and run at a time for one application."""
+MOST_LOOKUPS = 4_000
+"""Names that run or wait; one application alone gets half of them."""
+MOST_SLOW = 10_000
+"""Names of which it is remembered that they took too long."""
+
+Done = Callable[[Found], None]
+
+CLOSED = Unresolved(Kind.DNS, "the sender was closed before the name was resolved")
+CROWDED = Unresolved(Kind.DNS, "too many names are being resolved just now")
+
+
+class _Asking:
+    """The callers of one owner who wait for a name, until `timer` ends their wait."""
+
+    __slots__ = ("callers", "timer")
+
+    def __init__(self, timer: asyncio.TimerHandle) -> None:
+        self.callers: list[Done] = []
+        self.timer = timer
+
+
+class _Lookup:
+    """A name that waits for a thread, or that a thread looks up since it `is_started`."""
+
+    __slots__ = (
+        *("askings", "host", "is_late", "is_slow", "is_started", "is_stuck", "maker", "timer"),
+    )
+
+    def __init__(self, host: str, maker: str, *, is_slow: bool) -> None:
+        self.host = host
+        self.maker = maker
+        """The first owner that asked."""
+        self.is_slow = is_slow
+        """Whether it took too long last time."""
+        self.askings: dict[str, _Asking] = {}
+        self.timer: asyncio.TimerHandle | None = None
+        self.is_started = False
+        self.is_late = False
+        """Whether it has been running for longer than the timeout."""
+        self.is_stuck = False
+        """Whether it is late and has left its place to others."""
+
+
+class Lookups:
+    """Looks names up for one event loop, the one that runs when it is made.
+
+    `learn` gets every answer: that of the look-up itself, and before it that it takes too long.
+    """
+
+    def __init__(
+        self,
+        look_up: Callable[[str], Iterable[str]],
+        timeout: float,
+        learn: Callable[[str, Found], object],
+    ) -> None:
+        self._look_up, self._timeout, self._learn = look_up, timeout, learn
+        self._loop = asyncio.get_running_loop()
+        self._threads = Threads(THREADS + STUCK_THREADS, "tarry-resolve")
+        self._asked = Shares(MOST_LOOKUPS)
+        self._running, self._stuck = Shares(THREADS), Shares(STUCK_THREADS)
+        self._slow_running: dict[str, int] = {}
+        self._queue = FairQueue()
+        self._lookups: dict[str, _Lookup] = {}
+        self._slow: dict[str, None] = {}
+        self._is_closed = False
+        self._late = Unresolved(Kind.DNS, f"the name was not resolved within {timeout:g} s")
+        self._unstarted = Unresolved(
+            Kind.DNS, f"the name waited {timeout:g} s for others that do not resolve"
+        )
+
+    def __len__(self) -> int:
+        return len(self._lookups)
+
+    def ask(self, host: str, owner: str, done: Done) -> None:
+        """Look a name up for an owner, and call `done` once: later, or at once if it is refused."""
+        lookup = self._lookups.get(host)
+        if self._is_closed:
+            done(CLOSED)
+            return
+        if lookup is None:
+            if not self._asked.allows(owner):
+                done(CROWDED)
+                return
+            self._asked.take(owner)
+            lookup = self._lookups[host] = _Lookup(host, owner, is_slow=host in self._slow)
+        asking = lookup.askings.get(owner)
+        if asking is None:
+            timer = self._loop.call_later(self._timeout, self._give_up, lookup, owner)
+            asking = lookup.askings[owner] = _Asking(timer)
+            if not lookup.is_started:
+                self._queue.add(owner, host, slow=lookup.is_slow)
+                self._start_all()
+        asking.callers.append(done)
+
+    def close(self) -> None:
+        """Answer all callers that wait, and let the threads end."""
+        self._is_closed = True
+        self._queue.clear()
+        for lookup in self._lookups.values():
+            self._answer_all(lookup, CLOSED)
+            _cancel(lookup.timer)
+        self._threads.close()
+
+    # --- From the queue to a thread, and back ---------------------------------------------------
+
+    def _start_all(self) -> None:
+        """Start look-ups, one owner after the other, as long as there are places for them."""
+        while self._running.free:
+            chosen = self._queue.take(self._may_run)
+            if chosen is None:
+                break
+            owner, host = chosen
+            self._start(self._lookups[host], owner)
+
+    def _may_run(self, owner: str, slow: bool) -> bool:  # noqa: FBT001  the queue hands it on
+        if slow and self._slow_running.get(owner, 0) >= SLOW_EACH:
+            return False
+        return self._running.allows(owner, self._stuck.held(owner))
+
+    def _start(self, lookup: _Lookup, owner: str) -> None:
+        lookup.is_started = True
+        self._running.take(owner)
+        if lookup.is_slow:
+            self._slow_running[owner] = self._slow_running.get(owner, 0) + 1
+        for other in lookup.askings:
+            self._queue.discard(other, lookup.host)
+        lookup.timer = self._loop.call_later(self._timeout, self._be_late, lookup, owner)
+        self._threads.do(partial(self._run, lookup, owner))
+
+    def _run(self, lookup: _Lookup, owner: str) -> None:
+        """In a thread: look the name up."""
+        found = find(self._look_up, lookup.host)
+        try:
+            self._loop.call_soon_threadsafe(self._end, lookup, owner, found)
+        except RuntimeError:
+            return  # the event loop is gone, and its callers with it
+
+    def _end(self, lookup: _Lookup, owner: str, found: Found) -> None:
+        """A thread has an answer: tell the callers, and let the next look-ups start."""
+        _cancel(lookup.timer)
+        (self._stuck if lookup.is_stuck else self._running).give_back(owner)
+        if lookup.is_slow:
+            self._slow_running[owner] -= 1
+            if not self._slow_running[owner]:
+                del self._slow_running[owner]
+        if not lookup.is_late:
+            self._slow.pop(lookup.host, None)
+        self._forget(lookup)
+        self._learn(lookup.host, found)
+        self._answer_all(lookup, found)
+        self._start_all()
+
+    # --- What takes too long --------------------------------------------------------------------
+
+    def _be_late(self, lookup: _Lookup, owner: str) -> None:
+        """A look-up runs for longer than the timeout: leave its place to others, if possible."""
+        lookup.is_late = True
+        self._remember_slow(lookup.host)
+        self._learn(lookup.host, self._late)
+        self._answer_all(lookup, self._late)
+        if self._stuck.allows(owner):
+            lookup.is_stuck = True
+            self._stuck.take(owner)
+            self._running.give_back(owner)
+            self._start_all()
+
+    def _give_up(self, lookup: _Lookup, owner: str) -> None:
+        """The callers of an owner have waited for the timeout, be it in the queue."""
+        asking = lookup.askings.pop(owner)
+        if not lookup.is_started:
+            self._queue.discard(owner, lookup.host)
+            if not lookup.askings:
+                self._forget(lookup)
+        self._answer(asking, self._late if lookup.is_started else self._unstarted)
+
+    def _remember_slow(self, host: str) -> None:
+        self._slow.pop(host, None)
+        self._slow[host] = None
+        if len(self._slow) > MOST_SLOW:
+            del self._slow[next(iter(self._slow))]
+
+    # --- Answers --------------------------------------------------------------------------------
+
+    def _forget(self, lookup: _Lookup) -> None:
+        del self._lookups[lookup.host]
+        self._asked.give_back(lookup.maker)
+
+    def _answer_all(self, lookup: _Lookup, found: Found) -> None:
+        askings, lookup.askings = lookup.askings, {}
+        for asking in askings.values():
+            self._answer(asking, found)
+
+    def _answer(self, asking: _Asking, found: Found) -> None:
+        asking.timer.cancel()
+        for done in asking.callers:
+            # Each by itself: an error of one caller does not keep the answer from the next.
+            self._loop.call_soon(done, found)
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
