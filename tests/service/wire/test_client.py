@@ -242,6 +242,45 @@ def test_a_name_that_may_not_be_called_is_told_later_and_not_at_once(run: Run[No
     run(play())
 
 
+@pytest.mark.parametrize("local", [False, True])
+def test_a_name_that_was_not_looked_up_says_nothing_about_the_endpoint(
+    run: Run[None], *, local: bool
+) -> None:
+    async def play() -> None:
+        book = Book()
+        book.found = Unresolved(Kind.DNS, "no", local=local)
+        async with sender(book) as client:
+            answer = await send(client, Target("http", "hooks.example", 80, "/"))
+            assert answer.unreachable is not local
+
+    run(play())
+
+
+def test_a_port_that_nobody_listens_at_is_unreachable(run: Run[None]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+
+    async def play() -> None:
+        async with sender() as client:
+            answer = await send(client, Target("http", "127.0.0.1", port, "/"))
+            assert (answer.failure, answer.unreachable) == (Kind.TRANSIENT, True)
+
+    run(play())
+
+
+@pytest.mark.parametrize("name", ["reset-before-answer", "close-before-answer"])
+def test_an_endpoint_that_closes_the_connection_on_a_request_is_not_unreachable(
+    run: Run[None], name: str
+) -> None:
+    async def play() -> None:
+        async with sender() as client:
+            answer = await send(client, to(receiver.url))
+            assert (answer.failure, answer.unreachable) == (Kind.TRANSIENT, False)
+
+    with zoo.receiver(name) as receiver:
+        run(play())
+
+
 def test_a_name_is_looked_up_for_the_application_whose_endpoint_it_is(run: Run[None]) -> None:
     async def play() -> None:
         book = Book()
@@ -290,6 +329,7 @@ def test_looking_up_a_name_counts_as_time(
                 connect_timeout=connect_timeout,
             )
             assert answer.failure is Kind.TIMEOUT
+            assert not answer.unreachable
             assert 0.19 <= answer.took <= monotonic() - began < 8
 
     run(play())
@@ -315,6 +355,7 @@ def test_the_time_to_connect_has_its_own_limit(run: Run[None], trusted: Path, na
             answer = await send(client, to(receiver.url), timeout=9, connect_timeout=0.2)
             assert answer.failure is Kind.TIMEOUT
             assert "connection" in answer.detail
+            assert answer.unreachable
             assert 0.19 <= answer.took < 8  # timers have grains of a millisecond
 
     with zoo.receiver(name) as receiver:
@@ -406,7 +447,8 @@ def test_a_name_that_tls_cannot_spell_is_a_failure(run: Run[None]) -> None:
 def test_the_authorities_of_the_system_do_not_know_the_zoo(run: Run[None]) -> None:
     async def play() -> None:
         async with sender() as client:
-            assert (await send(client, to(receiver.url))).failure is Kind.TLS
+            answer = await send(client, to(receiver.url))
+            assert (answer.failure, answer.unreachable) == (Kind.TLS, True)
 
     with zoo.receiver("tls") as receiver:
         run(play())
@@ -423,6 +465,7 @@ def test_without_file_descriptors_it_fails_and_gives_up_half_of_what_rests(run: 
             resource.setrlimit(resource.RLIMIT_NOFILE, before)
             assert answer.failure is Kind.TRANSIENT
             assert "no file descriptors" in answer.detail
+            assert not answer.unreachable
             assert (await send(client, to(another.url))).status == 200
             await asyncio.gather(*(send(client, to(receiver.calm_url)) for _ in range(4)))
 

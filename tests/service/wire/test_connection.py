@@ -1,4 +1,5 @@
 import asyncio
+import ssl
 from collections.abc import Hashable
 
 import pytest
@@ -214,6 +215,58 @@ def test_an_exchange_ends_once(stage: Stage) -> None:
     exchange.fail(Setback(Kind.DNS, "later"))
     assert stage.ending is Kind.TIMEOUT
     assert exchange.bucket == set()
+
+
+UNSENT = [
+    (Setback(Kind.DNS, "no such name"), True),
+    (Setback(Kind.TRANSIENT, "refused"), True),
+    (Setback(Kind.TLS, "no handshake"), True),
+    (Setback(Kind.TRANSIENT, "no file descriptors", local=True), False),
+    (Setback(Kind.DNS, "too many names", local=True), False),
+    (Setback(Kind.BLOCKED, "not this address"), False),
+    (Setback(Kind.PROTOCOL, "no such header"), False),
+    (Setback(Kind.TIMEOUT, "the name was not resolved"), False),
+]
+
+
+@pytest.mark.parametrize(("why", "unreachable"), UNSENT)
+def test_before_the_request_is_sent_a_failure_of_the_origin_is_unreachable(
+    why: Setback, *, unreachable: bool
+) -> None:
+    stage = Stage()
+    exchange = Exchange(Request(TARGET, (), b""), b"", stage.answers.append, 0.0)
+    exchange.fail(why)
+    assert stage.answers[0].unreachable is unreachable
+
+
+@pytest.mark.parametrize(("why", "_unsent"), UNSENT)
+def test_once_the_request_is_on_a_connection_no_failure_is_unreachable(
+    stage: Stage, why: Setback, _unsent: object
+) -> None:
+    stage.carry()
+    stage.connection.abandon(why)
+    assert not stage.answers[0].unreachable
+
+
+@pytest.mark.parametrize("error", [None, ConnectionResetError(), ssl.SSLError(1, "x")])
+def test_a_connection_that_breaks_under_a_request_is_not_unreachable(
+    stage: Stage, error: Exception | None
+) -> None:
+    stage.carry()
+    stage.connection.connection_lost(error)
+    assert not stage.answers[0].unreachable
+
+
+@pytest.mark.parametrize(("share", "unreachable"), [(0.4, False), (0.6, True)])
+def test_a_dial_that_had_little_time_is_not_unreachable(
+    monkeypatch: pytest.MonkeyPatch, share: float, *, unreachable: bool
+) -> None:
+    stage = Stage()
+    exchange = Exchange(Request(TARGET, (), b"", 1.0, 5.0), b"", stage.answers.append, 0.0)
+    exchange.dialled_at = 100.0
+    monkeypatch.setattr(connection, "monotonic", lambda: 100.0 + share * 5.0)
+    exchange.fail(Setback(Kind.TIMEOUT, "the connection did not stand in time"))
+    assert stage.answers[0].unreachable is unreachable
 
 
 def test_a_callback_that_fails_is_told_to_the_loop_and_harms_nothing(stage: Stage) -> None:

@@ -25,7 +25,7 @@ from tarry.testing.virtual_loop import virtually
 PUBLIC = "93.184.216.34"
 GOOD = (PUBLIC,)
 LATE = Unresolved(Kind.DNS, "the name was not resolved within 5 s")
-UNSTARTED = Unresolved(Kind.DNS, "the name waited 5 s for others that do not resolve")
+UNSTARTED = Unresolved(Kind.DNS, "the name waited 5 s for others that do not resolve", local=True)
 
 
 class Threads:

@@ -30,6 +30,12 @@ def test_an_error_becomes_a_kind_and_words_without_addresses(
     assert "10.0.0.1" not in found.detail
 
 
+def test_scarcity_is_marked_as_a_failure_of_this_machine() -> None:
+    assert setback(OSError(errno.EMFILE, "x")).local
+    assert not setback(ConnectionRefusedError()).local
+    assert not setback(TimeoutError()).local
+
+
 def test_scarcity_is_of_this_machine_and_not_of_the_endpoint() -> None:
     assert is_scarcity(OSError(errno.ENFILE, "x"))
     assert not is_scarcity(OSError(errno.ECONNREFUSED, "x"))

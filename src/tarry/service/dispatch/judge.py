@@ -38,8 +38,7 @@ class Verdict(StrEnum):
 class Judgement(Struct, frozen=True):
     """A verdict; of a failure its kind, and how long the endpoint asks to be left alone.
 
-    `unreachable` tells that nothing was answered because there was nobody: likely the same for all
-    endpoints of the origin.
+    `unreachable` is set if no connection could be made: the same for all endpoints of the origin.
     """
 
     verdict: Verdict
@@ -68,7 +67,7 @@ def judge(answer: Answer, policy: Policy, *, now: float) -> Judgement:
     status = answer.status
     if answer.failure is not None or status is None:
         kind = answer.failure or Kind.PROTOCOL
-        return Judgement(Verdict.FAILED, kind, unreachable=kind in _UNREACHABLE)
+        return Judgement(Verdict.FAILED, kind, unreachable=answer.unreachable)
     if answer.headers:
         said = dict(answer.headers)
         told = said.get("webhook-delivery", "").strip().lower()
@@ -79,9 +78,6 @@ def judge(answer: Answer, policy: Policy, *, now: float) -> Judgement:
         if not _OK <= status < _MULTIPLE:
             return _failed(status, policy, _asked(said, status, policy, now))
     return _TAKEN if _OK <= status < _MULTIPLE else _failed(status, policy, None)
-
-
-_UNREACHABLE = frozenset({Kind.DNS, Kind.TLS, Kind.TRANSIENT})
 
 
 def _failed(status: int, policy: Policy, asked: float | None) -> Judgement:

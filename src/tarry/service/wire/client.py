@@ -30,7 +30,7 @@ MOST_HEADS = 20_000
 _LATE = Setback(Kind.TIMEOUT, "the answer did not come in time")
 _UNCONNECTED = Setback(Kind.TIMEOUT, "the connection did not stand in time")
 _SHUT = Setback(Kind.TRANSIENT, "the connection closed before the request was sent")
-_CLOSED = Setback(Kind.TRANSIENT, "the sender was closed")
+_CLOSED = Setback(Kind.TRANSIENT, "the sender was closed", local=True)
 
 
 class Resolver(Protocol):
@@ -119,8 +119,9 @@ class Client:
         if exchange.over:
             return
         if isinstance(found, Unresolved):  # perhaps at once, inside `send`
-            self._fail_soon(exchange, Setback(found.kind, found.detail))
+            self._fail_soon(exchange, Setback(found.kind, found.detail, local=found.local))
             return
+        exchange.dialled_at = monotonic()
         dial = self._loop.create_task(self._dial(exchange, found.addresses, until))
         self._dials.add(dial)
         dial.add_done_callback(self._dials.discard)

@@ -5,6 +5,7 @@ of one answer can ever be taken for a part of the next.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Hashable
 from time import monotonic
 from typing import Protocol, cast
@@ -20,11 +21,19 @@ OLDEST = 300.0
 JOINED = 16 * 1024
 """A body up to this size goes out in one piece with its head; a longer one is not copied."""
 
+ENOUGH = 0.5
+"""The share of the time to connect after which a dial that took so long counts as tried."""
+_UNCONNECTED = frozenset({Kind.DNS, Kind.TLS, Kind.TRANSIENT})
+"""Failures that mean, before a request is sent, that no connection could be made."""
+
 
 class Exchange:
     """One attempt on its way. `done` is told once."""
 
-    __slots__ = ("again", "bucket", "carrier", "done", "head", "over", "request", "started_at")
+    __slots__ = (
+        *("again", "bucket", "carrier", "dialled_at", "done", "head", "over", "request"),
+        "started_at",
+    )
 
     def __init__(
         self, request: Request, head: bytes, done: Callable[[Answer], None], now: float
@@ -36,14 +45,35 @@ class Exchange:
         self.over = False
         self.again = False
         """Is this the second try, after a connection that had rested turned out to be closed?"""
+        self.dialled_at = math.inf
+        """When the addresses of its host were known, and the dial for it began."""
         self.carrier: Connection | None = None
         self.bucket = _NOWHERE
         """Where its deadline waits."""
 
     def fail(self, why: Setback) -> None:
         """End it without an answer."""
-        took = monotonic() - self.started_at
-        self.finish(Answer(took, failure=why.kind, detail=why.detail))
+        now = monotonic()
+        self.finish(
+            Answer(
+                now - self.started_at,
+                failure=why.kind,
+                detail=why.detail,
+                unreachable=self._is_unreachable(why, now),
+            )
+        )
+
+    def _is_unreachable(self, why: Setback, now: float) -> bool:
+        """Whether nobody at the origin took the connection, whichever endpoint it was for.
+
+        A dial that was given little time says nothing about the origin: the endpoint's own timeout
+        may be short, or its name had to wait for others.
+        """
+        if self.carrier is not None or why.local:
+            return False
+        if why.kind is Kind.TIMEOUT:
+            return now - self.dialled_at >= ENOUGH * self.request.connect_timeout
+        return why.kind in _UNCONNECTED
 
     def finish(self, answer: Answer) -> None:
         """End it; whatever ends it a second time comes too late."""

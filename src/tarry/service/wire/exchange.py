@@ -67,6 +67,11 @@ class Answer(Struct, frozen=True):
     `failure` is None once a status line and all of its headers have come: then the endpoint has
     answered, whatever becomes of the body. `detail` says in words what went wrong, without a word
     about addresses that were refused: an endpoint's owner may read it.
+
+    `unreachable` is set if no connection to the origin could be made: no address for its name, no
+    connection, no TLS handshake. All endpoints of the origin share that. It is not set if a
+    connection broke after the request was sent: the server behind a gateway for one of its
+    endpoints can cause that.
     """
 
     took: float
@@ -77,6 +82,7 @@ class Answer(Struct, frozen=True):
     truncated: bool = False
     failure: Kind | None = None
     detail: str = ""
+    unreachable: bool = False
 
 
 HEARD = frozenset({"content-type", "date", "ratelimit-reset", "retry-after", "webhook-delivery"})

@@ -17,10 +17,14 @@ Job = Callable[[], None]
 
 
 class Unresolved(Struct, frozen=True):
-    """There is nothing to call. `detail` is for the endpoint's owner: it tells no address."""
+    """There is nothing to call. `detail` is for the endpoint's owner: it tells no address.
+
+    `local` marks a name that was not looked up at all, which says nothing about it.
+    """
 
     kind: Kind
     detail: str
+    local: bool = False
 
 
 Found = tuple[str, ...] | Unresolved

@@ -30,8 +30,8 @@ MOST_SLOW = 10_000
 
 Done = Callable[[Found], None]
 
-CLOSED = Unresolved(Kind.DNS, "the sender was closed before the name was resolved")
-CROWDED = Unresolved(Kind.DNS, "too many names are being resolved just now")
+CLOSED = Unresolved(Kind.DNS, "the sender was closed before the name was resolved", local=True)
+CROWDED = Unresolved(Kind.DNS, "too many names are being resolved just now", local=True)
 
 
 class _Asking:
@@ -90,7 +90,7 @@ class Lookups:
         self._is_closed = False
         self._late = Unresolved(Kind.DNS, f"the name was not resolved within {timeout:g} s")
         self._unstarted = Unresolved(
-            Kind.DNS, f"the name waited {timeout:g} s for others that do not resolve"
+            Kind.DNS, f"the name waited {timeout:g} s for others that do not resolve", local=True
         )
 
     def __len__(self) -> int:

@@ -12,10 +12,14 @@ _NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, er
 
 
 class Setback(Struct, frozen=True):
-    """A failure and its words; an endpoint's owner may read them."""
+    """A failure and its words; an endpoint's owner may read them.
+
+    `local` marks a failure of this machine, which says nothing about the endpoint.
+    """
 
     kind: Kind
     detail: str
+    local: bool = False
 
 
 def is_scarcity(error: BaseException) -> bool:
@@ -35,7 +39,7 @@ def setback(error: BaseException) -> Setback:
         case TimeoutError():
             return Setback(Kind.TIMEOUT, "the connection did not stand in time")
         case _:
-            return Setback(Kind.TRANSIENT, _words(error))
+            return Setback(Kind.TRANSIENT, _words(error), local=is_scarcity(error))
 
 
 def _words(error: BaseException) -> str:
