@@ -12,6 +12,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import HOUR
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import new_message
+from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, Script, VirtualService, status, virtual_service
 
@@ -181,3 +182,17 @@ async def test_a_message_is_sent_as_what_it_is() -> None:
         await service.store.add([new_message(service.application, content_type=t) for t in told])
         await service.until_delivered(endpoint, within=5)
         assert sorted(kinds) == ["", "", "text/xml"]
+
+
+@virtually
+async def test_rows_behind_a_head_that_waits_keep_nobody_busy() -> None:
+    between = Between(Shaky)
+    async with virtual_service(through=between) as service:
+        answers = iter([status(500), *[OK] * 20])
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: next(answers), fifo=True)
+        await service.add(20)
+        await asyncio.sleep(1)
+        before = between.shaky.calls
+        await asyncio.sleep(5)
+        assert between.shaky.calls - before < 60
+        await service.until_delivered(endpoint, within=30)

@@ -175,7 +175,9 @@ class Lane(Landing):
         at = self.streams.next_at()
         look_at = math.inf if at is None else max(at, now + RULE.tick)
         patient_until = self._sent_at + PATIENCE if self.in_flight else -math.inf
-        if self.streams.drained() or (not self.dozing and now >= patient_until):
+        if not self.streams.ready_read():
+            pass  # the head of an ordered lane holds up rows that are at hand: it has read enough
+        elif self.streams.drained() or (not self.dozing and now >= patient_until):
             self.desk.let_rest(self)
         elif not self.dozing:
             look_at = min(look_at, patient_until)
