@@ -1,7 +1,7 @@
 import pytest
 
 from tarry.core.pace import Phase
-from tarry.service.explain import OVERDUE, explain, never_meant, outlook, waits
+from tarry.service.explain import OVERDUE, SOON, explain, never_meant, outlook, waits
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Stream
@@ -85,6 +85,24 @@ def test_why_a_message_was_never_meant_for_an_endpoint_is_told(
     application = an_application()
     endpoint = an_endpoint(application, **{"created_at": NOON, **settings})
     assert never_meant(a_message(application, channels=("us",)), endpoint).startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        (a_row(), Reason.BUDGET),
+        (a_row(fifo=True), Reason.FIFO),
+        (a_row(rate=5.0), Reason.RATE),
+        (a_row(concurrency=2), Reason.CONCURRENCY),
+        (a_row(OPEN), Reason.LANE_OPEN),
+    ],
+)
+def test_a_delivery_whose_time_has_passed_waits_for_what_its_lane_waits_for(
+    row: LaneRow, reason: Reason
+) -> None:
+    delivery = a_delivery(State.WAITING, Reason.BACKOFF, due_at=NOON)
+    assert waits(delivery, row, now=NOON + SOON - 0.1)[0] in {Reason.BACKOFF, Reason.LANE_OPEN}
+    assert waits(delivery, row, now=NOON + SOON)[0] is reason
 
 
 def test_a_waiting_delivery_says_its_own_reason_and_when() -> None:

@@ -22,6 +22,8 @@ from tarry.service.model.message import Message
 from tarry.service.model.waits import WAITS, End
 from tarry.service.wire import url
 
+SOON = 1.0
+"""Seconds within which a delivery goes whose time has come, if nothing else holds it."""
 OVERDUE = 30.0
 """Seconds after which a delivery that nothing holds back should have been attempted."""
 
@@ -193,10 +195,21 @@ def _waits(
     if pace.held_until > max(now, delivery.due_at or 0.0):
         return Reason.RETRY_AFTER, pace.held_until
     if delivery.state is State.WAITING:
-        return delivery.reason, delivery.due_at
+        return _waits_for_time(delivery, row, now)
     if pace.phase is Phase.PACED:
         return (_limit(row) if _goes_slower(row, pace) else Reason.PACE), None
     return (_limit(row) if delivery.reason is Reason.NEW else delivery.reason), None
+
+
+def _waits_for_time(delivery: Delivery, row: LaneRow, now: float) -> tuple[Reason, float | None]:
+    """Return what a delivery waits for that has a due time, also once that time has passed."""
+    due_at = delivery.due_at or 0.0
+    if due_at > now - SOON:
+        return delivery.reason, delivery.due_at
+    if row.endpoint.fifo:
+        return Reason.FIFO, None
+    limit = _limit(row)
+    return (Reason.BUDGET if limit is Reason.NEW else limit), None
 
 
 def _is_for_later(delivery: Delivery, pace: _Pace) -> bool:

@@ -112,3 +112,22 @@ async def test_what_lanes_know_is_written_down_before_their_shard_is_given_back(
         assert held.lease.shard not in service.dispatcher.shards.held
         (lease,) = await service.store.lease("another", most=1, length=1)
         assert (lease.shard, lease.clean) == (held.lease.shard, True)
+
+
+@virtually
+async def test_after_the_database_was_away_everything_is_read_again() -> None:
+    between = Between(Shaky)
+    async with virtual_service(through=between, limits=Limits(keep_up=HOUR)) as service:
+        await service.add_endpoint("asleep.example")
+        await service.add_endpoint("at-rest.example", event_types=("order.paid",))
+        await service.add(event_type="order.kept", deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        between.shaky.away = True
+        await asyncio.sleep(1)
+        await service.add(event_type="order.paid")
+        await service.store.woken(service.dispatcher.shards.leases())  # the standby lost them
+        await asyncio.sleep(1)
+        between.shaky.away = False
+        await asyncio.sleep(3)
+        hosts = sorted(sent.host for sent in service.sender.sent)
+        assert hosts == ["asleep.example", "at-rest.example"]

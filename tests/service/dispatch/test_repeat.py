@@ -73,3 +73,14 @@ async def test_anything_else_is_no_reason_to_wait() -> None:
 def test_it_never_gives_up() -> None:
     assert AGAIN.attempts is None
     assert AGAIN.within is None
+
+
+async def test_a_recovery_is_told_once_and_only_after_a_failure() -> None:
+    steps = Steps(None, StoreUnavailable("away"), StoreUnavailable("away"), None, None, None)
+    recoveries: list[int] = []
+    recovered = lambda: recoveries.append(len(steps.errors))  # noqa: E731  one line says it
+    task = asyncio.create_task(repeat(steps.one_step, 0.0, draw=lambda: 0.0, recovered=recovered))
+    async with asyncio.timeout(30):
+        await steps.done.wait()
+    task.cancel()
+    assert recoveries == [2]

@@ -182,3 +182,13 @@ async def test_a_lane_is_found_by_its_application_if_its_shard_is_owned() -> Non
     worker.held[application.shard].lanes[7] = lane
     assert worker.lane(application.id, 7) is lane
     assert worker.lane(application.id, 8) is None
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7, 10, 64, 100])
+@virtually
+async def test_workers_that_share_all_shards_come_to_rest(count: int) -> None:
+    store = a_store()
+    workers = [a_worker(store, f"worker_{number}") for number in range(count)]
+    await take_turns(*workers)
+    assert sum(len(worker.numbers) for worker in workers) == SHARDS
+    assert not any(worker.moving for worker in workers)

@@ -195,7 +195,8 @@ class Dispatcher:
         every: float | None,
         bell: asyncio.Event | None = None,
     ) -> None:
-        await repeat(step, every, bell=bell, draw=self._draw)
+        recovered = self._owner.read_all_again
+        await repeat(step, every, bell=bell, draw=self._draw, recovered=recovered)
 
     async def _feed_all(self) -> None:
         """Fetch rows for all lanes that want some."""

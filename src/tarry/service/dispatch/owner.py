@@ -71,6 +71,18 @@ class Owner:
         for held in new:
             held.known = True
 
+    def read_all_again(self) -> None:
+        """Trust nothing that was read: the database was away, and may have lost its last commits.
+
+        A standby that took over may have lanes awake that were at rest, deliveries ready that were
+        settled, and sequence numbers that it gives out once more. It tells nobody.
+        """
+        for held in self._shards.held.values():
+            held.known = False
+            for lane in list(held.lanes.values()):
+                lane.start_over()
+        self._bells.own.set()
+
     def look_again(self, lanes: Iterable[int]) -> None:
         """Have lanes taken up soon."""
         self._muster.woken.update(dict.fromkeys(lanes))

@@ -21,14 +21,19 @@ async def repeat(
     *,
     bell: asyncio.Event | None = None,
     draw: Callable[[], float],
+    recovered: Callable[[], None] = lambda: None,
 ) -> None:
-    """Do a step again and again: after so many seconds, or when its bell rings."""
+    """Do a step again and again: after so many seconds, or when its bell rings.
+
+    `recovered` is called after the first success that follows a failure of the database.
+    """
     failures = 0
     while True:
         try:
             await step()
             if failures:
                 log.warning("going on (%s)", step.__name__.strip("_"))
+                recovered()
             failures, pause = 0, every
         except StoreError as error:
             failures += 1

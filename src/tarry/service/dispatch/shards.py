@@ -59,7 +59,8 @@ class Shards:
         # The first one by itself: with it a store learns who is alive, and who cannot be any more.
         first = [] if self.held else await self._lease(1)
         workers = max(1, await self._store.workers())
-        share, self._least = math.ceil(SHARDS / workers), SHARDS // workers
+        share = math.ceil(SHARDS / workers)
+        self._least = SHARDS - share * (workers - 1)  # what the others leave if each has its share
         for number in self.numbers[share:]:
             self.held[number].leaving = True
         return first if len(self.held) >= share else first + await self._lease(share)

@@ -49,6 +49,7 @@ class Reason(StrEnum):
     PACE = "pace"
     RATE = "rate limit"
     CONCURRENCY = "concurrency"
+    BUDGET = "retry budget"
     FIFO = "fifo"
     SCHEDULED = "scheduled"
     PAUSED = "paused"

@@ -53,6 +53,7 @@ WAITS: Mapping[Reason, Wait] = {
     Reason.PACE: Wait(Holder.LANE, End.TURN, "the lane's timer, set to the next send"),
     Reason.RATE: Wait(Holder.LANE, End.TURN, "the lane's timer, set to the next send"),
     Reason.CONCURRENCY: Wait(Holder.LANE, End.ANSWER, "the answer, or the request's timeout"),
+    Reason.BUDGET: Wait(Holder.LANE, End.TURN, "the lane's timer: it tries again every second"),
     Reason.FIFO: Wait(Holder.LANE, End.ANSWER, "the end of the delivery before it"),
     Reason.PAUSED: Wait(Holder.ENDPOINT, End.PERSON, "whoever resumes the endpoint"),
     Reason.DISABLED: Wait(Holder.ENDPOINT, End.PERSON, "whoever enables the endpoint"),

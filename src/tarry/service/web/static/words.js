@@ -18,6 +18,7 @@ export const REASONS = {
   pace: "what waits goes at a pace that the endpoint can take",
   "rate limit": "its rate is limited by a setting",
   concurrency: "as many as may be are on their way",
+  "retry budget": "too many of the latest requests were retries; it waits for its turn",
   fifo: "it goes in order, behind others",
   scheduled: "it is for later",
   paused: "the endpoint is paused",
