@@ -5,7 +5,7 @@ import pytest
 from tarry.core.pace import Phase
 from tarry.service.dispatch.intake import EARLY, Buffered
 from tarry.service.dispatch.streams import Streams
-from tarry.service.model.lane import Due, Stream, Want
+from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.testing.samples import a_due
 
 NOW = 1_000.0
@@ -20,7 +20,7 @@ def take(streams: Streams, stream: Stream, rows: list[Due], *, ask: bool = True)
     if ask:
         streams.ask()
     want = Want(lane=1, stream=stream, limit=EARLY)
-    streams.take(want, rows, now=NOW, cut=False, next_due_at=None)
+    streams.take(want, rows, now=NOW, cut=False, fetched=Fetched(rows, {}, {}, {}))
 
 
 def out(streams: Streams) -> list[Due]:
