@@ -1,0 +1,100 @@
+"""The program behind ./dev simulate: many histories, one after the other, each checked."""
+
+import argparse
+import logging
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.simulation import report
+from tests.simulation.generate import Frame, generate
+from tests.simulation.run import Outcome, run
+from tests.simulation.shrink import Shrinker
+from tests.simulation.steps import History
+
+STORES = ("memory", "sqlite", "postgres")
+SUPPORTED = frozenset({"memory"})
+SEED = "TARRY_TEST_SEED"
+HISTORIES = "TARRY_TEST_HISTORIES"
+TOLD_EVERY = 5.0
+"""Seconds between two lines about how far it has come."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run what the command line asks for; 1 if a promise was not kept."""
+    options = _parser().parse_args(arguments)
+    logging.disable(logging.CRITICAL)  # what the service says of faults is expected
+    if options.store not in SUPPORTED:
+        print(f"simulate: --store {options.store} is not supported yet")
+        return 2
+    if options.replay is not None:
+        return _replay(report.read(options.replay.read_bytes()))
+    frame = Frame(store=options.store, workers=options.workers, minutes=options.minutes)
+    return _run_many(options.seed, options.histories, frame, most=options.failures)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./dev simulate", description=__doc__)
+    parser.add_argument("--histories", type=int, default=int(os.environ.get(HISTORIES, "1000")))
+    parser.add_argument("--seed", type=int, default=int(os.environ.get(SEED, "0")))
+    parser.add_argument("--minutes", type=float, help="how long each history lasts")
+    parser.add_argument("--workers", type=int, help="how many workers each history begins with")
+    parser.add_argument("--store", choices=STORES, default="memory")
+    parser.add_argument("--failures", type=int, default=1, help="stop after so many failures")
+    parser.add_argument("--replay", type=Path, help="run the history in this file once more")
+    return parser
+
+
+def _replay(history: History) -> int:
+    for line in report.told(history):
+        print(line)
+    outcome = run(history)
+    for line in report.told_of(outcome):
+        print(line)
+    return 1 if outcome.violations else 0
+
+
+def _run_many(first: int, count: int, frame: Frame, *, most: int) -> int:
+    began_at = told_at = time.monotonic()
+    failures = 0
+    simulated = 0.0
+    for done, seed in enumerate(range(first, first + count), start=1):
+        outcome = run(generate(seed, frame))
+        simulated += outcome.simulated
+        if outcome.violations:
+            failures += 1
+            _tell(seed, outcome)
+        now = time.monotonic()
+        if now - told_at >= TOLD_EVERY or done == count or failures == most:
+            told_at = now
+            speed = 60 * done / (now - began_at)
+            print(
+                f"{done} histories, {simulated / 3600:.1f} simulated hours, {failures} failed;"
+                f" {speed:.0f} histories a minute",
+                flush=True,
+            )
+        if failures == most:
+            break
+    return 1 if failures else 0
+
+
+def _tell(seed: int, outcome: Outcome) -> None:
+    """Tell of a failure, shrink its history, and keep it to be run again."""
+    print(f"\nSeed {seed} breaks a promise:")
+    for line in report.told_of(outcome):
+        print(line)
+    rule = outcome.violations[0].rule
+    shrunk = Shrinker(lambda history: rule in run(history).rules).shrink(outcome.history)
+    print(f"The smallest history found that breaks {rule!r}:")
+    for line in (*report.told(shrunk), *report.told_of(run(shrunk))):
+        print(line)
+    path = Path(tempfile.gettempdir()) / f"tarry-history-{seed}.json"
+    path.write_bytes(report.written(shrunk))
+    print(f"Run it again: ./dev simulate --replay {path}")
+    print(f"The whole one: ./dev simulate --seed {seed} --histories 1\n", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The checker: knows what the service promises, and nothing of how it is done."""

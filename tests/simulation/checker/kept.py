@@ -1,0 +1,77 @@
+"""Nothing accepted is lost: each delivery is live, or has ended for a reason that holds."""
+
+from collections.abc import Iterator
+
+from tarry.service.model.delivery import LIVE, Delivery, Reason, State
+from tarry.service.model.endpoint import Standing
+from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.policies import attempts_allowed
+from tests.simulation.log import Answered
+
+REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
+GONE = 410
+
+
+def kept(facts: Facts) -> Iterator[Violation]:
+    """Check what became of every message that was accepted, at every endpoint it goes to."""
+    for message, accepted in facts.accepted.items():
+        if facts.was_lost(accepted.at):
+            continue
+        for endpoint in accepted.endpoints:
+            if any(facts.was_lost(change.at) for change in facts.changes[endpoint][:1]):
+                continue  # the endpoint itself was lost
+            delivery = facts.ending.deliveries.get((message, endpoint))
+            if delivery is None:
+                yield Violation(
+                    accepted.at, "accepted and lost", f"{message} has no delivery to {endpoint}"
+                )
+            elif delivery.state not in LIVE and not _is_justified(
+                facts, message, endpoint, delivery
+            ):
+                answers = [one.status or "none" for one in _answers(facts, message, endpoint)]
+                text = (
+                    f"{message} to {endpoint} ended as {delivery.state} ({delivery.reason});"
+                    f" the answers were {answers}"
+                )
+                yield Violation(facts.ending.at, "ended without cause", text)
+
+
+def _is_justified(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> bool:
+    """Whether something happened that lets a delivery end so."""
+    answers = _answers(facts, message, endpoint)
+    standings = {change.endpoint.standing for change in facts.changes[endpoint]}
+    match delivery.state:
+        case State.DELIVERED:
+            return any(answer.is_success for answer in answers)
+        case State.CANCELLED:
+            return any(one.wish == "cancel" and one.message == message for one in facts.asked)
+        case State.DISCARDED:
+            return Standing.DELETED in standings
+        case State.SKIPPED:
+            return Standing.DISABLED in standings
+        case _:
+            return _may_fail(
+                delivery.reason, answers, attempts_allowed(facts, endpoint, least=True)
+            )
+
+
+def _may_fail(reason: Reason, answers: list[Answered], attempts: float) -> bool:
+    """Whether a delivery may fail for a reason after these answers."""
+    statuses = {answer.status for answer in answers}
+    match reason:
+        case Reason.REFUSED:
+            return bool(statuses & REFUSALS)
+        case Reason.GONE:
+            return GONE in statuses
+        case Reason.EXHAUSTED:
+            return sum(not answer.is_success for answer in answers) >= attempts
+        case _:
+            return False
+
+
+def _answers(facts: Facts, message: str, endpoint: str) -> list[Answered]:
+    return [
+        facts.answers[request.request]
+        for request in facts.requests[message, endpoint]
+        if request.request in facts.answers
+    ]

@@ -1,0 +1,88 @@
+"""An endpoint gets no more requests in a second, at a time, or while it is down than is allowed."""
+
+from collections.abc import Iterator
+
+from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.log import Requested
+
+TOLERANCE = 0.001
+SETTLING = 2.0
+"""Seconds in which a new limit reaches the worker."""
+DOWN_AFTER = 3.0
+"""Seconds in which the service may find out that an endpoint is down."""
+PROBES = 20
+"""How many probes ten minutes may have, and a history is shorter."""
+MORE = 6
+"""How many more requests it may take to find out again, for a new owner or after a change."""
+
+
+def limits(facts: Facts) -> Iterator[Violation]:
+    """Check the limits of every endpoint."""
+    for endpoint, requests in facts.at_endpoint.items():
+        yield from _rate(facts, endpoint, requests)
+        yield from _concurrency(facts, endpoint, requests)
+        yield from _probes(facts, endpoint, requests)
+
+
+def _limit_at(facts: Facts, endpoint: str, name: str, at: float) -> float | None:
+    """Return the loosest value of a limit that may still have held at an instant."""
+    values: list[float | None] = []
+    for change in facts.changes[endpoint]:
+        if change.at <= at:
+            settled = change.at <= at - SETTLING and not facts.fault_between(change.at, at)
+            values = [*([] if settled else values), getattr(change.endpoint, name)]
+    known = [value for value in values if value is not None]
+    return None if len(known) < len(values) else max(known, default=None)
+
+
+def _rate(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Violation]:
+    for place, request in enumerate(requests):
+        rate = _limit_at(facts, endpoint, "rate", request.at)
+        if rate is None or place < (allowed := max(1, int(rate))):
+            continue
+        first = requests[place - allowed].at
+        least = max(1.0, 1 / rate) * (1 - TOLERANCE)
+        if request.at - first < least and not facts.sudden_between(first - SETTLING, request.at):
+            took = request.at - first
+            text = f"{endpoint} allows {rate:g}/s and got {allowed + 1} requests in {took:.3f} s"
+            yield Violation(request.at, "too fast", text)
+
+
+def _concurrency(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Violation]:
+    for place, request in enumerate(requests):
+        most = _limit_at(facts, endpoint, "concurrency", request.at)
+        if most is None:
+            continue
+        together = [
+            other
+            for other in requests[:place]
+            if other.worker == request.worker
+            and (other.request not in facts.answers or facts.answers[other.request].at > request.at)
+        ]
+        if len(together) + 1 > most:
+            text = f"{endpoint} allows {most:g} at a time and had {len(together) + 1}"
+            yield Violation(request.at, "too many at a time", text)
+
+
+def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Violation]:
+    """Count the requests to an endpoint while it is down, from a few seconds after the first."""
+    down_since: float | None = None
+    probes = 0
+    for request in requests:
+        if not request.is_down:
+            down_since, probes = None, 0
+            continue
+        if down_since is None:
+            down_since = request.at
+        probes += request.at > down_since + DOWN_AFTER
+        if probes == PROBES + 1 + _allowance(facts, endpoint, down_since, request.at):
+            text = f"{endpoint} is down since {down_since:.3f} and was tried {probes} times"
+            yield Violation(request.at, "too many probes", text)
+
+
+def _allowance(facts: Facts, endpoint: str, since: float, until: float) -> int:
+    """Return how many more requests people and changes of ownership account for."""
+    wishes = facts.asked_between(since, until, endpoint=endpoint)
+    changes = [one for one in facts.changes[endpoint] if since <= one.at <= until]
+    faults = [fault for fault in facts.faults if fault.until >= since and fault.at <= until]
+    return MORE * (len(wishes) + len(changes) + len(faults))

@@ -1,0 +1,56 @@
+"""What nothing holds back is sent within seconds, and what was promised for a time is kept."""
+
+from collections.abc import Iterator
+
+from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.policies import longest_timeout
+from tests.simulation.log import Waiting
+
+PATIENCE = 2.0
+"""How many seconds a delivery may wait for no reason."""
+AFTER_A_FAULT = 5.0
+"""The same, once a fault is over."""
+BUDGET, BUDGET_WINDOW = 20, 10.0
+"""So many retries in so many seconds may be all that an endpoint gets."""
+
+
+def liveness(facts: Facts) -> Iterator[Violation]:
+    """Check every look that found an endpoint with something to send and nothing on its way."""
+    reported: set[tuple[str, float]] = set()
+    promised: dict[tuple[str, float], float] = {}
+    for entry in facts.entries:
+        if not isinstance(entry, Waiting):
+            continue
+        pause = entry.endpoint, entry.since
+        promised[pause] = max(promised.get(pause, 0.0), entry.next_at or 0.0)
+        if pause not in reported and entry.at > _deadline(facts, entry, promised[pause]):
+            reported.add(pause)
+            promise = "" if entry.next_at is None else f", next at {entry.next_at:.3f}"
+            text = (
+                f"{entry.eligible} deliveries to {entry.endpoint} could go, nothing has happened"
+                f" since {entry.since:.3f}, and the reason given is {entry.reason!r}{promise}"
+            )
+            yield Violation(entry.at, "stalled", text)
+
+
+def _deadline(facts: Facts, entry: Waiting, promised: float) -> float:
+    """Return until when nothing need have happened."""
+    # A worker goes by the time it was when it started: it knows of no clock that was set since.
+    stepped = sum(abs(fault.seconds) for fault in facts.faults if fault.at <= entry.at)
+    begins = max(entry.since, promised + stepped)
+    deadline = begins + PATIENCE + entry.gap + _budget(facts, entry)
+    # An ordered endpoint's new owner waits for a request that the last one may have left behind.
+    behind = longest_timeout(facts, entry.endpoint) if entry.fifo else 0.0
+    for fault in facts.faults:
+        if fault.at <= entry.at:
+            deadline = max(deadline, fault.until + AFTER_A_FAULT + entry.gap + behind)
+    return deadline
+
+
+def _budget(facts: Facts, entry: Waiting) -> float:
+    """Return how long an endpoint has to wait whose retries have used up their budget."""
+    retries = sum(
+        request.number > 1 and entry.at - 2 * BUDGET_WINDOW <= request.at <= entry.at
+        for request in facts.at_endpoint[entry.endpoint]
+    )
+    return BUDGET_WINDOW if retries >= BUDGET else 0.0

@@ -1,0 +1,31 @@
+"""What the policies of an endpoint say, as far as the rules need it."""
+
+import math
+from functools import lru_cache
+
+from tarry.core.policy import Policy
+from tarry.service.model.policy import read_policy
+from tarry.service.model.settings import DELIVERY
+from tarry.service.wire.exchange import TIMEOUT
+from tests.simulation.checker.facts import Facts
+
+
+def attempts_allowed(facts: Facts, endpoint: str, *, least: bool = False) -> float:
+    """Return the most attempts, or the least, that any policy of an endpoint has allowed."""
+    allowed = [policy.attempts or math.inf for policy in _policies(facts, endpoint)]
+    return min(allowed) if least else max(allowed)
+
+
+def longest_timeout(facts: Facts, endpoint: str) -> float:
+    """Return how long a request to an endpoint may take at the most, by any of its policies."""
+    return max(policy.attempt_timeout or TIMEOUT for policy in _policies(facts, endpoint))
+
+
+def _policies(facts: Facts, endpoint: str) -> list[Policy]:
+    documents = [change.endpoint.policy for change in facts.changes[endpoint]]
+    return [DELIVERY if document is None else _read(document) for document in documents or [None]]
+
+
+@lru_cache(100)
+def _read(document: str) -> Policy:
+    return read_policy(document)

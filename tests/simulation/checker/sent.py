@@ -1,0 +1,74 @@
+"""Only what was accepted is sent, to whom it is meant for, and not when a person said stop."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from tarry.service.model.endpoint import Standing
+from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.log import Requested
+
+SOON = 2.0
+"""Seconds until a change that a person made has reached the worker."""
+AFTER_A_FAULT = 5.0
+EARLY = 0.05
+"""How much earlier than scheduled a message may go, for clocks that differ."""
+
+
+def sent(facts: Facts) -> Iterator[Violation]:
+    """Check every request against what was asked for before it began."""
+    for requests in facts.at_endpoint.values():
+        for request in requests:
+            yield from _unaccepted(facts, request)
+            yield from _stopped(facts, request)
+
+
+def _unaccepted(facts: Facts, request: Requested) -> Iterator[Violation]:
+    accepted = facts.accepted.get(request.message)
+    name = f"{request.message} to {request.endpoint}"
+    if accepted is None or accepted.at > request.at:
+        yield Violation(request.at, "sent and not accepted", f"{name} was never accepted")
+        return
+    if request.endpoint not in accepted.endpoints and not any(
+        one.wish in {"resend", "replay"}
+        and one.endpoint == request.endpoint
+        and one.at <= request.at
+        for one in facts.asked
+    ):
+        yield Violation(request.at, "sent and not accepted", f"{name} is not meant for it")
+    due = accepted.scheduled_for
+    if due is None or request.at >= due - EARLY:
+        return
+    wishes = facts.asked_between(0, request.at, endpoint=request.endpoint)
+    if not wishes and not facts.sudden_between(0, request.at):
+        text = f"{name} was scheduled for {due:.3f}"
+        yield Violation(request.at, "sent too early", text)
+
+
+def _stopped(facts: Facts, request: Requested) -> Iterator[Violation]:
+    """Nothing goes to an endpoint that was stopped, nor what was cancelled, soon after that."""
+    late = request.at - SOON
+    if any(
+        fault.at <= request.at and fault.until >= late - AFTER_A_FAULT for fault in facts.faults
+    ):
+        return
+    before = [one for one in facts.changes[request.endpoint] if one.at <= request.at]
+    recent = [one for one in before if one.at > late]
+    if before and not recent and before[-1].endpoint.standing is not Standing.ENABLED:
+        standing = before[-1].endpoint.standing
+        since = before[-1].at
+        text = f"{request.message} to {request.endpoint}, which is {standing} since {since:.3f}"
+        yield Violation(request.at, "sent although stopped", text)
+    if before and not recent and request.host != urlsplit(before[-1].endpoint.url).hostname:
+        text = f"{request.message} to {request.host}, but it is at {before[-1].endpoint.url}"
+        yield Violation(request.at, "sent to an old address", text)
+    cancelled = [
+        one for one in facts.asked if one.wish == "cancel" and one.message == request.message
+    ]
+    wishes = [
+        one
+        for one in facts.asked_between(0, request.at, endpoint=request.endpoint)
+        if one.wish in {"resend", "replay"}
+    ]
+    if cancelled and cancelled[0].at < late and not wishes:
+        text = f"{request.message} to {request.endpoint} was cancelled at {cancelled[0].at:.3f}"
+        yield Violation(request.at, "sent although cancelled", text)

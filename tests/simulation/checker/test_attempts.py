@@ -1,0 +1,19 @@
+"""A delivery gets no more attempts than its policy allows."""
+
+from tarry.service.model.delivery import Reason, State
+from tests.simulation.checker.hand_made import ONE, accepted, added, delivery, ending, log_of, rules
+
+THREE_ATTEMPTS = '{"version": 1, "attempts": 3}'
+
+
+def test_one_attempt_too_many_is_noticed() -> None:
+    log = log_of(added(policy=THREE_ATTEMPTS), accepted(1))
+    four = delivery(ONE, State.WAITING, Reason.BACKOFF, attempts=4)
+    three = delivery(ONE, State.WAITING, Reason.BACKOFF, attempts=3)
+    assert rules(log, ending(four)) == {"too many attempts"}
+    assert rules(log, ending(three)) == set()
+
+
+def test_an_endpoint_without_a_policy_has_that_of_the_service() -> None:
+    ten = delivery(ONE, State.WAITING, Reason.BACKOFF, attempts=10)
+    assert rules(log_of(added(), accepted(1)), ending(ten)) == {"too many attempts"}

@@ -1,0 +1,72 @@
+"""Nothing accepted is lost, and nothing ends without a cause."""
+
+import pytest
+
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tests.simulation.checker.hand_made import (
+    ONE,
+    TWO,
+    accepted,
+    added,
+    answered,
+    delivery,
+    ending,
+    requested,
+    rules,
+    story,
+)
+from tests.simulation.log import Asked, Entry, Fault, Lost
+
+THREE_ATTEMPTS = '{"version": 1, "attempts": 3}'
+
+
+def test_a_message_without_a_delivery_is_lost() -> None:
+    assert rules(story(), ending()) == {"accepted and lost"}
+
+
+def test_a_message_that_a_failover_took_along_is_not_missed() -> None:
+    log = [*story(), accepted(2, TWO), Lost(3, 1.5), Fault(at=3, until=4, kind="failover")]
+    assert rules(log, ending(delivery())) == set()
+
+
+def test_a_message_cannot_be_delivered_without_a_request() -> None:
+    log = [*story(), accepted(2, TWO)]
+    assert rules(log, ending(delivery(), delivery(TWO))) == {"ended without cause"}
+
+
+def test_a_message_that_still_waits_is_not_lost() -> None:
+    log = [*story(), accepted(2, TWO)]
+    waiting = delivery(TWO, State.READY, Reason.NEW)
+    assert rules(log, ending(delivery(), waiting)) == set()
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "cause"),
+    [
+        (State.CANCELLED, Reason.CANCELLED, [Asked(at=2, wish="cancel", message=ONE)]),
+        (State.DISCARDED, Reason.DISCARDED, [added(2, standing=Standing.DELETED)]),
+        (State.SKIPPED, Reason.SKIPPED, [added(0.5, standing=Standing.DISABLED)]),
+        (State.FAILED, Reason.REFUSED, [requested(2, 1), answered(2.1, 1, 422)]),
+        (State.FAILED, Reason.GONE, [requested(2, 1), answered(2.1, 1, 410)]),
+        (
+            State.FAILED,
+            Reason.EXHAUSTED,
+            [
+                *(requested(2.0 + number, number) for number in range(3)),
+                *(answered(2.1 + number, number, 500) for number in range(3)),
+            ],
+        ),
+    ],
+)
+def test_an_ending_needs_its_cause(state: State, reason: Reason, cause: list[Entry]) -> None:
+    log: list[Entry] = [added(policy=THREE_ATTEMPTS), accepted(1)]
+    end = ending(delivery(ONE, state, reason))
+    assert rules(log, end) == {"ended without cause"}
+    assert rules([*log, *cause], end) == set()
+
+
+def test_nothing_else_ends_a_delivery() -> None:
+    log: list[Entry] = [added(), accepted(1)]
+    end = ending(delivery(ONE, State.FAILED, Reason.EXPUNGED))
+    assert rules(log, end) == {"ended without cause"}

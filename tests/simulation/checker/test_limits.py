@@ -1,0 +1,73 @@
+"""No more requests in a second, at a time, or while an endpoint is down than is allowed."""
+
+from tests.simulation.checker.hand_made import (
+    HERE,
+    accepted,
+    added,
+    answered,
+    delivery,
+    ending,
+    requested,
+    rules,
+)
+from tests.simulation.log import Asked, Entry, Fault
+
+
+def burst(count: int, apart: float, took: float = 0.01, begins: float = 5.0) -> list[Entry]:
+    log: list[Entry] = []
+    for number in range(count):
+        at = begins + apart * number
+        message = f"msg_{number}"
+        log += [accepted(0.5, message), requested(at, number, message)]
+        log.append(answered(at + took, number))
+    return log
+
+
+def check(log: list[Entry]) -> set[str]:
+    messages = {entry.message for entry in log if hasattr(entry, "message")}
+    return rules(log, ending(*(delivery(str(message)) for message in messages)))
+
+
+def test_a_rate_holds_in_every_second() -> None:
+    assert check([added(rate=5.0), *burst(20, 0.2)]) == set()
+    assert check([added(rate=5.0), *burst(6, 0.15)]) == {"too fast"}
+    assert check([added(rate=5.0), *burst(5, 0.001)]) == set()
+
+
+def test_a_rate_below_one_holds_for_longer() -> None:
+    assert check([added(rate=0.5), *burst(2, 1.5)]) == {"too fast"}
+    assert check([added(rate=0.5), *burst(4, 2.0)]) == set()
+
+
+def test_a_new_rate_takes_a_moment() -> None:
+    assert check([added(), added(4.5, rate=1.0), *burst(3, 0.1)]) == set()
+    assert check([added(), added(1.0, rate=1.0), *burst(3, 0.1)]) == {"too fast"}
+
+
+def test_two_owners_after_a_clock_step_may_break_a_rate() -> None:
+    step = Fault(at=4.9, until=20, kind="clock step")
+    assert check([added(rate=5.0), step, *burst(6, 0.15)]) == set()
+
+
+def test_no_more_are_on_their_way_at_a_time_than_allowed() -> None:
+    assert check([added(concurrency=2), *burst(6, 0.1, took=0.15)]) == set()
+    assert check([added(concurrency=2), *burst(6, 0.1, took=0.25)]) == {"too many at a time"}
+
+
+def probes(count: int) -> list[Entry]:
+    log: list[Entry] = [added(), accepted(0.5)]
+    for number in range(count):
+        at = 5.0 + number
+        log += [requested(at, number, number=number + 1, is_down=True)]
+        log.append(answered(at + 0.1, number, 500))
+    return [*log, requested(99, 99), answered(99.1, 99)]
+
+
+def test_an_endpoint_that_is_down_is_not_tried_all_the_time() -> None:
+    assert check(probes(20)) == set()
+    assert check(probes(30)) == {"too many probes"}
+
+
+def test_people_may_have_it_tried() -> None:
+    wishes = [Asked(at=10.0 + number, wish="probe", endpoint=HERE) for number in range(3)]
+    assert check([*probes(30), *wishes]) == set()

@@ -1,0 +1,78 @@
+"""What nothing holds back is sent within seconds, and promised times are kept."""
+
+from typing import Any
+
+from tarry.service.model.delivery import Reason, State
+from tests.simulation.checker.hand_made import (
+    HERE,
+    ONE,
+    accepted,
+    added,
+    answered,
+    delivery,
+    ending,
+    found,
+    requested,
+    rules,
+)
+from tests.simulation.log import Entry, Fault, Waiting
+
+BEGINNING: list[Entry] = [added(), accepted(1)]
+
+
+def waiting(at: float, since: float, reason: Reason = Reason.NEW, **values: Any) -> Waiting:  # noqa: ANN401  its fields
+    return Waiting(
+        at=at,
+        endpoint=HERE,
+        message=ONE,
+        eligible=3,
+        since=since,
+        reason=reason.value,
+        **values,
+    )
+
+
+def check(*entries: Entry) -> set[str]:
+    return rules([*BEGINNING, *entries], ending(delivery(ONE, State.READY)))
+
+
+def test_a_lane_that_nobody_wakes_is_noticed() -> None:
+    assert check(waiting(5, since=2)) == {"stalled"}
+    assert check(waiting(4, since=2)) == set()
+
+
+def test_a_limit_allows_for_a_longer_pause() -> None:
+    assert check(waiting(5, since=2, reason=Reason.RATE, gap=2.0)) == set()
+
+
+def test_a_promised_time_is_waited_for_and_has_to_be_kept() -> None:
+    held: dict[str, Any] = {"reason": Reason.BACKOFF, "next_at": 10.0}
+    assert check(waiting(9, since=2, **held)) == set()
+    assert check(waiting(13, since=2, **held)) == {"stalled"}
+
+
+def test_the_time_after_a_promised_one_counts_from_there() -> None:
+    held: dict[str, Any] = {"reason": Reason.BACKOFF, "next_at": 10.0}
+    assert check(waiting(9, since=2, **held), waiting(11.5, since=2)) == set()
+
+
+def test_after_a_fault_there_are_a_few_more_seconds() -> None:
+    fault = Fault(at=3, until=6, kind="away")
+    assert check(fault, waiting(10.5, since=2)) == set()
+    assert check(fault, waiting(11.5, since=2)) == {"stalled"}
+
+
+def test_each_stall_is_reported_once() -> None:
+    log = [*BEGINNING, *(waiting(5.0 + number, since=2) for number in range(9))]
+    assert len(found(log, ending(delivery(ONE, State.READY)))) == 1
+
+
+def test_many_retries_use_up_their_budget() -> None:
+    retries: list[Entry] = []
+    for number in range(25):
+        at = 2.0 + number / 10
+        retries += [requested(at, number, number=number + 1)]
+        retries.append(answered(at + 0.01, number, 500))
+    late = waiting(12, since=4.41, reason=Reason.BACKOFF, next_at=5.0)
+    assert "stalled" not in check(*retries, late)
+    assert "stalled" in check(*retries[:20], late)

@@ -1,0 +1,18 @@
+"""A service with nothing to deliver goes to rest, and no process falls over."""
+
+from tests.simulation.checker.hand_made import rules
+from tests.simulation.log import Crashed, Rested
+
+
+def test_a_service_that_polls_is_noticed() -> None:
+    calls = {"renew": 100, "woken": 30}
+    assert rules([Rested(at=90, seconds=30, calls=calls, most=120)]) == {"no rest"}
+    assert rules([Rested(at=90, seconds=30, calls=calls, most=140)]) == set()
+
+
+def test_a_service_that_keeps_reading_is_noticed() -> None:
+    assert rules([Rested(at=90, seconds=30, calls={"fetch": 9}, most=140)]) == {"no rest"}
+
+
+def test_an_exception_that_nothing_caught_is_noticed() -> None:
+    assert rules([Crashed(5, "worker 0", "KeyError(3)")]) == {"crashed"}

@@ -1,0 +1,69 @@
+"""What `explain` says of a delivery that waits is what really holds it."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from tarry.service.model.delivery import Reason
+from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.log import Explained, Waiting
+
+
+def truth(facts: Facts) -> Iterator[Violation]:
+    """Check the reasons that were given against what happened before."""
+    for entry in facts.entries:
+        if isinstance(entry, Explained) and entry.reason not in {Reason.PAUSED, Reason.DISABLED}:
+            text = (
+                f"{entry.message} to {entry.endpoint}, which is stopped, waits for {entry.reason!r}"
+            )
+            yield Violation(entry.at, "untrue reason", text)
+        if isinstance(entry, Waiting) and not _is_true(facts, entry):
+            text = (
+                f"{entry.message} to {entry.endpoint} waits for {entry.reason!r}: nothing says so"
+            )
+            yield Violation(entry.at, "untrue reason", text)
+
+
+def _is_true(facts: Facts, entry: Waiting) -> bool:
+    match entry.reason:
+        case Reason.LANE_OPEN:
+            return _has_failed(facts, entry)
+        case Reason.RETRY_AFTER:
+            return _was_asked_to_wait(facts, entry)
+        case Reason.PAUSED | Reason.DISABLED:
+            return False  # it was looked at because it is enabled
+        case _:
+            return True
+
+
+def _hosts(facts: Facts, entry: Waiting) -> set[str]:
+    """Return the hosts that an endpoint was at lately."""
+    return {
+        urlsplit(change.endpoint.url).hostname or ""
+        for change in facts.changes[entry.endpoint]
+        if change.at <= entry.at
+    }
+
+
+def _has_failed(facts: Facts, entry: Waiting) -> bool:
+    """Whether something failed there, or a person asked for a probe."""
+    wishes = facts.asked_between(0, entry.at, endpoint=entry.endpoint)
+    hosts = _hosts(facts, entry)
+    return bool(wishes) or any(
+        request.host in hosts
+        and request.request in facts.answers
+        and facts.answers[request.request].at <= entry.at
+        and not facts.answers[request.request].is_success
+        for requests in facts.at_endpoint.values()
+        for request in requests
+    )
+
+
+def _was_asked_to_wait(facts: Facts, entry: Waiting) -> bool:
+    hosts = _hosts(facts, entry)
+    return any(
+        request.host in hosts
+        and request.request in facts.answers
+        and facts.answers[request.request].retry_after is not None
+        for requests in facts.at_endpoint.values()
+        for request in requests
+    )

@@ -1,0 +1,179 @@
+"""Writes into the log what each commit of the store means to the promise."""
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import Any
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from tarry.service.model.application import shard_of
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, LaneRow, Lease
+from tarry.service.model.message import Accepted as AcceptedMessage
+from tarry.service.model.message import NewMessage
+from tarry.service.model.task import Task, Work
+from tarry.service.store.contract import Store
+from tests.simulation.log import Accepted, Asked, EndpointChanged, Leased, Log, Settled
+from tests.simulation.loop import Process
+from tests.simulation.store_link import at_once
+
+WISHES = {Work.RECOVER: "recover", Work.REPLAY_MISSING: "replay", Work.BULK_REPLAY: "replay"}
+
+
+class Known:
+    """What the store has said so far: what a failover takes back with it."""
+
+    def __init__(self) -> None:
+        self.endpoints: dict[str, Endpoint] = {}
+        self.lanes: dict[int, str] = {}
+        """The endpoint of each lane."""
+        self.accepted: dict[str, Accepted] = {}
+        self.epochs: dict[int, int] = {}
+
+    def snapshot(self) -> "Known":
+        """Return a copy that does not change any more."""
+        kept = copy(self)
+        for name, values in vars(self).items():
+            setattr(kept, name, dict(values))
+        return kept
+
+
+class Commits:
+    """Observes all commits. `names` gets the id of the endpoint at each path.
+
+    `clock_ahead` is how far the store's clock is ahead of true time.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        store: Store,
+        *,
+        names: dict[str, str],
+        now: Callable[[], float],
+        clock_ahead: Callable[[], float],
+    ) -> None:
+        self._log, self._store, self._names = log, store, names
+        self._now, self._clock_ahead = now, clock_ahead
+        self.known = Known()
+
+    def made(
+        self,
+        process: Process,
+        method: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        answer: Any,  # noqa: ANN401  the store's
+    ) -> None:
+        """Take note of a commit that was made for a process."""
+        match method:
+            case "settle":
+                self._settled(process, args[0], answer)
+                self._stood(args[1])
+            case "add":
+                self._added(args[0], answer)
+            case "lease":
+                self._leased(process, answer)
+            case "advance":
+                task: Task = args[0]
+                if task.work in WISHES and answer.done > task.done:
+                    self._asked("replayed", endpoint=task.endpoint)
+            case _:
+                self._changed_by_person(method, args, kwargs, answer)
+
+    def _changed_by_person(
+        self,
+        method: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        answer: Any,  # noqa: ANN401  likewise
+    ) -> None:
+        match method:
+            case "put_endpoint" | "change_endpoint":
+                self._changed(answer)
+            case "delete_endpoint":
+                gone = self.known.endpoints[args[1]].stand(Standing.DELETED, kwargs["now"])
+                self._changed(gone)
+            case "resend":
+                self._asked(method, endpoint=args[0].id, message=args[1])
+            case "cancel":
+                self._asked(method, message=args[1])
+            case "add_task":
+                self._asked(WISHES[args[0].work], endpoint=args[0].endpoint)
+            case _:
+                pass
+
+    def _asked(self, wish: str, *, endpoint: str | None = None, message: str | None = None) -> None:
+        self._log.add(Asked(at=self._now(), wish=wish, endpoint=endpoint, message=message))
+
+    def _changed(self, endpoint: Endpoint, *, by_person: bool = True) -> None:
+        endpoint = replace(endpoint, secrets=())  # sealed, they differ from run to run
+        before = self.known.endpoints.get(endpoint.id)
+        self.known.endpoints[endpoint.id] = endpoint
+        self.known.lanes[endpoint.lane] = endpoint.id
+        self._names[urlsplit(endpoint.url).path] = endpoint.id
+        if before is not None and before.probed_at != endpoint.probed_at:
+            self._asked("probe", endpoint=endpoint.id)
+        else:
+            self._log.add(EndpointChanged(self._now(), endpoint, by_person))
+
+    def _stood(self, changes: Sequence[Change]) -> None:
+        """Look at the endpoints that a worker paused or disabled: it may have been too late."""
+        for change in changes:
+            if change.standing is None:
+                continue
+            known = self.known.endpoints[self.known.lanes[change.lane]]
+            row: LaneRow = at_once(self._store.lane(known.application, known.id))
+            if row.endpoint.standing is not known.standing:
+                self._changed(row.endpoint, by_person=False)
+
+    def _leased(self, process: Process, leases: Sequence[Lease]) -> None:
+        for lease in leases:
+            self.known.epochs[lease.shard] = lease.epoch
+            self._log.add(Leased(self._now(), process.name, lease.shard, lease.epoch))
+
+    def _added(self, new: Sequence[NewMessage], answers: Sequence[object]) -> None:
+        for one, answer in zip(new, answers, strict=True):
+            if not isinstance(answer, AcceptedMessage) or answer.repeated:
+                continue
+            message = one.message
+            endpoints = tuple(
+                endpoint.id
+                for endpoint in self.known.endpoints.values()
+                if endpoint.application == message.application
+                and endpoint.standing is not Standing.DELETED
+                and endpoint.wants(message.event_type, message.channels)
+            )
+            due = message.deliver_at
+            entry = Accepted(
+                at=self._now(),
+                message=message.id,
+                application=message.application,
+                endpoints=endpoints,
+                scheduled_for=None if due is None else due - self._clock_ahead(),
+            )
+            self.known.accepted[message.id] = entry
+            self._log.add(entry)
+
+    def _settled(
+        self, process: Process, settlements: Sequence[Settlement | Resent], made: Sequence[bool]
+    ) -> None:
+        for settlement, done in zip(settlements, made, strict=True):
+            if not done or isinstance(settlement, Resent) or settlement.attempt is None:
+                continue
+            endpoint = self.known.endpoints[self.known.lanes[settlement.lane]]
+            shard = shard_of(endpoint.application)
+            self._log.add(
+                Settled(
+                    at=self._now(),
+                    worker=process.name,
+                    shard=shard,
+                    epoch=self.known.epochs.get(shard, 0),
+                    endpoint=endpoint.id,
+                    message=settlement.attempt.message,
+                    number=settlement.attempt.number,
+                    state=settlement.state,
+                )
+            )

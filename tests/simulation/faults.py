@@ -1,0 +1,133 @@
+"""What goes wrong in a history: workers, connections, clocks, and the store itself."""
+
+from collections.abc import Callable
+
+from tests.simulation.commits import Commits
+from tests.simulation.log import Fault, Log, Lost
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.steps import (
+    AnyStep,
+    Conditions,
+    Failover,
+    Kill,
+    StartWorker,
+    StepClock,
+    StopWorker,
+    StoreTrouble,
+    Suspend,
+)
+from tests.simulation.store_link import Trouble
+from tests.simulation.workforce import Workforce
+
+API = -1
+"""The number of the API's connection, where others are those of workers."""
+RECONNECTED_AFTER = 0.5
+"""How long a store cannot be reached while its standby takes over."""
+
+Snapshot = Callable[[], Callable[[], None]]
+"""Remembers what a store holds; what it returns brings that back."""
+
+
+class Clock:
+    """The store's clock: `ahead` of true time by so many seconds."""
+
+    def __init__(self, now: Callable[[], float], ahead: float) -> None:
+        self._now = now
+        self.ahead = ahead
+
+    def __call__(self) -> float:
+        """Return what it shows."""
+        return self._now() + self.ahead
+
+
+class Faults:
+    """Carries out the steps that are faults."""
+
+    def __init__(  # noqa: PLR0913  all that can fail
+        self,
+        conditions: Conditions,
+        *,
+        loop: SimulatedLoop,
+        log: Log,
+        workforce: Workforce,
+        clock: Clock,
+        everybody: Trouble,
+        api: Trouble,
+        commits: Commits,
+        snapshot: Snapshot,
+    ) -> None:
+        self._conditions, self._loop, self._log = conditions, loop, log
+        self._workforce, self._clock, self._commits = workforce, clock, commits
+        self._everybody, self._api = everybody, api
+        self._snapshot = snapshot
+
+    def prepare(self, step: AnyStep) -> None:
+        """Have a step carried out at its time."""
+        at = step.at - step.lost if isinstance(step, Failover) else step.at
+        self._loop.later_in(self._loop.world, max(0.0, at), self._do, step)
+
+    def _do(self, step: AnyStep) -> None:
+        match step:
+            case Kill():
+                self._workforce.kill(step.worker)
+            case Suspend():
+                self._workforce.suspend(step.worker, step.seconds)
+            case StopWorker():
+                self._workforce.stop(step.worker)
+            case StartWorker():
+                self._workforce.start()
+            case StoreTrouble():
+                self._trouble(step)
+            case StepClock():
+                self._step_clock(step.seconds)
+            case Failover():
+                self._fail_over(step.lost)
+            case _:
+                raise AssertionError(f"{step} is no fault")
+
+    def _trouble(self, step: StoreTrouble) -> None:
+        now = self._loop.time()
+        until, process = now + step.seconds, None
+        trouble = self._everybody
+        if step.worker == API:
+            trouble, process = self._api, "api"
+        elif step.worker is not None:
+            worker = self._workforce.find(step.worker)
+            if worker is None:
+                return
+            trouble, process = worker.trouble, worker.process.name
+        match step.kind:
+            case "away":
+                trouble.away_until = until
+            case "stuck":
+                trouble.stuck_until = until
+            case "forgetful":
+                trouble.forgetful_until = until
+            case _:
+                trouble.slow_until, trouble.slowness = until, step.slowness
+        over = until + step.slowness
+        self._log.add(Fault(at=now, until=over, kind=step.kind, process=process))
+
+    def _step_clock(self, seconds: float) -> None:
+        """Leases end early, or late; workers find out when they renew theirs."""
+        now = self._loop.time()
+        self._clock.ahead += seconds
+        over = now + self._workforce.reclaimed_after + abs(seconds)
+        self._log.add(Fault(at=now, until=over, kind="clock step", seconds=seconds))
+
+    def _fail_over(self, lost: float) -> None:
+        """Remember what the standby holds, and let it take over after `lost` seconds."""
+        since, known = self._loop.time(), self._commits.known.snapshot()
+        bring_back = self._snapshot() if lost else None
+
+        def take_over() -> None:
+            now = self._loop.time()
+            self._everybody.away_until = now + RECONNECTED_AFTER
+            over = now + self._workforce.reclaimed_after
+            self._log.add(Fault(at=now, until=over, kind="failover"))
+            if bring_back is not None:
+                bring_back()
+                self._commits.known = known
+                self._log.add(Lost(now, since))
+
+        self._loop.later_in(self._loop.world, lost, take_over)

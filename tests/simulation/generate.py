@@ -1,0 +1,245 @@
+"""Draws a history from a seed: small, so that many can be run."""
+
+import json
+from random import Random
+
+from msgspec import Struct
+
+from tests.simulation.endpoints import Behaviour
+from tests.simulation.faults import API
+from tests.simulation.steps import (
+    AddApplication,
+    AddEndpoint,
+    AnyStep,
+    Behave,
+    Cancel,
+    Conditions,
+    Delete,
+    Failover,
+    History,
+    Kill,
+    Limit,
+    Move,
+    Probe,
+    Replay,
+    Resend,
+    Send,
+    Stand,
+    StartWorker,
+    StepClock,
+    StopWorker,
+    StoreTrouble,
+    Suspend,
+)
+
+POLICIES = tuple(
+    json.dumps({"version": 1, **policy})
+    for policy in (
+        {"attempts": 20, "backoff": {"kind": "fixed", "delay": 1}, "attempt_timeout": 3},
+        {
+            "attempts": 6,
+            "backoff": {"kind": "exponential", "base": 0.5, "cap": 8},
+            "jitter": {"kind": "equal"},
+            "attempt_timeout": 5,
+        },
+        {"attempts": 3, "backoff": {"kind": "fixed", "delay": 3}, "attempt_timeout": 2},
+        {
+            "attempts": 9,
+            "backoff": {"kind": "schedule", "delays": [2, 5, 10, 20]},
+            "jitter": {"kind": "percent", "percent": 0.2},
+            "attempt_timeout": 4,
+        },
+    )
+)
+TYPES = ("a", "b")
+READY_AT = 1.5
+"""When applications and endpoints have been added."""
+
+
+class Frame(Struct, frozen=True, kw_only=True):
+    """What the person who runs the simulation has fixed; None leaves it to the seed."""
+
+    store: str = "memory"
+    workers: int | None = None
+    minutes: float | None = None
+
+
+def generate(seed: int, frame: Frame = Frame()) -> History:  # noqa: B008  a frozen value
+    """Return the history of a seed."""
+    return _Draft(seed, frame).history()
+
+
+class _Draft:
+    """A history in the making."""
+
+    def __init__(self, seed: int, frame: Frame) -> None:
+        self._chance = chance = Random(f"{seed} history")
+        self._seed, self._frame = seed, frame
+        self._length = chance.uniform(15, 45) if frame.minutes is None else 60 * frame.minutes
+        self._applications = chance.choice((1, 1, 2, 3, 4))
+        self._origins = chance.choice((1, 1, 2, 3))
+        self._endpoints = chance.randint(1, 5)
+        self._messages = 0
+
+    def history(self) -> History:
+        chance = self._chance
+        steps: list[AnyStep] = [*self._things(), *self._sends()]
+        steps += [self._behave() for _ in range(chance.choice((0, 1, 1, 2, 3, 5)))]
+        steps += [self._person() for _ in range(chance.choice((0, 0, 1, 2, 4)))]
+        conditions = self._conditions()
+        if chance.random() < 0.6:
+            steps += [self._fault() for _ in range(chance.choice((1, 1, 2, 3)))]
+        return History(conditions, tuple(sorted(steps, key=lambda step: step.at)))
+
+    def _conditions(self) -> Conditions:
+        chance = self._chance
+        workers = self._frame.workers or chance.choice((1, 1, 1, 2, 2, 3))
+        lost_nudges = chance.choice((0.0, 0.0, 0.0, 0.0, 0.3))
+        drifting = chance.random() < 0.15
+        return Conditions(
+            seed=self._seed,
+            store=self._frame.store,
+            workers=workers,
+            drifts=tuple(chance.uniform(-2e-4, 2e-4) for _ in range(4)) if drifting else (),
+            api_skew=chance.uniform(-3, 3) if chance.random() < 0.15 else 0.0,
+            latency=chance.choice((0.0005, 0.004, 0.015, 0.03)),
+            lag=chance.choice((0.0, 0.0, 0.0, 0.001, 0.003)),
+            any_order=chance.random() < 0.3,
+            lost_nudges=lost_nudges,
+            look=2.0 if lost_nudges else chance.choice((3.0, 6.0, 12.0)),
+            lease=chance.choice((6.0, 10.0)),
+            keep_up=chance.choice((30.0, 60.0, 300.0)),
+            length=self._length,
+            probed_at_end=chance.random() < 0.7,
+        )
+
+    def _when(self) -> float:
+        return self._chance.uniform(READY_AT, self._length - 1)
+
+    # --- Applications and their messages --------------------------------------------------------
+
+    def _things(self) -> list[AnyStep]:
+        chance = self._chance
+        rated = chance.random() < 0.1
+        steps: list[AnyStep] = [
+            AddApplication(at=0, application=number, rate=5.0 if rated else None)
+            for number in range(self._applications)
+        ]
+        return steps + [self._endpoint(number) for number in range(self._endpoints)]
+
+    def _endpoint(self, number: int) -> AddEndpoint:
+        chance = self._chance
+        return AddEndpoint(
+            at=0.8,
+            application=number % self._applications,
+            endpoint=number,
+            origin=chance.randrange(self._origins),
+            fifo=chance.random() < 0.2,
+            rate=chance.choice((2.0, 5.0, 20.0)) if chance.random() < 0.15 else None,
+            concurrency=chance.choice((1, 2, 4)) if chance.random() < 0.15 else None,
+            policy=self._policy(),
+            event_types=("a",) if chance.random() < 0.1 else None,
+        )
+
+    def _policy(self) -> str | None:
+        return None if self._chance.random() < 0.1 else self._chance.choice(POLICIES)
+
+    def _sends(self) -> list[AnyStep]:
+        return [self._send() for _ in range(self._chance.randint(1, 6))]
+
+    def _send(self) -> Send:
+        chance = self._chance
+        first, count = self._messages, chance.choice((1, 2, 3, 5, 8, 12))
+        self._messages += count
+        return Send(
+            at=chance.choice((READY_AT, self._when())),
+            application=chance.randrange(self._applications),
+            message=first,
+            count=count,
+            apart=chance.choice((0.0, 0.02, 0.1, 0.5)),
+            event_type=chance.choice(TYPES),
+            deliver_in=chance.uniform(0.5, 15) if chance.random() < 0.1 else None,
+        )
+
+    # --- Endpoints ------------------------------------------------------------------------------
+
+    def _behave(self) -> Behave:
+        chance = self._chance
+        at = chance.choice((READY_AT, self._when()))
+        if chance.random() < 0.4:
+            return Behave(
+                at=at, origin=chance.randrange(self._origins), behaviour=self._behaviour()
+            )
+        return Behave(
+            at=at, endpoint=chance.randrange(self._endpoints), behaviour=self._behaviour()
+        )
+
+    def _behaviour(self) -> Behaviour:
+        chance = self._chance
+        latency = chance.choice((0.005, 0.02, 0.1, 0.5))
+        retry_after = chance.choice((None, 1.0, 3.0, 8.0))
+        kinds = (
+            Behaviour(latency=latency),
+            Behaviour(failing=chance.choice((0.1, 0.3, 0.5)), latency=latency),
+            Behaviour(failing=chance.choice((0.1, 0.3, 0.5)), latency=latency, status=None),
+            Behaviour(failing=1.0, latency=latency),
+            Behaviour(failing=1.0, latency=latency, status=None),
+            Behaviour(failing=1.0, latency=latency, status=404),
+            Behaviour(failing=0.2, latency=latency, status=400),
+            Behaviour(failing=0.1, latency=latency, status=410),
+            Behaviour(failing=chance.choice((0.3, 1.0)), status=429, retry_after=retry_after),
+            Behaviour(failing=chance.choice((0.3, 1.0)), status=503, retry_after=retry_after),
+            Behaviour(failing_type=chance.choice(TYPES), latency=latency),
+            Behaviour(latency=latency, hangs=True),
+            Behaviour(latency=chance.uniform(0.5, 3)),
+            Behaviour(latency=latency, capacity=chance.randint(1, 8)),
+        )
+        return chance.choice(kinds)
+
+    # --- People ---------------------------------------------------------------------------------
+
+    def _person(self) -> AnyStep:
+        chance, at = self._chance, self._when()
+        endpoint, message = chance.randrange(self._endpoints), chance.randrange(self._messages)
+        standing = chance.choice(("paused", "enabled", "enabled", "disabled"))
+        kinds: tuple[AnyStep, ...] = (
+            Stand(at=at, endpoint=endpoint, standing=standing),
+            Stand(at=at, endpoint=endpoint, standing="enabled"),
+            Move(at=at, endpoint=endpoint, origin=chance.randrange(self._origins + 1)),
+            Limit(
+                at=at,
+                endpoint=endpoint,
+                rate=chance.choice((None, 3.0, 10.0)),
+                concurrency=chance.choice((None, None, 1, 3)),
+                policy=self._policy(),
+            ),
+            Delete(at=at, endpoint=endpoint),
+            Probe(at=at, endpoint=endpoint),
+            Probe(at=at, endpoint=endpoint),
+            Resend(at=at, endpoint=endpoint, message=message),
+            Resend(at=at, endpoint=endpoint, message=message),
+            Cancel(at=at, message=message),
+            Replay(at=at, endpoint=endpoint, what=chance.choice(("recover", "missing", "all"))),
+        )
+        return chance.choice(kinds)
+
+    # --- Faults ---------------------------------------------------------------------------------
+
+    def _fault(self) -> AnyStep:
+        chance, at = self._chance, self._when()
+        worker = chance.randrange(3)
+        whose = chance.choice((None, worker, worker, API))
+        seconds = chance.choice((0.2, 1.0, 3.0, 8.0, 15.0))
+        kinds: tuple[AnyStep, ...] = (
+            Kill(at=at, worker=worker),
+            StopWorker(at=at, worker=worker),
+            StartWorker(at=at),
+            Suspend(at=at, worker=worker, seconds=seconds),
+            StoreTrouble(at=at, kind="away", seconds=seconds, worker=whose),
+            StoreTrouble(at=at, kind="stuck", seconds=seconds, worker=whose),
+            StoreTrouble(at=at, kind="forgetful", seconds=seconds / 4, worker=whose),
+            StoreTrouble(at=at, kind="slow", seconds=seconds, worker=whose, slowness=1.0),
+            StepClock(at=at, seconds=chance.choice((-5.0, -1.0, 1.0, 5.0, 20.0))),
+            Failover(at=at, lost=chance.choice((0.0, 0.1, 1.0))),
+        )
+        return chance.choice(kinds)

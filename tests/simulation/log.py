@@ -1,0 +1,216 @@
+"""The log of a history: what was asked of the service, what it did, and which faults happened.
+
+The checker works from these entries. `at` is the true time, in seconds since the history began:
+no simulated clock is used here.
+"""
+
+from msgspec import Struct
+
+from tarry.service.model.attempt import Attempt
+from tarry.service.model.delivery import Delivery, State
+from tarry.service.model.endpoint import Endpoint
+
+
+class Accepted(Struct, frozen=True, kw_only=True):
+    """The commit was made that accepts a message. `endpoints` are the ids of those it goes to."""
+
+    at: float
+    message: str
+    application: str
+    endpoints: tuple[str, ...]
+    scheduled_for: float | None = None
+    """When it is to be delivered at the earliest, in true time."""
+
+
+class Acknowledged(Struct, frozen=True):
+    """The sender of a message was told that it was accepted."""
+
+    at: float
+    message: str
+
+
+class EndpointChanged(Struct, frozen=True):
+    """The commit was made that adds or changes an endpoint, by the service itself or a person."""
+
+    at: float
+    endpoint: Endpoint
+    by_person: bool = True
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """The commit was made that puts a person's wish on record.
+
+    The wishes: `resend`, `cancel`, `recover`, `replay`, `probe`. What `recover` and `replay` ask
+    for is done later: each such commit is a `replayed`.
+    """
+
+    at: float
+    wish: str
+    endpoint: str | None = None
+    message: str | None = None
+
+
+class Requested(Struct, frozen=True, kw_only=True):
+    """A worker began a request. `number` is the attempt's, as the request itself says.
+
+    `is_down` tells that the endpoint answers no request well just then.
+    """
+
+    at: float
+    request: int
+    worker: str
+    endpoint: str
+    host: str
+    message: str
+    number: int
+    is_down: bool = False
+
+
+class Answered(Struct, frozen=True, kw_only=True):
+    """A request ended. A status of None is a timeout, or there was no connection.
+
+    `heard` tells that the worker was alive to hear of it.
+    """
+
+    at: float
+    request: int
+    status: int | None
+    retry_after: float | None = None
+    heard: bool = True
+
+    @property
+    def is_success(self) -> bool:
+        """Whether a worker heard that the endpoint took the message."""
+        return self.heard and self.is_taken
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the endpoint said that it took the message."""
+        return self.status is not None and 200 <= self.status < 300
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """Something went wrong, and was over at `until`. Without a `process` it hit all of them.
+
+    `seconds` is by how much a clock was set forward or back.
+    """
+
+    at: float
+    until: float
+    kind: str
+    process: str | None = None
+    seconds: float = 0.0
+
+
+class Lost(Struct, frozen=True):
+    """A failover lost all commits made after `since`."""
+
+    at: float
+    since: float
+
+
+class Leased(Struct, frozen=True):
+    """A worker was given a shard."""
+
+    at: float
+    worker: str
+    shard: int
+    epoch: int
+
+
+class Settled(Struct, frozen=True, kw_only=True):
+    """A settlement of an attempt was committed. `epoch` is the shard's at that moment."""
+
+    at: float
+    worker: str
+    shard: int
+    epoch: int
+    endpoint: str
+    message: str
+    number: int
+    state: State
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """A look at an endpoint that has deliveries to send while no request is on its way to it.
+
+    Nothing has happened there since `since`. `message` is the first of the `eligible` deliveries;
+    `reason` and `next_at` (in true time) are what `explain` says of it. `gap` is the longest pause
+    between two requests that the endpoint's limits and its pace account for.
+    """
+
+    at: float
+    endpoint: str
+    message: str
+    eligible: int
+    since: float
+    reason: str
+    next_at: float | None = None
+    gap: float = 0.0
+    fifo: bool = False
+
+
+class Explained(Struct, frozen=True, kw_only=True):
+    """What `explain` says of a delivery whose endpoint a person has stopped."""
+
+    at: float
+    endpoint: str
+    message: str
+    reason: str
+
+
+class Crashed(Struct, frozen=True):
+    """A process raised an exception that nothing caught."""
+
+    at: float
+    process: str
+    error: str
+
+
+class Rested(Struct, frozen=True, kw_only=True):
+    """For so many seconds nothing was left to deliver, and these calls reached the store.
+
+    `most` is how many the settings account for.
+    """
+
+    at: float
+    seconds: float
+    calls: dict[str, int]
+    most: float
+
+
+Entry = (
+    Accepted
+    | Acknowledged
+    | EndpointChanged
+    | Asked
+    | Requested
+    | Answered
+    | Fault
+    | Lost
+    | Leased
+    | Settled
+    | Waiting
+    | Explained
+    | Crashed
+    | Rested
+)
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """What the store holds when the history is over, by message and endpoint."""
+
+    at: float
+    deliveries: dict[tuple[str, str], Delivery] = {}
+    attempts: dict[tuple[str, str], list[Attempt]] = {}
+
+
+class Log:
+    """The entries so far, in the order in which things happened."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def add(self, entry: Entry) -> None:
+        """Write down one more."""
+        self.entries.append(entry)

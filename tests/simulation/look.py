@@ -1,0 +1,137 @@
+"""Looks at the queues once a second: which endpoints have something to send and get no request.
+
+It reads the store without delays or faults, and changes nothing.
+"""
+
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from tarry.service.explain import Outlook, origin_of, outlook
+from tarry.service.hooks import Hooks
+from tarry.service.model.delivery import LIVE, Delivery, Reason, State
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import LaneRow
+from tests.simulation.commits import Commits
+from tests.simulation.endpoints import Endpoints
+from tests.simulation.log import Explained, Log, Waiting
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.store_link import at_once
+
+EVERY = 1.0
+SOON = 40.0
+"""A delivery that is due later than in so many seconds is not waited for."""
+
+
+class Look:
+    """Looks at all endpoints, again and again.
+
+    `is_quiet` tells that nothing will be sent soon; `is_drained` that nothing is left to send.
+    """
+
+    def __init__(  # noqa: PLR0913  all that it looks at
+        self,
+        observer: Hooks,
+        *,
+        clock: Callable[[], float],
+        loop: SimulatedLoop,
+        log: Log,
+        endpoints: Endpoints,
+        commits: Commits,
+    ) -> None:
+        self._observer, self._store, self._clock = observer, observer.store, clock
+        self._loop, self._log, self._endpoints, self._commits = loop, log, endpoints, commits
+        self._idle_since: dict[str, float] = {}
+        self.is_quiet = self.is_drained = False
+
+    def start(self) -> None:
+        """Look every second from now on."""
+        self._loop.later_in(self._loop.world, EVERY, self._look)
+
+    def _look(self) -> None:
+        self._loop.later_in(self._loop.world, EVERY, self._look)
+        busy = self._endpoints.busy()
+        self.is_quiet = self.is_drained = not busy
+        for endpoint in self._commits.known.endpoints.values():
+            self._look_at(endpoint, busy)
+
+    def _look_at(self, endpoint: Endpoint, busy: set[str]) -> None:
+        row: LaneRow = at_once(self._store.lane(endpoint.application, endpoint.id))
+        live = self._live(row) if row.waiting else []
+        standing = row.endpoint.standing
+        if live and standing in {Standing.PAUSED, Standing.DISABLED}:
+            self._explain(endpoint, live[0])
+        clock = self._clock()
+        eligible = [one for one in live if may_go_by(one, clock)]
+        if row.endpoint.fifo and any(_holds_up(one, clock) for one in live):
+            eligible = []
+        if standing is Standing.ENABLED and live:
+            self.is_drained = False
+            if any(may_go_by(one, clock + SOON) for one in live):
+                self.is_quiet = False
+        if endpoint.id in busy or not eligible or standing is not Standing.ENABLED:
+            self._idle_since.pop(endpoint.id, None)
+            return
+        now = self._loop.time()
+        since = self._idle_since.setdefault(endpoint.id, now)
+        since = max(since, self._endpoints.last_at.get(endpoint.id, 0.0))
+        if now - since >= EVERY:
+            self._wait(row, eligible, since, busy)
+
+    def _live(self, row: LaneRow) -> list[Delivery]:
+        found = at_once(self._store.undelivered(row.endpoint.application, lane=row.lane))
+        return [delivery for _, delivery in found if delivery.state in LIVE]
+
+    def _wait(self, row: LaneRow, eligible: list[Delivery], since: float, busy: set[str]) -> None:
+        endpoint, first = row.endpoint, eligible[0]
+        learned = at_once(self._store.origin(origin_of(row)))
+        view = outlook(row, now=self._clock(), origin=learned)
+        if view.shared:  # all endpoints of its host take turns
+            host = urlsplit(endpoint.url).hostname or ""
+            if host in busy:
+                return
+            since = max(since, self._endpoints.last_at.get(host, 0.0))
+        message = at_once(self._store.message(endpoint.application, first.message))
+        told = at_once(self._observer.explain(message, endpoint))
+        ahead = self._clock() - self._loop.time()
+        self._log.add(
+            Waiting(
+                at=self._loop.time(),
+                endpoint=endpoint.id,
+                message=first.message,
+                eligible=len(eligible),
+                since=since,
+                reason=told.reason.value,
+                next_at=None if told.next_at is None else told.next_at - ahead,
+                gap=gap(row, view),
+                fifo=endpoint.fifo,
+            )
+        )
+
+    def _explain(self, endpoint: Endpoint, delivery: Delivery) -> None:
+        message = at_once(self._store.message(endpoint.application, delivery.message))
+        told = at_once(self._observer.explain(message, endpoint))
+        self._log.add(
+            Explained(
+                at=self._loop.time(),
+                endpoint=endpoint.id,
+                message=message.id,
+                reason=told.reason.value,
+            )
+        )
+
+
+def gap(row: LaneRow, view: Outlook) -> float:
+    """Return the longest pause between two requests that limits and pace account for."""
+    rates = [rate for rate in (row.endpoint.rate, row.application.rate, view.rate) if rate]
+    return max((1 / rate for rate in rates), default=0.0)
+
+
+def _holds_up(delivery: Delivery, clock: float) -> bool:
+    """Whether the others of an ordered endpoint have to wait for a delivery's next attempt."""
+    scheduled = delivery.reason is Reason.SCHEDULED
+    return delivery.state is State.WAITING and not scheduled and not may_go_by(delivery, clock)
+
+
+def may_go_by(delivery: Delivery, clock: float) -> bool:
+    """Whether a live delivery waits for no later time of its own."""
+    return delivery.state is State.READY or (delivery.due_at or 0.0) <= clock

@@ -1,0 +1,292 @@
+"""An event loop in virtual time that runs several simulated processes in an order chosen by a seed.
+
+Nothing here reads a real clock or a real socket. When no callback is ready, time jumps to the next
+timer. Each callback belongs to a process: the one in whose context it was scheduled. A suspended
+process keeps its callbacks until it goes on; a killed process loses them.
+"""
+
+import asyncio
+import contextvars
+import heapq
+from asyncio import events
+from collections import deque
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+MOST_TURNS = 50_000
+"""How many callbacks may run before time passes."""
+
+_process: contextvars.ContextVar["Process"] = contextvars.ContextVar("process")
+
+
+class Spinning(KeyboardInterrupt):
+    """A process never waits, so that its history would not end. No task catches this."""
+
+
+class Process:
+    """A simulated operating system process: a queue of callbacks that run one after the other."""
+
+    __slots__ = ("context", "is_dead", "is_suspended", "name", "queue")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.queue: deque[Call] = deque()
+        self.is_suspended = False
+        self.is_dead = False
+        self.context = contextvars.copy_context()
+        self.context.run(_process.set, self)
+
+    def __repr__(self) -> str:
+        return f"<process {self.name}>"
+
+
+class Call(asyncio.TimerHandle):
+    """A scheduled callback."""
+
+    __slots__ = ("process",)
+
+    def __init__(  # every callback of a history makes one: the base class does more than is needed
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: contextvars.Context,
+        process: Process,
+    ) -> None:
+        self._callback = callback
+        self._args = args
+        self._context = context
+        self._cancelled = False
+        self.process = process
+
+    def cancel(self) -> None:
+        self._cancelled = True
+
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def run(self) -> None:
+        """Make the call."""
+        self._context.run(self._callback, *self._args)
+
+    def __repr__(self) -> str:
+        return f"<call {self._callback} of {self.process}>"
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """Runs callbacks in virtual time.
+
+    `any_order` lets any ready callback of a process run next; otherwise each process runs its
+    callbacks first in, first out, as a real event loop does, and only the choice between processes
+    is free. `lag` is the most seconds that one callback takes: a loaded machine. `on_crash` is told
+    of exceptions that no task caught.
+    """
+
+    def __init__(
+        self,
+        chance: Random,
+        *,
+        any_order: bool = False,
+        lag: float = 0.0,
+        on_crash: Callable[[Process, BaseException], None],
+    ) -> None:
+        self._random = chance.random
+        self._any_order = any_order
+        self._lag = lag
+        self._on_crash = on_crash
+        self._now = 0.0
+        self._timers: list[tuple[float, int, Call]] = []
+        self._number = 0
+        self._runnable: list[Process] = []
+        self._turns = 0
+        self.world = Process("world")
+        """What is outside all simulated processes: network, store, endpoints, people's hands."""
+
+    # --- Time and processes ---------------------------------------------------------------------
+
+    def time(self) -> float:
+        return self._now
+
+    def run_for(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
+        """Run for so many seconds of virtual time, or until a condition holds."""
+        self.run_to(self._now + seconds, until)
+
+    def run_to(self, end: float, until: Callable[[], bool] | None = None) -> None:
+        """Run until an instant of virtual time, or until a condition holds."""
+        events._set_running_loop(self)  # noqa: SLF001  the documented way for loop implementers
+        try:
+            while self._step(end):
+                if until is not None and until():
+                    return
+        finally:
+            events._set_running_loop(None)  # noqa: SLF001  likewise
+
+    def _step(self, end: float) -> bool:
+        """Run one callback or let time pass; False when the end is reached."""
+        if self._lag or not self._runnable:
+            self._wake_timers()
+        if self._runnable:
+            self._run_one()
+            return True
+        if not self._timers or self._timers[0][0] > end:
+            self._now = max(self._now, end)
+            return False
+        self._now = max(self._now, self._timers[0][0])
+        self._turns = 0
+        return True
+
+    def _wake_timers(self) -> None:
+        timers, now = self._timers, self._now
+        while timers and timers[0][0] <= now:
+            self._enqueue(heapq.heappop(timers)[2])
+
+    def _run_one(self) -> None:
+        runnable = self._runnable
+        place = int(self._random() * len(runnable)) if len(runnable) > 1 else 0
+        process = runnable[place]
+        queue = process.queue
+        if self._any_order and len(queue) > 1:
+            chosen = int(self._random() * len(queue))
+            call = queue[chosen]
+            del queue[chosen]
+        else:
+            call = queue.popleft()
+        if not queue:
+            del runnable[place]
+        if call.cancelled():
+            return
+        self._turns += 1
+        if self._turns > MOST_TURNS:
+            raise Spinning(f"{process} goes on and on without letting time pass: {call}")
+        if self._lag and process is not self.world:
+            self._now += self._lag * self._random()
+        try:
+            call.run()
+        except (SystemExit, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # as a real loop does: it reports and goes on
+            if process is self.world:
+                raise
+            self._on_crash(process, error)
+
+    def _enqueue(self, call: Call) -> None:
+        process = call.process
+        if process.is_dead or call.cancelled():
+            return
+        if not process.queue and not process.is_suspended:
+            self._runnable.append(process)
+        process.queue.append(call)
+
+    def suspend(self, process: Process) -> None:
+        """Stop a process where it is; its timers and answers wait for it."""
+        if not process.is_suspended:
+            process.is_suspended = True
+            if process in self._runnable:
+                self._runnable.remove(process)
+
+    def go_on(self, process: Process) -> None:
+        """Let a suspended process run again."""
+        if process.is_suspended and not process.is_dead:
+            process.is_suspended = False
+            if process.queue:
+                self._runnable.append(process)
+
+    def kill(self, process: Process) -> None:
+        """End a process at once: no callback of it runs any more."""
+        self.suspend(process)
+        process.is_dead = True
+        process.queue.clear()
+
+    def revive(self, process: Process) -> None:
+        """Let callbacks of a killed process run again, so that its tasks can be cleared away."""
+        process.is_dead = process.is_suspended = False
+
+    def start(self, process: Process, program: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run a coroutine as a task of a process."""
+        return asyncio.Task(program, loop=self, context=process.context.copy())
+
+    def later_in(
+        self, process: Process, delay: float, callback: Callable[..., object], *args: object
+    ) -> Call:
+        """Call something in a process after so many seconds."""
+        call = Call(callback, args, process.context, process)
+        self._schedule(self._now + delay, call)
+        return call
+
+    def soon_in(self, process: Process, callback: Callable[..., object], *args: object) -> None:
+        """Call something in a process as soon as it is its turn."""
+        self._enqueue(Call(callback, args, process.context, process))
+
+    def _schedule(self, when: float, call: Call) -> None:
+        self._number += 1
+        heapq.heappush(self._timers, (when, self._number, call))
+
+    # --- What asyncio asks of a loop ------------------------------------------------------------
+
+    def call_soon(
+        self,
+        callback: Callable[..., object],
+        *args: object,
+        context: contextvars.Context | None = None,
+    ) -> Call:
+        if context is None:
+            context = contextvars.copy_context()
+        call = Call(callback, args, context, context.get(_process, self.world))
+        self._enqueue(call)
+        return call
+
+    call_soon_threadsafe = call_soon  # there is one thread
+
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: object,
+        context: contextvars.Context | None = None,
+    ) -> Call:
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: object,
+        context: contextvars.Context | None = None,
+    ) -> Call:
+        if context is None:
+            context = contextvars.copy_context()
+        call = Call(callback, args, context, context.get(_process, self.world))
+        self._schedule(when, call)
+        return call
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]  # the stubs have more kinds of coroutines
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        name: object = None,
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Task[T]:
+        return asyncio.Task(
+            coro, loop=self, name=None if name is None else str(name), context=context
+        )
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Report what a task or future had nobody to tell."""
+        error = context.get("exception")
+        if error is not None:
+            process = _process.get(self.world)
+            self._on_crash(process, error)
+
+    def get_debug(self) -> bool:
+        return False
+
+    def is_running(self) -> bool:
+        return True
+
+    def is_closed(self) -> bool:
+        return True  # there is nothing to close

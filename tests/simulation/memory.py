@@ -1,0 +1,29 @@
+"""The memory store as the store of a history, with a standby that can take its place."""
+
+from collections.abc import Callable
+from copy import deepcopy
+
+from tarry.service.store.memory.store import MemoryStore
+
+KEPT = ("clock", "nudges")
+"""What belongs to the process and not to the data."""
+
+
+class MemoryBase:
+    """A store in memory."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.store = MemoryStore(clock=clock)
+
+    def snapshot(self) -> Callable[[], None]:
+        """Remember what the store holds; what is returned brings that back."""
+        data = vars(self.store._data)  # noqa: SLF001  a standby has a copy of everything
+        held = deepcopy({name: value for name, value in data.items() if name not in KEPT})
+
+        def bring_back() -> None:
+            data.update(held)
+
+        return bring_back
+
+    def close(self) -> None:
+        """Nothing is left behind."""

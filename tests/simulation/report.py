@@ -1,0 +1,40 @@
+"""Says in lines what happened: histories that failed, and how to run them again."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from tests.simulation.run import Outcome
+from tests.simulation.steps import History
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER = msgspec.json.Decoder(History)
+_USUAL = re.compile(r"\b\w+=(?:None|False|\(\))(?:, )?")
+
+
+def written(history: History) -> bytes:
+    """Return a history as JSON."""
+    return _ENCODER.encode(history)
+
+
+def read(text: bytes) -> History:
+    """Return the history of a JSON text."""
+    return _DECODER.decode(text)
+
+
+def told(history: History) -> Iterator[str]:
+    """Tell a history in lines: its conditions, then its steps by time."""
+    yield _short(repr(history.conditions))
+    for step in history.steps:
+        yield f"  {step.at:8.3f} s  {_short(re.sub(r'at=[^,]+, ', '', repr(step)))}"
+
+
+def told_of(outcome: Outcome) -> Iterator[str]:
+    """Tell what rules a history broke."""
+    for violation in outcome.violations:
+        yield f"  {violation}"
+
+
+def _short(text: str) -> str:
+    return _USUAL.sub("", text).replace(", )", ")")

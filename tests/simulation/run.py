@@ -1,0 +1,73 @@
+"""Run one history and say what the checker found."""
+
+import hashlib
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from msgspec import Struct
+
+from tests.simulation.checker.check import violations
+from tests.simulation.checker.facts import Violation
+from tests.simulation.log import Ending
+from tests.simulation.loop import Spinning
+from tests.simulation.steps import History
+from tests.simulation.world import World
+
+LONGEST = 30.0
+"""Seconds of computing after which a history is thought to go on for ever."""
+
+
+class Outcome(Struct, frozen=True):
+    """What came of a history. The `digest` is the same for the same history."""
+
+    history: History
+    violations: list[Violation]
+    digest: str
+    simulated: float
+    """How many seconds of virtual time it lasted."""
+
+    @property
+    def rules(self) -> set[str]:
+        """The names of the rules that were broken."""
+        return {violation.rule for violation in self.violations}
+
+
+def run(history: History) -> Outcome:
+    """Carry out a history from its beginning to its end, and check it."""
+    world = World(history)
+    try:
+        with _limited(LONGEST):
+            ending = world.run()
+    except Spinning as spinning:
+        violation = Violation(world.loop.time(), "goes on for ever", str(spinning))
+        return Outcome(history, [violation], "", world.loop.time())
+    return Outcome(
+        history, violations(world.log.entries, ending), _digest(world, ending), ending.at
+    )
+
+
+def _digest(world: World, ending: Ending) -> str:
+    told = hashlib.blake2b(digest_size=8)
+    for entry in world.log.entries:
+        told.update(repr(entry).encode())
+    told.update(repr(ending).encode())
+    return told.hexdigest()
+
+
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Interrupt the block after so many seconds of computing."""
+
+    def interrupt(_signal: int, frame: FrameType | None) -> None:
+        where = "nowhere" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+        raise Spinning(f"after {seconds:g} s of computing it was at {where}")
+
+    before = signal.signal(signal.SIGVTALRM, interrupt)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

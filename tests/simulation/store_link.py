@@ -1,0 +1,168 @@
+"""A process's connection to the store: every call takes time, and faults may hit it.
+
+A call travels to the store, is committed there in one moment, and its answer travels back. What
+happens to the process meanwhile does not stop the commit.
+"""
+
+import asyncio
+import inspect
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any, cast
+
+from tarry.errors import StoreUnavailable
+from tarry.service.store.contract import Nudge, Store
+from tests.simulation.loop import Process, SimulatedLoop
+
+Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
+"""Told of every commit: by whom, which method, with which arguments, and with which answer."""
+
+
+class Trouble:
+    """Until when a connection, or all of them, is in which kind of trouble."""
+
+    def __init__(self) -> None:
+        self.away_until = 0.0
+        """Before then calls are refused, and change nothing."""
+        self.stuck_until = 0.0
+        """Before then nothing reaches the store; it arrives afterwards."""
+        self.forgetful_until = 0.0
+        """Before then answers are lost: the call was committed, and its caller hears an error."""
+        self.slow_until = 0.0
+        self.slowness = 0.0
+        """Before `slow_until` each way takes up to so many seconds more."""
+
+    def end(self) -> None:
+        """Let it be over."""
+        self.away_until = self.stuck_until = self.forgetful_until = self.slow_until = 0.0
+
+
+class Travel:
+    """How long calls take: `mean` seconds each way, sometimes much longer."""
+
+    def __init__(self, mean: float, chance: Random) -> None:
+        self._mean, self._random = mean, chance.random
+
+    def __call__(self) -> float:
+        """Draw how long one way takes."""
+        draw = self._random()
+        if draw > 0.98:
+            return self._mean * 10 * self._random()
+        return self._mean * 2 * draw
+
+
+class StoreLink:
+    """Stands in for a store, for one process."""
+
+    def __init__(  # noqa: PLR0913  what a connection is made of
+        self,
+        store: Store,
+        process: Process,
+        loop: SimulatedLoop,
+        *,
+        travel: Travel,
+        troubles: tuple[Trouble, ...],
+        chance: Random,
+        observe: Observer,
+        lost_nudges: float = 0.0,
+    ) -> None:
+        self._store, self._process, self._loop = store, process, loop
+        self._travel, self._troubles, self._random = travel, troubles, chance.random
+        self._observe = observe
+        self._lost_nudges = lost_nudges
+        self.calls: Counter[str] = Counter()
+
+    @property
+    def store(self) -> Store:
+        """The link, as a store."""
+        return cast("Store", self)
+
+    def listen(self, nudge: Nudge) -> None:
+        """Pass nudges on, a little later; some may be lost, as the contract allows."""
+
+        def pass_on() -> None:
+            if self._random() >= self._lost_nudges:
+                self._loop.later_in(self._process, self._travel(), nudge)
+
+        self._store.listen(pass_on)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
+        """Return a method of the store, made slow and unreliable."""
+        step = getattr(self._store, name)
+        if not inspect.iscoroutinefunction(step):
+            return step
+
+        async def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever it takes and gives
+            return await self._call(name, step, args, kwargs)
+
+        setattr(self, name, call)
+        return call
+
+    def _call(
+        self,
+        name: str,
+        step: Callable[..., Coroutine[Any, Any, Any]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> asyncio.Future[Any]:
+        """Send a call on its way; the future gets its answer."""
+        self.calls[name] += 1
+        future = self._loop.create_future()
+        loop, now = self._loop, self._loop.time()
+        delay = self._way(now)
+        stuck_until = max(trouble.stuck_until for trouble in self._troubles)
+        arrives_in = max(delay, stuck_until - now + delay if stuck_until > now else 0.0)
+        loop.later_in(loop.world, arrives_in, self._arrive, future, name, step, args, kwargs)
+        return future
+
+    def _way(self, now: float) -> float:
+        delay = self._travel()
+        for trouble in self._troubles:
+            if trouble.slow_until > now:
+                delay += trouble.slowness * self._random()
+        return delay
+
+    def _arrive(
+        self,
+        future: asyncio.Future[Any],
+        name: str,
+        step: Callable[..., Coroutine[Any, Any, Any]],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> None:
+        """Commit a call, unless the store cannot be reached."""
+        loop, now = self._loop, self._loop.time()
+        answer: Any = None
+        error: Exception | None = None
+        if any(trouble.away_until > now for trouble in self._troubles):
+            error = StoreUnavailable(f"{name}: nobody is there")
+        else:
+            try:
+                answer = at_once(step(*args, **kwargs))
+            except Exception as raised:  # noqa: BLE001  whatever it is, the caller gets it
+                error = raised
+            else:
+                self._observe(self._process, name, args, kwargs, answer)
+                if any(trouble.forgetful_until > now for trouble in self._troubles):
+                    error = StoreUnavailable(f"{name}: the connection was lost")
+        loop.later_in(loop.world, self._way(now), _resolve, future, answer, error)
+
+
+def _resolve(future: asyncio.Future[Any], answer: object, error: Exception | None) -> None:
+    if future.done():  # nobody waits any more
+        return
+    if error is None:
+        future.set_result(answer)
+    else:
+        future.set_exception(error)
+
+
+def at_once(program: Coroutine[Any, Any, Any]) -> Any:  # noqa: ANN401  whatever it returns
+    """Run a coroutine that never waits, and return its result."""
+    try:
+        program.send(None)
+    except StopIteration as done:
+        return done.value
+    program.close()
+    raise AssertionError(f"{program!r} had to wait for something")

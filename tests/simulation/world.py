@@ -1,0 +1,231 @@
+"""Runs one history: puts the service together from its real parts, and carries out the steps."""
+
+from collections import Counter
+from copy import copy
+from random import Random
+
+from tarry.service import build
+from tarry.service.hooks import DEFAULT, Hooks
+from tests.simulation.commits import Commits
+from tests.simulation.endpoints import Endpoints
+from tests.simulation.faults import Clock, Faults
+from tests.simulation.log import Crashed, Ending, Log, Rested
+from tests.simulation.look import Look
+from tests.simulation.loop import Process, SimulatedLoop
+from tests.simulation.memory import MemoryBase
+from tests.simulation.people import People, host
+from tests.simulation.steps import (
+    AddApplication,
+    AddEndpoint,
+    AnyStep,
+    Behave,
+    Cancel,
+    Delete,
+    History,
+    Limit,
+    Move,
+    Probe,
+    Replay,
+    Resend,
+    Send,
+    Stand,
+)
+from tests.simulation.store_link import StoreLink, Travel, Trouble, at_once
+from tests.simulation.workforce import Workforce
+
+NOON = 1_800_000_000.0
+"""What the store's clock shows when a history begins."""
+SEALING_KEYS = "simulation:" + "A" * 43 + "="
+LONGEST_DRAIN = 200.0
+"""How many seconds after the last fault everything has to be delivered that can be."""
+REST = 30.0
+"""For how many seconds a service with nothing to do is watched."""
+
+
+class World:
+    """All that a history needs."""
+
+    def __init__(self, history: History) -> None:
+        self._history, self._conditions = history, history.conditions
+        conditions = self._conditions
+        self.log = log = Log()
+        self.loop = loop = SimulatedLoop(
+            self._chance("order"),
+            any_order=conditions.any_order,
+            lag=conditions.lag,
+            on_crash=self._crashed,
+        )
+        self.clock = clock = Clock(loop.time, NOON)
+        self._base = MemoryBase(clock)
+        self.store = self._base.store
+        self.endpoints = Endpoints(loop, log, conditions.seed)
+        self.commits = Commits(
+            log,
+            self.store,
+            names=self.endpoints.names,
+            now=loop.time,
+            clock_ahead=lambda: clock.ahead,
+        )
+        self._everybody, self._api_trouble = Trouble(), Trouble()
+        self._api = Process("api")
+        self.links: list[StoreLink] = []
+        settings = build.Settings(db="memory:", sealing_keys=SEALING_KEYS)
+        self.hooks = Hooks(
+            settings,
+            self._connect(self._api, self._api_trouble).store,
+            now=lambda: clock() + conditions.api_skew,
+            chance=self._chance("ids").randbytes,
+        )
+        self.observer = copy(self.hooks)
+        """The same, without delays and faults."""
+        self.observer.store = self.store
+        self._people = People(
+            self.hooks,
+            clock=lambda: clock() + conditions.api_skew,
+            loop=loop,
+            log=log,
+            endpoints=self.endpoints,
+        )
+        self._workforce = Workforce(
+            conditions,
+            loop=loop,
+            log=log,
+            endpoints=self.endpoints,
+            hooks=self.hooks,
+            connect=self._connect,
+        )
+        self._faults = Faults(
+            conditions,
+            loop=loop,
+            log=log,
+            workforce=self._workforce,
+            clock=clock,
+            everybody=self._everybody,
+            api=self._api_trouble,
+            commits=self.commits,
+            snapshot=self._base.snapshot,
+        )
+        self._look = Look(
+            self.observer,
+            clock=clock,
+            loop=loop,
+            log=log,
+            endpoints=self.endpoints,
+            commits=self.commits,
+        )
+
+    def _chance(self, purpose: str) -> Random:
+        return Random(f"{self._conditions.seed} {purpose}")
+
+    def _connect(self, process: Process, trouble: Trouble) -> StoreLink:
+        chance = self._chance(f"connection of {process.name}")
+        link = StoreLink(
+            self.store,
+            process,
+            self.loop,
+            travel=Travel(self._conditions.latency, chance),
+            troubles=(self._everybody, trouble),
+            chance=chance,
+            observe=self.commits.made,
+            lost_nudges=self._conditions.lost_nudges,
+        )
+        self.links.append(link)
+        return link
+
+    def _crashed(self, process: Process, error: BaseException) -> None:
+        self.log.add(Crashed(self.loop.time(), process.name, repr(error)))
+
+    # --- From start to end ----------------------------------------------------------------------
+
+    def run(self) -> Ending:
+        """Carry out the history, and return what the store holds at its end."""
+        try:
+            self._run()
+            ending = self._ending()
+            self._workforce.end()
+        finally:
+            self._base.close()
+        return ending
+
+    def _run(self) -> None:
+        at_once(self.store.put_environment(DEFAULT))
+        for _ in range(self._conditions.workers):
+            self._workforce.start()
+        for step in self._history.steps:
+            self._prepare(step)
+        self._look.start()
+        self.loop.run_to(self._conditions.length)
+        self._recover()
+        end = self.loop.time() + LONGEST_DRAIN
+        while not self._look.is_quiet and self.loop.time() < end:
+            self.loop.run_for(1.0)
+        if self._look.is_drained:
+            self._watch_rest()
+
+    def _prepare(self, step: AnyStep) -> None:
+        match step:
+            case Behave():
+                self.loop.later_in(self.loop.world, step.at, self._behave, step)
+            case (
+                AddApplication()
+                | AddEndpoint()
+                | Send()
+                | Stand()
+                | Move()
+                | Limit()
+                | Delete()
+                | Probe()
+                | Resend()
+                | Cancel()
+                | Replay()
+            ):
+                self.loop.later_in(self._api, step.at, self._ask, step)
+            case _:
+                self._faults.prepare(step)
+
+    def _behave(self, step: Behave) -> None:
+        place = f"/{step.endpoint}" if step.origin is None else host(step.origin)
+        self.endpoints.behaviours[place] = step.behaviour
+
+    def _ask(self, step: AnyStep) -> None:
+        self.loop.start(self._api, self._people.do(step))
+
+    def _recover(self) -> None:
+        """Let every fault end and every endpoint be healthy."""
+        self.endpoints.behaviours.clear()
+        self._everybody.end()
+        self._api_trouble.end()
+        self._workforce.recover()
+        if self._conditions.probed_at_end:
+            for number in self._people.endpoints:
+                self._ask(Probe(at=self.loop.time(), endpoint=number))
+
+    def _watch_rest(self) -> None:
+        """Count the calls that reach the store while there is nothing to do."""
+        self.loop.run_for(2.0)
+        before = self._calls()
+        self.loop.run_for(REST)
+        calls = {name: count for name, count in (self._calls() - before).items() if count}
+        most = len(self._workforce.at_work) * self._idle_calls(REST)
+        self.log.add(Rested(at=self.loop.time(), seconds=REST, calls=calls, most=most))
+
+    def _calls(self) -> Counter[str]:
+        return sum((link.calls for link in self.links), Counter())
+
+    def _idle_calls(self, seconds: float) -> float:
+        """Return how many calls one worker makes at most that has nothing to deliver."""
+        conditions = self._conditions
+        looks = 6 * (seconds / conditions.look + 1)
+        renewals = 4 * (3 * seconds / conditions.lease + 1)
+        upkeep = (8 + len(self.commits.known.endpoints)) * (seconds / conditions.keep_up + 1)
+        return looks + renewals + upkeep
+
+    def _ending(self) -> Ending:
+        deliveries, attempts = {}, {}
+        for message in self.commits.known.accepted:
+            made = at_once(self.store.attempts(message))
+            for endpoint, delivery in at_once(self.store.deliveries(message)):
+                place = message, endpoint.id
+                deliveries[place] = delivery
+                attempts[place] = [one for one in made if one.lane == endpoint.lane]
+        return Ending(at=self.loop.time(), deliveries=deliveries, attempts=attempts)
