@@ -11,7 +11,7 @@ def project_files(folder: str = ".", *, root: Path = ROOT) -> Sequence[Path]:
     """Return the files below `folder`: those that git tracks, and new ones that it does not ignore.
 
     New files count so that a developer learns about them before the commit. Without git or a
-    checkout there is no such list, and whoever asks fails instead of passing on an empty one.
+    checkout there is no such list. Then a test fails here instead of passing on an empty list.
     """
     if not (root / ".git").exists():
         raise RuntimeError(f"{root} is not a git checkout: run the tests in a clone")
