@@ -105,7 +105,9 @@ class VirtualService:
     ) -> None:
         loop = asyncio.get_running_loop()
         self.now: Callable[[], float] = lambda: NOON + loop.time()
-        self.store: MemoryStore = beside.store if beside else MemoryStore(clock=self.now)
+        self.step = 0.0
+        """By how many seconds somebody has set the wall clock forward."""
+        self.store: MemoryStore = beside.store if beside else MemoryStore(clock=self.wall)
         self.sender: ScriptedSender = beside.sender if beside else ScriptedSender(self.now)
         self.seals: Seals = beside.seals if beside else Seals.of(generate_key("test"))
         self.seen: Store = self.store if through is None else through(self.store)
@@ -113,6 +115,10 @@ class VirtualService:
         self._draw = random.Random(seed).random  # noqa: S311  the same each time
         self._running: asyncio.Task[None] | None = None
         self.application: Application = beside.application if beside else an_application()
+
+    def wall(self) -> float:
+        """Return what the wall clock shows: messages are accepted by it, and leases end by it."""
+        return self.now() + self.step
 
     async def start(self) -> Dispatcher:
         """Have the dispatcher at work."""
@@ -189,7 +195,7 @@ class VirtualService:
     ) -> list[str]:
         """Accept messages; their ids."""
         owner = application or self.application
-        new = [new_message(owner, accepted_at=self.now(), **values) for _ in range(count)]
+        new = [new_message(owner, accepted_at=self.wall(), **values) for _ in range(count)]
         await self.store.add(new)
         return [one.message.id for one in new]
 

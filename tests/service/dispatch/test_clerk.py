@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import pytest
 
 from tarry.service.dispatch.clerk import SETTLED_AT_ONCE
+from tarry.service.model.application import SHARDS
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Lease
 from tarry.service.model.settings import HOUR, Limits
@@ -166,9 +167,10 @@ async def test_a_late_failure_of_an_earlier_lease_does_not_undo_the_success_of_t
         endpoint = await service.add_endpoint("a.example", lambda _r, _n: answers.pop(0))
         await service.add()
         await asyncio.sleep(0.5)
-        between.shaky.away = True  # until its lease is over; the next one sends the message again
+        between.shaky.away = True  # until its lease is over
         await asyncio.sleep(11)
-        between.shaky.away = False
+        await service.store.lease("another", most=SHARDS, length=0)  # which dies at once
+        between.shaky.away = False  # the next lease sends the message again
         await service.until_delivered(endpoint, within=30)
         assert len(service.sender.sent) == 2, "the success was written"
         assert service.dispatcher.desk.stale == 1, "the failure was not"

@@ -21,6 +21,16 @@ SELDOM = Limits(lease=600, look=300, keep_up=600)
 """So seldom that nothing is done but by hand."""
 
 
+class StepsBeforeTaking(Shaky):
+    """A store whose clock steps by an hour between a renewal of leases and the next lease."""
+
+    service: VirtualService | None = None
+
+    def _check(self, name: str) -> None:
+        if name == "workers" and self.service is not None:
+            self.service.step = HOUR
+
+
 def owner_of(service: VirtualService, bells: Bells) -> Owner:
     """Of the shards of a dispatcher, asked by hand."""
     desk, shards = service.dispatcher.desk, service.dispatcher.shards
@@ -63,6 +73,29 @@ async def test_the_lanes_of_shards_that_were_lost_are_let_go_and_it_is_said(
         assert "1 shards were lost" in caplog.text
         assert lane.left
         assert held.lease.shard not in service.dispatcher.shards.held
+
+
+@virtually
+async def test_a_shard_that_is_taken_anew_has_one_lane_for_each_endpoint() -> None:
+    between = Between(StepsBeforeTaking)
+    async with virtual_service(limits=Limits(lease=10), through=between) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + 30)  # so that the lane stays
+        await asyncio.sleep(1)
+        shards = service.dispatcher.shards
+        before = shards.held[service.application.shard]
+        (old,) = before.lanes.values()
+        spare = next(lease for lease in shards.leases() if lease.shard != before.lease.shard)
+        await service.store.release([spare])
+        del shards.held[spare.shard]  # so that there is one to take
+        between.shaky.service = service
+        await asyncio.sleep(5)
+        after = shards.held[service.application.shard]
+        assert after.lease.epoch == before.lease.epoch + 1
+        (new,) = after.lanes.values()
+        assert (old.left, new.left) == (True, False)
+        await service.until_delivered(endpoint, within=60)
+        assert len(service.sender.sent) == 1
 
 
 @virtually

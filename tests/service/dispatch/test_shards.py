@@ -144,6 +144,15 @@ async def test_what_was_taken_over_meanwhile_is_lost_and_what_was_not_is_kept() 
 
 
 @virtually
+async def test_nothing_is_lost_by_time_alone() -> None:
+    worker = a_worker(a_store())
+    await worker.take()
+    await asyncio.sleep(3600)
+    assert await worker.renew() == []
+    assert sorted(worker.numbers) == list(range(SHARDS))
+
+
+@virtually
 async def test_who_retires_counts_no_more() -> None:
     store = a_store()
     worker, other = a_worker(store), a_worker(store, "worker_2")

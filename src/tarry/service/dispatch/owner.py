@@ -41,7 +41,11 @@ class Owner:
         await self._renew()
         if self._bells.stop.is_set():
             return
+        before = dict(self._shards.held)
         await self._shards.take()
+        # A shard whose time was over before it could be renewed may be taken anew.
+        held = self._shards.held
+        self.drop(old for number, old in before.items() if held.get(number) is not old)
         await self._know_all()
         await self.leave(self._shards.left())
         if self._shards.moving:

@@ -73,7 +73,8 @@ class Queue(Protocol):
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Own shards that are free, or whose time is over, until `worker` owns `most` of them.
 
-        Returns those newly owned, for `length` seconds of the database's clock. Each gets a new
+        Returns those newly owned. Others can take them after `length` seconds of the database's
+        clock; until somebody does, the lease stays good. Each gets a new
         epoch. `clean` tells that the shard was given back (or never owned). The worker also counts
         as alive for `length` seconds. A store that takes one dispatcher only raises StoreOwned
         while another process has it.
@@ -82,6 +83,8 @@ class Queue(Protocol):
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
         """Own them for `length` more seconds from now on; returns those that are still owned.
 
+        A lease whose time is over is still owned, and can be renewed, until somebody takes the
+        shard. So a step of the database's clock takes nothing away from a worker that is alive.
         The worker counts as alive for as long, even without leases.
         """
 

@@ -196,6 +196,7 @@ class BulkContract(Topic):
         leases = {one.shard == shard_of(""): one for one in scene.leases}
         assert await scene.store.finish(task, {}, now=NOON, lease=leases[False]) == task
         await later(LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
         assert await scene.store.finish(task, {}, now=NOON, lease=leases[True]) == task
         assert await scene.store.get_task(task.id) == task
 
@@ -218,6 +219,7 @@ class BulkContract(Topic):
     ) -> None:
         task = await _put(scene)
         await later(LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
         assert await scene.store.give_up(task, "why", now=NOON, lease=scene.lease) == task
         assert await scene.store.get_task(task.id) == task
 
@@ -254,6 +256,7 @@ class BulkContract(Topic):
         message = await scene.add()
         task = await _purge(scene)
         await later(LENGTH + 1)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease) == task
         assert await scene.store.message(scene.application.id, message.id) == message
 

@@ -278,16 +278,14 @@ class TasksContract(Topic):
         assert [one.seq for one in await scene.due()] == [2, 3]
 
     @pytest.mark.parametrize("work", ON_LANES)
-    @pytest.mark.parametrize("taken", [True, False])
     async def test_a_stale_lease_advances_nothing(
-        self, scene: Scene, later: Later, work: Work, *, taken: bool
+        self, scene: Scene, later: Later, work: Work
     ) -> None:
         await scene.add()
         task = await _prepared(scene, work)
         before = await scene.store.counts(task.lane)
         await later(LENGTH + 1)
-        if taken:
-            await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
+        await scene.store.lease("worker-2", most=len(scene.leases), length=LENGTH)
         assert await scene.store.advance(task, now=NOON, limit=9, lease=scene.lease) == task
         assert await scene.store.get_task(task.id) == task
         assert await scene.store.counts(task.lane) == before

@@ -24,6 +24,8 @@ async def test_only_good_leases_are_held(scene: Scene, tarry_url: str) -> None:
     assert await held(connection, lanes, []) == {}
     assert await held(connection, [], asked) == {}
     await connection.execute("UPDATE tarry.shard SET until = clock_timestamp()")
+    assert await held(connection, lanes, asked) == {lanes[0]: good.epoch}
+    await connection.execute("UPDATE tarry.shard SET epoch = epoch + 1, worker = 'worker-2'")
     assert await held(connection, lanes, asked) == {}
     await connection.close()
 

@@ -113,10 +113,12 @@ class Data:
         return sorted((lane.endpoint for lane in lanes), key=lambda endpoint: endpoint.id)
 
     def holds(self, lease: Lease) -> bool:
-        """Whether a lease is as good as on its first day."""
+        """Return whether nobody has taken or given back the shard of a lease since.
+
+        The time of a lease does not matter here: it only says from when on others may take it.
+        """
         shard = self.shards[lease.shard]
-        owned = shard.worker == lease.worker and shard.epoch == lease.epoch
-        return owned and shard.until > self.clock()
+        return shard.worker == lease.worker and shard.epoch == lease.epoch
 
     def held(self, lane: int, leases: Iterable[Lease], *, epoch: int | None = None) -> Lane | None:
         """Return the lane if one of the leases, of this epoch if given, still holds its shard."""

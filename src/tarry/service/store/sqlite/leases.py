@@ -66,9 +66,7 @@ class SqliteLeases:
         def work(session: Session) -> set[str]:
             session.db.executemany(SQL["release"], ((shard,) for shard in session.held(leases)))
             hit("release.before")
-            return {
-                worker for (worker,) in session.db.execute(SQL["release_left"], (session.clock(),))
-            }
+            return {worker for (worker,) in session.db.execute(SQL["release_left"])}
 
         left = await self._threads.write(work)
         hit("release.after")

@@ -147,9 +147,12 @@ class Session:
         return shard
 
     def held(self, leases: Iterable[Lease]) -> dict[int, int]:
-        """Return the shards of those leases that are still good, with the leases' epochs."""
+        """Return the shards of those leases that nobody has taken or given back, with the epochs.
+
+        The time of a lease does not matter here: it only says from when on others may take it.
+        """
         told = json.encode([(lease.shard, lease.epoch, lease.worker) for lease in leases]).decode()
-        return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (told, self.clock())).get)
+        return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (told,)).get)
 
     def wake(self, lanes: Iterable[int]) -> None:
         """Have the owners of lanes look at them."""

@@ -23,15 +23,16 @@ UPDATE tarry.shard AS s
 RETURNING s.number, s.epoch, f.clean;
 
 -- name: lease_held
--- Which of these lanes are in shards whose leases are good; nobody can take these before the
--- transaction has ended. Whoever gives or takes a shard locks it FOR UPDATE, which waits for this;
+-- Which of these lanes are in shards that nobody has taken or given back since they were leased, and
+-- that nobody can take before the transaction has ended. The time of a lease does not matter here: it
+-- only says from when on others may take it. Whoever gives or takes a shard locks it FOR UPDATE, which waits for this;
 -- to renew a lease changes no key and does not.
 SELECT l.number, s.epoch
   FROM tarry.lane AS l
   JOIN tarry.shard AS s ON s.number = l.shard
   JOIN unnest($2::integer[], $3::bigint[], $4::text[]) AS held (number, epoch, worker)
     ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
- WHERE l.number = ANY($1::bigint[]) AND s.until > clock_timestamp()
+ WHERE l.number = ANY($1::bigint[])
  ORDER BY s.number
    FOR KEY SHARE OF s;
 
@@ -46,7 +47,7 @@ WITH alive AS (
       FROM tarry.shard AS s
       JOIN unnest($2::integer[], $3::bigint[]) AS held (number, epoch)
         ON s.number = held.number AND s.epoch = held.epoch
-     WHERE s.worker = $1 AND s.until > clock_timestamp()
+     WHERE s.worker = $1
      ORDER BY s.number
        FOR NO KEY UPDATE OF s
 )
@@ -63,7 +64,6 @@ WITH owned AS (
       FROM tarry.shard AS s
       JOIN unnest($1::integer[], $2::bigint[], $3::text[]) AS held (number, epoch, worker)
         ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
-     WHERE s.until > clock_timestamp()
      ORDER BY s.number
        FOR UPDATE OF s
 )
@@ -91,8 +91,7 @@ WITH owned AS (
       FROM tarry.shard AS s
       JOIN unnest($1::integer[], $2::bigint[], $3::text[]) AS held (number, epoch, worker)
         ON s.number = held.number AND s.epoch = held.epoch AND s.worker = held.worker
-     WHERE s.until > clock_timestamp()
-       AND EXISTS (SELECT FROM tarry.wake AS w WHERE w.shard = s.number)
+     WHERE EXISTS (SELECT FROM tarry.wake AS w WHERE w.shard = s.number)
      ORDER BY s.number
        FOR KEY SHARE OF s
 )

@@ -27,9 +27,9 @@ SELECT * FROM tarry.task
 SELECT * FROM tarry.task WHERE id = $1 FOR UPDATE;
 
 -- name: advance_held
--- Whether a lease is good; nobody can take its shard before the transaction has ended.
+-- Whether nobody has taken a shard or given it back; nobody can before the transaction has ended.
 SELECT number FROM tarry.shard
- WHERE number = $1 AND epoch = $2 AND worker = $3 AND until > clock_timestamp()
+ WHERE number = $1 AND epoch = $2 AND worker = $3
    FOR KEY SHARE;
 
 -- name: advance_noted

@@ -25,11 +25,12 @@ INSERT INTO worker (id, until) VALUES (:worker, :until)
     ON CONFLICT (id) DO UPDATE SET until = excluded.until;
 
 -- name: settle_held
--- The shards of those leases, given as [shard, epoch, worker], that are good now, with their epochs.
+-- The shards of those leases, given as [shard, epoch, worker], that nobody has taken or given back,
+-- with their epochs.
 SELECT json_group_object(shard.number, shard.epoch)
   FROM json_each(:leases) AS told
  CROSS JOIN shard ON shard.number = told.value ->> 0
- WHERE shard.epoch = told.value ->> 1 AND shard.worker = told.value ->> 2 AND shard.until > :now;
+ WHERE shard.epoch = told.value ->> 1 AND shard.worker = told.value ->> 2;
 
 -- name: renew
 -- Own a shard for longer.
@@ -41,7 +42,7 @@ UPDATE shard SET worker = NULL, until = 0 WHERE number = :shard;
 
 -- name: release_left
 -- Who still owns a shard.
-SELECT DISTINCT worker FROM shard WHERE until > :now;
+SELECT DISTINCT worker FROM shard WHERE worker IS NOT NULL;
 
 -- name: workers
 -- How many workers are alive.
