@@ -201,3 +201,17 @@ async def test_workers_that_share_all_shards_come_to_rest(count: int) -> None:
     await take_turns(*workers)
     assert sum(len(worker.numbers) for worker in workers) == SHARDS
     assert not any(worker.moving for worker in workers)
+
+
+@virtually
+async def test_shards_without_requests_on_their_way_are_left_first() -> None:
+    store = a_store()
+    worker, other = a_worker(store), a_worker(store, "worker_2")
+    await worker.take()
+    busy = {0, SHARDS // 2, SHARDS - 1}
+    for number, held in worker.held.items():
+        held.lanes[number] = cast("Lane", FakeLane(quiet=number not in busy))
+    await other.take()
+    await worker.take()
+    assert len(worker.left()) == SHARDS // 2
+    assert busy <= set(worker.numbers)

@@ -46,6 +46,11 @@ class Held:
         """Whether something had to wait because its lease was about to end."""
         self.lanes: dict[int, Lane] = {}
 
+    @property
+    def quiet(self) -> bool:
+        """Whether no lane of it has a request on its way or a settlement to write."""
+        return all(lane.quiet for lane in self.lanes.values())
+
 
 Finished = tuple["Bearings", Due, Settlement | Resent]
 """An attempt that ended, and what is to be written down of it."""

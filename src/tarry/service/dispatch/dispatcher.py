@@ -129,7 +129,7 @@ class Dispatcher:
         held = list(self.shards.held.values())
         for shard in held:
             shard.leaving = True
-        return all(lane.quiet for shard in held for lane in shard.lanes.values())
+        return all(shard.quiet for shard in held)
 
     # --- Its parts, and their steps -------------------------------------------------------------
 

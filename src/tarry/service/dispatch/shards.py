@@ -61,7 +61,9 @@ class Shards:
         workers = max(1, await self._store.workers())
         share = math.ceil(SHARDS / workers)
         self._least = SHARDS - share * (workers - 1)  # what the others leave if each has its share
-        for number in self.numbers[share:]:
+        # A shard that is being left sends nothing more: those with requests on their way stay.
+        by_quiet = sorted(self.numbers, key=lambda number: not self.held[number].quiet)
+        for number in by_quiet[: max(0, len(by_quiet) - share)]:
             self.held[number].leaving = True
         return first if len(self.held) >= share else first + await self._lease(share)
 
@@ -81,11 +83,7 @@ class Shards:
 
     def left(self) -> list[Held]:
         """Those to be left that have nothing on its way any more."""
-        return [
-            held
-            for held in self.held.values()
-            if held.leaving and all(lane.quiet for lane in held.lanes.values())
-        ]
+        return [held for held in self.held.values() if held.leaving and held.quiet]
 
     async def release(self, left: list[Held]) -> None:
         """Give them back."""
