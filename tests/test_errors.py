@@ -28,6 +28,7 @@ from tarry.errors import (
     StoreOwned,
     StoreUnavailable,
     TarryError,
+    TooManyReplays,
     VerificationError,
 )
 
@@ -53,6 +54,7 @@ EXAMPLES = [
     SchemaMismatch(3, 4),
     MalformedHeaders("the header 'webhook-id' is missing"),
     MessageReplayed("msg_1", handled=False),
+    TooManyReplays("ep_1", 10),
     DiskNearlyFull("app_1", 12_000_000, 256_000_000),
 ]
 
@@ -75,6 +77,7 @@ EXAMPLES = [
         (Conflict, (ServiceError,)),
         (BacklogFull, (ServiceError,)),
         (DiskNearlyFull, (BacklogFull,)),
+        (TooManyReplays, (ServiceError,)),
         (EgressRefused, (ServiceError,)),
         (SealError, (ServiceError,)),
         (VerificationError, (ServiceError,)),
@@ -138,6 +141,13 @@ def public_bases(kind: type) -> tuple[type, ...]:
         ),
         (EXAMPLES[19], "the header 'webhook-id' is missing"),
         (EXAMPLES[20], "the message 'msg_1' is being handled already"),
+        (
+            EXAMPLES[21],
+            (
+                "endpoint 'ep_1' has 10 recoveries and replays that are not done yet, as many as"
+                " it may; wait until one is done"
+            ),
+        ),
         (MessageReplayed("msg_1"), "the message 'msg_1' was handled before"),
         (
             SchemaMismatch(5, 4),
@@ -212,6 +222,8 @@ def test_the_facts_of_the_service_are_attributes() -> None:
     disk = DiskNearlyFull("app_1", 12_000_000, 256_000_000)
     assert (disk.application, disk.allowed) == ("app_1", 0)
     assert (disk.left, disk.reserve) == (12_000_000, 256_000_000)
+    replays = TooManyReplays("ep_1", 10)
+    assert (replays.endpoint, replays.allowed) == ("ep_1", 10)
     refused = EgressRefused("10.0.0.1", "private", "--allow-network")
     assert (refused.host, refused.rule) == ("10.0.0.1", "private")
     assert refused.option == "--allow-network"

@@ -16,6 +16,7 @@ TarryError
    ├─ Conflict                       kind, key
    ├─ BacklogFull                    application, allowed
    │  └─ DiskNearlyFull              left, reserve: nobody may have more waiting for now
+   ├─ TooManyReplays                 endpoint, allowed
    ├─ EgressRefused                  host, rule, option
    ├─ SealError                      a secret cannot be opened: another key, or another row
    ├─ VerificationError              a received message is not what its signature says
@@ -219,6 +220,21 @@ class DiskNearlyFull(BacklogFull):
             f"the database's disk has {self.left // 1_000_000} MB left, and"
             f" {self.reserve // 1_000_000} MB are kept for what was accepted already; nothing was"
             " accepted"
+        )
+
+
+class TooManyReplays(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
+    """An endpoint has as many recoveries and replays pending as it may: wait until one is done."""
+
+    def __init__(self, endpoint: str, allowed: int) -> None:
+        super().__init__(endpoint, allowed)
+        self.endpoint = endpoint
+        self.allowed = allowed
+
+    def __str__(self) -> str:
+        return (
+            f"endpoint {self.endpoint!r} has {self.allowed} recoveries and replays that are not"
+            " done yet, as many as it may; wait until one is done"
         )
 
 

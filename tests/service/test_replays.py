@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tarry.errors import NotFound, SettingsError
+from tarry.errors import NotFound, SettingsError, TooManyReplays
 from tarry.service.hooks import Hooks
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
@@ -14,7 +14,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.listing import MessageFilter
 from tarry.service.model.message import Message
 from tarry.service.model.replay import Fate, ReplayFilter
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import MOST_PENDING, Task, Work
 from tarry.testing.receiver import Receiver
 
 pytestmark = pytest.mark.anyio
@@ -103,3 +103,25 @@ async def test_times_and_endpoints_that_cannot_be_are_refused(
     await hooks.delete_endpoint(endpoint)
     with pytest.raises(NotFound):
         await hooks.bulk_replay(endpoint, ReplayFilter(), since=0.0)
+
+
+async def test_a_replay_that_is_asked_for_twice_is_done_once(
+    hooks: Hooks, endpoint: Endpoint
+) -> None:
+    for ask in (hooks.recover, hooks.replay_missing):
+        task = await ask(endpoint, since=1.0)
+        assert await ask(endpoint, since=2.0) == task
+        assert await ask(endpoint, since=0.5) != task
+    wanted = ReplayFilter(fate=Fate.FAIL)
+    task = await hooks.bulk_replay(endpoint, wanted, since=1.0)
+    assert await hooks.bulk_replay(endpoint, wanted, since=1.0) == task
+    assert await hooks.bulk_replay(endpoint, ReplayFilter(), since=1.0) != task
+
+
+async def test_an_endpoint_has_so_many_replays_pending_and_no_more(
+    hooks: Hooks, endpoint: Endpoint
+) -> None:
+    for at in range(MOST_PENDING):
+        await hooks.recover(endpoint, since=at, until=at + 1)
+    with pytest.raises(TooManyReplays):
+        await hooks.replay_missing(endpoint, since=1.0)

@@ -7,12 +7,17 @@ from tarry.service.model import ids
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.replay import ReplayFilter
-from tarry.service.model.task import Task, Work
+from tarry.service.model.task import MOST_PENDING, Task, Work
 from tarry.service.store.contract import Store
 
 
 class Replays:
-    """The part of `Hooks` about tasks: each is on disk when it is returned, and done later."""
+    """The part of `Hooks` about tasks: each is on disk when it is returned, and done later.
+
+    A recovery or replay that was asked for before may be returned again: one of the same kind that
+    has not begun and will do all that is asked for. An endpoint has `MOST_PENDING` of them at most:
+    TooManyReplays if another is asked for.
+    """
 
     store: Store
     environment: str
@@ -62,8 +67,7 @@ class Replays:
             until=now,
             created_at=now,
         )
-        await self.store.add_task(task)
-        return task
+        return await self.store.add_task(task)
 
     async def _replay(
         self,
@@ -88,5 +92,4 @@ class Replays:
             wanted=wanted,
             created_at=self._now(),
         )
-        await self.store.add_task(task)
-        return task
+        return await self.store.add_task(task, most_pending=MOST_PENDING)

@@ -14,6 +14,7 @@ from tarry.errors import (
     StoreError,
     StoreUnavailable,
     TarryError,
+    TooManyReplays,
 )
 from tarry.service.api.problem import BadRequest, Invalid, TooLarge, coded, told
 
@@ -26,6 +27,7 @@ from tarry.service.api.problem import BadRequest, Invalid, TooLarge, coded, told
         (Conflict("message", "k"), 409, "conflict"),
         (BacklogFull("app_1", 10), 429, "backlog_full"),
         (DiskNearlyFull("app_1", 10, 20), 429, "disk_nearly_full"),
+        (TooManyReplays("ep_1", 10), 429, "too_many_replays"),
     ],
 )
 def test_what_the_sender_can_mend_is_told_in_words(
@@ -47,7 +49,8 @@ def test_who_cannot_be_served_now_is_told_when_to_come_back() -> None:
     assert (status, headers["retry-after"]) == (503, "3")
     assert b"disk" not in body
     assert told(StoreUnavailable("away", retry_after=0.1))[1]["retry-after"] == "1"
-    for full in (BacklogFull("app_1", 10), DiskNearlyFull("app_1", 10, 20)):
+    too_much = (BacklogFull("app_1", 1), DiskNearlyFull("app_1", 1, 2), TooManyReplays("ep_1", 1))
+    for full in too_much:
         assert told(full)[1]["retry-after"] == "5"
 
 

@@ -4,6 +4,8 @@ from typing import Any
 import httpx
 import pytest
 
+from tarry.service.model.task import MOST_PENDING
+
 pytestmark = pytest.mark.anyio
 
 APP = "/api/v1/app/shop"
@@ -76,6 +78,41 @@ async def test_what_cannot_be_wanted_is_refused(
 ) -> None:
     answer = await client.post(f"{way}/bulk-replay", json={"since": ago(hours=1), **told})
     assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, place)
+
+
+@pytest.mark.parametrize("operation", ["recover", "replay-missing", "bulk-replay"])
+async def test_a_request_that_a_pending_task_covers_is_answered_with_that_task(
+    client: httpx.AsyncClient, way: str, operation: str
+) -> None:
+    async def ask(**body: str) -> str:
+        answer = await client.post(f"{way}/{operation}", json=body)
+        assert answer.status_code == 202, answer.text
+        return str(answer.json()["id"])
+
+    first = await ask(since=ago(hours=2))
+    assert await ask(since=ago(hours=2)) == first
+    assert await ask(since=ago(hours=1), until=ago(minutes=1)) == first
+    earlier = await ask(since=ago(hours=3))
+    assert earlier != first
+    assert await ask(since=ago(hours=2, minutes=30)) == earlier
+    listed = (await client.get("/api/v1/background-task")).json()["data"]
+    assert [task["id"] for task in listed] == [earlier, first]
+
+
+async def test_more_replays_than_may_be_pending_are_refused(
+    client: httpx.AsyncClient, way: str
+) -> None:
+    for hours in range(MOST_PENDING):
+        span = {"since": ago(hours=hours + 1), "until": ago(hours=hours)}
+        assert (await client.post(f"{way}/bulk-replay", json=span)).status_code == 202
+    answer = await client.post(f"{way}/recover", json={"since": ago(hours=1)})
+    assert (answer.status_code, answer.json()["code"]) == (429, "too_many_replays")
+    assert "10 recoveries and replays that are not done yet" in answer.json()["detail"]
+    assert answer.headers["retry-after"] == "5"
+    new = {"url": "https://other.example.com/in"}
+    other = (await client.post(f"{APP}/endpoint", json=new)).json()["id"]
+    answer = await client.post(f"{APP}/endpoint/{other}/recover", json={"since": ago(hours=1)})
+    assert answer.status_code == 202, "another endpoint has its own"
 
 
 async def finished(live: Any, answer: httpx.Response) -> dict[str, Any]:  # noqa: ANN401  see conftest

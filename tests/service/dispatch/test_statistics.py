@@ -11,8 +11,6 @@ from tarry.service.model.task import IN_PIECES, Task, Work
 from tarry.service.store.memory import MemoryStore
 from tarry.testing.samples import ENVIRONMENT, NOON, a_task, an_application, an_endpoint
 from tarry.testing.store_contract.scene import Scene
-from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import virtual_service
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +41,7 @@ async def test_messages_are_counted_by_where_they_went(scene: Scene) -> None:
     here = {"appId": scene.application.id, "appUid": scene.application.uid}
     for since, until, many in [(0.0, None, 6), (NOON, None, 4), (NOON, NOON + 1, 2)]:
         task = a_count(Work.APP_STATS, since=since, until=until)
-        assert (await counted(scene.store, task))["appStats"] == [
+        assert (await counted(scene.store, task, asyncio.Lock()))["appStats"] == [
             {**here, "messageDestinations": many},
             {"appId": idle.id, "appUid": "idle", "messageDestinations": 0},
         ]
@@ -56,7 +54,7 @@ async def test_only_applications_that_are_asked_for_are_counted_if_they_are_ther
     await scene.store.put_application(other)
     for known, found in [([other.id], [other.id]), (["app_gone", scene.application.id], None)]:
         task = a_count(Work.APP_STATS, data={"appIds": known})
-        stats = (await counted(scene.store, task))["appStats"]
+        stats = (await counted(scene.store, task, asyncio.Lock()))["appStats"]
         assert [one["appId"] for one in stats] == (found or [scene.application.id])
 
 
@@ -65,7 +63,9 @@ async def test_the_types_that_endpoints_are_sent_are_told(scene: Scene) -> None:
     await scene.store.put_application(other)
     for types in (("b", "a"), ("a", "c")):
         await scene.store.put_endpoint(an_endpoint(other, event_types=types))
-    told = (await counted(scene.store, a_count(Work.EVENT_TYPE_STATS)))["event_types"]
+    told = (await counted(scene.store, a_count(Work.EVENT_TYPE_STATS), asyncio.Lock()))[
+        "event_types"
+    ]
     names = "appId", "explicitlySubscribedEventTypes", "hasCatchAllEndpoint"
     assert [tuple(one[name] for name in names) for one in told] == [
         (scene.application.id, [], True),
@@ -76,16 +76,15 @@ async def test_the_types_that_endpoints_are_sent_are_told(scene: Scene) -> None:
 @pytest.mark.parametrize("work", sorted(IN_PIECES))
 async def test_what_is_done_in_pieces_is_not_counted(scene: Scene, work: Work) -> None:
     with pytest.raises(ValueError, match="nothing to count"):
-        await counted(scene.store, a_task(scene.endpoint, work))
+        await counted(scene.store, a_task(scene.endpoint, work), asyncio.Lock())
 
 
-@virtually
-async def test_the_dispatcher_counts_what_is_asked_for() -> None:
-    async with virtual_service() as service:
-        await service.add_endpoint("a.example", standing=Standing.PAUSED)
-        await service.add(3)
-        await service.store.add_task(a_count(Work.APP_STATS))
-        await asyncio.sleep(3)
-        task = await service.store.get_task("qtask_1")
-        assert task.finished_at is not None
-        assert [one["messageDestinations"] for one in task.data["appStats"]] == [3]
+async def test_the_store_is_asked_only_while_it_is_the_turn_of_the_count(scene: Scene) -> None:
+    question = asyncio.Lock()
+    async with question:
+        count = asyncio.create_task(counted(scene.store, a_count(Work.EVENT_TYPE_STATS), question))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not count.done()
+    assert len((await count)["event_types"]) == 1
+    assert not question.locked()

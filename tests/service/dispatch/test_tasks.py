@@ -6,7 +6,8 @@ from collections import Counter
 import pytest
 
 from tarry.errors import NotFound, StoreError, StoreUnavailable
-from tarry.service.dispatch.tasks import CHUNK, TRIES, Tasks
+from tarry.service.dispatch.tasks import CHUNK, Tasks
+from tarry.service.dispatch.trials import TRIES, Trials
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease
@@ -21,8 +22,9 @@ from tarry.testing.virtual_service import VirtualService, virtual_service
 
 def tasks_of(service: VirtualService) -> Tasks:
     """Those of a dispatcher, done by hand."""
-    dispatcher = service.dispatcher
-    return Tasks(service.store, dispatcher.desk, dispatcher.shards, dispatcher.muster)
+    store, dispatcher = service.store, service.dispatcher
+    trials = Trials(store, dispatcher.desk, dispatcher.shards)
+    return Tasks(store, dispatcher.desk, dispatcher.shards, dispatcher.muster, trials)
 
 
 @virtually
@@ -143,3 +145,91 @@ async def test_what_was_delivered_is_replayed_at_a_pace() -> None:
 async def test_without_a_task_there_is_nothing_to_advance() -> None:
     async with virtual_service() as service:
         assert not await tasks_of(service).advance()
+
+
+class Slow(Shaky):
+    """Takes a tenth of a second for a piece of a task, and has tasks that cannot be done."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.pieces: list[str] = []
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        self.pieces.append(task.application)
+        await asyncio.sleep(0.1)
+        if task.id.startswith("qtask_hard"):
+            raise StoreError("no")
+        return await self._store.advance(task, now=now, limit=limit, lease=lease)
+
+
+def slow_pieces() -> Between[Slow]:
+    return Between(Slow)
+
+
+async def finished(service: VirtualService, task: Task) -> float:
+    """How many seconds it takes until a task is done."""
+    asked_at = service.now()
+    while (await service.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
+        await asyncio.sleep(0.01)
+    return service.now() - asked_at
+
+
+@virtually
+async def test_200_replays_of_one_tenant_delay_another_by_one_piece() -> None:
+    async with virtual_service(through=slow_pieces()) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(3 * CHUNK)
+        await service.until_delivered(endpoint, within=600)
+        other = await service.add_application()
+        late = await service.add_endpoint("b.example", application=other)
+        await service.add(application=other)
+        await service.until_delivered(late, within=60)
+        alone = await service.store.add_task(a_task(late, Work.BULK_REPLAY))
+        took_alone = await finished(service, alone)
+        for _ in range(200):
+            await service.store.add_task(a_task(endpoint, Work.BULK_REPLAY))
+        await asyncio.sleep(5)
+        task = await service.store.add_task(a_task(late, Work.BULK_REPLAY))
+        assert await finished(service, task) <= took_alone + 0.2
+        left = [
+            one
+            for one in await service.store.tasks(endpoint.application)
+            if one.finished_at is None
+        ]
+        assert len(left) > 150
+
+
+@virtually
+async def test_every_tenant_has_a_piece_done_in_turn() -> None:
+    between = slow_pieces()
+    async with virtual_service(through=between) as service:
+        owners = [await service.add_application() for _ in range(3)]
+        for many, owner in enumerate(owners):
+            endpoint = await service.add_endpoint("a.example", application=owner)
+            for _ in range(2 + many):
+                await service.store.add_task(a_task(endpoint, Work.RECOVER))
+        await asyncio.sleep(5)
+        first, second, third = sorted(owner.id for owner in owners)
+        done = between.shaky.pieces
+        assert len(done) == 9
+        for start in (0, 3):
+            assert sorted(done[start : start + 3]) == [first, second, third], done
+
+
+@virtually
+async def test_tasks_of_one_tenant_that_cannot_be_done_keep_no_other_waiting() -> None:
+    between = slow_pieces()
+    async with virtual_service(through=between) as service:
+        bad = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+        for number in range(50):
+            hard = a_task(bad, Work.RECOVER, id=f"qtask_hard{number:02}", created_at=NOON)
+            await service.store.add_task(hard)
+        await asyncio.sleep(3)
+        other = await service.add_application()
+        endpoint = await service.add_endpoint("b.example", application=other)
+        await service.add(5 * CHUNK, application=other)
+        await service.until_delivered(endpoint, within=600)
+        task = await service.store.add_task(a_task(endpoint, Work.BULK_REPLAY))
+        assert await finished(service, task) <= 2.5
+        asked = between.shaky.pieces.count(bad.application)
+        assert asked <= service.now() - NOON + 1, "it is tried once a second"

@@ -2,10 +2,25 @@
 
 import math
 
+import pytest
 from msgspec.structs import replace
 
+from tarry.errors import TooManyReplays
 from tarry.service.model.replay import Fate, ReplayFilter
-from tarry.service.model.task import COUNTED, Piece, Work, behind, discarding
+from tarry.service.model.task import (
+    COUNTED,
+    FIRST_TENANT,
+    IN_PIECES,
+    MOST_PENDING,
+    REPLAYS,
+    STATISTICS,
+    Piece,
+    Task,
+    Work,
+    behind,
+    discarding,
+    standing_for,
+)
 from tarry.testing.samples import NOON, a_task, an_endpoint
 
 
@@ -66,3 +81,63 @@ def test_what_is_done_in_pieces_has_a_name_for_what_it_counts() -> None:
 def test_a_task_that_is_given_up_is_finished_and_says_why() -> None:
     task = a_task(an_endpoint("app_1", lane=3), Work.RECOVER, done=4)
     assert task.given_up("no", NOON) == replace(task, failed="no", finished_at=NOON)
+
+
+def test_a_tenant_is_an_application_or_an_environment() -> None:
+    task = a_task(an_endpoint("app_1", lane=3), Work.RECOVER, environment="org_1")
+    count = Task(id="qtask_1", work=Work.APP_STATS, environment="org_1", created_at=NOON)
+    assert (task.tenant, count.tenant) == (("app_1", "org_1"), ("", "org_1"))
+    assert FIRST_TENANT < count.tenant < task.tenant
+
+
+@pytest.mark.parametrize("work", sorted(REPLAYS))
+def test_a_replay_covers_another_of_its_kind_and_lane_that_is_within_its_time(work: Work) -> None:
+    endpoint = an_endpoint("app_1", lane=3)
+    task = a_task(endpoint, work, since=NOON, until=NOON + 9)
+    for since, until in [(NOON, NOON + 9), (NOON + 1, NOON + 8)]:
+        assert task.covers(a_task(endpoint, work, since=since, until=until))
+    for span in ((NOON - 1, NOON + 9), (NOON, NOON + 10), (NOON, None)):
+        assert not task.covers(a_task(endpoint, work, since=span[0], until=span[1]))
+    assert a_task(endpoint, work).covers(task)
+    assert a_task(endpoint, work).covers(a_task(endpoint, work))
+    assert not a_task(an_endpoint("app_1", lane=4), work).covers(task)
+    for other in REPLAYS - {work}:
+        assert not a_task(endpoint, other).covers(task)
+
+
+def test_a_replay_that_has_begun_or_is_done_covers_nothing() -> None:
+    task = a_task(an_endpoint("app_1", lane=3), Work.RECOVER)
+    for later in (task.after(Piece(0, "7", last=False), NOON), task.given_up("no", NOON)):
+        assert not later.covers(task)
+
+
+def test_bulk_replays_that_want_different_messages_do_not_cover_each_other() -> None:
+    endpoint = an_endpoint("app_1", lane=3)
+    one, other = (
+        a_task(endpoint, Work.BULK_REPLAY, wanted=ReplayFilter(status_class=status))
+        for status in (400, 500)
+    )
+    assert one.covers(one)
+    assert not one.covers(other)
+    assert a_task(endpoint, Work.BULK_REPLAY).covers(
+        a_task(endpoint, Work.BULK_REPLAY, wanted=ReplayFilter())
+    )
+
+
+def test_a_known_replay_stands_for_a_new_one_if_it_covers_it() -> None:
+    endpoint = an_endpoint("app_1", id="ep_1", lane=3)
+    new, small, large = (
+        a_task(endpoint, Work.RECOVER, since=since) for since in (NOON, NOON + 1, NOON - 1)
+    )
+    assert standing_for(new, [], pending=0, most=1) is new
+    assert standing_for(new, [small], pending=1, most=2) is new
+    assert standing_for(new, [small, large], pending=9, most=2) is large
+    with pytest.raises(TooManyReplays) as error:
+        standing_for(new, [small], pending=2, most=2)
+    assert (error.value.endpoint, error.value.allowed) == ("ep_1", 2)
+
+
+def test_replays_are_what_people_ask_for_of_an_endpoint() -> None:
+    assert {Work.DISCARD, Work.PURGE_CONTENT} == IN_PIECES - REPLAYS
+    assert not REPLAYS & STATISTICS
+    assert MOST_PENDING == 10

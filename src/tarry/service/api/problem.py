@@ -15,6 +15,7 @@ from tarry.errors import (
     SettingsError,
     StoreUnavailable,
     TarryError,
+    TooManyReplays,
 )
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -26,10 +27,12 @@ _STATUSES: tuple[tuple[type[TarryError], int, str], ...] = (
     (Conflict, 409, "conflict"),
     (DiskNearlyFull, 429, "disk_nearly_full"),
     (BacklogFull, 429, "backlog_full"),
+    (TooManyReplays, 429, "too_many_replays"),
     (StoreUnavailable, 503, "unavailable"),
     (TarryError, INSIDE, "server_error"),
 )
-BACKLOG_RETRY_AFTER = 5
+RETRY_AFTER = 5
+"""Seconds after which to ask again if there is too much of something."""
 
 
 class Invalid(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
@@ -129,8 +132,8 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
             " ask again, and with the same idempotency-key",
             {"retry-after": seconds},
         )
-    if isinstance(error, BacklogFull):
-        return problem(status, code, str(error), {"retry-after": str(BACKLOG_RETRY_AFTER)})
+    if isinstance(error, BacklogFull | TooManyReplays):
+        return problem(status, code, str(error), {"retry-after": str(RETRY_AFTER)})
     return problem(status, code, "something went wrong" if status == INSIDE else str(error))
 
 

@@ -14,6 +14,7 @@ from tarry.errors import StoreError
 from tarry.service.dispatch.bells import Bells
 from tarry.service.dispatch.clerk import Clerk
 from tarry.service.dispatch.clock import Clock, steady
+from tarry.service.dispatch.counts import Counts
 from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.feed import feed_once
 from tarry.service.dispatch.gate import RULE
@@ -23,6 +24,7 @@ from tarry.service.dispatch.repeat import repeat
 from tarry.service.dispatch.shards import Shards
 from tarry.service.dispatch.tasks import Tasks
 from tarry.service.dispatch.telling import News
+from tarry.service.dispatch.trials import Trials
 from tarry.service.dispatch.upkeep import Kept, Upkeep
 from tarry.service.dispatch.watchdog import Watchdog
 from tarry.service.failpoints import hit
@@ -159,7 +161,9 @@ class Dispatcher:
         self._owner = Owner(
             store, desk=desk, shards=shards, muster=muster, clerk=clerk, bells=bells
         )
-        self._tasks = Tasks(store, desk, shards, muster)
+        trials = Trials(store, desk, shards)
+        self._tasks = Tasks(store, desk, shards, muster, trials)
+        self._counts = Counts(store, desk, shards, trials)
         self._upkeep = Upkeep(
             store,
             desk=desk,
@@ -183,7 +187,7 @@ class Dispatcher:
             self._repeat(self._clerk.settle_all, None, bells.settle),
             self._repeat(self._tick_all, None, bells.tick),
             self._repeat(self._upkeep.upkeep_once, limits.look, bells.upkeep),
-            self._repeat(self._tasks.count_all, limits.look),
+            self._repeat(self._counts.count_all, limits.look),
             self._repeat(self._tell_all, limits.look),
             self._repeat(self._watchdog.look_once, limits.watch),
             self._repeat(self._upkeep.keep_up, limits.keep_up),

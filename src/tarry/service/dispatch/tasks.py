@@ -1,47 +1,34 @@
-"""Tasks that somebody asked for: done in pieces, or counted, while all else goes on."""
+"""Tasks that people asked for: done in pieces while deliveries go on, a piece of each tenant's."""
 
-import logging
-from collections import Counter
-from collections.abc import Collection
-
-from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.muster import Muster
 from tarry.service.dispatch.shards import Shards
-from tarry.service.dispatch.statistics import counted
-from tarry.service.model.application import shard_of
+from tarry.service.dispatch.task_turns import TaskTurns
+from tarry.service.dispatch.trials import Trials
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import IN_PIECES, STATISTICS, Task, Work
+from tarry.service.model.task import IN_PIECES, Task, Tenant, Work
 from tarry.service.store.contract import Store
 
 CHUNK = 500
 """How many rows are changed in one commit."""
-TRIES = 5
-"""How often a task that cannot be done is tried, about a second apart."""
-
-log = logging.getLogger("tarry.service")
 
 
 class Tasks:
-    """Does the tasks of the shards that are owned, the oldest first.
+    """Does the tasks of the shards that are owned: each tenant's oldest task in turn, a piece each.
 
-    One that cannot be done is given up in the end, or those behind it would wait for ever. A
-    database that is away is no task's fault.
+    A task that cannot be done just now keeps the tasks of its own tenant waiting, and no others.
     """
 
-    def __init__(self, store: Store, desk: Desk, shards: Shards, muster: Muster) -> None:
+    def __init__(
+        self, store: Store, desk: Desk, shards: Shards, muster: Muster, trials: Trials
+    ) -> None:
         self._store, self._desk, self._shards, self._muster = store, desk, shards, muster
-        self._troubles: Counter[str] = Counter()
-        """How often each could not be done."""
-
-    async def count_all(self) -> None:
-        """Count what was asked for. It may take long, so nothing else waits for it."""
-        while await self.advance_once(STATISTICS) is not None:
-            pass
+        self._trials = trials
+        self._turns = TaskTurns(store, shards, IN_PIECES)
 
     async def advance(self) -> bool:
-        """Do a piece of what changes queues, and let the lane know; whether there was one."""
-        task = await self.advance_once(IN_PIECES)
+        """Do a piece of the next task and tell its lane; return whether there was one to do."""
+        task = await self._advance_once()
         if task is not None and task.lane:
             await self._muster.take_up([task.lane])
             lane = self._shards.lane(task.application, task.lane)
@@ -49,29 +36,17 @@ class Tasks:
                 lane.replay(self._desk.now())  # what was replayed goes at a pace
         return task is not None
 
-    async def advance_once(self, works: Collection[Work]) -> Task | None:
-        """Do a piece of the oldest task; the task, or None if there is nothing that can be done."""
-        task = await self._store.task(self._shards.numbers, works)
-        held = None if task is None else self._shards.held.get(shard_of(task.application))
-        if task is None or held is None:
-            return None
-        try:
-            advanced = await self._done(task, held.lease)
-        except StoreUnavailable:
-            raise
-        except Exception as error:  # noqa: BLE001  whatever it is, the dispatcher and other tasks go on
-            self._troubles[task.id] += 1
-            log.warning("task %s (%s) cannot be done: %r", task.id, task.work, error)
-            if self._troubles[task.id] < TRIES:
-                return None
-            why, now = str(error) or type(error).__name__, self._desk.now()
-            advanced = await self._store.give_up(task, why, now=now, lease=held.lease)
-        self._troubles.pop(task.id, None)
-        return None if advanced == task else advanced
+    async def _advance_once(self) -> Task | None:
+        """Do a piece for the next tenant for which that is possible; None if there is none."""
+        asked = set[Tenant]()
+        while (task := await self._turns.next()) is not None and task.tenant not in asked:
+            asked.add(task.tenant)
+            if self._trials.paused(task.tenant):
+                continue
+            advanced = await self._trials.attempt(task, self._piece)
+            if advanced is not None:
+                return advanced
+        return None
 
-    async def _done(self, task: Task, lease: Lease) -> Task:
-        """The task, a piece further."""
-        if task.work in STATISTICS:
-            data = await counted(self._store, task)
-            return await self._store.finish(task, data, now=self._desk.now(), lease=lease)
+    async def _piece(self, task: Task, lease: Lease) -> Task:
         return await self._store.advance(task, now=self._desk.now(), limit=CHUNK, lease=lease)

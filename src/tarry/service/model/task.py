@@ -1,13 +1,14 @@
 """Long work on a lane's deliveries or an application's messages: durable, in small pieces."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tarry.errors import TooManyReplays
 from tarry.service.model import ids
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.listing import FIRST
@@ -34,6 +35,11 @@ STATISTICS = frozenset({Work.APP_STATS, Work.EVENT_TYPE_STATS})
 IN_PIECES = frozenset(Work) - STATISTICS
 """Done by a store, each piece in one commit with how far it came."""
 
+REPLAYS = frozenset({Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY})
+"""What people ask to be delivered again to one endpoint."""
+MOST_PENDING = 10
+"""Replays of one endpoint that may be pending: those that run and those that wait."""
+
 COUNTED: Mapping[Work, str] = {
     Work.RECOVER: "messagesSent",
     Work.REPLAY_MISSING: "messagesSent",
@@ -45,6 +51,11 @@ COUNTED: Mapping[Work, str] = {
 
 
 MISSING = ReplayFilter(fate=Fate.NEVER)
+
+Tenant = tuple[str, str]
+"""Who takes turns: an application, or an environment as a whole with an empty application."""
+FIRST_TENANT: Tenant = ("", "")
+"""Comes before every tenant."""
 
 
 class Piece(Struct, frozen=True):
@@ -80,6 +91,11 @@ class Task(Struct, frozen=True, kw_only=True):
     failed: str | None = None
 
     @property
+    def tenant(self) -> Tenant:
+        """Whose turn it is when this task is done: its application and its environment."""
+        return self.application, self.environment
+
+    @property
     def end(self) -> float:
         """`until`, or for ever."""
         return math.inf if self.until is None else self.until
@@ -98,6 +114,12 @@ class Task(Struct, frozen=True, kw_only=True):
         """Which messages a replay delivers: all that are missing, or those that are wanted."""
         return MISSING if self.work is Work.REPLAY_MISSING else self.wanted or ReplayFilter()
 
+    def covers(self, other: "Task") -> bool:
+        """Whether this replay will do all that another asks for: it has not begun yet."""
+        same = (self.work, self.lane, self.replays) == (other.work, other.lane, other.replays)
+        within = self.since <= other.since and other.end <= self.end
+        return same and within and not self.cursor and self.finished_at is None
+
     def after(self, piece: Piece, now: float) -> "Task":
         """The task when a piece of it was done."""
         done = self.done + piece.done
@@ -113,6 +135,18 @@ class Task(Struct, frozen=True, kw_only=True):
     def given_up(self, why: str, now: float) -> "Task":
         """The task when it turned out that it cannot be done."""
         return replace(self, failed=mend(why), finished_at=now)
+
+
+def standing_for(new: Task, known: Iterable[Task], *, pending: int, most: int) -> Task:
+    """Return the replay that does what a new one asks for: a known one that covers it, or itself.
+
+    `pending` replays of its endpoint are not done yet: TooManyReplays if there are `most` already,
+    and none of those that are known covers the new one.
+    """
+    covering = next((task for task in known if task.covers(new)), None)
+    if covering is None and pending >= most:
+        raise TooManyReplays(new.endpoint, most)
+    return covering or new
 
 
 def behind(accepted_at: float, message: str) -> str:

@@ -4,14 +4,18 @@ from collections.abc import Collection, Sequence
 from typing import Any, Protocol  # what comes out of a task is JSON
 
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import IN_PIECES, Task, Work
+from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Task, Tenant, Work
 
 
 class Tasks(Protocol):
     """Tasks, for who asks for them and for who does them."""
 
-    async def add_task(self, task: Task) -> None:
-        """Put a task on record and wake its lane, if it has one."""
+    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
+        """Put a task on record, wake its lane, if it has one, and return the task.
+
+        With `most_pending` a replay that another covers is not put on record, and that other one
+        is returned; see `standing_for`. No other call gets in between.
+        """
 
     async def get_task(self, task: str) -> Task:
         """A task by id; NotFound if there is none."""
@@ -19,8 +23,18 @@ class Tasks(Protocol):
     async def tasks(self, application: str) -> list[Task]:
         """An application's tasks, the newest first."""
 
-    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
-        """The oldest task of these works that is to be done, of applications in these shards."""
+    async def task(
+        self,
+        shards: Sequence[int],
+        works: Collection[Work] = IN_PIECES,
+        *,
+        after: Tenant = FIRST_TENANT,
+    ) -> Task | None:
+        """The oldest task of these works to be done, of the next tenant in these shards.
+
+        Tenants come in the order of `Task.tenant`; the next is the first behind `after` that has
+        such a task. None if there is no such tenant behind it.
+        """
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
         """Do at most `limit` deliveries more of a task and note how far it came, in one commit.

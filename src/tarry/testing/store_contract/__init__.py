@@ -25,6 +25,7 @@ TOPICS = (
     "rest",
     "expire",
     "tasks",
+    "pending",
     "bulk",
     "catalogue",
     "endpoints",
@@ -62,6 +63,7 @@ from tarry.testing.store_contract.listing import ListingContract
 from tarry.testing.store_contract.looks import LooksContract
 from tarry.testing.store_contract.notices import NoticesContract
 from tarry.testing.store_contract.paging import PagingContract
+from tarry.testing.store_contract.pending import PendingContract
 from tarry.testing.store_contract.registry import RegistryContract
 from tarry.testing.store_contract.resend import ResendContract
 from tarry.testing.store_contract.rest import RestContract
@@ -83,6 +85,7 @@ class StoreContract(
     RestContract,
     ExpireContract,
     TasksContract,
+    PendingContract,
     BulkContract,
     CatalogueContract,
     EndpointsContract,

@@ -105,6 +105,23 @@ async def test_tasks_and_news_from_before_the_api_are_still_there(path: Path) ->
     await store.close()
 
 
+async def test_replays_from_before_they_were_counted_are_pending(path: Path) -> None:
+    db = connect(path, create=True)
+    for step in STEPS[:2]:
+        db.execute(step.sql)
+    task = a_task(an_endpoint("app_1", lane=7), Work.RECOVER)
+    db.execute(
+        "INSERT INTO task (id, work, environment, application, shard, created_at, document)"
+        " VALUES (?, 'endpoint.recover', 'org_1', 'app_1', 1, 0, ?)",
+        (task.id, rows.document(task)),
+    )
+    db.close()
+    store = await open_sqlite(path)
+    again = a_task(an_endpoint("app_1", lane=7), Work.RECOVER)
+    assert await store.add_task(again, most_pending=1) == task
+    await store.close()
+
+
 async def test_a_schema_from_the_future_is_refused(path: Path) -> None:
     await SqliteMigrator(path).up()
     db = apsw.Connection(str(path))

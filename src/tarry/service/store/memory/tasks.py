@@ -12,7 +12,17 @@ from tarry.service.model.delivery import LIVE, STUCK, Delivery, Reason, State
 from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
 from tarry.service.model.replay import SoFar
-from tarry.service.model.task import IN_PIECES, Piece, Task, Work, behind
+from tarry.service.model.task import (
+    FIRST_TENANT,
+    IN_PIECES,
+    REPLAYS,
+    Piece,
+    Task,
+    Tenant,
+    Work,
+    behind,
+    standing_for,
+)
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
@@ -26,11 +36,17 @@ class MemoryTasks:
 
     _data: Data
 
-    async def add_task(self, task: Task) -> None:
+    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
         """Put a task on record and wake its lane."""
-        self._data.tasks[task.id] = task
+        standing = task
+        if most_pending is not None:
+            known = self._pending(task.lane)
+            standing = standing_for(task, known, pending=len(known), most=most_pending)
         if task.lane:
             self._data.wake(self._data.lanes[task.lane])
+        if standing is task:
+            self._data.tasks[task.id] = task
+        return standing
 
     async def get_task(self, task: str) -> Task:
         """A task by id."""
@@ -43,16 +59,23 @@ class MemoryTasks:
         tasks = (task for task in self._data.tasks.values() if task.application == application)
         return sorted(tasks, key=_order, reverse=True)
 
-    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
-        """The oldest task of these works that is to be done, of applications in these shards."""
+    async def task(
+        self,
+        shards: Sequence[int],
+        works: Collection[Work] = IN_PIECES,
+        *,
+        after: Tenant = FIRST_TENANT,
+    ) -> Task | None:
+        """The oldest task of these works to be done, of the next tenant in these shards."""
         tasks = (
             task
             for task in self._data.tasks.values()
             if task.finished_at is None
             and task.work in works
             and shard_of(task.application) in shards
+            and task.tenant > after
         )
-        return min(tasks, key=_order, default=None)
+        return min(tasks, key=lambda task: (task.tenant, _order(task)), default=None)
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
         """Do at most `limit` more of a task."""
@@ -86,6 +109,15 @@ class MemoryTasks:
         if stored.finished_at is None:
             stored = self._data.tasks[task.id] = ended(stored)
         return stored
+
+    def _pending(self, lane: int) -> list[Task]:
+        """The replays of a lane that are not done, the oldest first."""
+        tasks = (
+            task
+            for task in self._data.tasks.values()
+            if task.finished_at is None and task.lane == lane and task.work in REPLAYS
+        )
+        return sorted(tasks, key=_order)
 
     def _holds(self, task: Task, lease: Lease) -> bool:
         return lease.shard == shard_of(task.application) and self._data.holds(lease)

@@ -7,7 +7,15 @@ from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import IN_PIECES, Task, Work
+from tarry.service.model.task import (
+    FIRST_TENANT,
+    IN_PIECES,
+    REPLAYS,
+    Task,
+    Tenant,
+    Work,
+    standing_for,
+)
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.advance import do_piece
 from tarry.service.store.postgres.database import Connection
@@ -18,16 +26,22 @@ from tarry.service.store.postgres.queries import SQL
 class PostgresTasks(Part):
     """See `tasks.Tasks`."""
 
-    async def add_task(self, task: Task) -> None:
+    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
         """Put a task on record and wake its lane."""
 
-        async def add(connection: Connection) -> None:
+        async def add(connection: Connection) -> Task:
             await wake(connection, [task.lane] if task.lane else [])
-            await put_tasks(connection, [task])
+            standing = task
+            if most_pending is not None:
+                standing = await _standing_for(connection, task, most_pending)
+            if standing is task:
+                await put_tasks(connection, [task])
             hit("task.before")
+            return standing
 
-        await self._database.run(add)
+        added = await self._database.run(add)
         hit("task.after")
+        return added
 
     async def get_task(self, task: str) -> Task:
         """A task by id."""
@@ -40,9 +54,15 @@ class PostgresTasks(Part):
         """An application's tasks, the newest first."""
         return [rows.task(row) for row in await self._database.fetch(SQL["tasks"], application)]
 
-    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
-        """The oldest task of these works that is to be done, of applications in these shards."""
-        found = await self._database.fetch(SQL["task"], list(shards), sorted(works))
+    async def task(
+        self,
+        shards: Sequence[int],
+        works: Collection[Work] = IN_PIECES,
+        *,
+        after: Tenant = FIRST_TENANT,
+    ) -> Task | None:
+        """The oldest task of these works to be done, of the next tenant in these shards."""
+        found = await self._database.fetch(SQL["task"], list(shards), sorted(works), *after)
         return rows.task(found[0]) if found else None
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
@@ -79,6 +99,18 @@ class PostgresTasks(Part):
             return left
 
         return await self._database.run(do)
+
+
+async def _standing_for(connection: Connection, new: Task, most: int) -> Task:
+    """See `standing_for`. The lane is locked, so nobody else adds a replay to it meanwhile.
+
+    A replay whose first piece is being done just now has read already what it will do. Its row is
+    locked: it is passed over, and so covers nothing.
+    """
+    asked = (new.lane, sorted(REPLAYS))
+    known = await connection.fetch(SQL["add_task_known"], *asked)
+    ((pending,),) = await connection.fetch(SQL["add_task_pending"], *asked)
+    return standing_for(new, map(rows.task, known), pending=pending, most=most)
 
 
 async def _held(connection: Connection, task: Task, lease: Lease) -> Task | None:

@@ -9,7 +9,15 @@ from tarry.errors import NotFound
 from tarry.service.failpoints import hit
 from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import IN_PIECES, Task, Work
+from tarry.service.model.task import (
+    FIRST_TENANT,
+    IN_PIECES,
+    REPLAYS,
+    Task,
+    Tenant,
+    Work,
+    standing_for,
+)
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.advance import do_piece
 from tarry.service.store.sqlite.queries import SQL
@@ -22,16 +30,23 @@ class SqliteTasks:
 
     _threads: Threads
 
-    async def add_task(self, task: Task) -> None:
+    async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
         """Put a task on record and wake its lane."""
 
-        def work(session: Session) -> None:
-            put_task(session, task)
+        def work(session: Session) -> Task:
+            standing = task
+            if most_pending is not None:
+                known = _pending(session.db, task.lane)
+                standing = standing_for(task, known, pending=len(known), most=most_pending)
+            if standing is task:
+                put_task(session, task)
             session.wake([task.lane] if task.lane else [])
             hit("task.before")
+            return standing
 
-        await self._threads.write(work)
+        added = await self._threads.write(work)
         hit("task.after")
+        return added
 
     async def get_task(self, task: str) -> Task:
         """A task by id."""
@@ -44,14 +59,19 @@ class SqliteTasks:
             lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["tasks"], asked)]
         )
 
-    async def task(self, shards: Sequence[int], works: Collection[Work] = IN_PIECES) -> Task | None:
-        """The oldest task of these works that is to be done, of applications in these shards."""
-        named = rows.array(works)
+    async def task(
+        self,
+        shards: Sequence[int],
+        works: Collection[Work] = IN_PIECES,
+        *,
+        after: Tenant = FIRST_TENANT,
+    ) -> Task | None:
+        """The oldest task of these works to be done, of the next tenant in these shards."""
+        asked = (*after, rows.array(shards), rows.array(works))
 
         def work(db: apsw.Connection) -> Task | None:
-            oldest = (db.execute(SQL["task"], (shard, named)).fetchone() for shard in shards)
-            found = min((row for row in oldest if row is not None), default=None)
-            return None if found is None else rows.TASK.decode(found[-1])
+            document = db.execute(SQL["task"], asked).get
+            return None if document is None else rows.TASK.decode(document)
 
         return await self._threads.read(work)
 
@@ -103,12 +123,19 @@ def put_task(session: Session, task: Task) -> None:
             "work": task.work.value,
             "environment": task.environment,
             "application": task.application,
+            "lane": task.lane,
             "shard": shard_of(task.application),
             "created_at": task.created_at,
             "finished_at": task.finished_at,
             "document": rows.document(task),
         },
     )
+
+
+def _pending(db: apsw.Connection, lane: int) -> list[Task]:
+    """The replays of a lane that are not done, the oldest first."""
+    asked = (lane, rows.array(REPLAYS))
+    return [rows.TASK.decode(text) for (text,) in db.execute(SQL["add_task_pending"], asked)]
 
 
 def _get(db: apsw.Connection, task: str) -> Task:

@@ -7,6 +7,19 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
    SET cursor = excluded.cursor, done = excluded.done, data = excluded.data,
        finished_at = excluded.finished_at, failed = excluded.failed;
 
+-- name: add_task_known
+-- The tasks of a lane that are not begun, of some works, the oldest first. Nobody begins them before
+-- the commit; those that are being begun are left out.
+SELECT * FROM tarry.task
+ WHERE lane = $1 AND finished_at IS NULL AND work = ANY($2::text[]) AND cursor = ''
+ ORDER BY created_at, id
+   FOR UPDATE SKIP LOCKED;
+
+-- name: add_task_pending
+-- How many tasks of a lane are not done, of some works.
+SELECT count(*) FROM tarry.task
+ WHERE lane = $1 AND finished_at IS NULL AND work = ANY($2::text[]);
+
 -- name: get_task
 -- A task by its id.
 SELECT * FROM tarry.task WHERE id = $1;
@@ -16,10 +29,11 @@ SELECT * FROM tarry.task WHERE id = $1;
 SELECT * FROM tarry.task WHERE application = $1 ORDER BY created_at DESC, id DESC;
 
 -- name: task
--- The oldest task of these shards that is to be done, of some works.
+-- The oldest task of the next tenant that has one to be done, of some shards and works.
 SELECT * FROM tarry.task
  WHERE shard = ANY($1::integer[]) AND finished_at IS NULL AND work = ANY($2::text[])
- ORDER BY created_at, id
+   AND (application, environment) > ($3, $4)
+ ORDER BY application, environment, created_at, id
  LIMIT 1;
 
 -- name: advance

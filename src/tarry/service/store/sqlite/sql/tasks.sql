@@ -2,10 +2,18 @@
 
 -- name: add_task
 -- Keep a task, or how far it came.
-INSERT INTO task (id, work, environment, application, shard, created_at, finished_at, document)
-VALUES (:id, :work, :environment, :application, :shard, :created_at, :finished_at, :document)
+INSERT INTO task (id, work, environment, application, lane, shard, created_at, finished_at,
+                  document)
+VALUES (:id, :work, :environment, :application, :lane, :shard, :created_at, :finished_at, :document)
     ON CONFLICT (id) DO UPDATE
    SET finished_at = excluded.finished_at, document = excluded.document;
+
+-- name: add_task_pending
+-- The tasks of a lane that are not done, of some works, the oldest first.
+SELECT document
+  FROM task INDEXED BY task_pending
+ WHERE lane = :lane AND finished_at IS NULL AND work IN (SELECT value FROM json_each(:works))
+ ORDER BY created_at, id;
 
 -- name: get_task
 -- A task by id.
@@ -16,12 +24,13 @@ SELECT document FROM task WHERE id = :task;
 SELECT document FROM task WHERE application = :application ORDER BY created_at DESC, id DESC;
 
 -- name: task
--- The oldest task of a shard that is to be done, of some works.
-SELECT created_at, id, document
-  FROM task
- WHERE shard = :shard AND finished_at IS NULL
+-- The oldest task of the next tenant that has one to be done, of some shards and works.
+SELECT document
+  FROM task INDEXED BY task_turn
+ WHERE (application, environment) > (:application, :environment) AND finished_at IS NULL
+   AND shard IN (SELECT value FROM json_each(:shards))
    AND work IN (SELECT value FROM json_each(:works))
- ORDER BY created_at, id
+ ORDER BY application, environment, created_at, id
  LIMIT 1;
 
 -- name: advance_failed
