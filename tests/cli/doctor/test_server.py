@@ -1,7 +1,10 @@
 import pytest
 
+from tarry.cli.doctor import server
 from tarry.cli.doctor.finding import State
 from tarry.cli.doctor.server import serving
+from tarry.service import explain
+from tarry.service.model.waits import WAITS, End
 from tests.cli.scripted import scripted
 from tests.cli.shell import KEY, Shell
 
@@ -77,3 +80,9 @@ def test_what_cannot_be_looked_at_is_told() -> None:
 def test_nobody_there_is_all_there_is_to_say() -> None:
     assert found_of("http://127.0.0.1:1", KEY) == {"server": State.WRONG}
     assert found_of("nonsense", KEY) == {"server": State.WRONG}
+
+
+def test_overdue_means_the_same_as_in_the_service() -> None:
+    unheld = {str(reason) for reason, wait in WAITS.items() if wait.end is End.READ}
+    assert unheld == server.UNHELD
+    assert server.OVERDUE == explain.OVERDUE

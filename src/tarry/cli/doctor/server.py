@@ -12,11 +12,12 @@ from tarry.cli.doctor.tally import Tally
 from tarry.cli.refusal import line
 from tarry.cli.service_options import WrongSettings
 from tarry.cli.show import known_as
-from tarry.service.explain import OVERDUE
-from tarry.service.model.waits import WAITS, End
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
-UNHELD = {reason for reason, wait in WAITS.items() if wait.end is End.READ}
+UNHELD = frozenset({"not tried yet", "replayed"})
+"""Reasons of deliveries that nothing holds back, and after how many seconds they are overdue: as in
+the service, whose packages a command that only asks a server does not need."""
+OVERDUE = 30.0
 SKEW = 2.0
 """Seconds that clocks may differ: a server tells whole ones."""
 READY, UNREADY = 200, 503
