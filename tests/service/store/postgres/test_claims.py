@@ -1,4 +1,5 @@
 import asyncio
+from typing import LiteralString
 
 import psycopg
 import pytest
@@ -45,27 +46,38 @@ async def test_two_processes_with_the_same_key_get_the_same_message(
     assert len(await scene.due()) == 1
 
 
-async def test_two_processes_that_use_keys_in_opposite_orders_do_not_stand_in_each_others_way(
-    scene: Scene, store: PostgresStore, tarry_url: str
+KEY = (
+    "INSERT INTO tarry.key (environment, key, fingerprint, message, accepted_at)"
+    " VALUES (%(environment)s, %(name)s, '', 'msg_other', 0)"
+)
+EVENT = (
+    "INSERT INTO tarry.event (application, event_id, message)"
+    " VALUES (%(application)s, %(name)s, 'msg_other')"
+)
+
+
+@pytest.mark.parametrize("take", [KEY, EVENT], ids=["key", "event id"])
+@pytest.mark.parametrize("names", ["21", "31321", "2231"])
+async def test_whoever_waits_for_a_name_holds_none_behind_it(
+    scene: Scene, store: PostgresStore, tarry_url: str, take: LiteralString, names: str
 ) -> None:
-    other = await PostgresStore.open(tarry_url)
-    keys = [f"k{number}" for number in range(40)]
-
-    def batch(names: list[str]) -> list[object]:
-        return [new_message(scene.application, key=name, fingerprint=b"1") for name in names]
-
-    answers = await asyncio.gather(
-        *(store.add(batch(keys)) for _ in range(3)),  # type: ignore[arg-type]  # new messages
-        *(other.add(batch(keys[::-1])) for _ in range(3)),  # type: ignore[arg-type]  # likewise
-    )
-    await other.close()
-    fresh = [
-        answer
-        for several in answers
-        for answer in several
-        if isinstance(answer, Accepted) and not answer.repeated
+    shop = scene.application
+    new = [
+        new_message(shop, key=name) if take is KEY else new_message(shop, event_id=name)
+        for name in names
     ]
-    assert len(fresh) == len(keys)
+    whose = {"environment": ENVIRONMENT, "application": scene.application.id}
+    with psycopg.connect(tarry_url) as first, psycopg.connect(tarry_url) as other:
+        first.execute(take, {**whose, "name": "1"})
+        adding = asyncio.create_task(store.add(new))
+        await someone_waits(tarry_url)
+        other.execute("SET lock_timeout = '200ms'")
+        for name in set(names) - {"1"}:
+            other.execute(take, {**whose, "name": name})
+        other.rollback()
+        first.rollback()
+    answers = dict(zip(names, await adding, strict=True))
+    assert len(await scene.due()) == len(answers)
 
 
 async def test_a_message_that_fails_gives_its_key_and_its_event_id_back(

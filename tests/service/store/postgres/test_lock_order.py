@@ -30,15 +30,19 @@ from tarry.testing.store_contract.scene import PLENTY, Scene
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 ROUNDS = 25
+KEYS = [f"key_{number}" for number in range(30)]
 STANDINGS = [Standing.ENABLED, Standing.PARKED, Standing.DISABLED, Standing.PAUSED]
 
 
 class People:
     """Whoever does something to the endpoints and messages of one application, and the worker."""
 
-    def __init__(self, scene: Scene, store: PostgresStore, chance: random.Random) -> None:
-        self.scene, self.store, self.chance = scene, store, chance
+    def __init__(
+        self, scene: Scene, store: PostgresStore, chance: random.Random, *, standing: float
+    ) -> None:
+        self.scene, self.store, self.chance, self.standing = scene, store, chance, standing
         self.messages: list[str] = []
+        self.before: list[Due] = []
 
     def an_endpoint(self) -> Endpoint:
         return self.chance.choice(self.scene.endpoints)
@@ -60,11 +64,14 @@ class People:
             self.replay,
             self.expire,
             self.set_policy,
+            self.purge,
             self.sweep,
         ]
 
     async def add(self) -> None:
-        new = [new_message(self.scene.application) for _ in range(3)]
+        keys = self.chance.choices(KEYS, k=3)  # the same one twice at times
+        new = [new_message(self.scene.application, key=key, event_id=key) for key in keys]
+        new += [new_message(self.scene.application) for _ in range(3)]
         await self.store.add(new)
         self.messages = [*self.messages[-20:], *(one.message.id for one in new)]
 
@@ -73,16 +80,17 @@ class People:
         streams = (Stream.READY, Stream.RESEND)
         wants = [Want(lane=lane, stream=stream, limit=4) for lane in lanes for stream in streams]
         found = await self.store.fetch(wants, now=NOON, most_bytes=PLENTY)
-        settled = [self._settled(due) for due in found.due]
-        changes = [
-            Change(
-                lane=lane, epoch=1, at=NOON, known=Known(), standing=self.chance.choice(STANDINGS)
-            )
-            for lane in self.chance.sample(lanes, 2)
-        ]
+        settled = [self._settled(due) for due in [*found.due, *self.before]]
+        self.before = found.due[:6]  # answered late: much has happened to them by then
         self.chance.shuffle(settled)
+        changes = [self._change(lane) for lane in self.chance.sample(lanes, 2)]
         await self.store.settle(settled, changes, self.scene.leases)
         await self.store.rest(dict.fromkeys(lanes, 0), self.scene.leases)
+
+    def _change(self, lane: int) -> Change:
+        stands = self.chance.random() < self.standing
+        standing = self.chance.choice(STANDINGS) if stands else None
+        return Change(lane=lane, epoch=1, at=NOON, known=Known(), standing=standing)
 
     def _settled(self, due: Due) -> Settlement | Resent:
         if due.stream is Stream.RESEND:
@@ -116,6 +124,11 @@ class People:
         await self.store.add_task(task)
         await self.store.advance(task, now=NOON, limit=20, lease=self.scene.lease)
 
+    async def purge(self) -> None:
+        task = a_task(self.an_endpoint(), Work.PURGE_CONTENT, lane=0)
+        await self.store.add_task(task)
+        await self.store.advance(task, now=NOON, limit=5, lease=self.scene.lease)
+
     async def expire(self) -> None:
         lane, lease = self.an_endpoint().lane, self.scene.lease
         await self.store.expire(lane, accepted_before=NOON + 1, now=NOON, limit=3, lease=lease)
@@ -145,17 +158,22 @@ def deadlocks(url: str) -> int:
     return int(found[0])
 
 
+@pytest.mark.parametrize("standing", [1.0, 0.3, 0.0])
 async def test_whatever_is_done_at_once_nobody_waits_for_one_who_waits_for_them(
-    scene: Scene, store: PostgresStore, tarry_url: str
+    scene: Scene, store: PostgresStore, tarry_url: str, standing: float
 ) -> None:
+    before = deadlocks(tarry_url)
     for _ in range(3):
         await scene.add_endpoint()
     other = await PostgresStore.open(tarry_url)
-    people = [People(scene, one, random.Random(7)) for one in (store, other)]  # noqa: S311  no secret
+    people = [
+        People(scene, one, random.Random(seed), standing=standing)  # noqa: S311  no secret
+        for seed, one in enumerate((store, other))
+    ]
     async with asyncio.timeout(120):
         await asyncio.gather(*(go_on(do) for one in people for do in one.all_they_do()))
     await scene.check_counts()
     await other.close()
     await store.close()
     await asyncio.sleep(1.1)  # a server tells of them when a connection has ended, or in a second
-    assert deadlocks(tarry_url) == 0
+    assert deadlocks(tarry_url) == before

@@ -64,7 +64,7 @@ ASKED: dict[LiteralString, tuple[object, ...]] = {
     "sweep_payloads": (SOME,),
     "cancel": (TO_TEN,),
     "expire": (1, 10.0, 0.0, 10, "too old"),
-    "settle": (*SETTLED, *([None] * 10 for _ in range(3))),
+    "settle": (*SETTLED, *([None] * 10 for _ in range(3)), [1]),
     "settle_hold": ([1] * 10, SEQS),
     "deliveries": (SOME[0],),
 }

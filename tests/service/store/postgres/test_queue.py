@@ -100,6 +100,7 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
         backlog,
         "settle",
         *([2], [1], ["msg_1"], [0], ["delivered"], ["delivered"], [1], [1], [1.0], [1.0], [1.0]),
+        [3],
     )
     assert "Seq Scan on delivery" not in found
     assert "delivery_pkey" in found

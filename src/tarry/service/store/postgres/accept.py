@@ -12,6 +12,7 @@ from tarry.service.store.postgres.claims import Result, decide
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.faults import Stale
 from tarry.service.store.postgres.many import insert_many
+from tarry.service.store.postgres.part import tell
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.routes import Route, Routes
 
@@ -62,8 +63,7 @@ async def _keep(connection: Connection, accepted: Sequence[Routed]) -> None:
     await insert_many(connection, "add_deliveries", "delivery", DELIVERY, deliveries)
     if skipped := +skipped:
         await connection.execute(SQL["add_ended"], list(skipped), list(skipped.values()))
-    if woken:
-        await connection.execute(SQL["woken_tell"], woken)
+    await tell(connection, woken)
 
 
 async def _numbers(

@@ -14,6 +14,7 @@ from tarry.service.store.postgres.accept import DELIVERY
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.leaving import staying
 from tarry.service.store.postgres.many import insert_many
+from tarry.service.store.postgres.part import tell
 from tarry.service.store.postgres.places import first_since
 from tarry.service.store.postgres.queries import SQL
 
@@ -46,8 +47,8 @@ async def _recover(connection: Connection, task: Task, now: float, limit: int) -
 
 
 async def _discard(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    await connection.execute(SQL["advance_resends"], task.lane)
     found, piece = await _behind(connection, "advance_live", task, limit, LIVE)
+    await connection.execute(SQL["advance_resends"], task.lane)
     seqs = [row["seq"] for row in found]
     if seqs:
         await connection.execute(SQL["advance_discarded"], task.lane, seqs, Reason.DISCARDED, now)
@@ -116,15 +117,16 @@ async def _again(
 ) -> None:
     """Make deliveries ready as if they were new; so many of them had ended."""
     if seqs:
-        await _take(connection, task.lane, 0)
+        _, woken = await _take(connection, task.lane, 0)
         await connection.execute(SQL["advance_replayed"], task.lane, seqs, Reason.REPLAYED, now)
         await connection.execute(SQL["add_ended"], [task.lane], [-ended])
+        await tell(connection, woken)
 
 
 async def _deliver(connection: Connection, task: Task, messages: Sequence[str], now: float) -> None:
     if not messages:
         return
-    added = await _take(connection, task.lane, len(messages))
+    added, woken = await _take(connection, task.lane, len(messages))
     seqs = range(added + 1, added + 1 + len(messages))
     fresh = [
         (task.lane, seq, message, State.READY, Reason.REPLAYED, None, now, None)
@@ -132,6 +134,7 @@ async def _deliver(connection: Connection, task: Task, messages: Sequence[str], 
     ]
     await insert_many(connection, "add_deliveries", "delivery", DELIVERY, fresh)
     await connection.execute(SQL["advance_placed"], task.lane, messages, list(seqs))
+    await tell(connection, woken)
 
 
 async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
@@ -180,9 +183,10 @@ def _behind_message(row: rows.Row) -> str:
     return behind(row["accepted_at"], row["id"])
 
 
-async def _take(connection: Connection, lane: int, many: int) -> int:
-    """Take numbers of a lane and wake it if it rests; the last number given before."""
+async def _take(connection: Connection, lane: int, many: int) -> tuple[int, list[int]]:
+    """Take numbers of a lane, and wake it if it rests.
+
+    Return the last number given before, and the lanes whose owners have to be told.
+    """
     (row,) = await connection.fetch(SQL["add_lanes"], [lane], [many], [True])
-    if row["woken"]:
-        await connection.execute(SQL["woken_tell"], [lane])
-    return int(row["added"])
+    return int(row["added"]), [lane] if row["woken"] else []

@@ -29,9 +29,46 @@ async def decide(
     """One result for each message; those that are accepted have their keys and event ids."""
     results: list[Result] = []
     used: dict[Name, NewMessage] = {}
-    for part in _parts(messages, tenants):
+    parts = list(_parts(messages, tenants))
+    if len(parts) > 1:
+        await _lock_names(connection, tenants, messages)
+    for part in parts:
         results += await _Claims(connection, tenants, part, used, limited=limited).decide()
     return results
+
+
+async def _lock_names(
+    connection: Connection, tenants: dict[str, Tenant], messages: Sequence[NewMessage]
+) -> None:
+    """Lock the free keys and event ids of all parts of a call, in order, until the commit.
+
+    Each part locks its own in order, but two parts together would not. A name that was taken and
+    given back stays locked: others who want it wait until this transaction has ended.
+    """
+    known = [new for new in messages if new.message.application in tenants]
+    keys = {
+        (tenants[new.message.application].environment, new.key): new
+        for new in known
+        if new.key is not None
+    }
+    taken = [(*name, new.fingerprint, *_named(new.message)) for name, new in keys.items()]
+    ours = await _taken(connection, "add_keys", rows.columns(taken, 5))
+    mine = [name for name, new in keys.items() if new.message.id in ours]
+    await connection.execute(SQL["add_refused_keys"], *rows.columns(mine, 2))
+    events = {
+        (new.message.application, new.message.event_id): new
+        for new in known
+        if new.message.event_id is not None
+    }
+    told = [(*name, new.message.id) for name, new in events.items()]
+    ours = await _taken(connection, "add_events", rows.columns(told, 3))
+    mine = [name for name, new in events.items() if new.message.id in ours]
+    await connection.execute(SQL["add_refused_events"], *rows.columns(mine, 2))
+
+
+async def _taken(connection: Connection, query: str, names: list[list[object]]) -> set[str]:
+    """Take names that are free; return the messages that have them."""
+    return {row["message"] for row in await connection.fetch(SQL[query], *names)}
 
 
 def _parts(
@@ -110,8 +147,7 @@ class _Claims:
             (*name, self._messages[place].fingerprint, *_named(self._messages[place].message))
             for place, name in wanted.items()
         ]
-        taken = await self._connection.fetch(SQL["add_keys"], *rows.columns(new_keys, 5))
-        ours = {row["message"] for row in taken}
+        ours = await _taken(self._connection, "add_keys", rows.columns(new_keys, 5))
         mine = {place for place in wanted if self._messages[place].message.id in ours}
         self._keys = {place: wanted[place] for place in mine}
         if others := {name: place for place, name in wanted.items() if place not in mine}:
@@ -142,8 +178,7 @@ class _Claims:
         if not wanted:
             return
         new_events = [(*name, self._messages[place].message.id) for place, name in wanted.items()]
-        taken = await self._connection.fetch(SQL["add_events"], *rows.columns(new_events, 3))
-        ours = {row["message"] for row in taken}
+        ours = await _taken(self._connection, "add_events", rows.columns(new_events, 3))
         for place, name in wanted.items():
             if self._messages[place].message.id in ours:
                 self._events[place] = name

@@ -10,7 +10,7 @@ from tarry.service.model.message import Message
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.leaving import staying
-from tarry.service.store.postgres.part import Part, wake
+from tarry.service.store.postgres.part import Part, rouse, tell
 from tarry.service.store.postgres.queries import SQL
 
 LAST_LANE = 2**63 - 1
@@ -81,8 +81,9 @@ class PostgresHistory(Part):
                 await connection.execute(
                     SQL["cancel_deliveries"], lanes, seqs, Reason.CANCELLED, now
                 )
-                await wake(connection, lanes)
+                await rouse(connection, lanes)
                 await connection.execute(SQL["add_ended"], lanes, [1] * len(lanes))
+                await tell(connection, lanes)
             hit("cancel.before")
             return len(lanes)
 
@@ -100,8 +101,9 @@ class PostgresHistory(Part):
             known = await connection.fetch(SQL["resend_message"], endpoint.application, message)
             if not known or not stays:
                 raise NotFound("message", message)
-            await wake(connection, [endpoint.lane])
+            await rouse(connection, [endpoint.lane])
             await connection.execute(SQL["resend"], endpoint.lane, resend, message)
+            await tell(connection, [endpoint.lane])
             hit("resend.before")
 
         await self._database.run(ask)

@@ -1,6 +1,6 @@
 """What all parts of the store stand on."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tarry.service.model.lane import Lease
 from tarry.service.store.postgres import rows
@@ -27,8 +27,23 @@ async def held(
 
 
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:
-    """Get lanes up and tell of it. It locks them: to be done before what they are woken for."""
-    numbers = sorted(lanes)
-    if numbers:
-        await connection.execute(SQL["woken_lock"], numbers)
-        await connection.execute(SQL["woken_tell"], numbers)
+    """Wake lanes and tell their owners: `rouse` and `tell`, if nothing is locked in between."""
+    numbers = list(lanes)
+    await rouse(connection, numbers)
+    await tell(connection, numbers)
+
+
+async def rouse(connection: Connection, lanes: Collection[int]) -> None:
+    """Lock lanes, in order, and mark them as awake; their owners have to be told."""
+    if lanes:
+        await connection.execute(SQL["woken_lock"], list(lanes))
+
+
+async def tell(connection: Connection, lanes: Collection[int]) -> None:
+    """Have the owners of lanes look at them.
+
+    This comes last in a transaction: whoever changes an environment's policy locks the table of
+    these calls, and the next one waits behind that.
+    """
+    if lanes:
+        await connection.execute(SQL["woken_tell"], list(lanes))

@@ -1,7 +1,6 @@
 """Write down what became of deliveries and of lanes.
 
-Everybody holds what they change in one order, or two would wait for each other: applications,
-endpoints, messages, deliveries, lanes, and lanes' states; each of these by their ids or numbers.
+Rows are locked in the order that ARCHITECTURE.md gives for PostgreSQL ("The order of locks").
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
+from tarry.service.store.postgres.faults import Stale
 from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.part import Part, held
 from tarry.service.store.postgres.queries import SQL
@@ -32,13 +32,26 @@ class PostgresSettle(Part):
         if not settlements and not changes:
             return []
         given = list(leases)
+        late = False
 
         async def write(connection: Connection) -> list[bool]:
+            nonlocal late
             lanes = {settlement.lane for settlement in settlements}
             good = await held(connection, lanes | {change.lane for change in changes}, given)
             allowed = [change for change in changes if good.get(change.lane) == change.epoch]
             endpoints = await _standing(connection, allowed)
-            made = await _settle(connection, settlements, good, endpoints)
+            known = [change.lane for change in allowed if change.known is not None]
+            sent = [
+                (place, one)
+                for place, one in enumerate(settlements)
+                if good.get(one.lane) == one.epoch
+            ]
+            try:
+                done = await _settle(connection, sent, standing=endpoints, known=known, late=late)
+            except Stale:
+                late = True
+                raise
+            made = [place in done for place in range(len(settlements))]
             await _change(connection, allowed, endpoints)
             hit("settle.before")
             return made
@@ -50,42 +63,52 @@ class PostgresSettle(Part):
 
 async def _settle(
     connection: Connection,
-    settlements: Sequence[Settlement | Resent],
-    epochs: Mapping[int, int],
+    sent: Sequence[tuple[int, Settlement | Resent]],
+    *,
     standing: Collection[int],
-) -> list[bool]:
-    """Settle what was sent under the epochs that lanes have; of some the standing will change."""
-    placed = enumerate(settlements)
-    good = [(place, one) for place, one in placed if epochs.get(one.lane) == one.epoch]
-    beside = [(place, one) for place, one in good if isinstance(one, Settlement)]
+    known: Collection[int],
+    late: bool,
+) -> set[int]:
+    """Settle what was sent, given with its places; return the places of what was settled.
+
+    Of the lanes in `standing` and in `known` more is changed later: their rows are locked here, in
+    their turn. Attempts that came too `late` for their deliveries are rare. When there is one, this
+    raises Stale and is done again, with all deliveries locked before anything else.
+    """
+    beside = [(place, one) for place, one in sent if isinstance(one, Settlement)]
     beside.sort(key=lambda placed: (placed[1].lane, placed[1].seq))
-    asked = [(place, one) for place, one in good if isinstance(one, Resent)]
-    taken = await take_away(connection, asked)
-    resent = [one for _, one in taken]
-    known = await places(connection, resent)
-    new = missing(resent, known)
-    if known or standing:
-        told = [(one.lane, one.seq) for _, one in beside]
-        told += [(lane, seq) for (lane, _), seq in known.items()]
+    rounds = in_rounds(beside)
+    asked = [(place, one) for place, one in sent if isinstance(one, Resent)]
+    there = await places(connection, [one for _, one in asked])
+    absent = {lane for (lane, _), seq in there.items() if seq == 0}
+    hold = late or bool(there) or bool(standing) or len(rounds) > 1
+    if hold:
+        told = {(one.lane, one.seq) for batch in rounds for _, one in batch}
+        told |= {(lane, seq) for (lane, _), seq in there.items()}
         await connection.execute(SQL["settle_hold"], *rows.columns(told, 2))
-        await connection.execute(SQL["settle_lanes"], [*standing, *(one.lane for one in new)])
-    await add_missing(connection, new)
-    made = [False] * len(settlements)
-    late: list[Attempt] = []
-    for batch in in_rounds(beside):
-        for place in await _settled(connection, batch):
-            made[place] = True
-        late += await _late(connection, [one for place, one in batch if not made[place]])
+        await connection.execute(SQL["settle_lanes"], [*standing, *absent])
+    taken = await take_away(connection, asked)
+    also = absent.union(known, *({one.lane for _, one in batch} for batch in rounds[1:]))
+    done = {place for place, _ in taken}
+    kept = [one.attempt for _, one in taken]
+    for batch in rounds or ([[]] if also else []):
+        done |= await _settled(connection, batch, also)
+        missed = [one for place, one in batch if place not in done and one.attempt is not None]
+        if missed and not hold:
+            raise Stale
+        kept += [one.attempt for place, one in batch if place in done and one.attempt is not None]
+        kept += await _late(connection, missed)
+    resent = [one for _, one in taken]
+    await add_missing(connection, missing(resent, there))
     await arrive(connection, resent)
-    for place, _ in taken:
-        made[place] = True
-    done = [one for one, was in zip(settlements, made, strict=True) if was]
-    attempts = [one.attempt for one in done if one.attempt is not None]
-    await keep_attempts(connection, attempts + late)
-    return made
+    await keep_attempts(connection, kept)
+    return done
 
 
-async def _settled(connection: Connection, batch: Sequence[Placed]) -> list[int]:
+async def _settled(
+    connection: Connection, batch: Sequence[Placed], also: Collection[int]
+) -> set[int]:
+    """Settle deliveries, in order; return the places of those that were settled."""
     told = [
         (
             one.lane,
@@ -102,12 +125,12 @@ async def _settled(connection: Connection, batch: Sequence[Placed]) -> list[int]
         )
         for _, one in batch
     ]
-    changed = await connection.fetch(SQL["settle"], *rows.columns(told, 11))
-    return [batch[row["place"]][0] for row in changed]
+    changed = await connection.fetch(SQL["settle"], *rows.columns(told, 11), list(also))
+    return {batch[row["place"]][0] for row in changed}
 
 
 async def _late(connection: Connection, missed: Sequence[Settlement]) -> list[Attempt]:
-    """The attempts that were on their way when their deliveries ended."""
+    """Count tries of deliveries that ended meanwhile; return the attempts that are to be kept."""
     tried = [(one, one.attempt) for one in missed if one.attempt is not None]
     if not tried:
         return []

@@ -19,7 +19,7 @@ from tarry.service.model.task import (
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.advance import do_piece
 from tarry.service.store.postgres.database import Connection
-from tarry.service.store.postgres.part import Part, wake
+from tarry.service.store.postgres.part import Part, rouse, tell
 from tarry.service.store.postgres.queries import SQL
 
 
@@ -28,14 +28,17 @@ class PostgresTasks(Part):
 
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
         """Put a task on record and wake its lane."""
+        lanes = [task.lane] if task.lane else []
 
         async def add(connection: Connection) -> Task:
-            await wake(connection, [task.lane] if task.lane else [])
+            await connection.fetch(SQL["advance"], task.id)  # tasks are locked before lanes
+            await rouse(connection, lanes)
             standing = task
             if most_pending is not None:
                 standing = await _standing_for(connection, task, most_pending)
             if standing is task:
                 await put_tasks(connection, [task])
+            await tell(connection, lanes)
             hit("task.before")
             return standing
 

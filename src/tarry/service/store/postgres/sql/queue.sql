@@ -68,6 +68,8 @@ SELECT * FROM found
 
 -- name: settle
 -- Write down what became of deliveries, and count what ended; messages and tries are the fence.
+-- Deliveries are locked in the order in which they are given, then the states of lanes in order: also
+-- those in `$12`, which the transaction changes later.
 -- Each is found by its number, as its state tells the database nothing here: if little waited when it
 -- last counted, it would go along all that waits in the lane by now, for each of them.
 WITH told AS (
@@ -88,18 +90,23 @@ WITH told AS (
     SELECT lane, count(*) AS many FROM made
      WHERE state NOT IN ('ready', 'waiting') GROUP BY lane
 ), locked AS (
-    SELECT s.lane, e.many
-      FROM tarry.lane_state AS s JOIN ended AS e ON e.lane = s.lane
+    SELECT s.lane, n.many
+      FROM tarry.lane_state AS s
+      JOIN (SELECT lane, sum(many) AS many
+              FROM (SELECT lane, many FROM ended
+                    UNION ALL SELECT lane, 0 FROM unnest($12::bigint[]) AS also (lane)) AS needed
+             GROUP BY lane) AS n ON n.lane = s.lane
      ORDER BY s.lane
        FOR NO KEY UPDATE OF s
 ), counted AS (
     UPDATE tarry.lane_state AS s SET ended = s.ended + l.many FROM locked AS l
-     WHERE s.lane = l.lane
+     WHERE s.lane = l.lane AND l.many > 0
 )
 SELECT place - 1 AS place FROM made;
 
 -- name: settle_late
--- Count tries of deliveries that ended while they were made; those that had not been counted.
+-- Count tries of deliveries that ended while they were made; those that had not been counted. The
+-- deliveries must be locked by now: the states of lanes are.
 UPDATE tarry.delivery AS d
    SET tries = d.tries + 1
   FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) WITH ORDINALITY
@@ -109,10 +116,15 @@ UPDATE tarry.delivery AS d
 RETURNING t.place - 1 AS place;
 
 -- name: settle_resent
--- Take resends away that were made.
-DELETE FROM tarry.resend AS r
- USING unnest($1::bigint[], $2::text[]) AS made (lane, id)
- WHERE r.lane = made.lane AND r.id = made.id
+-- Take resends away that were made, in order.
+WITH made AS (
+    SELECT r.lane, r.id
+      FROM unnest($1::bigint[], $2::text[]) AS made (lane, id)
+      JOIN tarry.resend AS r ON r.lane = made.lane AND r.id = made.id
+     ORDER BY r.lane, r.id
+       FOR UPDATE OF r
+)
+DELETE FROM tarry.resend AS r USING made AS m WHERE r.lane = m.lane AND r.id = m.id
 RETURNING r.lane, r.id;
 
 -- name: settle_places

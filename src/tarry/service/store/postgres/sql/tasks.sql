@@ -124,10 +124,14 @@ SELECT accepted_at, id, payload IS NOT NULL AS concerned
  LIMIT $5;
 
 -- name: advance_expunged
--- Forget the payloads of these messages.
-UPDATE tarry.message SET payload = NULL
- WHERE id = ANY($1::text[]) AND payload IS NOT NULL
-RETURNING id;
+-- Forget the payloads of these messages, locked in order.
+WITH held AS (
+    SELECT id FROM tarry.message WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE
+)
+UPDATE tarry.message AS m SET payload = NULL
+  FROM held AS h
+ WHERE m.id = h.id AND m.payload IS NOT NULL
+RETURNING m.id;
 
 -- name: advance_there
 -- Which of these messages are still there, held until the commit, and whether they have a delivery in
@@ -156,5 +160,8 @@ UPDATE tarry.delivery
  WHERE lane = $1 AND seq = ANY($2::bigint[]);
 
 -- name: advance_resends
--- Forget the resends of a lane.
-DELETE FROM tarry.resend WHERE lane = $1;
+-- Forget the resends of a lane, in order.
+WITH held AS (
+    SELECT id FROM tarry.resend WHERE lane = $1 ORDER BY id FOR UPDATE
+)
+DELETE FROM tarry.resend AS r USING held AS h WHERE r.lane = $1 AND r.id = h.id;

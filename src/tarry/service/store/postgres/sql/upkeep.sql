@@ -67,10 +67,15 @@ SELECT m.id
    AND {waits};
 
 -- name: sweep_deliveries
--- Forget deliveries.
-DELETE FROM tarry.delivery AS d
- USING unnest($1::bigint[], $2::bigint[]) AS old (lane, seq)
- WHERE d.lane = old.lane AND d.seq = old.seq
+-- Forget deliveries, locked in order.
+WITH held AS (
+    SELECT d.lane, d.seq
+      FROM unnest($1::bigint[], $2::bigint[]) AS old (lane, seq)
+      JOIN tarry.delivery AS d ON d.lane = old.lane AND d.seq = old.seq
+     ORDER BY d.lane, d.seq
+       FOR UPDATE OF d
+)
+DELETE FROM tarry.delivery AS d USING held AS h WHERE d.lane = h.lane AND d.seq = h.seq
 RETURNING d.message, d.ended_at;
 
 -- name: sweep_attempts
