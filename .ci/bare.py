@@ -28,7 +28,6 @@ PACKAGES = "python3,git,ca-certificates"
 ORDINARY = "ann"
 READY_WITHIN = 900.0  # seconds for the set-up and the start on a slow machine
 TEST_WITHIN = 5400.0
-ENDS_WITHIN = 30.0
 UBUNTU_KEYRING = Path("/usr/share/keyrings/ubuntu-archive-keyring.gpg")
 UBUNTU_LTS = ("resolute", "noble")  # the newest first; older ones have a Python below 3.11
 CARRIED_FILES = (
@@ -76,6 +75,7 @@ class Result:
 def main(arguments: Sequence[str]) -> int:
     """Check every system as every user, and print how each went."""
     options = command_line().parse_args(arguments)
+    signal.signal(signal.SIGTERM, interrupted)
     try:
         refuse_what_cannot_work()
         systems = refuse_unsigned(find_systems(), accepted=options.unsigned)
@@ -90,6 +90,11 @@ def main(arguments: Sequence[str]) -> int:
         return 128 + signal.SIGINT
     print_results(results)
     return 0 if all(result.passed for result in results) else 1
+
+
+def interrupted(*_: object) -> None:
+    """End as after Ctrl-C: what was started is stopped, and the trees go."""
+    raise KeyboardInterrupt
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -324,7 +329,7 @@ class Inside:
         settings = [f"{name}={value}" for name, value in self.variables.items()]
         mounts = 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$@"'
         inner = ["env", "--ignore-environment", f"--chdir={self._folder}", *settings, *command]
-        space = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child=SIGTERM"]
+        space = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]
         with self._log.open("ab") as log:
             process = subprocess.Popen(
                 [
@@ -338,7 +343,8 @@ class Inside:
         try:
             yield process
         finally:
-            end(process)
+            process.kill()  # and with it, by --kill-child, everything in its process ids
+            process.wait()
 
     def run_to_end(self, command: Sequence[str], within: float) -> int:
         """Run a program to its end and return its exit code, or -1 if it took too long."""
@@ -347,17 +353,6 @@ class Inside:
                 return process.wait(within)
             except subprocess.TimeoutExpired:
                 return -1
-
-
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Stop a program: by asking, then by force."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(ENDS_WITHIN)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 # --- Small things -------------------------------------------------------------------------------
