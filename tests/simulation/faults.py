@@ -98,13 +98,13 @@ class Faults:
             trouble, process = worker.trouble, worker.process.name
         match step.kind:
             case "away":
-                trouble.away_until = until
+                trouble.refuse(until)
             case "stuck":
-                trouble.stuck_until = until
+                trouble.hold_up(until)
             case "forgetful":
-                trouble.forgetful_until = until
+                trouble.lose_answers(until)
             case _:
-                trouble.slow_until, trouble.slowness = until, step.slowness
+                trouble.slow_down(until, step.slowness)
         over = until + step.slowness
         self._log.add(Fault(at=now, until=over, kind=step.kind, process=process))
 
@@ -122,7 +122,7 @@ class Faults:
 
         def take_over() -> None:
             now = self._loop.time()
-            self._everybody.away_until = now + RECONNECTED_AFTER
+            self._everybody.refuse(now + RECONNECTED_AFTER)
             over = now + self._workforce.reclaimed_after
             self._log.add(Fault(at=now, until=over, kind="failover"))
             if bring_back is not None:

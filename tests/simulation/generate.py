@@ -64,6 +64,38 @@ class Frame(Struct, frozen=True, kw_only=True):
     minutes: float | None = None
 
 
+class Theme(Struct, frozen=True, kw_only=True):
+    """What a history is about. Of each number of steps one is drawn."""
+
+    weight: int
+    applications: tuple[int, ...] = (1, 1, 2, 3, 4)
+    origins: tuple[int, ...] = (1, 1, 2, 3)
+    sends: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    messages: tuple[int, ...] = (1, 2, 3, 5, 8, 12)
+    behaviours: tuple[int, ...] = (0, 1, 1, 2, 3, 5)
+    by_chance: bool = False
+    """Whether endpoints only fail by chance, or by type of event."""
+    people: tuple[int, ...] = (0,)
+    faults: tuple[int, ...] = (0,)
+    workers: tuple[int, ...] = (1, 1, 1, 2, 2, 3)
+
+
+MIXED = Theme(weight=3, people=(0, 0, 1, 2, 4), faults=(0, 0, 1, 2, 3))
+BUSY = Theme(
+    weight=3,
+    applications=(2, 3, 4),
+    origins=(1,),
+    sends=(4, 5, 6, 8),
+    messages=(5, 8, 12),
+    behaviours=(1, 2),
+    by_chance=True,
+    workers=(1, 1, 2),
+)
+PEOPLE = Theme(weight=2, people=(3, 5, 8))
+FAULTS = Theme(weight=2, behaviours=(0, 1, 2), faults=(3, 4, 6), workers=(1, 2, 3))
+THEMES = (MIXED, BUSY, PEOPLE, FAULTS)
+
+
 def generate(seed: int, frame: Frame = Frame()) -> History:  # noqa: B008  a frozen value
     """Return the history of a seed."""
     return _Draft(seed, frame).history()
@@ -75,25 +107,25 @@ class _Draft:
     def __init__(self, seed: int, frame: Frame) -> None:
         self._chance = chance = Random(f"{seed} history")
         self._seed, self._frame = seed, frame
-        self._length = chance.uniform(15, 45) if frame.minutes is None else 60 * frame.minutes
-        self._applications = chance.choice((1, 1, 2, 3, 4))
-        self._origins = chance.choice((1, 1, 2, 3))
-        self._endpoints = chance.randint(1, 5)
+        (self._theme,) = chance.choices(THEMES, [theme.weight for theme in THEMES])
+        self._length = chance.uniform(10, 35) if frame.minutes is None else 60 * frame.minutes
+        self._applications = chance.choice(self._theme.applications)
+        self._origins = chance.choice(self._theme.origins)
+        self._endpoints = max(self._applications, chance.randint(1, 5))
         self._messages = 0
 
     def history(self) -> History:
-        chance = self._chance
-        steps: list[AnyStep] = [*self._things(), *self._sends()]
-        steps += [self._behave() for _ in range(chance.choice((0, 1, 1, 2, 3, 5)))]
-        steps += [self._person() for _ in range(chance.choice((0, 0, 1, 2, 4)))]
+        choose, theme = self._chance.choice, self._theme
         conditions = self._conditions()
-        if chance.random() < 0.6:
-            steps += [self._fault() for _ in range(chance.choice((1, 1, 2, 3)))]
+        steps: list[AnyStep] = [*self._things(), *self._sends()]
+        steps += [self._behave() for _ in range(choose(theme.behaviours))]
+        steps += [self._person() for _ in range(choose(theme.people))]
+        steps += [self._fault() for _ in range(choose(theme.faults))]
         return History(conditions, tuple(sorted(steps, key=lambda step: step.at)))
 
     def _conditions(self) -> Conditions:
         chance = self._chance
-        workers = self._frame.workers or chance.choice((1, 1, 1, 2, 2, 3))
+        workers = self._frame.workers or chance.choice(self._theme.workers)
         lost_nudges = chance.choice((0.0, 0.0, 0.0, 0.0, 0.3))
         drifting = chance.random() < 0.15
         return Conditions(
@@ -106,8 +138,8 @@ class _Draft:
             lag=chance.choice((0.0, 0.0, 0.0, 0.001, 0.003)),
             any_order=chance.random() < 0.3,
             lost_nudges=lost_nudges,
-            look=2.0 if lost_nudges else chance.choice((3.0, 6.0, 12.0)),
-            lease=chance.choice((6.0, 10.0)),
+            look=2.0 if lost_nudges else chance.choice((4.0, 10.0, 20.0)),
+            lease=chance.choice((6.0, 12.0)),
             keep_up=chance.choice((30.0, 60.0, 300.0)),
             length=self._length,
             probed_at_end=chance.random() < 0.7,
@@ -145,11 +177,11 @@ class _Draft:
         return None if self._chance.random() < 0.1 else self._chance.choice(POLICIES)
 
     def _sends(self) -> list[AnyStep]:
-        return [self._send() for _ in range(self._chance.randint(1, 6))]
+        return [self._send() for _ in range(self._chance.choice(self._theme.sends))]
 
     def _send(self) -> Send:
         chance = self._chance
-        first, count = self._messages, chance.choice((1, 2, 3, 5, 8, 12))
+        first, count = self._messages, chance.choice(self._theme.messages)
         self._messages += count
         return Send(
             at=chance.choice((READY_AT, self._when())),
@@ -194,6 +226,8 @@ class _Draft:
             Behaviour(latency=chance.uniform(0.5, 3)),
             Behaviour(latency=latency, capacity=chance.randint(1, 8)),
         )
+        if self._theme.by_chance:
+            return chance.choice((kinds[1], kinds[2], kinds[10], kinds[13]))
         return chance.choice(kinds)
 
     # --- People ---------------------------------------------------------------------------------

@@ -170,13 +170,13 @@ class Crashed(Struct, frozen=True):
 class Rested(Struct, frozen=True, kw_only=True):
     """For so many seconds nothing was left to deliver, and these calls reached the store.
 
-    `most` is how many the settings account for.
+    `most` is how many of each the settings account for; of others a few are allowed.
     """
 
     at: float
     seconds: float
     calls: dict[str, int]
-    most: float
+    most: dict[str, float]
 
 
 Entry = (

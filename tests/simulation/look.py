@@ -18,6 +18,8 @@ from tests.simulation.loop import SimulatedLoop
 from tests.simulation.store_link import at_once
 
 EVERY = 1.0
+SLOWEST_PACE = 4.0
+"""The longest pause between two requests at any pace."""
 SOON = 40.0
 """A delivery that is due later than in so many seconds is not waited for."""
 
@@ -26,6 +28,7 @@ class Look:
     """Looks at all endpoints, again and again.
 
     `is_quiet` tells that nothing will be sent soon; `is_drained` that nothing is left to send.
+    `late_nudges` is how long it may take until a worker hears of something new.
     """
 
     def __init__(  # noqa: PLR0913  all that it looks at
@@ -37,9 +40,11 @@ class Look:
         log: Log,
         endpoints: Endpoints,
         commits: Commits,
+        late_nudges: float = 0.0,
     ) -> None:
         self._observer, self._store, self._clock = observer, observer.store, clock
         self._loop, self._log, self._endpoints, self._commits = loop, log, endpoints, commits
+        self._late_nudges = late_nudges
         self._idle_since: dict[str, float] = {}
         self.is_quiet = self.is_drained = False
 
@@ -72,8 +77,12 @@ class Look:
             self._idle_since.pop(endpoint.id, None)
             return
         now = self._loop.time()
-        since = self._idle_since.setdefault(endpoint.id, now)
-        since = max(since, self._endpoints.last_at.get(endpoint.id, 0.0))
+        accepted = self._commits.known.accepted.get(eligible[0].message)
+        since = max(
+            self._idle_since.setdefault(endpoint.id, now),
+            self._endpoints.last_at.get(endpoint.id, 0.0),
+            0.0 if accepted is None else accepted.at,
+        )
         if now - since >= EVERY:
             self._wait(row, eligible, since, busy)
 
@@ -102,7 +111,7 @@ class Look:
                 since=since,
                 reason=told.reason.value,
                 next_at=None if told.next_at is None else told.next_at - ahead,
-                gap=gap(row, view),
+                gap=gap(row, view) + self._late_nudges,
                 fifo=endpoint.fifo,
             )
         )
@@ -123,7 +132,9 @@ class Look:
 def gap(row: LaneRow, view: Outlook) -> float:
     """Return the longest pause between two requests that limits and pace account for."""
     rates = [rate for rate in (row.endpoint.rate, row.application.rate, view.rate) if rate]
-    return max((1 / rate for rate in rates), default=0.0)
+    longest = max((1 / rate for rate in rates), default=0.0)
+    # What is on record of a pace is what it was when the lane last turned.
+    return longest if view.rate is None else max(longest, SLOWEST_PACE)
 
 
 def _holds_up(delivery: Delivery, clock: float) -> bool:

@@ -46,7 +46,7 @@ class Process:
 class Call(asyncio.TimerHandle):
     """A scheduled callback."""
 
-    __slots__ = ("process",)
+    __slots__ = ("args", "callback", "context", "is_cancelled", "process")
 
     def __init__(  # every callback of a history makes one: the base class does more than is needed
         self,
@@ -55,24 +55,20 @@ class Call(asyncio.TimerHandle):
         context: contextvars.Context,
         process: Process,
     ) -> None:
-        self._callback = callback
-        self._args = args
-        self._context = context
-        self._cancelled = False
+        self.callback = callback
+        self.args = args
+        self.context = context
+        self.is_cancelled = False
         self.process = process
 
     def cancel(self) -> None:
-        self._cancelled = True
+        self.is_cancelled = True
 
     def cancelled(self) -> bool:
-        return self._cancelled
-
-    def run(self) -> None:
-        """Make the call."""
-        self._context.run(self._callback, *self._args)
+        return self.is_cancelled
 
     def __repr__(self) -> str:
-        return f"<call {self._callback} of {self.process}>"
+        return f"<call {self.callback} of {self.process}>"
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -109,33 +105,33 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def time(self) -> float:
         return self._now
 
-    def run_for(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
-        """Run for so many seconds of virtual time, or until a condition holds."""
-        self.run_to(self._now + seconds, until)
+    def run_for(self, seconds: float) -> None:
+        """Run for so many seconds of virtual time."""
+        self.run_to(self._now + seconds)
 
-    def run_to(self, end: float, until: Callable[[], bool] | None = None) -> None:
-        """Run until an instant of virtual time, or until a condition holds."""
+    def run_to(self, end: float) -> None:
+        """Run until an instant of virtual time."""
         events._set_running_loop(self)  # noqa: SLF001  the documented way for loop implementers
         try:
-            while self._step(end):
-                if until is not None and until():
-                    return
+            self._run_to(end)
         finally:
             events._set_running_loop(None)  # noqa: SLF001  likewise
 
-    def _step(self, end: float) -> bool:
-        """Run one callback or let time pass; False when the end is reached."""
-        if self._lag or not self._runnable:
+    def _run_to(self, end: float) -> None:
+        timers, runnable, run_one = self._timers, self._runnable, self._run_one
+        while True:
+            if runnable and not self._lag:
+                run_one()
+                continue
             self._wake_timers()
-        if self._runnable:
-            self._run_one()
-            return True
-        if not self._timers or self._timers[0][0] > end:
-            self._now = max(self._now, end)
-            return False
-        self._now = max(self._now, self._timers[0][0])
-        self._turns = 0
-        return True
+            if runnable:
+                run_one()
+            elif timers and timers[0][0] <= end:
+                self._now = timers[0][0]
+                self._turns = 0
+            else:
+                self._now = max(self._now, end)
+                return
 
     def _wake_timers(self) -> None:
         timers, now = self._timers, self._now
@@ -143,6 +139,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._enqueue(heapq.heappop(timers)[2])
 
     def _run_one(self) -> None:
+        """Run one callback of a process, both chosen by chance as far as they are free."""
         runnable = self._runnable
         place = int(self._random() * len(runnable)) if len(runnable) > 1 else 0
         process = runnable[place]
@@ -155,7 +152,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             call = queue.popleft()
         if not queue:
             del runnable[place]
-        if call.cancelled():
+        if call.is_cancelled:
             return
         self._turns += 1
         if self._turns > MOST_TURNS:
@@ -163,7 +160,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if self._lag and process is not self.world:
             self._now += self._lag * self._random()
         try:
-            call.run()
+            call.context.run(call.callback, *call.args)
         except (SystemExit, KeyboardInterrupt):
             raise
         except BaseException as error:  # as a real loop does: it reports and goes on
@@ -173,7 +170,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _enqueue(self, call: Call) -> None:
         process = call.process
-        if process.is_dead or call.cancelled():
+        if process.is_dead or call.is_cancelled:
             return
         if not process.queue and not process.is_suspended:
             self._runnable.append(process)

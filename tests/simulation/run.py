@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tests.simulation.checker.check import violations
 from tests.simulation.checker.facts import Violation
-from tests.simulation.log import Ending
+from tests.simulation.log import Ending, Entry
 from tests.simulation.loop import Spinning
 from tests.simulation.steps import History
 from tests.simulation.world import World
@@ -20,18 +20,28 @@ LONGEST = 30.0
 
 
 class Outcome(Struct, frozen=True):
-    """What came of a history. The `digest` is the same for the same history."""
+    """What came of a history; there is no `ending` if it was broken off."""
 
     history: History
     violations: list[Violation]
-    digest: str
     simulated: float
     """How many seconds of virtual time it lasted."""
+    log: list[Entry]
+    ending: Ending | None = None
 
     @property
     def rules(self) -> set[str]:
         """The names of the rules that were broken."""
         return {violation.rule for violation in self.violations}
+
+    @property
+    def digest(self) -> str:
+        """A short name for all that happened: the same history has the same."""
+        told = hashlib.blake2b(digest_size=8)
+        for entry in self.log:
+            told.update(repr(entry).encode())
+        told.update(repr(self.ending).encode())
+        return told.hexdigest()
 
 
 def run(history: History) -> Outcome:
@@ -42,18 +52,9 @@ def run(history: History) -> Outcome:
             ending = world.run()
     except Spinning as spinning:
         violation = Violation(world.loop.time(), "goes on for ever", str(spinning))
-        return Outcome(history, [violation], "", world.loop.time())
-    return Outcome(
-        history, violations(world.log.entries, ending), _digest(world, ending), ending.at
-    )
-
-
-def _digest(world: World, ending: Ending) -> str:
-    told = hashlib.blake2b(digest_size=8)
-    for entry in world.log.entries:
-        told.update(repr(entry).encode())
-    told.update(repr(ending).encode())
-    return told.hexdigest()
+        return Outcome(history, [violation], world.loop.time(), world.log.entries)
+    log = world.log.entries
+    return Outcome(history, violations(log, ending), ending.at, log, ending)
 
 
 @contextmanager

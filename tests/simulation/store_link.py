@@ -20,22 +20,37 @@ Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
 
 
 class Trouble:
-    """Until when a connection, or all of them, is in which kind of trouble."""
+    """In which kind of trouble a connection is, or all of them, and until when."""
 
     def __init__(self) -> None:
-        self.away_until = 0.0
-        """Before then calls are refused, and change nothing."""
-        self.stuck_until = 0.0
-        """Before then nothing reaches the store; it arrives afterwards."""
-        self.forgetful_until = 0.0
-        """Before then answers are lost: the call was committed, and its caller hears an error."""
-        self.slow_until = 0.0
-        self.slowness = 0.0
-        """Before `slow_until` each way takes up to so many seconds more."""
+        self.end()
 
     def end(self) -> None:
-        """Let it be over."""
+        """Let all of it be over."""
         self.away_until = self.stuck_until = self.forgetful_until = self.slow_until = 0.0
+        self.slowness = 0.0
+        self.until = 0.0
+        """When the last of it is over."""
+
+    def refuse(self, until: float) -> None:
+        """Refuse calls: they change nothing."""
+        self.away_until = until
+        self.until = max(self.until, until)
+
+    def hold_up(self, until: float) -> None:
+        """Let nothing reach the store before then; it arrives afterwards."""
+        self.stuck_until = until
+        self.until = max(self.until, until)
+
+    def lose_answers(self, until: float) -> None:
+        """Lose answers: a call is committed, and its caller hears of an error."""
+        self.forgetful_until = until
+        self.until = max(self.until, until)
+
+    def slow_down(self, until: float, slowness: float) -> None:
+        """Let each way take up to so many seconds more."""
+        self.slow_until, self.slowness = until, slowness
+        self.until = max(self.until, until)
 
 
 class Travel:
@@ -108,12 +123,14 @@ class StoreLink:
     ) -> asyncio.Future[Any]:
         """Send a call on its way; the future gets its answer."""
         self.calls[name] += 1
-        future = self._loop.create_future()
-        loop, now = self._loop, self._loop.time()
+        loop = self._loop
+        future = loop.create_future()
+        now = loop.time()
         delay = self._way(now)
-        stuck_until = max(trouble.stuck_until for trouble in self._troubles)
-        arrives_in = max(delay, stuck_until - now + delay if stuck_until > now else 0.0)
-        loop.later_in(loop.world, arrives_in, self._arrive, future, name, step, args, kwargs)
+        for trouble in self._troubles:
+            if trouble.stuck_until > now:
+                delay = max(delay, trouble.stuck_until - now + self._travel())
+        loop.later_in(loop.world, delay, self._arrive, future, name, step, args, kwargs)
         return future
 
     def _way(self, now: float) -> float:
@@ -135,7 +152,7 @@ class StoreLink:
         loop, now = self._loop, self._loop.time()
         answer: Any = None
         error: Exception | None = None
-        if any(trouble.away_until > now for trouble in self._troubles):
+        if self._is_in_trouble(now, "away_until"):
             error = StoreUnavailable(f"{name}: nobody is there")
         else:
             try:
@@ -144,9 +161,15 @@ class StoreLink:
                 error = raised
             else:
                 self._observe(self._process, name, args, kwargs, answer)
-                if any(trouble.forgetful_until > now for trouble in self._troubles):
+                if self._is_in_trouble(now, "forgetful_until"):
                     error = StoreUnavailable(f"{name}: the connection was lost")
         loop.later_in(loop.world, self._way(now), _resolve, future, answer, error)
+
+    def _is_in_trouble(self, now: float, kind: str) -> bool:
+        for trouble in self._troubles:
+            if trouble.until > now and getattr(trouble, kind) > now:
+                return True
+        return False
 
 
 def _resolve(future: asyncio.Future[Any], answer: object, error: Exception | None) -> None:

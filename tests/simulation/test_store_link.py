@@ -65,7 +65,7 @@ def test_answers_may_overtake_each_other() -> None:
 
 def test_a_store_that_is_away_refuses_and_changes_nothing() -> None:
     scene = Scene()
-    scene.trouble.away_until = 5
+    scene.trouble.refuse(5)
     scene.ask(scene.link.store.add_environment("org_a"))
     scene.loop.run_to(4)
     ((_, answer),) = scene.answers
@@ -75,7 +75,7 @@ def test_a_store_that_is_away_refuses_and_changes_nothing() -> None:
 
 def test_a_forgetful_connection_loses_the_answer_and_not_the_commit() -> None:
     scene = Scene()
-    scene.trouble.forgetful_until = 5
+    scene.trouble.lose_answers(5)
     scene.ask(scene.link.store.add_environment("org_a"))
     scene.loop.run_to(4)
     ((_, answer),) = scene.answers
@@ -85,7 +85,7 @@ def test_a_forgetful_connection_loses_the_answer_and_not_the_commit() -> None:
 
 def test_what_is_stuck_arrives_late() -> None:
     scene = Scene()
-    scene.trouble.stuck_until = 5
+    scene.trouble.hold_up(5)
     scene.ask(scene.link.store.add_environment("org_a"))
     scene.loop.run_to(10)
     ((committed_at, _),) = scene.commits
@@ -104,7 +104,7 @@ def test_a_commit_is_made_although_its_process_was_killed_on_the_way() -> None:
 
 def test_a_slow_connection_takes_longer() -> None:
     scene = Scene()
-    scene.trouble.slow_until, scene.trouble.slowness = 100, 50
+    scene.trouble.slow_down(100, 50)
     scene.ask(scene.link.store.add_environment("org_a"))
     scene.loop.run_to(200)
     assert scene.answers[0][0] > 5
@@ -112,7 +112,8 @@ def test_a_slow_connection_takes_longer() -> None:
 
 def test_trouble_ends() -> None:
     scene = Scene()
-    scene.trouble.away_until = scene.trouble.stuck_until = 1_000
+    scene.trouble.refuse(1_000)
+    scene.trouble.hold_up(1_000)
     scene.trouble.end()
     scene.ask(scene.link.store.add_environment("org_a"))
     scene.loop.run_to(10)

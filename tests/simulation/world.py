@@ -9,7 +9,7 @@ from tarry.service.hooks import DEFAULT, Hooks
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
 from tests.simulation.faults import Clock, Faults
-from tests.simulation.log import Crashed, Ending, Log, Rested
+from tests.simulation.log import Crashed, Ending, Fault, Log, Rested
 from tests.simulation.look import Look
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.memory import MemoryBase
@@ -38,7 +38,7 @@ NOON = 1_800_000_000.0
 SEALING_KEYS = "simulation:" + "A" * 43 + "="
 LONGEST_DRAIN = 200.0
 """How many seconds after the last fault everything has to be delivered that can be."""
-REST = 30.0
+REST = 12.0
 """For how many seconds a service with nothing to do is watched."""
 
 
@@ -112,6 +112,7 @@ class World:
             log=log,
             endpoints=self.endpoints,
             commits=self.commits,
+            late_nudges=conditions.look if conditions.lost_nudges else 0.0,
         )
 
     def _chance(self, purpose: str) -> Random:
@@ -202,23 +203,32 @@ class World:
 
     def _watch_rest(self) -> None:
         """Count the calls that reach the store while there is nothing to do."""
-        self.loop.run_for(2.0)
+        now = self.loop.time()
+        over = [entry.until for entry in self.log.entries if isinstance(entry, Fault)]
+        # What happened last is told to operational webhooks at the next look.
+        self.loop.run_to(max([now, *over]) + self._conditions.look)
         before = self._calls()
         self.loop.run_for(REST)
         calls = {name: count for name, count in (self._calls() - before).items() if count}
-        most = len(self._workforce.at_work) * self._idle_calls(REST)
+        workers = len(self._workforce.at_work)
+        most = {name: workers * count for name, count in self._idle_calls().items()}
         self.log.add(Rested(at=self.loop.time(), seconds=REST, calls=calls, most=most))
 
     def _calls(self) -> Counter[str]:
         return sum((link.calls for link in self.links), Counter())
 
-    def _idle_calls(self, seconds: float) -> float:
-        """Return how many calls one worker makes at most that has nothing to deliver."""
+    def _idle_calls(self) -> dict[str, float]:
+        """Return how often one worker calls what at most while it has nothing to deliver."""
         conditions = self._conditions
-        looks = 6 * (seconds / conditions.look + 1)
-        renewals = 4 * (3 * seconds / conditions.lease + 1)
-        upkeep = (8 + len(self.commits.known.endpoints)) * (seconds / conditions.keep_up + 1)
-        return looks + renewals + upkeep
+        looks = REST / conditions.look + 2
+        renewals = 3 * REST / conditions.lease + 2
+        rounds = REST / conditions.keep_up + 2
+        return {
+            **dict.fromkeys(("woken", "collect", "untold"), looks),
+            "task": 2 * looks,
+            **dict.fromkeys(("renew", "workers", "lease"), renewals),
+            **dict.fromkeys(("awake", "sweep"), rounds),
+        }
 
     def _ending(self) -> Ending:
         deliveries, attempts = {}, {}

@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.log import Crashed, Rested
 
-BUSY = frozenset({"fetch", "settle", "rest", "doze"})
-"""Calls that a service at rest does not make at all, but for the last few."""
-LAST_FEW = 4
+LAST_FEW = 6
+"""How many calls there may be that no setting accounts for."""
 
 
 def rest(facts: Facts) -> Iterator[Violation]:
@@ -15,10 +14,15 @@ def rest(facts: Facts) -> Iterator[Violation]:
     for entry in facts.entries:
         if not isinstance(entry, Rested):
             continue
-        total = sum(entry.calls.values())
-        busy = sum(count for name, count in entry.calls.items() if name in BUSY)
-        if total > entry.most or busy > LAST_FEW:
-            text = f"{total} calls in {entry.seconds:g} s with nothing to do: {entry.calls}"
+        many = {
+            name: count
+            for name, count in entry.calls.items()
+            if count > entry.most.get(name, LAST_FEW)
+        }
+        if many:
+            text = (
+                f"with nothing to do, the store was called too often in {entry.seconds:g} s: {many}"
+            )
             yield Violation(entry.at, "no rest", text)
 
 

@@ -61,6 +61,8 @@ class MemoryLeases:
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
         """The lanes of these shards that were woken since this was asked last, each once."""
+        if not self._data.woken:
+            return []
         lanes = (self._data.lanes[number] for number in sorted(self._data.woken))
         held = [lease.shard for lease in leases if self._data.holds(lease)]
         woken = [lane.number for lane in self._of(lanes, held)]
