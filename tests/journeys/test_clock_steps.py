@@ -8,10 +8,12 @@ from tarry.core.backoff import Fixed
 from tarry.core.jitter import NoJitter
 from tarry.core.policy import Policy
 from tarry.core.text import to_json
+from tarry.service.model.application import SHARDS
+from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import DAY, HOUR, Limits
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import OK, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import OK, Script, VirtualService, status, virtual_service
 
 LIMITS = Limits(lease=10, look=1, keep_up=60)
 WAIT = 30.0
@@ -55,3 +57,66 @@ async def test_a_step_during_a_wait_neither_sends_early_nor_strands(step: float)
         await service.until_delivered(endpoint, within=2 * WAIT)
         first, second = sent_at(service, message)
         assert second - first == pytest.approx(WAIT, abs=0.5)
+
+
+async def tenants(service: VirtualService, script: Script, count: int = 40) -> dict[str, Endpoint]:
+    """Make applications in many shards; return the endpoint of each message that they send."""
+    found = {}
+    for number in range(count):
+        owner = await service.add_application()
+        endpoint = await service.add_endpoint(
+            f"{number}.example", script, application=owner, policy=SLOW
+        )
+        (message,) = await service.add(1, owner)
+        found[message] = endpoint
+    return found
+
+
+@pytest.mark.parametrize("step", STEPS)
+@virtually
+async def test_a_step_takes_no_shard_from_another_worker_that_is_alive(step: float) -> None:
+    async with virtual_service(limits=LIMITS) as service:
+        other = VirtualService(beside=service, limits=LIMITS)
+        await other.start()
+        await asyncio.sleep(LIMITS.lease)
+        held = [set(one.dispatcher.shards.held) for one in (service, other)]
+        endpoints = await tenants(service, lambda _request, _now: status(500))
+        await asyncio.sleep(0.005)  # all are on their way
+        service.step = step
+        await asyncio.sleep(WAIT / 2)
+        assert [set(one.dispatcher.shards.held) for one in (service, other)] == held
+        for endpoint in endpoints.values():
+            service.sender.scripts[endpoint.url.split("/")[2]] = lambda _request, _now: OK
+        for endpoint in endpoints.values():
+            await service.until_delivered(endpoint, within=2 * WAIT)
+        for message in endpoints:
+            first, second = sent_at(service, message)
+            assert second - first == pytest.approx(WAIT, abs=1)
+        await other.stop()
+
+
+@pytest.mark.parametrize("step", STEPS)
+@virtually
+async def test_a_step_does_not_keep_the_shards_of_a_worker_that_died(step: float) -> None:
+    async with virtual_service(limits=LIMITS) as service:
+        other = VirtualService(beside=service, limits=LIMITS)
+        await other.start()
+        await asyncio.sleep(LIMITS.lease)
+        service.step = step
+        await other.crash()
+        endpoints = await tenants(service, lambda _request, _now: OK)
+        for endpoint in endpoints.values():
+            await service.until_delivered(endpoint, within=3 * LIMITS.lease)
+        assert len(service.dispatcher.shards.held) == SHARDS
+
+
+@pytest.mark.parametrize("step", STEPS)
+@virtually
+async def test_a_step_while_nobody_runs_keeps_no_new_message_waiting(step: float) -> None:
+    async with virtual_service(limits=LIMITS) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.crash()
+        service.step = step
+        await service.add()
+        await service.start()
+        await service.until_delivered(endpoint, within=2 * LIMITS.lease)

@@ -226,7 +226,7 @@ class World:
         return {
             **dict.fromkeys(("woken", "collect", "untold"), looks),
             "task": 2 * looks,
-            **dict.fromkeys(("renew", "workers", "lease"), renewals),
+            **dict.fromkeys(("renew", "clock", "workers", "lease"), renewals),
             **dict.fromkeys(("awake", "sweep"), rounds),
         }
 

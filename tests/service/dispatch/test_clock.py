@@ -24,6 +24,22 @@ def test_a_step_of_the_wall_clock_changes_nothing(monkeypatch: pytest.MonkeyPatc
     assert NOON <= clock() < NOON + 60
 
 
+@pytest.mark.parametrize("step", [-3600.0, -1.0, 0.0, 1.0, 3600.0])
+def test_a_step_of_the_database_s_clock_is_found_once(step: float) -> None:
+    clock = Clock(NOON, lambda: 77.0)
+    assert clock.compare(NOON + step, asked_at=NOON) == step
+    assert clock.compare(NOON + step, asked_at=NOON) == 0
+    assert clock.compare(NOON, asked_at=NOON) == -step
+    assert clock() == NOON
+
+
+@pytest.mark.parametrize("at", [0.0, 2.5, 5.0])
+def test_a_database_that_answered_late_has_not_stepped(at: float) -> None:
+    time_ = iter([0.0, 5.0])
+    clock = Clock(NOON, lambda: next(time_))
+    assert clock.compare(NOON + at, asked_at=NOON) == 0
+
+
 def test_its_source_only_goes_forward() -> None:
     found = [steady() for _ in range(100)]
     assert found == sorted(found)

@@ -143,7 +143,7 @@ async def test_what_lanes_know_is_written_down_before_their_shard_is_given_back(
         assert b"open" in row.known.pace
         assert lane.left
         assert held.lease.shard not in service.dispatcher.shards.held
-        (lease,) = await service.store.lease("another", most=1, length=1)
+        (lease,) = await service.store.lease("another", most=1, length=SELDOM.lease)
         assert (lease.shard, lease.clean) == (held.lease.shard, True)
 
 

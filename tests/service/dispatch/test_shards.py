@@ -1,10 +1,13 @@
 """Which shards a worker owns: its share of them, and for no longer than its leases last."""
 
 import asyncio
+import logging
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from tarry.service.dispatch.clock import Clock
 from tarry.service.dispatch.shards import Shards
 from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
@@ -35,16 +38,39 @@ class Slow(MemoryStore):
         return found
 
 
+class SlowClock(MemoryStore):
+    """A store that takes ten seconds to tell its time, by turns before and after it looks."""
+
+    asked = 0
+
+    async def clock(self) -> float:
+        self.asked += 1
+        await asyncio.sleep(10 * (self.asked % 2))
+        found = await super().clock()
+        await asyncio.sleep(10 * ((self.asked + 1) % 2))
+        return found
+
+
 def now() -> float:
     return NOON + asyncio.get_running_loop().time()
 
 
-def a_store() -> MemoryStore:
-    return MemoryStore(clock=now)
+class Wall:
+    """A database's clock that somebody sets."""
+
+    def __init__(self) -> None:
+        self.step = 0.0
+
+    def __call__(self) -> float:
+        return now() + self.step
+
+
+def a_store(clock: Callable[[], float] = now) -> MemoryStore:
+    return MemoryStore(clock=clock)
 
 
 def a_worker(store: MemoryStore, name: str = "worker_1") -> Shards:
-    return Shards(store, name, LIMITS, now)
+    return Shards(store, name, LIMITS, Clock(now(), asyncio.get_running_loop().time))
 
 
 async def take_turns(*workers: Shards) -> None:
@@ -141,6 +167,44 @@ async def test_what_was_taken_over_meanwhile_is_lost_and_what_was_not_is_kept() 
     assert {held.lease.shard for held in lost} == set(other.held)
     assert set(worker.held) == set(range(SHARDS)) - set(other.held)
     assert not any(held.lease.clean for held in other.held.values())
+
+
+@pytest.mark.parametrize("step", [3600.0, -3600.0])
+@virtually
+async def test_after_a_step_of_the_clock_others_have_the_time_of_a_lease_to_renew_theirs(
+    step: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    wall = Wall()
+    store = a_store(wall)
+    worker, other, dead = (a_worker(store, f"worker_{number}") for number in range(3))
+    await take_turns(worker, other, dead)
+    owned = set(other.held)
+    wall.step = step
+    with caplog.at_level(logging.WARNING):
+        for _ in range(4):
+            assert await worker.renew() == []
+            assert await worker.take() == []
+            await asyncio.sleep(3)
+            assert await other.renew() == []  # as late as may be
+    assert caplog.text.count(f"The database's clock stepped by {step:+.1f} s.") == 1
+    await worker.renew()
+    assert {held.lease.shard for held in await worker.take()} <= set(dead.held)
+    assert len(worker.held) == SHARDS // 2
+    assert await other.renew() == []
+    assert set(other.held) == owned
+
+
+@virtually
+async def test_a_database_that_is_slow_to_tell_its_time_has_not_stepped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = a_worker(SlowClock(clock=now))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            await worker.take()
+            await worker.renew()
+    assert sorted(worker.numbers) == list(range(SHARDS))
+    assert not caplog.messages
 
 
 @virtually

@@ -1,7 +1,8 @@
 """The dispatcher's clock: the database's time at the start, and steady from then on.
 
 A step of any wall clock changes nothing while the dispatcher runs: it neither sends early nor
-forgets what waits. Time that the machine was suspended counts.
+forgets what waits. Time that the machine was suspended counts. The database's clock is compared now
+and then, since leases end by it.
 """
 
 import time
@@ -19,7 +20,18 @@ class Clock:
     def __init__(self, database: float, source: Callable[[], float] = steady) -> None:
         self._source = source
         self._offset = database - source()
+        self._ahead = 0.0
 
     def __call__(self) -> float:
         """What time it is."""
         return self._offset + self._source()
+
+    def compare(self, database: float, *, asked_at: float) -> float:
+        """Return by how much the database's clock has stepped since it was compared last.
+
+        `database` is its time at some moment between `asked_at` and now. As long as the clocks may
+        agree as before, that is no step.
+        """
+        before = self._ahead
+        self._ahead = min(max(before, database - self()), database - asked_at)
+        return self._ahead - before

@@ -2,12 +2,17 @@
 
 A lease is renewed at a third of its time. Nothing is sent for a shard in the last moments of its
 lease, on a clock that counts suspension too: who takes over may start when it has ended.
+
+A step of the database's clock makes the leases of workers that are alive look ended, or those of
+dead ones look good. So after a step nothing is taken for the length of a lease: by then all that
+are alive have renewed theirs.
 """
 
+import logging
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tarry.service.dispatch.clock import Clock
 from tarry.service.dispatch.desk import Held
 from tarry.service.model.application import SHARDS, shard_of
 from tarry.service.model.lane import Lease
@@ -17,16 +22,20 @@ from tarry.service.store.contract import Queue
 if TYPE_CHECKING:
     from tarry.service.dispatch.lane import Lane
 
+log = logging.getLogger("tarry.service")
+
 
 class Shards:
     """The shards of one worker."""
 
-    def __init__(self, store: Queue, worker: str, limits: Limits, now: Callable[[], float]) -> None:
+    def __init__(self, store: Queue, worker: str, limits: Limits, clock: Clock) -> None:
         self.worker = worker
         self.held: dict[int, Held] = {}
         self._store = store
         self._limits = limits
-        self._now = now
+        self._now = clock
+        self._stepped_at: float | None = None
+        """When the database's clock stepped, until the length of a lease has passed since."""
         self._least = 0
 
     @property
@@ -56,8 +65,14 @@ class Shards:
 
     async def take(self) -> list[Held]:
         """Take as many as are this worker's share; those that are new."""
+        await self._compare_clocks()
+        stepped_at = self._stepped_at
+        if stepped_at is not None and self._now() < stepped_at + self._limits.lease:
+            return []
+        self._stepped_at = None
         # The first one by itself: with it a store learns who is alive, and who cannot be any more.
-        first = [] if self.held else await self._lease(1)
+        unsure = not self.held or stepped_at is not None
+        first = await self._lease(max(1, len(self.held))) if unsure else []
         workers = max(1, await self._store.workers())
         share = math.ceil(SHARDS / workers)
         self._least = SHARDS - share * (workers - 1)  # what the others leave if each has its share
@@ -66,6 +81,19 @@ class Shards:
         for number in by_quiet[: max(0, len(by_quiet) - share)]:
             self.held[number].leaving = True
         return first if len(self.held) >= share else first + await self._lease(share)
+
+    async def _compare_clocks(self) -> None:
+        """Find out whether the database's clock has stepped."""
+        asked_at = self._now()
+        step = self._now.compare(await self._store.clock(), asked_at=asked_at)
+        if abs(step) > self._limits.lease / 3:  # less ends no lease that is renewed in time
+            self._stepped_at = self._now()
+            log.warning(
+                "The database's clock stepped by %+.1f s. Waits go on unchanged. No shards are"
+                " taken from other workers for %g s.",
+                step,
+                self._limits.lease,
+            )
 
     async def _lease(self, most: int) -> list[Held]:
         asked_at = self._now()

@@ -6,8 +6,8 @@ Rules that hold for every method:
 - `StoreUnavailable` means that the database cannot be used just now (down, locked, disk full);
   the caller may try again. `StoreError` is anything else the database refused.
 - Instants are handed in; a store reads no clock but for leases, which are timed by the database.
-- Whoever hands in a `Lease` may change nothing once the shard has another owner or epoch, or its
-  time is over: the store checks that inside the same transaction, holding the shard's row.
+- Whoever hands in a `Lease` may change nothing once the shard has another owner or epoch, or was
+  given back: the store checks that inside the same transaction, holding the shard's row.
 - Text may hold any character but NUL, and no half of one; payloads are bytes and come back as they
   went in. What others have said (an attempt's `detail`, why a task failed) is mended: see `mend`.
 """
@@ -28,6 +28,9 @@ from tarry.service.store.history import History
 from tarry.service.store.listing import Listing
 from tarry.service.store.registry import Registry
 from tarry.service.store.tasks import Tasks
+
+TOO_LONG = 10
+"""How many lengths of a lease no lease is long: if one is, the clock was set back since."""
 
 
 class Outbox(Protocol):
@@ -72,6 +75,10 @@ class Queue(Protocol):
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Own shards that are free, or whose time is over, until `worker` owns `most` of them.
+
+        A time that is further ahead than `TOO_LONG` lengths counts as over: the clock was set back
+        since, and whoever is alive has renewed its leases by now. Workers that are so far ahead
+        count as alive no longer.
 
         Returns those newly owned. Others can take them after `length` seconds of the database's
         clock; until somebody does, the lease stays good. Each gets a new

@@ -5,7 +5,7 @@ import pytest
 
 from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
-from tarry.service.store.contract import Store
+from tarry.service.store.contract import TOO_LONG, Store
 from tarry.testing.samples import ALL_SHARDS
 from tarry.testing.store_contract.scene import LENGTH
 from tarry.testing.store_contract.topic import Later, Topic
@@ -42,6 +42,30 @@ class LeaseContract(Topic):
         leases = await store.lease("b", most=SHARDS, length=LENGTH)
         assert len(leases) == SHARDS
         assert {(lease.epoch, lease.worker, lease.clean) for lease in leases} == {(2, "b", False)}
+
+    async def test_after_the_clock_was_set_back_far_leases_and_workers_of_before_are_over(
+        self, store: Store, later: Later
+    ) -> None:
+        await store.lease("a", most=SHARDS, length=LENGTH)
+        await later(-TOO_LONG * LENGTH)
+        leases = await store.lease("b", most=SHARDS, length=LENGTH)
+        assert {(lease.epoch, lease.worker, lease.clean) for lease in leases} == {(2, "b", False)}
+        assert len(leases) == SHARDS
+        assert await store.workers() == 1
+
+    async def test_a_somewhat_longer_lease_of_another_is_not_over(self, store: Store) -> None:
+        await store.lease("a", most=SHARDS, length=LENGTH * (TOO_LONG - 1))
+        assert await store.lease("b", most=SHARDS, length=LENGTH) == []
+        assert await store.workers() == 2
+
+    async def test_after_the_clock_was_set_back_far_an_owner_goes_on(
+        self, store: Store, later: Later
+    ) -> None:
+        leases = await store.lease("a", most=SHARDS, length=LENGTH)
+        await later(-TOO_LONG * LENGTH)
+        assert _shards(await store.renew("a", leases, length=LENGTH)) == _shards(leases)
+        assert await store.lease("b", most=SHARDS, length=LENGTH) == []
+        assert await store.workers() == 2
 
     async def test_a_worker_that_comes_back_too_late_is_given_a_new_epoch_too(
         self, store: Store, later: Later

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.store.contract import Nudge
+from tarry.service.store.contract import TOO_LONG, Nudge
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
@@ -17,12 +17,14 @@ class MemoryLeases:
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Own shards that are free, or whose time is over, until `worker` owns `most` of them."""
         now = self._data.clock()
-        self._data.workers[worker] = now + length
+        latest = now + TOO_LONG * length
+        alive = {name: until for name, until in self._data.workers.items() if until <= latest}
+        self._data.workers = alive | {worker: now + length}
         taken = [shard for shard in self._data.shards if shard.until > now]
         room = most - sum(shard.worker == worker for shard in taken)
         leases: list[Lease] = []
         for number, shard in enumerate(self._data.shards):
-            if len(leases) < room and shard.until <= now:
+            if len(leases) < room and not now < shard.until <= latest:
                 clean = not shard.worker
                 shard.worker, shard.epoch, shard.until = worker, shard.epoch + 1, now + length
                 leases.append(Lease(number, shard.epoch, worker, clean))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tarry.service.failpoints import hit
 from tarry.service.model.lane import Lease
-from tarry.service.store.contract import Nudge
+from tarry.service.store.contract import TOO_LONG, Nudge
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection, Mode
 from tarry.service.store.postgres.listen import Listening
@@ -20,7 +20,7 @@ class PostgresLeases(Part):
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Own shards that are free, or whose time is over, until `worker` owns `most` of them."""
         hit("lease.before")
-        taken = await self._database.execute(SQL["lease"], worker, most, length)
+        taken = await self._database.execute(SQL["lease"], worker, most, length, TOO_LONG * length)
         hit("lease.after")
         return [Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _sorted(taken)]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tarry.service.failpoints import hit
 from tarry.service.model.lane import Lease
-from tarry.service.store.contract import Nudge
+from tarry.service.store.contract import TOO_LONG, Nudge
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.rows import array
 from tarry.service.store.sqlite.session import Session
@@ -27,15 +27,14 @@ class SqliteLeases:
 
         def work(session: Session) -> list[Lease]:
             db, now = session.db, session.clock()
-            here = array(lock.workers)
+            here, latest = array(lock.workers), now + TOO_LONG * length
             db.execute(SQL["lease_end"], (here,))
-            db.execute(SQL["lease_forget"], (here,))
+            db.execute(SQL["lease_forget"], (here, latest))
             db.execute(SQL["lease_alive"], (worker, now + length))
             owned = db.execute(SQL["lease_owned"], (worker, now)).get
             room = max(0, most - owned)
-            taken = db.execute(
-                SQL["lease"], {"worker": worker, "until": now + length, "now": now, "most": room}
-            )
+            bounds = {"now": now, "latest": latest, "most": room}
+            taken = db.execute(SQL["lease"], {"worker": worker, "until": now + length, **bounds})
             leases = [Lease(shard, epoch, worker, bool(clean)) for shard, epoch, clean in taken]
             hit("lease.before")
             return sorted(leases, key=lambda lease: lease.shard)

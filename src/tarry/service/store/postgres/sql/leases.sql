@@ -1,15 +1,19 @@
 -- name: lease
 -- Take shards that are free or whose time is over; what somebody else is just taking is left alone.
+-- A time that is too far ahead, by more than $4 seconds, is over too: the clock was set back since.
 WITH alive AS (
     INSERT INTO tarry.worker (id, until)
     VALUES ($1, clock_timestamp() + $3::float8 * interval '1 second')
         ON CONFLICT (id) DO UPDATE SET until = excluded.until
 ), dead AS (
-    DELETE FROM tarry.worker WHERE until < clock_timestamp() - interval '1 hour' AND id <> $1
+    DELETE FROM tarry.worker
+     WHERE id <> $1 AND (until < clock_timestamp() - interval '1 hour'
+                         OR until > clock_timestamp() + $4::float8 * interval '1 second')
 ), free AS (
     SELECT number, worker IS NULL AS clean
       FROM tarry.shard
      WHERE until <= clock_timestamp()
+        OR until > clock_timestamp() + $4::float8 * interval '1 second'
      ORDER BY number
      LIMIT greatest(0, $2::bigint - (SELECT count(*) FROM tarry.shard
                                       WHERE worker = $1 AND until > clock_timestamp()))

@@ -5,10 +5,12 @@
 SELECT count(*) FROM shard WHERE worker = :worker AND until > :now;
 
 -- name: lease
--- Own shards that are free or whose time is over, each under a new epoch.
+-- Own shards that are free or whose time is over, each under a new epoch. A time that is too far
+-- ahead is over too: the clock was set back since.
 UPDATE shard
    SET epoch = epoch + 1, clean = worker IS NULL, worker = :worker, until = :until
- WHERE number IN (SELECT number FROM shard WHERE until <= :now ORDER BY number LIMIT :most)
+ WHERE number IN (SELECT number FROM shard WHERE until <= :now OR until > :latest
+                   ORDER BY number LIMIT :most)
 RETURNING number, epoch, clean;
 
 -- name: lease_end
@@ -16,8 +18,8 @@ RETURNING number, epoch, clean;
 UPDATE shard SET until = 0 WHERE until > 0 AND worker NOT IN (SELECT value FROM json_each(:here));
 
 -- name: lease_forget
--- Workers in other processes are alive no longer.
-DELETE FROM worker WHERE id NOT IN (SELECT value FROM json_each(:here));
+-- Workers in other processes are alive no longer, nor are those whose time is too far ahead.
+DELETE FROM worker WHERE id NOT IN (SELECT value FROM json_each(:here)) OR until > :latest;
 
 -- name: lease_alive
 -- A worker counts as alive for a while.
