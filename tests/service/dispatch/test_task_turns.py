@@ -2,6 +2,7 @@
 
 import pytest
 
+from tarry.service.dispatch.clock import Clock
 from tarry.service.dispatch.shards import Shards
 from tarry.service.dispatch.task_turns import TaskTurns
 from tarry.service.model.application import SHARDS
@@ -35,7 +36,7 @@ async def store() -> Calls:
 
 @pytest.fixture
 async def shards(store: Calls) -> Shards:
-    shards = Shards(store, "worker-1", Limits(), lambda: NOON)
+    shards = Shards(store, "worker-1", Limits(), Clock(await store.clock()))
     while len(shards.held) < SHARDS:
         await shards.take()
     return shards
