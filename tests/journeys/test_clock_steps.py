@@ -9,6 +9,7 @@ from tarry.core.jitter import NoJitter
 from tarry.core.policy import Policy
 from tarry.core.text import to_json
 from tarry.service.model.application import SHARDS
+from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.settings import DAY, HOUR, Limits
 from tarry.service.wire.exchange import Answer, Request
@@ -18,6 +19,7 @@ from tarry.testing.virtual_service import OK, Script, VirtualService, status, vi
 LIMITS = Limits(lease=10, look=1, keep_up=60)
 WAIT = 30.0
 SLOW = to_json(Policy(backoff=Fixed(WAIT), jitter=NoJitter(), attempts=5, within=None))
+SHORT_LIVED = to_json(Policy(backoff=Fixed(WAIT), jitter=NoJitter(), attempts=None, within=200))
 STEPS = [HOUR, -HOUR, DAY, -DAY]
 
 
@@ -57,6 +59,49 @@ async def test_a_step_during_a_wait_neither_sends_early_nor_strands(step: float)
         await service.until_delivered(endpoint, within=2 * WAIT)
         first, second = sent_at(service, message)
         assert second - first == pytest.approx(WAIT, abs=0.5)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@virtually
+async def test_after_a_step_receivers_find_the_time_of_the_wall_clock_in_signatures(
+    step: float,
+) -> None:
+    async with virtual_service(limits=LIMITS) as service:
+        stamps = []
+
+        def script(request: Request, _now: float) -> Answer:
+            stamps.append(float(dict(request.headers)["webhook-timestamp"]) - service.wall())
+            return OK
+
+        endpoint = await service.add_endpoint("a.example", script)
+        service.step = step
+        await asyncio.sleep(LIMITS.lease)
+        await service.add()
+        await service.until_delivered(endpoint, within=1)
+        assert stamps == [pytest.approx(0, abs=1)]
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("accepted", ["before", "after"])
+@virtually
+async def test_a_step_ends_no_delivery_before_its_time(step: float, accepted: str) -> None:
+    async with virtual_service(limits=LIMITS) as service:
+        endpoint = await service.add_endpoint(
+            "a.example",
+            lambda _request, _now: status(500),
+            policy=SHORT_LIVED,
+        )
+        if accepted == "before":
+            await service.add()
+        await asyncio.sleep(LIMITS.lease)
+        service.step = step
+        await asyncio.sleep(LIMITS.lease)
+        if accepted == "after":
+            await service.add()
+        await asyncio.sleep(2 * WAIT)
+        service.sender.scripts["a.example"] = lambda _request, _now: OK
+        await service.until_delivered(endpoint, within=60)
+        assert await service.counts(endpoint) == {State.DELIVERED: 1}
 
 
 async def tenants(service: VirtualService, script: Script, count: int = 40) -> dict[str, Endpoint]:

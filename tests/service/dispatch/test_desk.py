@@ -76,6 +76,13 @@ def finish(desk: Desk, lane: "Lane") -> None:
     desk.finish(lane, due, settlement(due, ruling, None, epoch=1, now=NOON))
 
 
+@pytest.mark.parametrize(("step", "earlier"), [(-5.0, NOON - 5), (0.0, NOON), (5.0, NOON)])
+def test_ages_are_reckoned_with_the_earlier_clock(step: float, earlier: float) -> None:
+    desk, _ = a_desk()
+    desk.wall = lambda: NOON + step
+    assert desk.earlier_now() == earlier
+
+
 def test_what_is_finished_counts_for_the_desk_and_for_its_lane_until_it_is_settled() -> None:
     desk, _ = a_desk()
     one, other = a_lane(), a_lane()

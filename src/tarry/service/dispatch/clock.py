@@ -2,7 +2,7 @@
 
 A step of any wall clock changes nothing while the dispatcher runs: it neither sends early nor
 forgets what waits. Time that the machine was suspended counts. The database's clock is compared now
-and then, since leases end by it.
+and then, since leases end by it, messages are accepted by it, and receivers go by it.
 """
 
 import time
@@ -25,6 +25,10 @@ class Clock:
     def __call__(self) -> float:
         """What time it is."""
         return self._offset + self._source()
+
+    def wall(self) -> float:
+        """Return the time by the database's clock, as far as it was compared."""
+        return self() + self._ahead
 
     def compare(self, database: float, *, asked_at: float) -> float:
         """Return by how much the database's clock has stepped since it was compared last.

@@ -70,7 +70,7 @@ class Desk:
         limits: Limits,
         parking: Parking,
     ) -> None:
-        self.now = now
+        self.now = self.wall = now
         self.later = later
         self.alarms = Alarms(now, later)
         self.draw = draw
@@ -100,6 +100,14 @@ class Desk:
         self.sent = self.delivered = self.failed = self.stale = self.probes = 0
         self.stalled = 0
         """Lanes that the watchdog had to wake: each is a defect."""
+
+    def earlier_now(self) -> float:
+        """Return the time to reckon ages with: the earlier of both clocks.
+
+        Messages are accepted by a wall clock. After a step some were accepted by it as it was
+        before, and some as it is now: none of them may count as too old before its time.
+        """
+        return min(self.now(), self.wall())
 
     def finish(self, lane: "Bearings", due: Due, settlement: Settlement | Resent) -> None:
         """Put something on the list of what is to be settled."""

@@ -174,7 +174,7 @@ class Dispatcher:
             kept=self._kept,
         )
         self._watchdog = Watchdog(store, desk, shards)
-        desk.wake, desk.doubt = bells.ring_for_desk, bells.own.set
+        desk.wake, desk.doubt, desk.wall = bells.ring_for_desk, bells.own.set, clock.wall
         desk.look_again = self._owner.look_again
 
     def _steps(self) -> list[Coroutine[None, None, None]]:

@@ -71,7 +71,7 @@ class Landing(Turning):
             judgement,
             Lay(phase, self._proven(due, judgement, now), doubts.moments(due)),
             flight.outfit.policy,
-            started_at=now - self.endpoint.age(due.accepted_at, now),
+            started_at=now - self.endpoint.age(due.accepted_at, self.desk.earlier_now()),
             now=now,
             draw=lambda: draw,
         )

@@ -233,7 +233,8 @@ class Lane(Landing):
             desk.later(0.0, lambda: flight.done(outfit.refused))
             return
         try:
-            headers = outfit.signer.headers(due.message, due.tries + 1, payload, now=now)
+            wall = desk.wall()  # receivers refuse what was signed long ago, by their clocks
+            headers = outfit.signer.headers(due.message, due.tries + 1, payload, now=wall)
         except Exception as error:
             log.exception("message %r cannot be signed", due.message)
             unsigned = Answer(0.0, failure=Kind.REFUSED, detail=f"it cannot be signed: {error}")

@@ -105,7 +105,7 @@ async def expire_once(store: Store, desk: Desk, held: Held, lane: Lane) -> None:
     within = lane.outfit.policy.within
     if within is None or lane.endpoint.standing is Standing.PARKED:
         return
-    before = oldest(lane.endpoint, within, now)
+    before = oldest(lane.endpoint, within, desk.earlier_now())
     total, count = 0, CHUNK
     while count == CHUNK:
         count = await store.expire(
