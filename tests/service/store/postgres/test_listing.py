@@ -101,7 +101,7 @@ LISTS: list[tuple[str, str, tuple[object, ...]]] = [
     ("list_deliveries_to", "(lane = ", (1, 0, 9**9, 10, *WORDS, "", "~", ["skipped"], None)),
     (
         "list_deliveries_to_undelivered",
-        "(lane = ",
+        "((+ lane) = ",
         (1, 0, 9**9, 10, *WORDS, "", "~", ["ready"], True),
     ),
     ("list_attempts_to", "(lane = ", (1, "", "~", 10, *WORDS, *MADE)),

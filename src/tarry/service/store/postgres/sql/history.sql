@@ -7,12 +7,12 @@ e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_a
 -- Of a lane's deliveries that wait or failed, behind one, as many as would do.
 (
       (SELECT * FROM tarry.delivery AS d
-        WHERE d.lane = l.number AND d.state = 'ready'
+        WHERE +d.lane = l.number AND d.state = 'ready'
           AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
         ORDER BY d.seq LIMIT $4)
       UNION ALL
       (SELECT * FROM tarry.delivery AS d
-        WHERE d.lane = l.number AND d.state IN ('waiting', 'failed')
+        WHERE +d.lane = l.number AND d.state IN ('waiting', 'failed')
           AND d.seq > CASE WHEN l.number = $2 THEN $3::bigint ELSE 0 END
         ORDER BY d.seq LIMIT $4)
  )

@@ -132,7 +132,7 @@ UPDATE tarry.lane AS l
   FROM unnest($1::bigint[], $2::bigint[]) AS known (lane, added)
  WHERE l.number = known.lane AND l.added <= known.added
    AND NOT EXISTS (SELECT FROM tarry.delivery AS d
-                    WHERE d.lane = known.lane AND d.state IN ('ready', 'waiting'))
+                    WHERE @d.lane = known.lane AND d.state IN ('ready', 'waiting'))
    AND NOT EXISTS (SELECT FROM tarry.resend AS r WHERE r.lane = known.lane)
 RETURNING l.number;
 

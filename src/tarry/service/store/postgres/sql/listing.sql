@@ -65,17 +65,17 @@ SELECT d.seq AS key, d.message AS mark,
        AND ($11::boolean IS NULL OR (d.tries > 0) = $11) AS fits
   FROM (
       (SELECT * FROM tarry.delivery
-        WHERE lane = $1 AND state = 'ready' AND seq > $2 AND seq < $3
+        WHERE +lane = $1 AND state = 'ready' AND seq > $2 AND seq < $3
         ORDER BY seq
         LIMIT $4)
       UNION ALL
       (SELECT * FROM tarry.delivery
-        WHERE lane = $1 AND state IN ('waiting', 'failed') AND seq > $2 AND seq < $3
+        WHERE +lane = $1 AND state IN ('waiting', 'failed') AND seq > $2 AND seq < $3
         ORDER BY seq
         LIMIT $4)
       UNION ALL
       (SELECT * FROM tarry.delivery
-        WHERE lane = $1 AND state IN ('skipped', 'cancelled', 'discarded')
+        WHERE +lane = $1 AND state IN ('skipped', 'cancelled', 'discarded')
           AND seq > $2 AND seq < $3
         ORDER BY seq
         LIMIT $4)
@@ -120,8 +120,13 @@ SELECT a.id AS key, a.id AS mark,
  LIMIT $4;
 
 -- name: list_attempts_to_found
--- Attempts in a lane by id.
-SELECT * FROM tarry.attempt WHERE lane = $1 AND id = ANY($2::text[]);
+-- Attempts in a lane by id, each looked up by itself: PostgreSQL would rather read all attempts of a
+-- lane that it takes to be small.
+SELECT a.*
+  FROM unnest($2::text[]) AS asked (id)
+ CROSS JOIN LATERAL (
+      SELECT * FROM tarry.attempt AS a WHERE a.lane = $1 AND a.id = asked.id LIMIT 1
+ ) AS a;
 
 -- name: list_attempts_of
 -- Attempts at a message: those fit that came out so, if the message is so.

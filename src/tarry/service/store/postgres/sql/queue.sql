@@ -13,11 +13,11 @@ SELECT e.*, l.added, l.version, s.ended, s.pace, s.origin, s.accepted_at, s.fail
 
 -- name: fetch
 -- What lanes could send next. One part for each stream, read from its own index and no further than
--- asked for; `$7` is now, `$8` how many bytes of payloads to give, but for the first of each want.
+-- asked for: the expressions of the lane are those of the indexes (see migration 4); `$7` is now, `$8` how many bytes of payloads to give, but for the first of each want.
 WITH want AS (
     SELECT w.*, l.added, l.version, l.application,
            (SELECT d.due_at FROM tarry.delivery AS d
-             WHERE w.stream = 'waiting' AND d.lane = w.lane AND d.state = 'waiting'
+             WHERE w.stream = 'waiting' AND -d.lane = -w.lane AND d.state = 'waiting'
                AND d.due_at > $7::float8
              ORDER BY d.due_at LIMIT 1) AS next_due_at
       FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::float8[])
@@ -34,21 +34,21 @@ WITH want AS (
           (SELECT d.seq, d.message, d.accepted_at, d.due_at, d.tries, d.attempts, d.memory,
                   '' COLLATE "C" AS resend, NULL::float8 AS by_due
              FROM tarry.delivery AS d
-            WHERE w.stream = 'ready' AND d.lane = w.lane AND d.state = 'ready'
+            WHERE w.stream = 'ready' AND +d.lane = w.lane AND d.state = 'ready'
               AND d.seq > w.after AND d.seq < coalesce(w.before, 9223372036854775807)
             ORDER BY d.seq LIMIT w.most)
           UNION ALL
           (SELECT d.seq, d.message, d.accepted_at, d.due_at, d.tries, d.attempts, d.memory,
                   '', d.due_at
              FROM tarry.delivery AS d
-            WHERE w.stream = 'waiting' AND d.lane = w.lane AND d.state = 'waiting'
+            WHERE w.stream = 'waiting' AND -d.lane = -w.lane AND d.state = 'waiting'
               AND d.due_at <= $7::float8 AND (d.due_at, d.seq) > (w.due_after, w.after)
             ORDER BY d.due_at, d.seq LIMIT w.most)
           UNION ALL
           (SELECT d.seq, d.message, d.accepted_at, d.due_at, d.tries, d.attempts, d.memory,
                   '', d.due_at
              FROM tarry.delivery AS d
-            WHERE w.stream = 'early' AND d.lane = w.lane AND d.state = 'waiting'
+            WHERE w.stream = 'early' AND ~d.lane = ~w.lane AND d.state = 'waiting'
               AND d.reason <> 'scheduled' AND (d.due_at, d.seq) > (w.due_after, w.after)
             ORDER BY d.due_at, d.seq LIMIT w.most)
           UNION ALL
@@ -229,7 +229,7 @@ VALUES ($1, $2, $3, $4, $5, $6)
 -- End deliveries that are too old, the oldest first.
 WITH old AS (
     SELECT seq FROM tarry.delivery
-     WHERE lane = $1 AND state IN ('ready', 'waiting') AND accepted_at < $2
+     WHERE @lane = $1 AND state IN ('ready', 'waiting') AND accepted_at < $2
      ORDER BY accepted_at, seq
      LIMIT $4
 ), held AS (

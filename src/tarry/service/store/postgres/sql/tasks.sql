@@ -58,7 +58,7 @@ SELECT d.seq, d.message,
        (d.state = 'failed' OR d.tries > 0) AND m.accepted_at >= $3 AND m.accepted_at < $4
        AS concerned
   FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
- WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
+ WHERE +d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
  ORDER BY d.seq
  LIMIT $5;
 
@@ -67,13 +67,13 @@ SELECT d.seq, d.message,
 -- time. Two indexes are gone along, which what has ended otherwise is not in.
 (SELECT d.seq, m.accepted_at >= $3 AND m.accepted_at < $4 AS concerned
    FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
-  WHERE d.lane = $1 AND d.state = 'ready' AND d.seq > $2
+  WHERE +d.lane = $1 AND d.state = 'ready' AND d.seq > $2
   ORDER BY d.seq
   LIMIT $5)
  UNION ALL
 (SELECT d.seq, d.state = 'waiting' AND m.accepted_at >= $3 AND m.accepted_at < $4
    FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
-  WHERE d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
+  WHERE +d.lane = $1 AND d.state IN ('waiting', 'failed') AND d.seq > $2
   ORDER BY d.seq
   LIMIT $5)
  ORDER BY seq
