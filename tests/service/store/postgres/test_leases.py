@@ -8,7 +8,7 @@ import pytest
 
 from tarry.service.model.application import SHARDS
 from tarry.service.store.postgres.part import held
-from tarry.service.store.postgres.store import PostgresStore
+from tarry.service.store.postgres.store import CONNECTIONS, PostgresStore
 from tarry.testing.samples import ALL_SHARDS, delivered
 from tarry.testing.store_contract.scene import LENGTH, WORKER, Scene
 from tests.service.store.postgres.waiting import someone_waits
@@ -132,3 +132,24 @@ async def test_a_wake_up_that_comes_while_one_is_answered_is_not_lost(
         second.commit()
     assert await store.woken(scene.leases) == [scene.lane]
     assert await store.woken(scene.leases) == []
+
+
+async def test_leases_are_kept_while_reads_use_all_connections(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    database = store._database  # noqa: SLF001  what has the connections
+    with psycopg.connect(tarry_url) as other:
+        other.execute("SELECT pg_advisory_xact_lock(7)")
+        reads = [
+            asyncio.create_task(database.fetch("SELECT pg_advisory_xact_lock_shared(7)"))
+            for _ in range(2 * CONNECTIONS)
+        ]
+        await someone_waits(tarry_url)
+        async with asyncio.timeout(5):
+            kept = await store.renew(WORKER, scene.leases, length=LENGTH)
+            assert await store.workers() == 1
+            await store.lease(WORKER, most=SHARDS, length=LENGTH)
+        assert kept == scene.leases
+        assert not any(read.done() for read in reads)
+        other.rollback()
+    await asyncio.gather(*reads)

@@ -1,9 +1,11 @@
 """One process sends at a time, and the next one need not wait for a dead one's leases."""
 
+import asyncio
 import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,19 @@ async def test_what_a_store_leased_that_was_only_closed_is_not_clean(
     assert await other.settle([delivered(due)], [], scene.leases) == [False]
     assert await other.settle([delivered(due)], [], leases) == [False], "it was sent before"
     assert await other.settle([delivered(due, epoch=2)], [], leases) == [True]
+
+
+async def test_leases_are_kept_while_every_reader_is_busy(scene: Scene, store: SqliteStore) -> None:
+    free = threading.Event()
+    threads = store._threads  # noqa: SLF001  what reads
+    readers = (threads.read, threads.browse, threads.survey)
+    reads = [asyncio.create_task(read(lambda _: free.wait())) for read in readers]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        assert await store.renew(scene.lease.worker, scene.leases, length=10) == scene.leases
+    assert not any(read.done() for read in reads)
+    free.set()
+    await asyncio.gather(*reads)
 
 
 def start(path: Path) -> "subprocess.Popen[bytes]":

@@ -64,25 +64,33 @@ class Mode(StrEnum):
 
 
 class Database:
-    """A database and the connections to it, at most `size`."""
+    """A database and the connections to it, at most `size` and one for what is urgent.
+
+    A lease that is not renewed in time is lost. So its renewal never waits for a connection behind
+    reads that take long.
+    """
 
     def __init__(self, address: Address, *, size: int = 4) -> None:
         self.address = address
         self.pooler = address.pooler
         self._idle: list[Connection] = []
         self._slots = asyncio.Semaphore(size)
+        self._reserved = asyncio.Semaphore(1)
         self._dial_at = 0.0
         self._down: StoreError | None = None
         self._closed = False
         self._retried = retry(AGAIN, on=faults.contended)(self._once)
 
-    async def run(self, work: Work[Answer], mode: Mode = Mode.WRITE) -> Answer:
+    async def run(
+        self, work: Work[Answer], mode: Mode = Mode.WRITE, *, urgent: bool = False
+    ) -> Answer:
         """Do the work in one transaction; again if it lost against others, so it must be able to.
 
-        What it returns is committed. StoreUnavailable if that is not sure.
+        What it returns is committed. StoreUnavailable if that is not sure. Work that is `urgent`
+        must be short: it has one connection for all of its kind.
         """
         try:
-            answer: Answer = await self._retried(work, mode)
+            answer: Answer = await self._retried(work, mode, self._slots_for(urgent=urgent))
         except (*faults.FAILED, UnicodeError, Stale, faults.Unsure) as error:
             raise faults.translate(error) from error
         return answer
@@ -100,6 +108,15 @@ class Database:
         """The rows that one statement returns that changes something."""
         return await self.fetch(sql, *arguments)
 
+    async def urgent(self, sql: str, *arguments: object) -> list[Any]:
+        """Return the rows of one short statement that must not wait for a connection."""
+
+        async def ask(connection: Connection) -> list[Any]:
+            rows: list[Any] = await connection.fetch(sql, *arguments)
+            return rows
+
+        return await self.run(ask, Mode.SINGLE, urgent=True)
+
     async def close(self) -> None:
         """Let go of the connections that are idle now, and of the others when they are."""
         self._closed = True
@@ -108,8 +125,11 @@ class Database:
             with suppress(Exception):  # it is gone, one way or the other
                 await connection.close(timeout=1.0)
 
-    async def _once(self, work: Work[Answer], mode: Mode) -> Answer:
-        async with self._connection() as connection:
+    def _slots_for(self, *, urgent: bool) -> asyncio.Semaphore:
+        return self._reserved if urgent else self._slots
+
+    async def _once(self, work: Work[Answer], mode: Mode, slots: asyncio.Semaphore) -> Answer:
+        async with self._connection(slots) as connection:
             connection.unsure = ""
             connection.commits = mode is Mode.SINGLE and not self.pooler
             if connection.commits:
@@ -126,11 +146,11 @@ class Database:
             return answer
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator[Connection]:
+    async def _connection(self, slots: asyncio.Semaphore) -> AsyncIterator[Connection]:
         """A connection for one transaction, with nothing else under way."""
         try:
             async with asyncio.timeout(ANSWER_WITHIN):
-                await self._slots.acquire()
+                await slots.acquire()
         except TimeoutError as error:
             raise StoreUnavailable("all connections to PostgreSQL are busy") from error
         connection = None
@@ -150,7 +170,7 @@ class Database:
         else:
             self._give_back(connection)
         finally:
-            self._slots.release()
+            slots.release()
 
     async def _take(self) -> Connection:
         if self._closed:

@@ -13,14 +13,17 @@ from tarry.service.store.postgres.queries import SQL
 
 
 class PostgresLeases(Part):
-    """The part of `contract.Queue` that shares the lanes out. Time is the database's."""
+    """The part of `contract.Queue` that shares the lanes out. Time is the database's.
+
+    What keeps leases is urgent: it has a connection of its own.
+    """
 
     _listening: Listening
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
         """Own shards that are free, or whose time is over, until `worker` owns `most` of them."""
         hit("lease.before")
-        taken = await self._database.execute(SQL["lease"], worker, most, length, TOO_LONG * length)
+        taken = await self._database.urgent(SQL["lease"], worker, most, length, TOO_LONG * length)
         hit("lease.after")
         return [Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _sorted(taken)]
 
@@ -28,7 +31,7 @@ class PostgresLeases(Part):
         """Own them for longer; returns those that are still owned."""
         named = [(lease.shard, lease.epoch) for lease in leases if lease.worker == worker]
         hit("renew.before")
-        kept = await self._database.execute(SQL["renew"], worker, *rows.columns(named, 2), length)
+        kept = await self._database.urgent(SQL["renew"], worker, *rows.columns(named, 2), length)
         hit("renew.after")
         owned = {row["number"] for row in kept}
         return [
@@ -46,12 +49,12 @@ class PostgresLeases(Part):
 
     async def workers(self) -> int:
         """How many workers are alive."""
-        (row,) = await self._database.fetch(SQL["workers"])
+        (row,) = await self._database.urgent(SQL["workers"])
         return int(row["alive"])
 
     async def clock(self) -> float:
         """The database's time."""
-        (row,) = await self._database.fetch(SQL["clock"])
+        (row,) = await self._database.urgent(SQL["clock"])
         return float(row["now"])
 
     async def awake(self, shards: Sequence[int]) -> list[int]:

@@ -30,7 +30,7 @@ from tarry.service.store.postgres.whole import Whole
 from tarry.service.store.rounds import Rounds
 
 CONNECTIONS = 6
-"""How many a process uses at the most, besides the one that listens."""
+"""How many a process uses at the most, besides one for leases and the one that listens."""
 
 
 class PostgresStore(
