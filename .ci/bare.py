@@ -327,13 +327,14 @@ class Inside:
     def started(self, command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         """Start a program; it is stopped in the end, with all that it started."""
         settings = [f"{name}={value}" for name, value in self.variables.items()]
-        mounts = 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && exec chroot "$@"'
+        # The shell stays, as root and as the first process: when it is killed, all others are.
+        mounts = 'mount --rbind /dev "$0/dev" && mount -t proc proc "$0/proc" && chroot "$@"'
         inner = ["env", "--ignore-environment", f"--chdir={self._folder}", *settings, *command]
         space = ["unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child"]
         with self._log.open("ab") as log:
             process = subprocess.Popen(
                 [
-                    *(*space, "sh", "-c", mounts, str(self._tree)),
+                    *(*space, "sh", "-c", f"{mounts}; exit $?", str(self._tree)),
                     *(f"--userspec={self._user}:", str(self._tree), *inner),
                 ],
                 stdin=subprocess.DEVNULL,
