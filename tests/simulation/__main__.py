@@ -10,12 +10,14 @@ from pathlib import Path
 
 from tests.simulation import report
 from tests.simulation.generate import Frame, generate
+from tests.simulation.planted.hunt import hunt
+from tests.simulation.planted.registry import BUGS
 from tests.simulation.run import Outcome, run
 from tests.simulation.shrink import Shrinker
 from tests.simulation.steps import History
 
 STORES = ("memory", "sqlite", "postgres")
-SUPPORTED = frozenset({"memory"})
+SUPPORTED = frozenset({"memory", "sqlite"})
 SEED = "TARRY_TEST_SEED"
 HISTORIES = "TARRY_TEST_HISTORIES"
 TOLD_EVERY = 5.0
@@ -29,9 +31,11 @@ def main(arguments: list[str]) -> int:
     if options.store not in SUPPORTED:
         print(f"simulate: --store {options.store} is not supported yet")
         return 2
+    frame = Frame(store=options.store, workers=options.workers, minutes=options.minutes)
+    if options.planted is not None:
+        return _plant(options.planted or list(BUGS), options.seed, options.histories, frame)
     if options.replay is not None:
         return _replay(report.read(options.replay.read_bytes()))
-    frame = Frame(store=options.store, workers=options.workers, minutes=options.minutes)
     return _run_many(options.seed, options.histories, frame, most=options.failures)
 
 
@@ -44,7 +48,26 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--store", choices=STORES, default="memory")
     parser.add_argument("--failures", type=int, default=1, help="stop after so many failures")
     parser.add_argument("--replay", type=Path, help="run the history in this file once more")
+    parser.add_argument(
+        "--planted",
+        nargs="*",
+        metavar="NAME",
+        choices=list(BUGS),
+        help="plant bugs, each alone, and count the histories until it is found",
+    )
     return parser
+
+
+def _plant(names: list[str], first: int, most: int, frame: Frame) -> int:
+    """Print a line for each planted bug; 1 if one of them was not found."""
+    missed = 0
+    print(f"{'bug':<24}{'histories':>9}  {'broken rule':<28}story")
+    for found in hunt(names, first, most, frame):
+        missed += found.rule is None
+        rule = found.rule or "NOT FOUND"
+        print(f"{found.name:<24}{found.histories:>9}  {rule:<28}{found.story}", flush=True)
+    print(f"{len(names) - missed} of {len(names)} planted bugs were found")
+    return 1 if missed else 0
 
 
 def _replay(history: History) -> int:

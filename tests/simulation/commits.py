@@ -26,6 +26,7 @@ class Known:
     """What the store has said so far: what a failover takes back with it."""
 
     def __init__(self) -> None:
+        self.applications: dict[str, None] = {}
         self.endpoints: dict[str, Endpoint] = {}
         self.lanes: dict[int, str] = {}
         """The endpoint of each lane."""
@@ -91,6 +92,8 @@ class Commits:
         answer: Any,  # noqa: ANN401  likewise
     ) -> None:
         match method:
+            case "put_application":
+                self.known.applications[args[0].id] = None
             case "put_endpoint" | "change_endpoint":
                 self._changed(answer)
             case "delete_endpoint":

@@ -9,6 +9,7 @@ from tarry.core.outcome import Kind
 from tarry.service.wire.exchange import Answer, Request
 from tests.simulation.log import Answered, Log, Requested
 from tests.simulation.loop import Process, SimulatedLoop
+from tests.simulation.planted.bug import Bug
 
 
 class Behaviour(Struct, frozen=True, kw_only=True):
@@ -40,8 +41,8 @@ HEALTHY = Behaviour()
 class Endpoints:
     """All endpoints: they are reached by host, and told apart by path."""
 
-    def __init__(self, loop: SimulatedLoop, log: Log, seed: int) -> None:
-        self._loop, self._log, self._seed = loop, log, seed
+    def __init__(self, loop: SimulatedLoop, log: Log, seed: int, bug: Bug) -> None:
+        self._loop, self._log, self._seed, self._bug = loop, log, seed, bug
         self.behaviours: dict[str, Behaviour] = {}
         """By path, or by host for all paths of it that have none of their own."""
         self.names: dict[str, str] = {}
@@ -119,7 +120,9 @@ class Endpoints:
                 heard=not process.is_dead,
             )
         )
-        self._loop.soon_in(process, done, answer)
+        heard = self._bug.heard(answer)
+        if heard is not None:
+            self._loop.soon_in(process, done, heard)
 
     def _answer(self, behaviour: Behaviour, path: str, message: str, now: float) -> Answer:
         tried = self._tries[path, message] = self._tries.get((path, message), 0) + 1

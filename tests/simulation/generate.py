@@ -43,6 +43,7 @@ POLICIES = tuple(
             "attempt_timeout": 5,
         },
         {"attempts": 3, "backoff": {"kind": "fixed", "delay": 3}, "attempt_timeout": 2},
+        {"attempts": 4, "backoff": {"kind": "fixed", "delay": 0.5}, "attempt_timeout": 2},
         {
             "attempts": 9,
             "backoff": {"kind": "schedule", "delays": [2, 5, 10, 20]},
@@ -78,6 +79,13 @@ class Theme(Struct, frozen=True, kw_only=True):
     people: tuple[int, ...] = (0,)
     faults: tuple[int, ...] = (0,)
     workers: tuple[int, ...] = (1, 1, 1, 2, 2, 3)
+    latencies: tuple[float, ...] = (0.0005, 0.004, 0.015, 0.03)
+    at_once: bool = False
+    """Whether all applications send at the same time, and for a while."""
+    failovers: bool = False
+    """Whether every fault is a failover, and endpoints are slow."""
+    ordered: bool = False
+    """Whether all endpoints are ordered and slow, and workers come and go."""
 
 
 MIXED = Theme(weight=3, people=(0, 0, 1, 2, 4), faults=(0, 0, 1, 2, 3))
@@ -85,15 +93,32 @@ BUSY = Theme(
     weight=3,
     applications=(2, 3, 4),
     origins=(1,),
-    sends=(4, 5, 6, 8),
-    messages=(5, 8, 12),
+    sends=(3, 4, 5),
+    messages=(8, 12, 16),
     behaviours=(1, 2),
     by_chance=True,
     workers=(1, 1, 2),
+    latencies=(0.015, 0.03),
+    at_once=True,
 )
 PEOPLE = Theme(weight=2, people=(3, 5, 8))
 FAULTS = Theme(weight=2, behaviours=(0, 1, 2), faults=(3, 4, 6), workers=(1, 2, 3))
-THEMES = (MIXED, BUSY, PEOPLE, FAULTS)
+FAILOVERS = Theme(
+    weight=1,
+    messages=(3, 5, 8),
+    behaviours=(2,),
+    faults=(1, 2),
+    workers=(1, 2),
+    failovers=True,
+)
+ORDERED = Theme(
+    weight=1,
+    behaviours=(2, 3),
+    faults=(1, 2, 3),
+    workers=(2, 3),
+    ordered=True,
+)
+THEMES = (MIXED, BUSY, PEOPLE, FAULTS, FAILOVERS, ORDERED)
 
 
 def generate(seed: int, frame: Frame = Frame()) -> History:  # noqa: B008  a frozen value
@@ -113,6 +138,7 @@ class _Draft:
         self._origins = chance.choice(self._theme.origins)
         self._endpoints = max(self._applications, chance.randint(1, 5))
         self._messages = 0
+        self._sent: list[Send] = []
 
     def history(self) -> History:
         choose, theme = self._chance.choice, self._theme
@@ -126,6 +152,8 @@ class _Draft:
     def _conditions(self) -> Conditions:
         chance = self._chance
         workers = self._frame.workers or chance.choice(self._theme.workers)
+        if self._frame.store == "sqlite":
+            workers = 1
         lost_nudges = chance.choice((0.0, 0.0, 0.0, 0.0, 0.3))
         drifting = chance.random() < 0.15
         return Conditions(
@@ -134,7 +162,7 @@ class _Draft:
             workers=workers,
             drifts=tuple(chance.uniform(-2e-4, 2e-4) for _ in range(4)) if drifting else (),
             api_skew=chance.uniform(-3, 3) if chance.random() < 0.15 else 0.0,
-            latency=chance.choice((0.0005, 0.004, 0.015, 0.03)),
+            latency=chance.choice(self._theme.latencies),
             lag=chance.choice((0.0, 0.0, 0.0, 0.001, 0.003)),
             any_order=chance.random() < 0.3,
             lost_nudges=lost_nudges,
@@ -161,12 +189,13 @@ class _Draft:
 
     def _endpoint(self, number: int) -> AddEndpoint:
         chance = self._chance
+        late = number >= self._applications and chance.random() < 0.2
         return AddEndpoint(
-            at=0.8,
+            at=self._when() if late else 0.8,
             application=number % self._applications,
             endpoint=number,
             origin=chance.randrange(self._origins),
-            fifo=chance.random() < 0.2,
+            fifo=self._theme.ordered or chance.random() < 0.2,
             rate=chance.choice((2.0, 5.0, 20.0)) if chance.random() < 0.15 else None,
             concurrency=chance.choice((1, 2, 4)) if chance.random() < 0.15 else None,
             policy=self._policy(),
@@ -174,21 +203,25 @@ class _Draft:
         )
 
     def _policy(self) -> str | None:
-        return None if self._chance.random() < 0.1 else self._chance.choice(POLICIES)
+        if self._theme.ordered or self._chance.random() < 0.1:
+            return None
+        return self._chance.choice(POLICIES)
 
     def _sends(self) -> list[AnyStep]:
-        return [self._send() for _ in range(self._chance.choice(self._theme.sends))]
+        self._sent = [self._send() for _ in range(self._chance.choice(self._theme.sends))]
+        return list(self._sent)
 
     def _send(self) -> Send:
         chance = self._chance
         first, count = self._messages, chance.choice(self._theme.messages)
         self._messages += count
+        together = self._theme.at_once
         return Send(
-            at=chance.choice((READY_AT, self._when())),
+            at=READY_AT if together else chance.choice((READY_AT, self._when())),
             application=chance.randrange(self._applications),
             message=first,
             count=count,
-            apart=chance.choice((0.0, 0.02, 0.1, 0.5)),
+            apart=chance.choice((0.02, 0.05, 0.1, 0.2) if together else (0.0, 0.02, 0.1, 0.5)),
             event_type=chance.choice(TYPES),
             deliver_in=chance.uniform(0.5, 15) if chance.random() < 0.1 else None,
         )
@@ -226,6 +259,10 @@ class _Draft:
             Behaviour(latency=chance.uniform(0.5, 3)),
             Behaviour(latency=latency, capacity=chance.randint(1, 8)),
         )
+        if self._theme.failovers:
+            return Behaviour(latency=chance.uniform(0.3, 2))
+        if self._theme.ordered:
+            return Behaviour(latency=chance.uniform(1, 12))
         if self._theme.by_chance:
             return chance.choice((kinds[1], kinds[2], kinds[10], kinds[13]))
         return chance.choice(kinds)
@@ -252,15 +289,31 @@ class _Draft:
             Probe(at=at, endpoint=endpoint),
             Resend(at=at, endpoint=endpoint, message=message),
             Resend(at=at, endpoint=endpoint, message=message),
-            Cancel(at=at, message=message),
+            self._cancel(),
             Replay(at=at, endpoint=endpoint, what=chance.choice(("recover", "missing", "all"))),
         )
         return chance.choice(kinds)
+
+    def _cancel(self) -> Cancel:
+        """Cancel a message soon after it was sent: most are delivered within moments."""
+        sent = self._chance.choice(self._sent)
+        at = min(sent.at + self._chance.uniform(0, 3), self._length - 1)
+        return Cancel(at=at, message=sent.message + self._chance.randrange(sent.count))
 
     # --- Faults ---------------------------------------------------------------------------------
 
     def _fault(self) -> AnyStep:
         chance, at = self._chance, self._when()
+        if self._theme.failovers:
+            return Failover(at=at, lost=chance.choice((0.5, 1.0, 2.0)))
+        if self._theme.ordered:
+            return chance.choice(
+                (
+                    Kill(at=at, worker=chance.randrange(3)),
+                    Suspend(at=at, worker=chance.randrange(3), seconds=15.0),
+                    StartWorker(at=at),
+                )
+            )
         worker = chance.randrange(3)
         whose = chance.choice((None, worker, worker, API))
         seconds = chance.choice((0.2, 1.0, 3.0, 8.0, 15.0))

@@ -6,9 +6,9 @@ no simulated clock is used here.
 
 from msgspec import Struct
 
-from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery, State
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.task import Task
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -198,11 +198,11 @@ Entry = (
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """What the store holds when the history is over, by message and endpoint."""
+    """What the store holds when the history is over: deliveries by message and endpoint."""
 
     at: float
     deliveries: dict[tuple[str, str], Delivery] = {}
-    attempts: dict[tuple[str, str], list[Attempt]] = {}
+    tasks: list[Task] = []
 
 
 class Log:

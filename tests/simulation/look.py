@@ -15,6 +15,7 @@ from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
 from tests.simulation.log import Explained, Log, Waiting
 from tests.simulation.loop import SimulatedLoop
+from tests.simulation.planted.bug import Bug
 from tests.simulation.store_link import at_once
 
 EVERY = 1.0
@@ -40,11 +41,12 @@ class Look:
         log: Log,
         endpoints: Endpoints,
         commits: Commits,
+        bug: Bug,
         late_nudges: float = 0.0,
     ) -> None:
         self._observer, self._store, self._clock = observer, observer.store, clock
         self._loop, self._log, self._endpoints, self._commits = loop, log, endpoints, commits
-        self._late_nudges = late_nudges
+        self._bug, self._late_nudges = bug, late_nudges
         self._idle_since: dict[str, float] = {}
         self.is_quiet = self.is_drained = False
 
@@ -100,7 +102,7 @@ class Look:
                 return
             since = max(since, self._endpoints.last_at.get(host, 0.0))
         message = at_once(self._store.message(endpoint.application, first.message))
-        told = at_once(self._observer.explain(message, endpoint))
+        told = self._bug.explained(at_once(self._observer.explain(message, endpoint)))
         ahead = self._clock() - self._loop.time()
         self._log.add(
             Waiting(
@@ -118,7 +120,7 @@ class Look:
 
     def _explain(self, endpoint: Endpoint, delivery: Delivery) -> None:
         message = at_once(self._store.message(endpoint.application, delivery.message))
-        told = at_once(self._observer.explain(message, endpoint))
+        told = self._bug.explained(at_once(self._observer.explain(message, endpoint)))
         self._log.add(
             Explained(
                 at=self._loop.time(),

@@ -1,6 +1,7 @@
 """The memory store as the store of a history, with a standby that can take its place."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 
 from tarry.service.store.memory.store import MemoryStore
@@ -14,10 +15,19 @@ class MemoryBase:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.store = MemoryStore(clock=clock)
+        self.data = self.store._data  # noqa: SLF001  for copies of everything, and for planted bugs
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Nothing has to be prepared."""
+        yield
+
+    def forget(self, worker: str) -> None:
+        """The leases of a worker that was killed end by themselves."""
 
     def snapshot(self) -> Callable[[], None]:
         """Remember what the store holds; what is returned brings that back."""
-        data = vars(self.store._data)  # noqa: SLF001  a standby has a copy of everything
+        data = vars(self.data)
         held = deepcopy({name: value for name, value in data.items() if name not in KEPT})
 
         def bring_back() -> None:

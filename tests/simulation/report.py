@@ -8,6 +8,7 @@ import msgspec
 from tests.simulation.run import Outcome
 from tests.simulation.steps import History
 
+MOST_TOLD = 5
 _ENCODER = msgspec.json.Encoder()
 _DECODER = msgspec.json.Decoder(History)
 _USUAL = re.compile(r"\b\w+=(?:None|False|\(\))(?:, )?")
@@ -31,9 +32,12 @@ def told(history: History) -> Iterator[str]:
 
 
 def told_of(outcome: Outcome) -> Iterator[str]:
-    """Tell what rules a history broke."""
-    for violation in outcome.violations:
+    """Tell what rules a history broke, the first times."""
+    for violation in outcome.violations[:MOST_TOLD]:
         yield f"  {violation}"
+    more = len(outcome.violations) - MOST_TOLD
+    if more > 0:
+        yield f"  and {more} more"
 
 
 def _short(text: str) -> str:

@@ -12,6 +12,7 @@ from tests.simulation.checker.check import violations
 from tests.simulation.checker.facts import Violation
 from tests.simulation.log import Ending, Entry
 from tests.simulation.loop import Spinning
+from tests.simulation.planted.bug import Bug
 from tests.simulation.steps import History
 from tests.simulation.world import World
 
@@ -44,9 +45,9 @@ class Outcome(Struct, frozen=True):
         return told.hexdigest()
 
 
-def run(history: History) -> Outcome:
-    """Carry out a history from its beginning to its end, and check it."""
-    world = World(history)
+def run(history: History, bug: Bug | None = None) -> Outcome:
+    """Carry out a history from its beginning to its end, and check it; maybe with a bug planted."""
+    world = World(history, bug)
     try:
         with _limited(LONGEST):
             ending = world.run()

@@ -14,6 +14,7 @@ from typing import Any, cast
 from tarry.errors import StoreUnavailable
 from tarry.service.store.contract import Nudge, Store
 from tests.simulation.loop import Process, SimulatedLoop
+from tests.simulation.planted.bug import Bug, Commit
 
 Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
 """Told of every commit: by whom, which method, with which arguments, and with which answer."""
@@ -80,13 +81,16 @@ class StoreLink:
         troubles: tuple[Trouble, ...],
         chance: Random,
         observe: Observer,
+        bug: Bug,
         lost_nudges: float = 0.0,
     ) -> None:
         self._store, self._process, self._loop = store, process, loop
         self._travel, self._troubles, self._random = travel, troubles, chance.random
-        self._observe = observe
+        self._observe, self._bug = observe, bug
         self._lost_nudges = lost_nudges
         self.calls: Counter[str] = Counter()
+        self.worker_ids: set[str] = set()
+        """The ids by which this process has asked for leases."""
 
     @property
     def store(self) -> Store:
@@ -123,6 +127,8 @@ class StoreLink:
     ) -> asyncio.Future[Any]:
         """Send a call on its way; the future gets its answer."""
         self.calls[name] += 1
+        if name == "lease":
+            self.worker_ids.add(args[0])
         loop = self._loop
         future = loop.create_future()
         now = loop.time()
@@ -156,14 +162,21 @@ class StoreLink:
             error = StoreUnavailable(f"{name}: nobody is there")
         else:
             try:
-                answer = at_once(step(*args, **kwargs))
+                answer = self._bug.call(name, self._commit(name, step), args, kwargs)
             except Exception as raised:  # noqa: BLE001  whatever it is, the caller gets it
                 error = raised
             else:
-                self._observe(self._process, name, args, kwargs, answer)
                 if self._is_in_trouble(now, "forgetful_until"):
                     error = StoreUnavailable(f"{name}: the connection was lost")
         loop.later_in(loop.world, self._way(now), _resolve, future, answer, error)
+
+    def _commit(self, name: str, step: Callable[..., Coroutine[Any, Any, Any]]) -> Commit:
+        def commit(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever it takes and gives
+            answer = at_once(step(*args, **kwargs))
+            self._observe(self._process, name, args, kwargs, answer)
+            return answer
+
+        return commit
 
     def _is_in_trouble(self, now: float, kind: str) -> bool:
         for trouble in self._troubles:

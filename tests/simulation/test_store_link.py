@@ -9,6 +9,7 @@ import pytest
 from tarry.errors import StoreUnavailable
 from tarry.service.store.memory.store import MemoryStore
 from tests.simulation.loop import Process, SimulatedLoop
+from tests.simulation.planted.bug import Bug
 from tests.simulation.store_link import StoreLink, Travel, Trouble, at_once
 
 
@@ -28,6 +29,7 @@ class Scene:
             troubles=(self.trouble,),
             chance=Random(1),
             observe=lambda _p, name, _a, _k, _r: self.commits.append((self.loop.time(), name)),
+            bug=Bug(),
             lost_nudges=lost_nudges,
         )
         self.answers: list[tuple[float, object]] = []

@@ -7,6 +7,7 @@ supervisor of the operating system would do.
 import asyncio
 from collections.abc import Callable
 from random import Random
+from typing import Protocol
 
 from tarry.errors import StoreError
 from tarry.service.dispatch.dispatcher import Dispatcher
@@ -16,11 +17,20 @@ from tarry.service.wire.exchange import TIMEOUT
 from tests.simulation.endpoints import Endpoints
 from tests.simulation.log import Crashed, Fault, Log
 from tests.simulation.loop import Process, SimulatedLoop
+from tests.simulation.planted.bug import Bug
 from tests.simulation.steps import Conditions
 from tests.simulation.store_link import StoreLink, Trouble
 
 STARTED_AGAIN_AFTER = 1.0
 HANDED_OVER, NOBODY_AT_WORK = "handed over", "nobody at work"
+
+
+class Base(Protocol):
+    """What holds the store."""
+
+    def forget(self, worker: str) -> None:
+        """A worker, by the id it gave itself, was killed."""
+
 
 Connect = Callable[[Process, Trouble], StoreLink]
 """Connects a process to the store, through what may trouble its connection."""
@@ -57,14 +67,18 @@ class Workforce:
         endpoints: Endpoints,
         hooks: Hooks,
         connect: Connect,
+        bug: Bug,
+        base: Base,
     ) -> None:
         self._conditions, self._loop, self._log = conditions, loop, log
         self._endpoints, self._hooks, self._connect = endpoints, hooks, connect
+        self._bug, self._base = bug, base
         self.workers: list[Worker] = []
         self.reclaimed_after = conditions.lease * 4 / 3 + 1
         # A shard is given to another worker once no request of it is on its way.
         self._handed_over_after = TIMEOUT + conditions.lease / 3
         self._nobody_since: float | None = None
+        self._is_for_one = conditions.store == "sqlite"
 
     @property
     def at_work(self) -> list[Worker]:
@@ -77,7 +91,9 @@ class Workforce:
         return at_work[number % len(at_work)] if at_work else None
 
     def start(self) -> None:
-        """Start one more worker."""
+        """Start one more worker, unless the store takes one alone and has one."""
+        if self._is_for_one and self.at_work:
+            return
         conditions, number = self._conditions, len(self.workers)
         process, trouble = Process(f"worker {number}"), Trouble()
         drift = conditions.drifts[number] if number < len(conditions.drifts) else 0.0
@@ -88,11 +104,13 @@ class Workforce:
             self._endpoints.sender(process),
             seals=self._hooks.seals,
             egress=self._hooks.egress,
-            limits=Limits(
-                look=conditions.look,
-                lease=conditions.lease,
-                keep_up=conditions.keep_up,
-                watch=conditions.watch,
+            limits=self._bug.limits(
+                Limits(
+                    look=conditions.look,
+                    lease=conditions.lease,
+                    keep_up=conditions.keep_up,
+                    watch=conditions.watch,
+                )
             ),
             source=lambda: self._loop.time() * (1 + drift),
             draw=draws.random,
@@ -115,7 +133,10 @@ class Workforce:
         worker = self.find(number)
         if worker is not None:
             self._loop.kill(worker.process)
+            self._forget(worker)
             self._gone("killed", worker)
+            if self._is_for_one:
+                self._loop.later_in(self._loop.world, STARTED_AGAIN_AFTER, self.start)
 
     def stop(self, number: int) -> None:
         """Tell a worker to finish and leave."""
@@ -151,6 +172,10 @@ class Workforce:
             worker.running.cancel()
         self._loop.run_for(0.0)
 
+    def _forget(self, worker: Worker) -> None:
+        for known_as in worker.link.worker_ids:
+            self._base.forget(known_as)
+
     def _gone(self, kind: str, worker: Worker) -> None:
         now = self._loop.time()
         self._fault(kind, now, now + self.reclaimed_after, worker)
@@ -169,6 +194,7 @@ class Workforce:
         if not isinstance(error, StoreError):
             self._log.add(Crashed(self._loop.time(), worker.process.name, repr(error)))
         self._loop.kill(worker.process)
+        self._forget(worker)
         self._gone("ended", worker)
         self._loop.later_in(self._loop.world, STARTED_AGAIN_AFTER, self.start)
 

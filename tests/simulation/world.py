@@ -1,6 +1,7 @@
 """Runs one history: puts the service together from its real parts, and carries out the steps."""
 
 from collections import Counter
+from collections.abc import Mapping
 from copy import copy
 from random import Random
 
@@ -14,6 +15,8 @@ from tests.simulation.look import Look
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.memory import MemoryBase
 from tests.simulation.people import People, host
+from tests.simulation.planted.bug import Bug
+from tests.simulation.sqlite import SqliteBase
 from tests.simulation.steps import (
     AddApplication,
     AddEndpoint,
@@ -42,11 +45,18 @@ REST = 12.0
 """For how many seconds a service with nothing to do is watched."""
 
 
+BASES: Mapping[str, type[MemoryBase | SqliteBase]] = {
+    "memory": MemoryBase,
+    "sqlite": SqliteBase,
+}
+
+
 class World:
     """All that a history needs."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, bug: Bug | None = None) -> None:
         self._history, self._conditions = history, history.conditions
+        self._bug = bug or Bug()
         conditions = self._conditions
         self.log = log = Log()
         self.loop = loop = SimulatedLoop(
@@ -56,9 +66,11 @@ class World:
             on_crash=self._crashed,
         )
         self.clock = clock = Clock(loop.time, NOON)
-        self._base = MemoryBase(clock)
+        self._base = BASES[conditions.store](clock)
         self.store = self._base.store
-        self.endpoints = Endpoints(loop, log, conditions.seed)
+        if isinstance(self._base, MemoryBase):
+            self._bug.data = self._base.data
+        self.endpoints = Endpoints(loop, log, conditions.seed, self._bug)
         self.commits = Commits(
             log,
             self.store,
@@ -93,6 +105,8 @@ class World:
             endpoints=self.endpoints,
             hooks=self.hooks,
             connect=self._connect,
+            bug=self._bug,
+            base=self._base,
         )
         self._faults = Faults(
             conditions,
@@ -112,6 +126,7 @@ class World:
             log=log,
             endpoints=self.endpoints,
             commits=self.commits,
+            bug=self._bug,
             late_nudges=conditions.look if conditions.lost_nudges else 0.0,
         )
 
@@ -128,6 +143,7 @@ class World:
             troubles=(self._everybody, trouble),
             chance=chance,
             observe=self.commits.made,
+            bug=self._bug,
             lost_nudges=self._conditions.lost_nudges,
         )
         self.links.append(link)
@@ -141,9 +157,10 @@ class World:
     def run(self) -> Ending:
         """Carry out the history, and return what the store holds at its end."""
         try:
-            self._run()
-            ending = self._ending()
-            self._workforce.end()
+            with self._bug.planted(), self._base.at_work():
+                self._run()
+                ending = self._ending()
+                self._workforce.end()
         finally:
             self._base.close()
         return ending
@@ -231,11 +248,15 @@ class World:
         }
 
     def _ending(self) -> Ending:
-        deliveries, attempts = {}, {}
-        for message in self.commits.known.accepted:
-            made = at_once(self.store.attempts(message))
-            for endpoint, delivery in at_once(self.store.deliveries(message)):
-                place = message, endpoint.id
-                deliveries[place] = delivery
-                attempts[place] = [one for one in made if one.lane == endpoint.lane]
-        return Ending(at=self.loop.time(), deliveries=deliveries, attempts=attempts)
+        known = self.commits.known
+        deliveries = {
+            (message, endpoint.id): delivery
+            for message in known.accepted
+            for endpoint, delivery in at_once(self.store.deliveries(message))
+        }
+        tasks = [
+            task
+            for application in known.applications
+            for task in at_once(self.store.tasks(application))
+        ]
+        return Ending(at=self.loop.time(), deliveries=deliveries, tasks=tasks)

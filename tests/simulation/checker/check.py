@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tests.simulation.checker.attempts import attempts
 from tests.simulation.checker.duplicates import duplicates
 from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.holds import holds
 from tests.simulation.checker.kept import kept
 from tests.simulation.checker.limits import limits
 from tests.simulation.checker.liveness import liveness
@@ -13,6 +14,7 @@ from tests.simulation.checker.ownership import ownership
 from tests.simulation.checker.rest import crashes, rest
 from tests.simulation.checker.sent import sent
 from tests.simulation.checker.truth import truth
+from tests.simulation.checker.wishes import wishes
 from tests.simulation.log import Ending, Entry
 
 RULES = (
@@ -23,7 +25,9 @@ RULES = (
     attempts,
     order,
     limits,
+    holds,
     liveness,
+    wishes,
     truth,
     rest,
     crashes,

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from tests.simulation.log import (
     Accepted,
+    Acknowledged,
     Answered,
     Asked,
     Ending,
@@ -47,6 +48,7 @@ class Facts:
         self.faults: list[Fault] = []
         self.losses: list[Lost] = []
         self.accepted: dict[str, Accepted] = {}
+        self.acknowledged: list[Acknowledged] = []
         self.asked: list[Asked] = []
         self.changes: defaultdict[str, list[EndpointChanged]] = defaultdict(list)
         self.requests: defaultdict[Place, list[Requested]] = defaultdict(list)
@@ -64,6 +66,8 @@ class Facts:
                 self.answers[entry.request] = entry
             case Accepted():
                 self.accepted[entry.message] = entry
+            case Acknowledged():
+                self.acknowledged.append(entry)
             case EndpointChanged():
                 self.changes[entry.endpoint.id].append(entry)
             case Asked():

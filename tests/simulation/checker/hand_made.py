@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.task import Task
 from tests.simulation.checker.check import violations
 from tests.simulation.checker.facts import Violation
 from tests.simulation.log import (
@@ -91,11 +91,10 @@ def delivery(
 
 
 def ending(
-    *deliveries: tuple[tuple[str, str], Delivery],
-    attempts: dict[tuple[str, str], list[Attempt]] | None = None,
+    *deliveries: tuple[tuple[str, str], Delivery], tasks: list[Task] | None = None
 ) -> Ending:
     """What the store holds at the end."""
-    return Ending(at=END, deliveries=dict(deliveries), attempts=attempts or {})
+    return Ending(at=END, deliveries=dict(deliveries), tasks=tasks or [])
 
 
 def log_of(*entries: Entry) -> list[Entry]:

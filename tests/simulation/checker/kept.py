@@ -10,10 +10,16 @@ from tests.simulation.log import Answered
 
 REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
 GONE = 410
+OPENS_AFTER, KNOWN_AFTER = 8, 5.0
+"""After so many failures in a row over so many seconds an outage costs no delivery an attempt."""
 
 
 def kept(facts: Facts) -> Iterator[Violation]:
     """Check what became of every message that was accepted, at every endpoint it goes to."""
+    for told in facts.acknowledged:
+        if told.message not in facts.accepted:
+            text = f"{told.message} was acknowledged, and no commit has accepted it"
+            yield Violation(told.at, "accepted and lost", text)
     for message, accepted in facts.accepted.items():
         if facts.was_lost(accepted.at):
             continue
@@ -50,8 +56,10 @@ def _is_justified(facts: Facts, message: str, endpoint: str, delivery: Delivery)
         case State.SKIPPED:
             return Standing.DISABLED in standings
         case _:
-            return _may_fail(
-                delivery.reason, answers, attempts_allowed(facts, endpoint, least=True)
+            allowed = attempts_allowed(facts, endpoint, least=True)
+            return _may_fail(delivery.reason, answers, allowed) and not (
+                delivery.reason is Reason.EXHAUSTED
+                and _used_up_by_outage(facts, message, endpoint, allowed)
             )
 
 
@@ -67,6 +75,23 @@ def _may_fail(reason: Reason, answers: list[Answered], attempts: float) -> bool:
             return sum(not answer.is_success for answer in answers) >= attempts
         case _:
             return False
+
+
+def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: float) -> bool:
+    """Whether a delivery had fewer failures than allowed besides those in a long outage."""
+    failed = own = in_a_row = 0
+    since = 0.0
+    for request in facts.at_endpoint[endpoint]:
+        answer = facts.answers.get(request.request)
+        if answer is None or answer.is_success or not request.is_down:
+            in_a_row, since = 0, request.at
+        else:
+            in_a_row += 1
+        is_known = in_a_row > OPENS_AFTER and request.at - since > KNOWN_AFTER
+        if request.message == message and answer is not None and not answer.is_success:
+            failed += 1
+            own += not is_known
+    return own < attempts <= failed
 
 
 def _answers(facts: Facts, message: str, endpoint: str) -> list[Answered]:

@@ -12,6 +12,8 @@ DOWN_AFTER = 3.0
 """Seconds in which the service may find out that an endpoint is down."""
 PROBES = 20
 """How many probes ten minutes may have, and a history is shorter."""
+FIRST_PROBES = 4
+"""How many there may be at first; later one a second, up to that number."""
 MORE = 6
 """How many more requests it may take to find out again, for a new owner or after a change."""
 
@@ -59,9 +61,14 @@ def _concurrency(facts: Facts, endpoint: str, requests: list[Requested]) -> Iter
             if other.worker == request.worker
             and (other.request not in facts.answers or facts.answers[other.request].at > request.at)
         ]
-        if len(together) + 1 > most:
+        if len(together) + 1 > most and not _was_lost(facts, together[0], request):
             text = f"{endpoint} allows {most:g} at a time and had {len(together) + 1}"
             yield Violation(request.at, "too many at a time", text)
+
+
+def _was_lost(facts: Facts, first: Requested, request: Requested) -> bool:
+    """Whether the worker may have lost the endpoint since, and the request on its way with it."""
+    return facts.fault_between(first.at, request.at, worker=first.worker) is not None
 
 
 def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Violation]:
@@ -75,9 +82,11 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
         if down_since is None:
             down_since = request.at
         probes += request.at > down_since + DOWN_AFTER
-        if probes == PROBES + 1 + _allowance(facts, endpoint, down_since, request.at):
+        allowed = min(PROBES, FIRST_PROBES + request.at - down_since)
+        if probes > allowed + _allowance(facts, endpoint, down_since, request.at):
             text = f"{endpoint} is down since {down_since:.3f} and was tried {probes} times"
             yield Violation(request.at, "too many probes", text)
+            return
 
 
 def _allowance(facts: Facts, endpoint: str, since: float, until: float) -> int:

@@ -48,7 +48,7 @@ def test_a_duplicate_may_be_explained(explanation: Entry) -> None:
     ],
 )
 def test_what_has_nothing_to_do_with_it_explains_nothing(no_explanation: Entry) -> None:
-    assert spoiled(no_explanation) == {"unexplained duplicate"}
+    assert "unexplained duplicate" in spoiled(no_explanation)
 
 
 @pytest.mark.parametrize("first", [answered(1.2, 1, 500), answered(1.2, 1, None)])

@@ -1,0 +1,54 @@
+"""An endpoint that asks to be left alone for a while is left alone, and no retry comes at once."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.log import Answered, Requested
+
+TOO_MANY = 429
+AT_ONCE = 0.05
+"""Seconds after a failure in which the same message does not go again."""
+ROUNDING = 0.01
+
+
+def holds(facts: Facts) -> Iterator[Violation]:
+    """Check what follows upon every failure."""
+    for endpoint, requests in facts.at_endpoint.items():
+        yield from _left_alone(facts, endpoint, requests)
+    for requests in facts.requests.values():
+        yield from _hammered(facts, requests)
+
+
+def _left_alone(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Violation]:
+    for request in requests:
+        answer = facts.answers.get(request.request)
+        if answer is None or answer.status != TOO_MANY or answer.retry_after is None:
+            continue
+        end = answer.at + answer.retry_after
+        for other in requests:
+            same = other.host == request.host
+            if same and answer.at + ROUNDING < other.at < end - ROUNDING:
+                if _is_explained(facts, endpoint, answer, other.at):
+                    break
+                text = f"{endpoint} asked to be left alone until {end:.3f} and got {other.message}"
+                yield Violation(other.at, "did not wait", text)
+                break
+
+
+def _hammered(facts: Facts, requests: list[Requested]) -> Iterator[Violation]:
+    for first, second in pairwise(requests):
+        answer = facts.answers.get(first.request)
+        if answer is None or answer.is_success or not 0 <= second.at - answer.at < AT_ONCE:
+            continue
+        if not _is_explained(facts, first.endpoint, answer, second.at):
+            text = f"{first.message} failed at {first.endpoint} at {answer.at:.3f} and went again"
+            yield Violation(second.at, "did not wait", text)
+
+
+def _is_explained(facts: Facts, endpoint: str, answer: Answered, at: float) -> bool:
+    """Whether a person or a fault may have made a request come early."""
+    since = answer.at - 1
+    changed = any(since <= change.at <= at for change in facts.changes[endpoint])
+    asked = facts.asked_between(0, at, endpoint=endpoint)
+    return changed or bool(asked) or facts.fault_between(since, at) is not None

@@ -1,0 +1,28 @@
+"""What people ask for is done: resends are sent, and tasks are finished."""
+
+from collections.abc import Iterator
+
+from tarry.service.model.endpoint import Standing
+from tests.simulation.checker.facts import Facts, Violation
+
+PATIENCE = 20.0
+"""How many seconds before the end of a history a wish must have been made to be checked."""
+
+
+def wishes(facts: Facts) -> Iterator[Violation]:
+    """Check that everything that was asked for came about by the end."""
+    for asked in facts.asked:
+        if asked.wish != "resend" or asked.endpoint is None or asked.message is None:
+            continue
+        changes = facts.changes[asked.endpoint]
+        is_stopped = any(change.endpoint.standing is not Standing.ENABLED for change in changes)
+        if is_stopped or facts.was_lost(asked.at) or asked.at > facts.ending.at - PATIENCE:
+            continue
+        requests = facts.requests[asked.message, asked.endpoint]
+        if not any(request.at >= asked.at for request in requests):
+            text = f"the resend of {asked.message} to {asked.endpoint} was never made"
+            yield Violation(asked.at, "wish not granted", text)
+    for task in facts.ending.tasks:
+        if task.finished_at is None:
+            text = f"the task {task.work} of {task.endpoint} is not finished"
+            yield Violation(facts.ending.at, "wish not granted", text)

@@ -1,0 +1,62 @@
+"""A bug that can be planted between the dispatcher and what it works with.
+
+A bug tampers with calls to the store, with answers of endpoints or with settings. To the checker
+that looks as if the dispatcher, the store or the sender were wrong. It is planted at their
+interfaces, so that it outlives changes behind them.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+from tarry.service.explain import Explanation
+from tarry.service.model.settings import Limits
+from tarry.service.wire.exchange import Answer
+
+if TYPE_CHECKING:
+    from tarry.service.store.memory.data import Data
+
+Commit = Callable[..., Any]
+"""Makes a call to the store, with whatever arguments it is given."""
+
+
+class Bug:
+    """No bug at all: everything is passed on as it is. One is made for each history.
+
+    A method with the name of one of the store's is called in its place.
+    """
+
+    story = "nothing is wrong"
+
+    def __init__(self) -> None:
+        self.data: Data
+        """What the store in memory keeps, for bugs of the store itself."""
+
+    def call(
+        self,
+        method: str,
+        commit: Commit,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:  # noqa: ANN401  the store's answer
+        """Make a call to the store and return its answer."""
+        tampered = getattr(self, method, None)
+        if tampered is None:
+            return commit(*args, **kwargs)
+        return tampered(commit, *args, **kwargs)
+
+    def heard(self, answer: Answer) -> Answer | None:
+        """Return what a worker hears of an endpoint's answer; None for nothing at all."""
+        return answer
+
+    def limits(self, limits: Limits) -> Limits:
+        """Return the limits that a worker goes by."""
+        return limits
+
+    def explained(self, told: Explanation) -> Explanation:
+        """Return what people are told about a delivery."""
+        return told
+
+    def planted(self) -> AbstractContextManager[object]:
+        """Return a context in which other parts of the service are wrong."""
+        return nullcontext()

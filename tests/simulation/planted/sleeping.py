@@ -1,0 +1,107 @@
+"""Bugs in who sleeps until when, and in who is woken."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from tarry.service.model.lane import Fetched, Lease
+from tests.simulation.planted.bug import Bug, Commit
+
+Positions = Mapping[int, int]
+
+
+class DozeRule(Bug):
+    """Restores the rule by which lanes stalled: see issue 12."""
+
+    story = "a lane sleeps on how many were added, not on how far it has read"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._added: dict[int, int] = {}
+
+    def fetch(self, commit: Commit, *args: Any, **kwargs: Any) -> Fetched:  # noqa: ANN401  passed on
+        """Remember how many were added, whatever was asked for."""
+        fetched: Fetched = commit(*args, **kwargs)
+        for lane, added in fetched.added.items():
+            self._added[lane] = max(added, self._added.get(lane, 0))
+        return fetched
+
+    def doze(self, commit: Commit, lanes: Positions, leases: object) -> object:
+        """Sleep on that number."""
+        return commit(self._all_of(lanes), leases)
+
+    def rest(self, commit: Commit, lanes: Positions, leases: object) -> object:
+        """Likewise."""
+        return commit(self._all_of(lanes), leases)
+
+    def _all_of(self, lanes: Positions) -> dict[int, int]:
+        return {lane: max(read, self._added.get(lane, 0)) for lane, read in lanes.items()}
+
+
+class DroppedRest(Bug):
+    """Restores the other rule by which lanes stalled."""
+
+    story = "a lane that the store keeps awake is put to sleep all the same"
+
+    def doze(self, commit: Commit, lanes: Positions, leases: object) -> set[int]:
+        """Sleep, whatever the store says."""
+        commit(lanes, leases)
+        return set(lanes)
+
+
+class RestWithoutProof(Bug):
+    """The store's part of the doze rule."""
+
+    story = "the store lets a lane rest although more came than its owner has read"
+
+    def rest(self, commit: Commit, lanes: Positions, leases: object) -> object:
+        """Agree to any position."""
+        return commit(dict.fromkeys(lanes, 10**9), leases)
+
+    def doze(self, commit: Commit, lanes: Positions, leases: object) -> object:
+        """Likewise."""
+        return commit(dict.fromkeys(lanes, 10**9), leases)
+
+
+class LostWakeUp(Bug):
+    """A wake-up is told once; who loses it sleeps on."""
+
+    story = "every third wake-up of a lane is forgotten on the way"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = 0
+
+    def woken(self, commit: Commit, leases: Sequence[Lease]) -> list[int]:
+        """Forget one in three."""
+        woken = []
+        for lane in commit(leases):
+            self._told += 1
+            if self._told % 3:
+                woken.append(lane)
+        return woken
+
+
+class ForgottenDueTime(Bug):
+    """A worker that does not know of the next due time does not come back for it."""
+
+    story = "the time of the next retry is not told to the worker"
+
+    def fetch(self, commit: Commit, *args: Any, **kwargs: Any) -> Fetched:  # noqa: ANN401  passed on
+        """Say that nothing will be due."""
+        fetched: Fetched = commit(*args, **kwargs)
+        return replace(fetched, next_due_at={})
+
+
+class SilentAdd(Bug):
+    """A lane at rest is woken by what is added to it."""
+
+    story = "a message that comes to a lane at rest wakes nobody"
+
+    def add(self, commit: Commit, *args: Any) -> object:  # noqa: ANN401  passed on
+        """Take back the wake-ups."""
+        before = set(self.data.woken)
+        answer = commit(*args)
+        self.data.woken.intersection_update(before)
+        return answer
