@@ -1,7 +1,8 @@
 import asyncio
 import random
 import string
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 
 import psycopg
 import psycopg.errors
@@ -10,7 +11,12 @@ from psycopg.sql import SQL, Identifier, Placeholder
 
 from tarry.service.model.allowed import MOST_BYTES
 from tarry.service.model.lane import Stream
+from tarry.service.model.message import NewMessage
+from tarry.service.store.postgres.accept import accept
+from tarry.service.store.postgres.claims import Result
+from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.outbox import put
+from tarry.service.store.postgres.routes import Routes
 from tarry.service.store.postgres.store import PostgresStore
 from tarry.testing.samples import NOON, an_application, new_id
 from tarry.testing.store_contract.scene import Scene
@@ -71,6 +77,149 @@ async def test_of_many_who_collect_each_message_is_accepted_by_one(
         pass
     assert sum(taken) <= 50
     assert sorted(due.message for due in await scene.due()) == sorted(names)
+
+
+@asynccontextmanager
+async def collecting(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator["asyncio.Task[int]"]:
+    """A store that has collected, and waits before it commits."""
+    reached, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(
+        connection: Connection, routes: Routes, messages: Sequence[NewMessage], *, limited: bool
+    ) -> list[Result]:
+        results = await accept(connection, routes, messages, limited=limited)
+        reached.set()
+        await go_on.wait()
+        return results
+
+    with monkeypatch.context() as slow:
+        slow.setattr("tarry.service.store.postgres.collect.accept", slowly)
+        task = asyncio.create_task(store.collect(now=NOON, limit=10))
+        await reached.wait()
+    yield task
+    go_on.set()
+    await task
+
+
+async def test_what_is_put_after_a_commit_comes_after_it_whoever_collects(
+    scene: Scene, store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = await PostgresStore.open(tarry_url)
+    (first,) = put_all(tarry_url, scene.application.id, "a")
+    async with collecting(store, monkeypatch):
+        (second,) = put_all(tarry_url, scene.application.id, "b")
+        assert await other.collect(now=NOON, limit=10) == 0
+    assert await other.collect(now=NOON, limit=10) == 1
+    assert [due.message for due in await scene.due()] == [first, second]
+    await other.close()
+
+
+async def test_while_one_application_is_collected_others_are_too(
+    scene: Scene, store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, neighbour = await PostgresStore.open(tarry_url), an_application(id=new_id("app_"))
+    await store.put_application(neighbour)
+    put_all(tarry_url, scene.application.id, "a")
+    async with collecting(store, monkeypatch):
+        put_all(tarry_url, scene.application.id, "b")
+        (message,) = put_all(tarry_url, neighbour.id, "c")
+        assert await other.collect(now=NOON, limit=10) == 1
+        assert (await other.message(neighbour.id, message)).id == message
+    await other.close()
+
+
+async def test_what_another_transaction_has_locked_holds_up_what_was_put_behind_it_alone(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    neighbour = an_application(id=new_id("app_"))
+    await store.put_application(neighbour)
+    before, locked, behind = put_all(tarry_url, scene.application.id, *"abc")
+    put_all(tarry_url, neighbour.id, "d")
+    with psycopg.connect(tarry_url) as other:
+        other.execute("SELECT FROM tarry.outbox WHERE id = %s FOR UPDATE", [locked])
+        assert await store.collect(now=NOON, limit=10) == 2
+        assert [due.message for due in await scene.due()] == [before]
+    assert await store.collect(now=NOON, limit=10) == 2
+    assert [due.message for due in await scene.due()] == [before, locked, behind]
+
+
+async def test_when_all_whose_turn_it_is_are_locked_the_next_ones_are_collected(
+    scene: Scene, store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tarry.service.store.postgres.collect.TENANTS", 1)
+    neighbour = an_application(id=new_id("app_"))
+    await store.put_application(neighbour)
+    (locked,) = put_all(tarry_url, scene.application.id, "a")
+    put_all(tarry_url, neighbour.id, *"bc")
+    with psycopg.connect(tarry_url) as other:
+        other.execute("SELECT FROM tarry.outbox WHERE id = %s FOR UPDATE", [locked])
+        taken = [await store.collect(now=NOON, limit=1) for _ in range(4)]
+    assert taken == [1, 1, 0, 0]
+    assert await store.collect(now=NOON, limit=1) == 1
+
+
+async def test_a_clock_that_is_set_back_changes_no_order(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    names = put_all(tarry_url, scene.application.id, *"ab")
+    with psycopg.connect(tarry_url) as other:
+        other.execute(
+            "UPDATE tarry.outbox SET created_at = created_at - interval '1 hour' WHERE id = %s",
+            [names[1]],
+        )
+    assert await store.collect(now=NOON, limit=10) == 2
+    assert [due.message for due in await scene.due()] == names
+
+
+async def test_applications_take_turns(
+    store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tarry.service.store.postgres.collect.TENANTS", 2)
+    tenants = [an_application(id=new_id("app_")) for _ in range(5)]
+    for one in tenants:
+        await store.put_application(one)
+        put_all(tarry_url, one.id, *"abc")
+    left = []
+    for _ in range(3):
+        assert await store.collect(now=NOON, limit=2) == 2
+        with psycopg.connect(tarry_url) as look:
+            many = look.execute(
+                "SELECT count(*) FROM tarry.outbox GROUP BY application ORDER BY application"
+            )
+            left.append([row[0] for row in many.fetchall()])
+    assert left == [[2, 2, 3, 3, 3], [2, 2, 2, 2, 3], [2, 2, 2, 2, 1]]
+    while await store.collect(now=NOON, limit=100):
+        pass
+    with psycopg.connect(tarry_url) as look:
+        assert look.execute("SELECT FROM tarry.outbox").fetchall() == []
+
+
+@pytest.mark.slow
+async def test_two_who_put_and_two_who_collect_keep_every_callers_order(
+    scene: Scene, store: PostgresStore, tarry_url: str
+) -> None:
+    other = await PostgresStore.open(tarry_url)
+    put_in_order: list[list[str]] = [[], []]
+
+    async def go_on_putting(names: list[str]) -> None:
+        for _ in range(100):
+            names += await asyncio.to_thread(put_all, tarry_url, scene.application.id, "a")
+
+    async def go_on_collecting(one: PostgresStore) -> None:
+        while any(len(names) < 100 for names in put_in_order):
+            await one.collect(now=NOON, limit=3)
+
+    await asyncio.gather(
+        *map(go_on_putting, put_in_order), *map(go_on_collecting, [store, other] * 2)
+    )
+    while await store.collect(now=NOON, limit=100):
+        pass
+    await other.close()
+    came = [due.message for due in await scene.due(limit=1_000)]
+    for names in put_in_order:
+        assert [name for name in came if name in names] == names
 
 
 async def test_what_cannot_be_accepted_is_put_aside_with_the_reason_and_a_notice(

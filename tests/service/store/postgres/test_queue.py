@@ -123,7 +123,8 @@ def test_a_settlement_goes_to_its_row(backlog: str) -> None:
         ("sweep_full", (500.0, 100.0, "", 10, "", "")),
         ("sweep_payloads", (["msg_1", "msg_2"],)),
         ("sweep_keys", (500.0, 10)),
-        ("collect", (10,)),
+        ("collect_turn", ("", 50)),
+        ("collect", (["app"], 10)),
         ("attempts", ("msg_1",)),
     ],
 )

@@ -24,8 +24,15 @@ REFUSED = "message.refused"
 """The kind of a notice about a message that could not be accepted."""
 
 
+TENANTS = 50
+"""Applications whose messages are collected together, each with an equal share."""
+
+
 class PostgresCollect(Part):
     """The part of `contract.Queue` that empties the table `tarry.outbox`.
+
+    Messages of one application are accepted in the order in which they were put, however many
+    processes collect: who finds one taken leaves all behind it. Applications take turns.
 
     What its caller committed is accepted whatever waits already: `most_waiting` is not asked. What
     cannot be accepted (an application that is not there, an event id or a message id that was used,
@@ -34,9 +41,11 @@ class PostgresCollect(Part):
     """
 
     _routes: Routes
+    _collected: str
+    """The last application whose turn it was."""
 
     async def collect(self, *, now: float, limit: int) -> int:
-        """Accept what waits in the outbox, the oldest first; how many were taken from it."""
+        """Accept what waits in the outbox; how many were taken from it."""
 
         async def take(connection: Connection) -> int:
             return await self._take(connection, _together, now, limit)
@@ -55,7 +64,7 @@ class PostgresCollect(Part):
         return taken
 
     async def _take(self, connection: Connection, how: "How", now: float, limit: int) -> int:
-        found = await connection.fetch(SQL["collect"], limit)
+        found = await self._next(connection, limit)
         if not found:
             return 0
         used = await connection.fetch(SQL["collect_used"], [row["id"] for row in found])
@@ -70,6 +79,19 @@ class PostgresCollect(Part):
         await _put_aside(connection, answers, now)
         hit("collect.before")
         return len(found)
+
+    async def _next(self, connection: Connection, limit: int) -> list[rows.Row]:
+        """Take messages of the applications whose turn it is, or of the next that have some."""
+        all_seen = not self._collected
+        while True:
+            waiting = await connection.fetch(SQL["collect_turn"], self._collected, TENANTS)
+            self._collected = waiting[-1]["application"] if len(waiting) == TENANTS else ""
+            names = [row["application"] for row in waiting]
+            share = max(1, limit // max(1, len(names)))
+            found: list[rows.Row] = await connection.fetch(SQL["collect"], names, share)
+            if found or (all_seen and not self._collected):
+                return found
+            all_seen = all_seen or not self._collected
 
 
 async def _together(

@@ -51,6 +51,7 @@ class PostgresStore(
         self._database = database
         self._listening = Listening(database)
         self._routes = Routes(most_waiting)
+        self._collected = ""
         self._old_messages, self._old_payloads, self._expired = Rounds(""), Rounds(""), Rounds("")
         self._whole = Whole(database)
         self._adding: Gather[NewMessage, Result] = Gather(self._accept)

@@ -1,12 +1,45 @@
--- name: collect
--- What callers put on record, the oldest first; what another process is just taking is left alone.
-WITH taken AS (
-    DELETE FROM tarry.outbox
-     WHERE id = ANY(ARRAY(SELECT id FROM tarry.outbox ORDER BY created_at, id LIMIT $1
-                             FOR UPDATE SKIP LOCKED))
-    RETURNING *
+-- name: collect_turn
+-- Applications with messages in the outbox, behind one, each found by one look into the index.
+WITH RECURSIVE waiting AS (
+    (SELECT application, 1 AS place FROM tarry.outbox
+      WHERE application > $1 ORDER BY application LIMIT 1)
+    UNION ALL
+    SELECT next.application, w.place + 1
+      FROM waiting AS w
+     CROSS JOIN LATERAL (SELECT o.application FROM tarry.outbox AS o
+                          WHERE o.application > w.application ORDER BY o.application LIMIT 1) AS next
+     WHERE w.place < $2::bigint
 )
-SELECT * FROM taken ORDER BY created_at, id;
+SELECT application FROM waiting;
+
+-- name: collect
+-- Take the first messages of applications out of the outbox. One that somebody else has locked, to
+-- collect it as well, stays with all behind it: else these could be accepted before it.
+WITH first AS (
+    SELECT o.application, o.number
+      FROM unnest($1::text[]) AS asked (application)
+     CROSS JOIN LATERAL (SELECT o.application, o.number FROM tarry.outbox AS o
+                          WHERE o.application = asked.application
+                          ORDER BY o.number LIMIT $2) AS o
+), held AS (
+    SELECT o.application, o.number
+      FROM first AS f
+      JOIN tarry.outbox AS o ON o.application = f.application AND o.number = f.number
+       FOR UPDATE OF o SKIP LOCKED
+), stays AS (
+    SELECT application, min(number) AS number
+      FROM (SELECT * FROM first EXCEPT SELECT * FROM held) AS locked
+     GROUP BY application
+), taken AS (
+    DELETE FROM tarry.outbox AS o
+     USING held AS h LEFT JOIN stays AS s ON s.application = h.application
+     WHERE o.application = h.application AND o.number = h.number
+       AND h.number < coalesce(s.number, 9223372036854775807)
+    RETURNING o.*
+)
+SELECT id, application, event_type, payload, event_id, channels, tags, deliver_at, created_at
+  FROM taken
+ ORDER BY number;
 
 -- name: collect_refused
 -- Keep what cannot be accepted, and why.
