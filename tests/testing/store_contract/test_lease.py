@@ -10,10 +10,12 @@ from tarry.testing.store_contract.lease import LeaseContract
 Try = Callable[..., None]
 
 
-def test_a_store_whose_leases_never_end_is_noticed(
+def test_a_store_that_renews_a_lease_after_somebody_took_the_shard_is_noticed(
     try_on: Try, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try_on(LeaseContract, "test_a_lease_that_ran_out_cannot_be_renewed")
+    try_on(LeaseContract, "test_a_lease_that_ran_out_can_be_renewed_until_somebody_takes_the_shard")
     monkeypatch.setattr(Data, "holds", lambda *_: True)
     with pytest.raises(AssertionError):
-        try_on(LeaseContract, "test_a_lease_that_ran_out_cannot_be_renewed")
+        try_on(
+            LeaseContract, "test_a_lease_that_ran_out_can_be_renewed_until_somebody_takes_the_shard"
+        )
