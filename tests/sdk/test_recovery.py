@@ -150,9 +150,10 @@ def test_what_is_wanted_is_replayed(
 
 def test_tasks_are_listed_and_found(sdk: Sdk, app: str, endpoint: str) -> None:
     since = datetime.now(UTC)
-    ids = [sdk.endpoint.recover(app, endpoint, RecoverIn(since=since)).id for _ in range(3)]
-    for task in ids:
-        finished(sdk, task)
+    ids = []
+    for _ in range(3):  # one after the other: a repeated one is answered with the pending task
+        ids.append(sdk.endpoint.recover(app, endpoint, RecoverIn(since=since)).id)
+        finished(sdk, ids[-1])
     kind = BackgroundTaskType.ENDPOINT_RECOVER
     options = BackgroundTaskListOptions(
         task=kind, status=BackgroundTaskStatus.FINISHED, limit=2, order=Ordering.DESCENDING
