@@ -424,7 +424,8 @@ def test_closing_answers_all_who_wait_and_ends_the_threads() -> None:
             asking = asyncio.create_task(ask(resolver, "slow.b"))
             assert await asyncio.to_thread(held.begun.acquire, timeout=60)
             resolver.close()
-            closed = Unresolved(Kind.DNS, "the sender was closed before the name was resolved")
+            detail = "the sender was closed before the name was resolved"
+            closed = Unresolved(Kind.DNS, detail, local=True)
             assert await asking == closed
             assert at_once(resolver, "other.b") == closed
             assert at_once(resolver, "slow.b") == closed
@@ -463,7 +464,8 @@ def test_too_many_names_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
         async with resolver_of(held) as resolver:
             asking = [asyncio.create_task(ask(resolver, host)) for host in ("a.b", "c.d", "a.b")]
             await asyncio.sleep(0)
-            crowded = Unresolved(Kind.DNS, "too many names are being resolved just now")
+            detail = "too many names are being resolved just now"
+            crowded = Unresolved(Kind.DNS, detail, local=True)
             assert at_once(resolver, "e.f") == crowded
             held.let_go()
             assert set(await asyncio.gather(*asking)) == {Addresses((PUBLIC,))}
