@@ -1,20 +1,24 @@
 """What lies on the desk is written down together, stays there until it is, and lets lanes rest."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import pytest
 
-from tarry.service.dispatch.clerk import SETTLED_AT_ONCE
+from tarry.errors import StoreError, StoreUnavailable
+from tarry.service.dispatch.clerk import REFUSED_AGAIN_AFTER, SETTLED_AT_ONCE
+from tarry.service.dispatch.gauges import gauges
 from tarry.service.model.application import SHARDS
 from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.store.contract import Store
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import OK, VirtualService, virtual_service
+from tarry.testing.virtual_service import OK, VirtualService, status, virtual_service
 
 
 class Commits(Shaky):
@@ -174,3 +178,153 @@ async def test_a_late_failure_of_an_earlier_lease_does_not_undo_the_success_of_t
         await service.until_delivered(endpoint, within=30)
         assert len(service.sender.sent) == 2, "the success was written"
         assert service.dispatcher.desk.stale == 1, "the failure was not"
+
+
+class Choosy(Shaky):
+    """Refuses every commit with a settlement or a change that is not to its taste."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.refuses: Callable[[Settlement | Resent | Change], bool] = lambda _: False
+        self.unavailable_after = 1_000_000
+        """So many commits, refused ones too."""
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Sequence[Lease],
+    ) -> list[bool]:
+        self.unavailable_after -= 1
+        self._check("settle")
+        if self.unavailable_after < 0:
+            raise StoreUnavailable("just now")
+        if any(map(self.refuses, [*settlements, *changes])):
+            raise StoreError("not to my taste")
+        return await self._store.settle(settlements, changes, leases)
+
+
+def of(message: str) -> Callable[[Settlement | Resent | Change], bool]:
+    return lambda one: isinstance(one, Settlement) and one.message == message
+
+
+Taste = Callable[[Settlement | Resent | Change], bool]
+TASTES: dict[str, Callable[[str], Taste]] = {
+    "its texts": lambda message: (
+        lambda one: (
+            of(message)(one)
+            and isinstance(one, Settlement)
+            and bool(one.attempt and one.attempt.body)
+        )
+    ),
+    "its attempt": lambda message: (
+        lambda one: of(message)(one) and isinstance(one, Settlement) and one.attempt is not None
+    ),
+}
+
+
+@pytest.mark.parametrize(("taste", "attempts"), [("its texts", 1), ("its attempt", 0)])
+@virtually
+async def test_one_settlement_that_cannot_be_written_is_written_without_its_details(
+    taste: str, attempts: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    between = Between(Choosy)
+    answer = Answer(1.0, status=200, body=b"odd")
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: answer)
+        messages = await service.add(6)
+        between.shaky.refuses = TASTES[taste](messages[3])
+        await service.until_delivered(endpoint, within=2)
+        assert len(service.sender.sent) == 6, "nothing was sent again"
+        kept = [await service.store.attempts(message) for message in messages]
+        assert [len(some) for some in kept] == [1, 1, 1, attempts, 1, 1]
+        assert gauges(service.dispatcher).unwritable == 1
+        (defect,) = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+        assert messages[3] in defect
+        assert "not to my taste" in defect
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@virtually
+async def test_one_that_cannot_be_written_at_all_holds_up_nobody_and_is_not_sent_again(
+    *, fifo: bool
+) -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        other = await service.add_endpoint("a.example")
+        endpoint = await service.add_endpoint("b.example", fifo=fifo)
+        (message,) = await service.add()
+        between.shaky.refuses = of(message)
+        await asyncio.sleep(1)
+        for _ in range(20):
+            await service.add()
+            await asyncio.sleep(30)
+        assert await service.waiting(endpoint) == (21 if fifo else 1)
+        sent = Counter((one.host, one.message) for one in service.sender.sent)
+        assert set(sent.values()) == {1}
+        between.shaky.refuses = lambda _: False
+        for one in (endpoint, other):
+            await service.until_delivered(one, within=REFUSED_AGAIN_AFTER + 2)
+        sent = Counter((one.host, one.message) for one in service.sender.sent)
+        assert len(sent) == 42
+        assert set(sent.values()) == {1}
+        assert service.dispatcher.desk.unsettled == 0
+
+
+@virtually
+async def test_while_the_store_refuses_everything_nothing_is_lost_or_sent_twice() -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: Answer(1.0, status=200))
+        await service.add(20)
+        await asyncio.sleep(0.5)
+        between.shaky.refuses = lambda _: True
+        await asyncio.sleep(300)
+        assert await service.waiting(endpoint) == 20
+        between.shaky.refuses = lambda _: False
+        await service.until_delivered(endpoint, within=REFUSED_AGAIN_AFTER + 60)
+        assert set(Counter(one.message for one in service.sender.sent).values()) == {1}
+
+
+@virtually
+async def test_what_was_written_before_the_database_went_away_is_not_written_again() -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: Answer(1.0, status=200))
+        await service.add(8)
+        ended: list[Settlement | Resent | Change] = []
+
+        def refuses(one: Settlement | Resent | Change) -> bool:
+            """The one that is looked at last of all when there are eight."""
+            ended.append(one)
+            return one is ended[min(7, len(ended) - 1)] and len(ended) >= 8
+
+        between.shaky.refuses = refuses
+        between.shaky.unavailable_after = 2  # the whole, the first half
+        await asyncio.sleep(1.2)
+        assert await service.waiting(endpoint) == 4
+        between.shaky.refuses = lambda _: False
+        between.shaky.unavailable_after = 1_000_000
+        await service.until_delivered(endpoint, within=10)
+        assert len(service.sender.sent) == 8
+        assert service.dispatcher.desk.stale == 0
+
+
+@pytest.mark.parametrize("notices", [True, False])
+@virtually
+async def test_a_change_that_cannot_be_written_holds_up_no_settlement(*, notices: bool) -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        gone = await service.add_endpoint("a.example", lambda _r, _n: status(410))
+        other = await service.add_endpoint("b.example")
+        between.shaky.refuses = lambda one: (
+            isinstance(one, Change) and bool(one.notices if notices else one.standing)
+        )
+        await service.add(3)
+        await service.until_delivered(other, within=2)
+        row = await service.store.lane(gone.application, gone.id)
+        assert row.endpoint.standing is (Standing.DISABLED if notices else Standing.ENABLED)
+        between.shaky.refuses = lambda _: False
+        await asyncio.sleep(REFUSED_AGAIN_AFTER + 5)
+        row = await service.store.lane(gone.application, gone.id)
+        assert row.endpoint.standing is Standing.DISABLED

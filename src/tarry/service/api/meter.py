@@ -42,6 +42,10 @@ def delivery_lines(told: Gauges) -> Iterable[str]:
         "probes": (told.probes, "Attempts made to see whether an endpoint is back."),
         "lanes_stalled": (told.stalled, "Lanes that the watchdog had to wake: each is a defect."),
         "settlements_stale": (told.stale, "Settlements dropped: somebody else owns the lane."),
+        "settlements_unwritable": (
+            told.unwritable,
+            "Settlements that the database refused: each is a defect.",
+        ),
     }
     for name, (value, words) in counters.items():
         yield f"# HELP tarry_{name}_total {words}"

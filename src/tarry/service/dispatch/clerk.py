@@ -1,22 +1,32 @@
 """Writes down what lies on the desk: settlements and changes, and which lanes are at rest."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import logging
+from collections import deque
+from collections.abc import Iterable, Sequence
 
-from tarry.service.dispatch.desk import Desk, Finished
+from tarry.errors import StoreError, StoreUnavailable
+from tarry.service.dispatch.desk import Desk
 from tarry.service.dispatch.muster import Muster
+from tarry.service.dispatch.refused import Part
 from tarry.service.dispatch.shards import Shards
 from tarry.service.failpoints import hit
-from tarry.service.model.lane import Change, Lease
+from tarry.service.model.lane import Lease
 from tarry.service.store.contract import Store
 
+log = logging.getLogger("tarry.service")
+
 SETTLED_AT_ONCE = 500
+REFUSED_AGAIN_AFTER = 60.0
+"""Seconds after which a settlement is tried again that the store refused in every form."""
 
 
 class Clerk:
     """Writes many settlements in one commit, each under the lease that its attempt was sent under.
 
-    What could not be written down stays on the desk.
+    What could not be written down stays on the desk. If the store refuses a commit although it can
+    be used, the settlement at fault is found by halving. It is written in a simpler form, or alone
+    later; the others do not wait for it, and it is not sent again meanwhile.
     """
 
     def __init__(self, store: Store, desk: Desk, shards: Shards, muster: Muster) -> None:
@@ -43,34 +53,86 @@ class Clerk:
         if not batch and not changes:
             return
         hit("settle.start")
+        parts = deque([Part(tuple(batch), tuple(changes.values()))])
         try:
-            made = await self._store.settle(
-                [settlement for _, _, settlement in batch],
-                list(changes.values()),
-                self._leases(batch, changes),
-            )
+            while parts:
+                await self._write_first(parts)
         except BaseException:
-            desk.finished[:0] = batch
-            for change in changes.values():
-                desk.unwritten(change)
+            self._put_back(parts)
             raise
-        desk.unsettled -= len(batch)
-        for (lane, due, settlement), done in zip(batch, made, strict=True):
+
+    async def _write_first(self, parts: deque[Part]) -> None:
+        """Write the first part and let its lanes go on; if the store refuses it, leave its halves.
+
+        What cannot be halved is written in a simpler form, or put back after a while.
+        """
+        part = parts[0]
+        written: tuple[Part, list[bool]] | None
+        try:
+            written = part, await self._settle(part)
+        except StoreUnavailable:
+            raise
+        except StoreError as error:
+            if halves := part.halves():
+                parts.popleft()
+                parts.extendleft(reversed(halves))
+                return
+            written = await self._settle_simpler(part, error)
+        parts.popleft()
+        if written is not None:
+            self._tell(*written)
+
+    async def _settle_simpler(
+        self, part: Part, error: StoreError
+    ) -> tuple[Part, list[bool]] | None:
+        """Write without details what the store refused; None if it refuses that too."""
+        self._desk.unwritable += 1
+        for simpler in part.simpler():
+            try:
+                made = await self._settle(simpler)
+            except StoreUnavailable:
+                raise
+            except StoreError:
+                continue
+            log.error("defect: %s was written without its details: %s", part, error)
+            return simpler, made
+        log.error("defect: %s cannot be written now: %s", part, error)
+        self._desk.later(REFUSED_AGAIN_AFTER, lambda: self._put_back([part]))
+        return None
+
+    async def _settle(self, part: Part) -> list[bool]:
+        return await self._store.settle(part.settlements, part.changes, self._leases(part))
+
+    def _leases(self, part: Part) -> list[Lease]:
+        """Return the leases that a part was made under: few, as the store checks each of them."""
+        leases = dict.fromkeys(lane.held.lease for lane, _, _ in part.finished)
+        if part.changes:
+            leases |= dict.fromkeys(self._shards.leases())
+        return list(leases)
+
+    def _tell(self, part: Part, made: Sequence[bool]) -> None:
+        """Let lanes go on whose settlements were written."""
+        desk = self._desk
+        desk.unsettled -= len(part.finished)
+        for (lane, due, settlement), done in zip(part.finished, made, strict=True):
             lane.settled(due, settlement, done=done)
         hit("settle.told")
         stopped, desk.stopped = desk.stopped, {}
-        for lane in dict.fromkeys(lane for lane, _, _ in batch) | stopped:
+        for lane in dict.fromkeys(lane for lane, _, _ in part.finished) | stopped:
             lane.pump()
-        stood = [change.lane for change in changes.values() if change.standing is not None]
+        stood = [change.lane for change in part.changes if change.standing is not None]
         if stood:  # what was read meanwhile may say otherwise
             desk.look_again(stood)
 
-    def _leases(self, batch: Sequence[Finished], changes: Mapping[int, Change]) -> list[Lease]:
-        """Return the leases that a batch was made under: few, as the store checks each of them."""
-        leases = dict.fromkeys(lane.held.lease for lane, _, _ in batch)
-        if changes:
-            leases |= dict.fromkeys(self._shards.leases())
-        return list(leases)
+    def _put_back(self, parts: Iterable[Part]) -> None:
+        """Put what was not written on the desk again, before what came later."""
+        desk = self._desk
+        unwritten = list(parts)
+        desk.finished[:0] = [one for part in unwritten for one in part.finished]
+        for part in unwritten:
+            for change in part.changes:
+                desk.unwritten(change)
+        desk.wake()
 
     async def _rest_once(self) -> None:
         """Let lanes sleep that have read everything that is ready; the others go on reading.

@@ -100,6 +100,8 @@ class Desk:
         self.sent = self.delivered = self.failed = self.stale = self.probes = 0
         self.stalled = 0
         """Lanes that the watchdog had to wake: each is a defect."""
+        self.unwritable = 0
+        """Settlements and changes that the store refused as they were: each is a defect."""
 
     def earlier_now(self) -> float:
         """Return the time to reckon ages with: the earlier of both clocks.

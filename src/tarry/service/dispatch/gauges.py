@@ -20,6 +20,7 @@ class Gauges(Struct, frozen=True, kw_only=True):
     stale: int
     probes: int
     stalled: int
+    unwritable: int
     in_flight: int
     unsettled: int
     shards: int
@@ -39,6 +40,7 @@ def gauges(dispatcher: Dispatcher) -> Gauges:
         stale=desk.stale,
         probes=desk.probes,
         stalled=desk.stalled,
+        unwritable=desk.unwritable,
         in_flight=sum(lane.in_flight for lane in lanes),
         unsettled=desk.unsettled,
         shards=len(dispatcher.shards.held),

@@ -5,6 +5,7 @@ import psycopg
 import pytest
 from msgspec.structs import replace
 
+from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Known
@@ -143,3 +144,16 @@ async def test_two_changes_of_a_standing_in_one_call_are_made_in_turn(scene: Sce
     await scene.settle(changes=changes)
     endpoint = (await scene.row()).endpoint
     assert (endpoint.standing, endpoint.parked) == (Standing.ENABLED, ((NOON, NOON + 1),))
+
+
+async def test_text_that_postgresql_refuses_is_no_unavailability_and_nothing_is_kept(
+    scene: Scene,
+) -> None:
+    await scene.add()
+    await scene.add()
+    fine, odd = await scene.due()
+    refused = delivered(odd, attempt=an_attempt(odd, decision="a\0b"))
+    with pytest.raises(StoreError) as caught:
+        await scene.settle(delivered(fine), refused)
+    assert not isinstance(caught.value, StoreUnavailable)
+    assert await scene.due() == [fine, odd]
