@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -36,6 +36,11 @@ class Slow(MemoryStore):
         found = await super().lease(worker, most=most, length=length)
         await asyncio.sleep(1)
         return found
+
+    async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
+        kept = await super().renew(worker, leases, length=length)
+        await asyncio.sleep(1)
+        return kept
 
 
 class SlowClock(MemoryStore):
@@ -154,6 +159,8 @@ async def test_a_lease_counts_from_when_it_was_asked_for() -> None:
     (first, *others) = await worker.take()
     assert first.until == NOON + 8
     assert {held.until for held in others} == {NOON + 9}
+    await worker.renew()  # asked for at 2 s, answered at 3 s
+    assert {held.until for held in worker.held.values()} == {NOON + 10}
 
 
 @virtually

@@ -2,6 +2,7 @@
 """Idempotency keys: the same request twice is one message."""
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.errors import BacklogFull, Conflict, NotFound
 from tarry.service.model.message import Accepted
@@ -103,6 +104,19 @@ class KeysContract(Topic):
         assert [type(answer) for answer in await scene.store.add(lost)] == [NotFound, Conflict]
         new = [new_message(scene.application, key=key) for key in ("k1", "k2")]
         assert await scene.store.add(new) == [Accepted(one.message) for one in new]
+
+    async def test_a_message_that_was_turned_away_uses_up_neither_key_nor_event_id(
+        self, scene: Scene
+    ) -> None:
+        full = replace(scene.application, most_waiting=0)
+        await scene.store.put_application(full)
+        (answer,) = await scene.store.add([new_message(full, key="k", event_id="evt-1")])
+        assert isinstance(answer, BacklogFull)
+        await scene.store.put_application(scene.application)
+        again = new_message(scene.application, key="k", event_id="evt-1")
+        assert await scene.store.add([again]) == [Accepted(again.message)]
+        (answer,) = await scene.store.add([new_message(scene.application, event_id="evt-1")])
+        assert isinstance(answer, Conflict), "by now it is used"
 
     async def test_a_repeated_message_uses_up_no_event_id(self, scene: Scene) -> None:
         await scene.add(key="k")

@@ -6,8 +6,9 @@ import pytest
 
 from tarry.errors import Conflict
 from tarry.service.model.message import Accepted
+from tarry.service.store.postgres.claims import Name, _Claims
 from tarry.service.store.postgres.store import PostgresStore
-from tarry.testing.samples import ENVIRONMENT, NOON, a_message, an_application, new_message
+from tarry.testing.samples import ENVIRONMENT, NOON, a_message, new_message
 from tarry.testing.store_contract.scene import Scene
 from tests.service.store.postgres.waiting import someone_waits
 
@@ -80,18 +81,38 @@ async def test_whoever_waits_for_a_name_holds_none_behind_it(
     assert len(await scene.due()) == len(answers)
 
 
-async def test_a_message_that_fails_gives_its_key_and_its_event_id_back(
+async def test_a_key_that_was_swept_while_it_was_looked_at_is_taken_anew(
+    scene: Scene, store: PostgresStore, tarry_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await scene.add(key="k", fingerprint=b"1")
+    look = _Claims._answer_known  # noqa: SLF001  between two statements
+
+    async def sweep_and_look(claims: _Claims, places: dict[Name, int]) -> None:
+        with psycopg.connect(tarry_url) as other:
+            other.execute("DELETE FROM tarry.key")
+        await look(claims, places)
+
+    monkeypatch.setattr(_Claims, "_answer_known", sweep_and_look)
+    new = new_message(scene.application, key="k", fingerprint=b"1")
+    assert await store.add([new]) == [Accepted(new.message)]
+    monkeypatch.undo()
+    again = new_message(scene.application, key="k", fingerprint=b"1")
+    assert await store.add([again]) == [Accepted(new.message, repeated=True)]
+
+
+async def test_what_one_part_of_a_call_gives_back_another_part_can_take(
     scene: Scene, store: PostgresStore
 ) -> None:
     await scene.add(event_id="evt_1")
-    (answer,) = await store.add([new_message(scene.application, key="k", event_id="evt_1")])
-    assert isinstance(answer, Conflict)
-    full = an_application(most_waiting=0)
-    await store.put_application(full)
-    await store.add([new_message(full, key="k", event_id="evt_2")])
-    (answer,) = await store.add([new_message(scene.application, key="k", event_id="evt_2")])
-    assert isinstance(answer, Accepted)
-    assert not answer.repeated
+    new = [
+        new_message(scene.application, key="k", event_id="evt_1"),
+        new_message(scene.application, key="k", event_id="evt_2"),
+    ]
+    lost, won = await store.add(new)
+    assert isinstance(lost, Conflict)
+    assert won == Accepted(new[1].message)
+    again = new_message(scene.application, key="k")
+    assert await store.add([again]) == [Accepted(new[1].message, repeated=True)]
 
 
 async def test_in_one_call_the_second_sees_what_became_of_the_first(
