@@ -106,6 +106,11 @@ def test_a_remembered_capacity_is_a_head_start(capacity: float, rate: float) -> 
     assert (pace.rate, pace.goal, pace.capacity) == (rate, capacity, capacity)
 
 
+def test_how_long_failed_probes_took_says_nothing_about_an_endpoint_that_is_back() -> None:
+    hung = told(down(), Seen(failed=1, took=15.0))
+    assert told(hung, Seen(passed=1, took=0.05)).latency == 0.05
+
+
 def test_an_answer_from_before_it_opened_counts_as_a_probe_that_passed() -> None:
     assert told(down(), Seen(late=1)).phase is Phase.PACED
 

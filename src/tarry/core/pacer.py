@@ -34,7 +34,8 @@ def step(  # noqa: PLR0913  a state, a report, and time and chance as arguments
     pace = counted(pace, seen, now)
     if pace.phase is Phase.OPEN:
         if seen.passed or seen.late:
-            return ramped(rule, pace, now=now)
+            # How long probes took that failed says nothing about an endpoint that is back.
+            return ramped(rule, pace.replace(latency=seen.took), now=now)
         return put_off(pace, seen.retry_after, now=now, draw=draw())
     silence = rule.silence if pace.phase is Phase.CLOSED else DEAD + PATIENCE / pace.rate
     if pace.streak >= rule.failures and now - pace.passed_at >= silence:
