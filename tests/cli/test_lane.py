@@ -53,6 +53,7 @@ def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
     lane = {
         "phase": "open",
         "shared": True,
+        "scope": "origin",
         "standing": "enabled",
         "backlog": 3,
         "failures": 5,
@@ -67,6 +68,7 @@ def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
         said = CliRunner().invoke(tarry, [*typed, server.url]).stdout
     found = dict(line.split("  ", 1) for line in said.splitlines())
     assert found["phase"].strip() == "open: the endpoint takes nothing, and is only probed"
+    assert found["shared"].strip() == "with all endpoints of its host"
     assert found["capacity"].strip() == "41.3 a second"
     assert "due since" in found["next probe"]
     assert "last success" not in found

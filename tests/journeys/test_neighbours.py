@@ -6,12 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from tarry.core.pace import Phase
-from tarry.service.explain import outlook
+from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import run_virtual, virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+from tests.service.dispatch.test_bearings import lane_of
 from tests.service.dispatch.test_origin import lanes, the_origin
 
 
@@ -183,13 +184,14 @@ async def test_one_that_is_refused_goes_apart_while_the_others_come_back() -> No
         await service.add(1000)
         await asyncio.sleep(120)
         origin = the_origin(service)
-        lane = origin.lanes[endpoints[0].lane]
+        lane = lane_of(service, endpoints[0])
         await until(lambda: lane.apart)
         assert (origin.gate.phase, lane.gate.phase) == (Phase.PACED, Phase.OPEN)
         await asyncio.sleep(0.1)
         row = await service.store.lane(endpoints[0].application, endpoints[0].id)
-        told = outlook(row, now=service.now(), origin=await service.store.origin(origin.name))
-        assert (told.phase, told.shared) == (Phase.OPEN, False)
+        records = await service.store.origins(origins_of(row))
+        told = outlook(row, now=service.now(), origins=records)
+        assert (told.phase, told.scope) == (Phase.OPEN, Scope.ENDPOINT)
         refused = [path for at, path in gateway.asked if path == "/0" and at >= gateway.up_at]
         assert len(refused) <= 40
         gateway.own = {}
@@ -257,4 +259,5 @@ async def test_nobody_waits_behind_those_that_are_refused(dead: int) -> None:
             await service.add(application=owner)
             await service.until_delivered(good, within=1)
             await asyncio.sleep(30)
-        assert not the_origin(service).shared
+        shared = [level.application for level in service.dispatcher.muster.origins if level.shared]
+        assert shared in ([], [service.application.id])

@@ -1,7 +1,16 @@
 import pytest
 
 from tarry.core.pace import Phase
-from tarry.service.explain import OVERDUE, SOON, explain, never_meant, outlook, waits
+from tarry.service.explain import (
+    OVERDUE,
+    SOON,
+    Scope,
+    explain,
+    never_meant,
+    origins_of,
+    outlook,
+    waits,
+)
 from tarry.service.model.delivery import Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Known, LaneRow, Stream
@@ -11,6 +20,16 @@ OPEN = b'{"phase":"open","probe_at":1800000060.0}'
 PACED = b'{"phase":"paced","rate":120.0}'
 CLOSED = b'{"phase":"closed"}'
 HELD = b'{"phase":"paced","rate":120.0,"held_until":1800000600.0}'
+
+
+def whole(pace: bytes) -> list[bytes]:
+    """The records of an origin that is like this, with nothing of the application alone."""
+    return [pace[:-1] + b',"whole":1}', b""]
+
+
+def of_application(pace: bytes) -> list[bytes]:
+    """The records of an origin at which one application is like this."""
+    return [b"", pace]
 
 
 def a_row(pace: bytes = CLOSED, **values: object) -> LaneRow:
@@ -160,16 +179,19 @@ def test_nothing_goes_before_the_endpoint_wants_something_again(
 def test_no_probe_goes_before_the_endpoint_wants_something_again() -> None:
     held = b'{"phase":"open","probe_at":1800000060.0,"held_until":1800000600.0}'
     assert waits(a_delivery(), a_row(held), now=NOON) == (Reason.LANE_OPEN, NOON + 600)
-    assert waits(a_delivery(), a_row(HELD), now=NOON, origin=OPEN)[1] == NOON + 600
-    assert waits(a_delivery(), a_row(), now=NOON, origin=held)[1] == NOON + 600
+    assert waits(a_delivery(), a_row(HELD), now=NOON, origins=whole(OPEN))[1] == NOON + 600
+    assert waits(a_delivery(), a_row(), now=NOON, origins=whole(held))[1] == NOON + 600
     assert outlook(a_row(held), now=NOON).probe_at == NOON + 600
 
 
 def test_an_origin_in_trouble_counts_more_than_the_lane() -> None:
-    assert explain(a_delivery(), a_row(), [], now=NOON, origin=OPEN).reason is Reason.LANE_OPEN
-    assert explain(a_delivery(), a_row(), [], now=NOON, origin=PACED).reason is Reason.PACE
     assert (
-        explain(a_delivery(), a_row(OPEN), [], now=NOON, origin=CLOSED).reason is Reason.LANE_OPEN
+        explain(a_delivery(), a_row(), [], now=NOON, origins=whole(OPEN)).reason is Reason.LANE_OPEN
+    )
+    assert explain(a_delivery(), a_row(), [], now=NOON, origins=whole(PACED)).reason is Reason.PACE
+    assert (
+        explain(a_delivery(), a_row(OPEN), [], now=NOON, origins=whole(CLOSED)).reason
+        is Reason.LANE_OPEN
     )
 
 
@@ -228,22 +250,71 @@ def test_a_lane_that_is_open_says_since_when_and_when_it_is_tried() -> None:
 
 def test_a_lane_goes_by_the_pace_of_its_origin_while_that_is_in_trouble() -> None:
     own = b'{"phase":"closed","capacity":9.0}'
-    assert not outlook(a_row(own), now=NOON, origin=CLOSED).shared
-    ahead = outlook(a_row(own), now=NOON, origin=PACED)
-    assert (ahead.shared, ahead.rate, ahead.capacity) == (True, 120.0, 9.0)
+    assert outlook(a_row(own), now=NOON, origins=whole(CLOSED)).scope is Scope.ENDPOINT
+    ahead = outlook(a_row(own), now=NOON, origins=whole(PACED))
+    assert (ahead.scope, ahead.rate, ahead.capacity) == (Scope.ORIGIN, 120.0, 9.0)
     assert ahead.done_at is None  # others wait for it too
 
 
 def test_a_lane_that_stays_open_while_its_origin_comes_back_is_apart() -> None:
-    assert explain(a_delivery(), a_row(OPEN), [], now=NOON, origin=PACED).reason is Reason.LANE_OPEN
-    ahead = outlook(a_row(OPEN), now=NOON, origin=PACED)
-    assert (ahead.phase, ahead.shared, ahead.probe_at) == (Phase.OPEN, False, NOON + 60)
-    assert outlook(a_row(OPEN), now=NOON, origin=OPEN).shared
+    assert (
+        explain(a_delivery(), a_row(OPEN), [], now=NOON, origins=whole(PACED)).reason
+        is Reason.LANE_OPEN
+    )
+    ahead = outlook(a_row(OPEN), now=NOON, origins=whole(PACED))
+    assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.ENDPOINT)
+    assert ahead.probe_at == NOON + 60
+    assert outlook(a_row(OPEN), now=NOON, origins=whole(OPEN)).scope is Scope.ORIGIN
+
+
+def test_a_lane_goes_by_the_pace_of_its_application_while_only_that_is_in_trouble() -> None:
+    ahead = outlook(a_row(), now=NOON, origins=of_application(OPEN))
+    assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.APPLICATION)
+    assert waits(a_delivery(), a_row(), now=NOON, origins=of_application(OPEN)) == (
+        Reason.LANE_OPEN,
+        NOON + 60,
+    )
+    both = [*whole(CLOSED)[:1], OPEN]
+    assert outlook(a_row(), now=NOON, origins=both).scope is Scope.APPLICATION
+
+
+def test_an_application_that_stays_open_while_its_origin_comes_back_goes_by_itself() -> None:
+    both = [*whole(PACED)[:1], OPEN]
+    ahead = outlook(a_row(), now=NOON, origins=both)
+    assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.APPLICATION)
+    both = [*whole(OPEN)[:1], PACED]
+    ahead = outlook(a_row(), now=NOON, origins=both)
+    assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.ORIGIN)
+
+
+def test_what_an_earlier_version_wrote_of_an_origin_holds_nobody_back() -> None:
+    ahead = outlook(a_row(), now=NOON, origins=[OPEN, b""])
+    assert (ahead.phase, ahead.scope) == (Phase.CLOSED, Scope.ENDPOINT)
+
+
+@pytest.mark.parametrize(
+    ("origins", "words"),
+    [
+        ((), "Its endpoint takes nothing"),
+        (of_application(OPEN), "Several endpoints of its application"),
+        (whole(OPEN), "All of its endpoint's host"),
+    ],
+)
+def test_the_sentence_names_whose_trouble_it_is(origins: list[bytes], words: str) -> None:
+    found = explain(a_delivery(), a_row(OPEN), [], now=NOON, origins=origins)
+    assert found.sentences[0].startswith(words)
+
+
+def test_an_endpoint_without_a_proper_url_shares_nothing() -> None:
+    assert origins_of(a_row(url="nowhere")) == []
+    row = a_row(url="https://Hooks.example/in")
+    at = "https://hooks.example:443"
+    assert origins_of(row) == [at, f"{at} {row.application.id}"]
 
 
 def test_what_a_delivery_waits_for_can_be_told_without_a_word() -> None:
     assert waits(a_delivery(), a_row(OPEN), now=NOON) == (Reason.LANE_OPEN, 1_800_000_060.0)
-    assert waits(a_delivery(), a_row(), now=NOON, origin=OPEN) == (
+    assert waits(a_delivery(), a_row(), now=NOON, origins=whole(OPEN)) == (
         Reason.LANE_OPEN,
         1_800_000_060.0,
     )

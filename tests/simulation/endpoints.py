@@ -151,7 +151,7 @@ class Endpoints:
 
 def _failure(behaviour: Behaviour, took: float) -> Answer:
     if behaviour.status is None:
-        return Answer(took, failure=Kind.TRANSIENT, detail="connection refused")
+        return Answer(took, failure=Kind.TRANSIENT, detail="connection refused", unreachable=True)
     asked: Mapping[str, str] = {}
     if behaviour.retry_after is not None:
         asked = {"retry-after": f"{behaviour.retry_after:g}"}

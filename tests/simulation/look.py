@@ -6,7 +6,7 @@ It reads the store without delays or faults, and changes nothing.
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from tarry.service.explain import Outlook, origin_of, outlook
+from tarry.service.explain import Outlook, Scope, origins_of, outlook
 from tarry.service.hooks import Hooks
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -94,9 +94,9 @@ class Look:
 
     def _wait(self, row: LaneRow, eligible: list[Delivery], since: float, busy: set[str]) -> None:
         endpoint, first = row.endpoint, eligible[0]
-        learned = at_once(self._store.origin(origin_of(row)))
-        view = outlook(row, now=self._clock(), origin=learned)
-        if view.shared:  # all endpoints of its host take turns
+        learned = at_once(self._store.origins(origins_of(row)))
+        view = outlook(row, now=self._clock(), origins=learned)
+        if view.scope is not Scope.ENDPOINT:  # endpoints of its host take turns
             host = urlsplit(endpoint.url).hostname or ""
             if host in busy:
                 return

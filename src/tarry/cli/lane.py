@@ -26,6 +26,11 @@ PHASES = {
     "paced": "it is back, and what waits goes at a pace",
 }
 
+SHARED = {
+    "application": "with other endpoints of its application at its host",
+    "origin": "with all endpoints of its host",
+}
+
 REFUSALS = (
     "After a 401, 403, 404 or 405 a message is tried again all the same, until the endpoint has"
     " taken another one."
@@ -78,7 +83,7 @@ def _show_lane(remote: Remote, answer: Answer) -> None:
     told = {
         "standing": standing,
         "phase": f"{phase}: {paused or PHASES.get(phase, 'nobody knows')}",
-        "shared": "with all endpoints of its origin" if found["shared"] else "",
+        "shared": SHARED.get(found.get("scope"), ""),
         "waiting": str(found["backlog"]),
         "pace": _speed(found["pace"]),
         "capacity": _speed(found["capacity"]),

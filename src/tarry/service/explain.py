@@ -1,12 +1,14 @@
 """Why a delivery waits, or how it ended: in one word, and in sentences.
 
 A delivery's row says what it waits for itself. What its lane waits for is said by the lane's row
-and, while a whole origin is in trouble, by the origin's: nothing is written into a million rows
-when an endpoint goes down.
+and, while endpoints of one origin are in trouble together, by the record of that: nothing is
+written into a million rows when an endpoint goes down.
 """
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from enum import StrEnum
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +21,7 @@ from tarry.service.model.delivery import ENDED, Delivery, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Message
+from tarry.service.model.origin import group_name
 from tarry.service.model.waits import WAITS, End
 from tarry.service.wire import url
 
@@ -44,8 +47,16 @@ class Explanation(Struct, frozen=True, kw_only=True):
     sentences: tuple[str, ...] = ()
 
 
+class Scope(StrEnum):
+    """Whose trouble a lane's phase is: its endpoint's, or that of several at its origin."""
+
+    ENDPOINT = "endpoint"
+    APPLICATION = "application"  # several endpoints of its application at its origin
+    ORIGIN = "origin"  # endpoints of several applications there, or nobody is there
+
+
 class _Pace(Struct, frozen=True):
-    """As much of a pacer's state as is told."""
+    """As much of a pacer's state as is told. `whole` marks the record of a whole origin."""
 
     phase: Phase = Phase.CLOSED
     rate: float | None = None
@@ -53,6 +64,7 @@ class _Pace(Struct, frozen=True):
     capacity: float | None = None
     down_since: float | None = None
     held_until: float = 0.0
+    whole: int = 0
 
     def comes_first(self, at: float | None) -> float | None:
         """When something goes that may go `at`: its endpoint wants nothing before a time."""
@@ -65,23 +77,23 @@ def explain(
     attempts: list[Attempt],
     *,
     now: float,
-    origin: bytes = b"",
+    origins: Sequence[bytes] = (),
 ) -> Explanation:
-    """Explain a delivery by what is stored; `origin` is what was learned of its origin."""
+    """Explain a delivery by what is stored; `origins` are the records of `origins_of` its lane."""
     if delivery.state in ENDED:
         why = "" if delivery.reason.value == delivery.state.value else f": {delivery.reason}"
         text = f"It ended as {delivery.state}{why}."
         return Explanation(
             state=delivery.state, reason=delivery.reason, sentences=(text, *_told(attempts))
         )
-    pace = _gating(row.known.pace, origin)
+    scope, pace = _gating(row, origins)
     reason, goes_at = _waits(delivery, row, pace, now)
     return Explanation(
         state=delivery.state,
         reason=reason,
         next_at=goes_at,
         sentences=(
-            _sentence(reason, goes_at, row, pace),
+            _sentence(reason, goes_at, row, scope, pace),
             *_overdue(delivery, reason, now),
             *_told(attempts),
         ),
@@ -100,39 +112,44 @@ def never_meant(message: Message, endpoint: Endpoint) -> str:
 
 
 def waits(
-    delivery: Delivery, row: LaneRow, *, now: float, origin: bytes = b""
+    delivery: Delivery, row: LaneRow, *, now: float, origins: Sequence[bytes] = ()
 ) -> tuple[Reason, float | None]:
     """What a live delivery waits for, and when it or its lane is tried next, if that is known."""
-    return _waits(delivery, row, _gating(row.known.pace, origin), now)
+    _, pace = _gating(row, origins)
+    return _waits(delivery, row, pace, now)
 
 
-def is_overdue(delivery: Delivery, row: LaneRow, *, now: float, origin: bytes = b"") -> bool:
+def is_overdue(
+    delivery: Delivery, row: LaneRow, *, now: float, origins: Sequence[bytes] = ()
+) -> bool:
     """Return whether a live delivery should have been attempted: nothing has held it for long."""
-    reason, _ = waits(delivery, row, now=now, origin=origin)
+    reason, _ = waits(delivery, row, now=now, origins=origins)
     return _is_late(delivery, reason, now)
 
 
-def origin_of(row: LaneRow) -> str:
-    """The origin whose trouble is a lane's, too; nothing if there is none.
+def origins_of(row: LaneRow) -> list[str]:
+    """Return under which names the trouble is recorded that a lane shares with others.
 
-    By its URL and not by its record: that names one once it has something to tell of it.
+    The first is that of its whole origin, the second that of its application there. They are made
+    from its URL, and not from its record: that names one once it has something to tell of it.
     """
     try:
-        return url.origin_of(row.endpoint.url)
+        origin = url.origin_of(row.endpoint.url)
     except TarryError:
-        return ""
+        return []
+    return [origin, group_name(origin, row.application.id)]
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
     """How a lane goes and how it will go on, as far as that is known.
 
-    With `shared` it goes by the pace of its whole origin. `rate` is how many a second go at a pace,
-    `capacity` how many were learned to be taken. While it is open, `down_since` is since when and
-    `probe_at` when the endpoint is tried next. `done_at` is when nothing waits any more.
+    `scope` says whose trouble the phase is. `rate` is how many a second go at a pace, `capacity`
+    how many were learned to be taken. While it is open, `down_since` is since when and `probe_at`
+    when the endpoint is tried next. `done_at` is when nothing waits any more.
     """
 
     phase: Phase
-    shared: bool
+    scope: Scope
     rate: float | None = None
     capacity: float | None = None
     down_since: float | None = None
@@ -140,45 +157,55 @@ class Outlook(Struct, frozen=True, kw_only=True):
     done_at: float | None = None
 
 
-def outlook(row: LaneRow, *, now: float, origin: bytes = b"") -> Outlook:
-    """How a lane goes; `origin` is what was learned of its origin."""
-    own, all_of_it = _read(row.known.pace), _read(origin)
-    shared = _is_shared(own, all_of_it)
-    pace = _held(own, all_of_it) if shared else own
+def outlook(row: LaneRow, *, now: float, origins: Sequence[bytes] = ()) -> Outlook:
+    """How a lane goes; `origins` are the records of `origins_of` it."""
+    scope, pace = _gating(row, origins)
     down = pace.phase is Phase.OPEN
     speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
     speed = min(speed, _rate(row))
     enabled = row.endpoint.standing is Standing.ENABLED
-    foreseen = enabled and speed > 0 and row.waiting > 0 and not shared
+    foreseen = enabled and speed > 0 and row.waiting > 0 and scope is Scope.ENDPOINT
     return Outlook(
         phase=pace.phase,
-        shared=shared,
+        scope=scope,
         rate=pace.rate if pace.phase is Phase.PACED else None,
-        capacity=pace.capacity or own.capacity,
+        capacity=pace.capacity or _read(row.known.pace).capacity,
         down_since=pace.down_since if down else None,
         probe_at=pace.comes_first(pace.probe_at) if down and enabled else None,
         done_at=max(now, pace.held_until) + row.waiting / speed if foreseen else None,
     )
 
 
-def _gating(lane: bytes, origin: bytes) -> _Pace:
-    """The pace a lane goes by: its origin's while that is in trouble, else its own."""
-    own, all_of_it = _read(lane), _read(origin)
-    return _held(own, all_of_it) if _is_shared(own, all_of_it) else own
+def _gating(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
+    """Return the pace that a lane goes by, and whose it is.
 
-
-def _held(own: _Pace, all_of_it: _Pace) -> _Pace:
-    """An origin's pace for a lane that may have been told by itself to come back later."""
-    return replace(all_of_it, held_until=max(own.held_until, all_of_it.held_until))
-
-
-def _is_shared(own: _Pace, all_of_it: _Pace) -> bool:
-    """Whether a lane leaves its pace to its origin.
-
-    One that is open while its origin comes back is apart from the others.
+    That is its whole origin's while that is in trouble, else that of its application there, else
+    its own. An application that is open while the origin comes back goes by itself.
     """
-    apart = all_of_it.phase is Phase.PACED and own.phase is Phase.OPEN
-    return all_of_it.phase is not Phase.CLOSED and not apart
+    own = _read(row.known.pace)
+    whole, group = map(_read, origins or (b"", b""))
+    if not whole.whole:  # of an earlier version, for which one application could speak for all
+        whole = _Pace()
+    parted = whole.phase is Phase.PACED and group.phase is not Phase.CLOSED
+    if not parted and _is_shared(own, whole):
+        return Scope.ORIGIN, _held(own, whole)
+    if _is_shared(own, group):
+        return Scope.APPLICATION, _held(own, group)
+    return Scope.ENDPOINT, own
+
+
+def _held(own: _Pace, shared: _Pace) -> _Pace:
+    """A shared pace for a lane that may have been told by itself to come back later."""
+    return replace(shared, held_until=max(own.held_until, shared.held_until))
+
+
+def _is_shared(own: _Pace, others: _Pace) -> bool:
+    """Whether a lane leaves its pace to others.
+
+    One that is open while the others come back is apart from them.
+    """
+    apart = others.phase is Phase.PACED and own.phase is Phase.OPEN
+    return others.phase is not Phase.CLOSED and not apart
 
 
 def _read(pace: bytes) -> _Pace:
@@ -238,13 +265,22 @@ def _limit(row: LaneRow) -> Reason:
     return Reason.CONCURRENCY if row.endpoint.concurrency else Reason.NEW
 
 
-def _sentence(reason: Reason, goes_at: float | None, row: LaneRow, pace: _Pace) -> str:
+_FAILING = {
+    Scope.ENDPOINT: "Its endpoint takes nothing at present",
+    Scope.APPLICATION: "Several endpoints of its application at this host fail at present",
+    Scope.ORIGIN: "All of its endpoint's host is in trouble at present",
+}
+
+
+def _sentence(
+    reason: Reason, goes_at: float | None, row: LaneRow, scope: Scope, pace: _Pace
+) -> str:
     when = "" if goes_at is None else f", next at {_instant(goes_at)}"
     match reason:
         case Reason.LANE_OPEN:
             return (
-                f"Its endpoint takes nothing at present; {row.waiting} deliveries wait and none of"
-                f" them loses an attempt. It is probed{when}."
+                f"{_FAILING[scope]}; {row.waiting} deliveries wait and none of them loses an"
+                f" attempt. It is probed{when}."
             )
         case Reason.PACE:
             speed = "" if pace.rate is None else f" of {pace.rate:.3g} a second"

@@ -17,7 +17,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service import build
 from tarry.service.dispatch.dispatcher import Dispatcher
 from tarry.service.endpoints import Endpoints
-from tarry.service.explain import Explanation, explain, never_meant, origin_of
+from tarry.service.explain import Explanation, explain, never_meant, origins_of
 from tarry.service.fields import ApplicationFields, check_policy, checked_application
 from tarry.service.keys import Keys
 from tarry.service.messages import Messages
@@ -147,8 +147,8 @@ class Hooks(Endpoints, Messages, Keys, Replays):
             for attempt in await self.store.attempts(message.id)
             if attempt.lane == endpoint.lane
         ]
-        origin = await self.store.origin(origin_of(row))
-        return explain(found[endpoint.id], row, attempts, now=self._now(), origin=origin)
+        origins = await self.store.origins(origins_of(row))
+        return explain(found[endpoint.id], row, attempts, now=self._now(), origins=origins)
 
     # --- Dispatching ----------------------------------------------------------------------------
 

@@ -49,6 +49,7 @@ async def test_a_lane_without_anything_to_do_is_closed(client: httpx.AsyncClient
     assert await lane(client) == {
         "phase": "closed",
         "shared": False,
+        "scope": "endpoint",
         "standing": "enabled",
         "backlog": 0,
         "pace": None,

@@ -417,3 +417,31 @@ def test_failures_from_before_count_with_those_that_follow() -> None:
     answer(gate, NOON, failures=1)
     assert gate.step(NOON, 1)
     assert gate.phase is Phase.OPEN
+
+
+def test_one_that_asks_goes_at_once_beside_a_probe_in_the_air() -> None:
+    gate = opened()
+    planned = gate.pace.probe_at
+    assert gate.ask(NOON + 0.5) == planned - NOON - 0.5
+    assert (gate.asks, gate.free_at(NOON + 0.5, MOST)) == (True, NOON + 0.5)
+    gate.sent(NOON + 0.5, 1)
+    assert not gate.asks
+    assert gate.free_at(NOON + 60, MOST) == math.inf
+    assert gate.ask(NOON + 60) == 0.0
+    assert gate.free_at(NOON + 60, MOST) == NOON + 60
+
+
+def test_nobody_has_to_ask_at_a_gate_that_is_not_open() -> None:
+    gate = opened()
+    gate.ask(NOON)
+    gate.close()
+    assert not gate.asks
+    assert gate.ask(NOON) == 0.0
+    assert not gate.asks
+
+
+def test_it_may_be_known_since_when_an_endpoint_is_down() -> None:
+    gate = a_gate()
+    gate.open(NOON, 1, 9.0, NOON - 60)
+    assert (gate.phase, gate.pace.capacity, gate.pace.down_since) == (Phase.OPEN, 9.0, NOON - 60)
+    assert NOON < gate.pace.probe_at <= NOON + 2 * SHORTEST

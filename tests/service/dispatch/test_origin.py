@@ -1,6 +1,7 @@
 """An origin: its lanes are on their own while it is well, and one when it is in trouble."""
 
 import asyncio
+from itertools import cycle
 
 import pytest
 
@@ -9,12 +10,15 @@ from tarry.core.pace import Phase
 from tarry.service.dispatch import pace_text
 from tarry.service.dispatch.evidence import SEVERAL
 from tarry.service.dispatch.origin import Origin
-from tarry.service.explain import origin_of, outlook, waits
+from tarry.service.explain import Scope, origins_of, outlook, waits
+from tarry.service.model.application import Application
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
+
+AT = "https://gw.example:443"
 
 
 async def lanes(service: VirtualService, count: int, host: str = "gw.example") -> list[Endpoint]:
@@ -26,8 +30,10 @@ def all_answer(service: VirtualService, answer: Answer) -> None:
 
 
 def the_origin(service: VirtualService) -> Origin:
-    (origin,) = service.dispatcher.muster.origins.values()
-    return origin
+    """The level of the only origin that its lanes go by, or would."""
+    levels = list(service.dispatcher.muster.origins)
+    shared = [level for level in levels if level.shared]
+    return shared[0] if shared else levels[0]
 
 
 @virtually
@@ -51,7 +57,8 @@ async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
         await service.add(4)
         await asyncio.sleep(600)
         origin = the_origin(service)
-        found = pace_text.read(await service.store.origin(origin.name), now=service.now())
+        (text,) = await service.store.origins([origin.name])
+        found = pace_text.read(text, now=service.now())
         assert found.probes == origin.gate.pace.probes > 3
         assert found.probe_at == pytest.approx(origin.gate.pace.probe_at)
 
@@ -65,9 +72,9 @@ async def test_all_its_lanes_tell_of_the_trouble_also_those_that_never_sent() ->
         await asyncio.sleep(5)
         for endpoint in endpoints:
             row = await service.store.lane(endpoint.application, endpoint.id)
-            pace = await service.store.origin(origin_of(row))
-            told = outlook(row, now=service.now(), origin=pace)
-            assert (told.phase, told.shared) == (Phase.OPEN, True)
+            records = await service.store.origins(origins_of(row))
+            told = outlook(row, now=service.now(), origins=records)
+            assert (told.phase, told.scope) == (Phase.OPEN, Scope.ORIGIN)
 
 
 @virtually
@@ -142,20 +149,41 @@ async def test_several_that_fail_while_none_passes_speak_for_it() -> None:
 
 
 @virtually
-async def test_of_several_that_are_told_to_come_back_later_it_is_meant_for_all() -> None:
+async def test_of_several_that_are_told_to_come_back_later_it_is_meant_until_somebody_passes() -> (
+    None
+):
     async with virtual_service() as service:
         began_at = service.now()
-        await lanes(service, 6)
-
-        def script(request: Request, now: float) -> Answer:
-            told = now - began_at < 1 and request.target.path in {"/0", "/1", "/2", "/3"}
-            return status(429, retry_after="60") if told else OK
-
-        service.sender.scripts["gw.example"] = script
+        await lanes(service, 4)
+        service.sender.scripts["gw.example"] = lambda request, _now: (
+            OK if request.target.path == "/good" else status(429, retry_after="60")
+        )
         await service.add()
         await asyncio.sleep(2)
         origin = the_origin(service)
-        assert origin.gate.pace.held_until >= began_at + 60
+        assert began_at + 60 <= origin.gate.pace.held_until < began_at + 70
+        good = await service.add_endpoint("gw.example", path="/good")
+        await service.add()
+        await service.until_delivered(good, within=1)
+        assert origin.gate.pace.held_until == 0.0
+
+
+@pytest.mark.parametrize(("owners", "is_held"), [(2, False), (3, True)])
+@virtually
+async def test_only_several_applications_that_are_told_so_hold_back_all(
+    owners: int, *, is_held: bool
+) -> None:
+    async with virtual_service() as service:
+        all_answer(service, status(429, retry_after="60"))
+        for _ in range(owners):
+            owner = await service.add_application()
+            for number in range(4):
+                await service.add_endpoint("gw.example", path=f"/{number}", application=owner)
+            await service.add(application=owner)
+        await asyncio.sleep(2)
+        whole, *groups = service.dispatcher.muster.origins
+        assert all(group.gate.pace.held_until for group in groups)
+        assert bool(whole.gate.pace.held_until) is is_held
 
 
 @virtually
@@ -171,10 +199,10 @@ async def test_who_asks_is_told_until_when_all_of_it_is_held() -> None:
         (fresh,) = await service.add()
         await asyncio.sleep(1)
         assert the_origin(service).shared
-        pace = await service.store.origin("https://gw.example:443")
         for endpoint, delivery in await service.store.deliveries(fresh):
             row = await service.store.lane(endpoint.application, endpoint.id)
-            why, goes_at = waits(delivery, row, now=service.now(), origin=pace)
+            records = await service.store.origins(origins_of(row))
+            why, goes_at = waits(delivery, row, now=service.now(), origins=records)
             assert why is Reason.LANE_OPEN
             assert began_at + 600 < (goes_at or 0.0) < began_at + 661
         for endpoint in endpoints:
@@ -193,7 +221,8 @@ async def test_a_lane_that_leaves_is_not_waited_for() -> None:
         for endpoint in endpoints[:3]:
             await service.move(endpoint, f"https://other{endpoint.lane}.example/in")
             await service.until_delivered(endpoint, within=10)
-        assert list(origin.lanes) == [endpoints[3].lane]
+        (group,) = origin.groups.values()
+        assert list(group.lanes) == [endpoints[3].lane]
         all_answer(service, OK)
         await service.until_delivered(endpoints[3], within=120)
 
@@ -278,3 +307,139 @@ async def test_one_that_moves_while_it_is_asked_does_not_end_the_probes_of_the_o
         await service.move(moving, "https://other.example/in")
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=300)
+
+
+async def tenants(service: VirtualService, count: int, endpoints: int = 1) -> list[Application]:
+    """Applications with so many endpoints each at one host."""
+    owners = [await service.add_application() for _ in range(count)]
+    for name, owner in enumerate(owners):
+        for number in range(endpoints):
+            path = f"/{name}/{number}"
+            await service.add_endpoint("gw.example", path=path, application=owner)
+    return owners
+
+
+def open_levels(service: VirtualService) -> list[str]:
+    """Whose lanes share a gate: the ids of applications, or nothing for all."""
+    return [level.application for level in service.dispatcher.muster.origins if level.shared]
+
+
+@pytest.mark.parametrize(("count", "opens_all"), [(2, False), (3, True)])
+@virtually
+async def test_several_applications_that_fail_speak_for_all(count: int, *, opens_all: bool) -> None:
+    async with virtual_service() as service:
+        owners = await tenants(service, count, endpoints=3)
+        all_answer(service, status(502))
+        for owner in owners:
+            await service.add(2, application=owner)
+        await asyncio.sleep(5)
+        expected = [""] if opens_all else [owner.id for owner in owners]
+        assert open_levels(service) == expected
+
+
+@virtually
+async def test_one_application_that_finds_nobody_there_speaks_for_all() -> None:
+    async with virtual_service() as service:
+        loud, quiet = await tenants(service, 2, endpoints=3)
+        all_answer(service, DOWN)
+        await service.add(2, application=loud)
+        await asyncio.sleep(5)
+        assert open_levels(service) == [""]
+        sent = len(service.sender.sent)
+        await service.add(2, application=quiet)
+        await asyncio.sleep(1)
+        assert len(service.sender.sent) - sent <= 2
+
+
+@virtually
+async def test_an_answer_between_failed_connections_shows_that_somebody_is_there() -> None:
+    async with virtual_service() as service:
+        loud, _ = await tenants(service, 2, endpoints=2)
+        answers = cycle([DOWN, DOWN, DOWN, DOWN, status(500), status(500)])
+        service.sender.scripts["gw.example"] = lambda _request, _now: next(answers)
+        for _ in range(60):
+            await service.add(application=loud)
+            await asyncio.sleep(1)
+            assert open_levels(service) == []
+
+
+@virtually
+async def test_a_group_that_finds_nobody_there_while_it_is_open_opens_the_whole() -> None:
+    async with virtual_service() as service:
+        (owner,) = await tenants(service, 1, endpoints=5)
+        all_answer(service, status(500))
+        await service.add(2, application=owner)
+        await asyncio.sleep(10)
+        assert open_levels(service) == [owner.id]
+        all_answer(service, DOWN)
+        await asyncio.sleep(600)
+        assert open_levels(service) == [""]
+
+
+@virtually
+async def test_an_application_that_goes_on_failing_parts_from_those_that_come_back() -> None:
+    async with virtual_service() as service:
+        good, bad = await tenants(service, 2, endpoints=4)
+        all_answer(service, DOWN)
+        for owner in (good, bad):
+            await service.add(200, application=owner)
+        await asyncio.sleep(60)
+        assert open_levels(service) == [""]
+        back_at = service.now()
+        service.sender.scripts["gw.example"] = lambda request, _now: (
+            status(500) if request.target.path.startswith("/1/") else OK
+        )
+        await asyncio.sleep(40)
+        assert open_levels(service) == [bad.id]
+        taken = [sent.at for sent in service.sender.sent if sent.answer is OK]
+        assert len(taken) == 800
+        assert max(taken) - min(taken) < 10
+        failed = [sent for sent in service.sender.sent if sent.answer.status == 500]
+        assert len([sent for sent in failed if sent.at > back_at]) <= 20
+        all_answer(service, OK)
+        await asyncio.sleep(60)
+        assert open_levels(service) == []
+        assert sum(sent.answer is OK for sent in service.sender.sent) == 1600
+
+
+@virtually
+async def test_an_application_that_parted_is_probed_with_all_when_nobody_is_there() -> None:
+    async with virtual_service() as service:
+        good, bad = await tenants(service, 2, endpoints=4)
+        all_answer(service, DOWN)
+        for owner in (good, bad):
+            await service.add(500, application=owner)
+        await asyncio.sleep(60)
+        service.sender.scripts["gw.example"] = lambda request, _now: (
+            status(500) if request.target.path.startswith("/1/") else OK
+        )
+        while open_levels(service) != ["", bad.id]:  # noqa: ASYNC110  nobody tells
+            await asyncio.sleep(0.05)
+        all_answer(service, DOWN)
+        await asyncio.sleep(30)
+        assert open_levels(service) == [""]
+        whole, *groups = service.dispatcher.muster.origins
+        assert all(lane.origin is whole for group in groups for lane in group.lanes.values())
+        all_answer(service, OK)
+        await asyncio.sleep(120)
+        assert open_levels(service) == []
+        assert sum(sent.answer is OK for sent in service.sender.sent) >= 4000
+
+
+@virtually
+async def test_when_all_come_back_but_few_that_fail_only_those_stay_open() -> None:
+    async with virtual_service() as service:
+        owners = await tenants(service, 3)
+        all_answer(service, DOWN)
+        for owner in owners:
+            await service.add(3, application=owner)
+        await asyncio.sleep(60)
+        assert open_levels(service) == [""]
+        service.sender.scripts["gw.example"] = lambda request, _now: (
+            status(500) if request.target.path == "/2/0" else OK
+        )
+        await asyncio.sleep(60)
+        assert open_levels(service) == []
+        (lane,) = service.dispatcher.muster.origins.group(AT, owners[2].id).lanes.values()
+        assert lane.gate.phase is Phase.OPEN
+        assert sum(sent.answer is OK for sent in service.sender.sent) == 6

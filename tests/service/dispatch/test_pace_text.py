@@ -10,7 +10,7 @@ from tarry.core.pace import Mode, Pace, Phase
 from tarry.core.pacer import handed_over
 from tarry.core.probe import JITTER, LONGEST_ASKED
 from tarry.core.window import Window
-from tarry.service.dispatch.pace_text import read, write
+from tarry.service.dispatch.pace_text import read, read_whole, write
 from tarry.testing.samples import NOON
 
 
@@ -120,3 +120,21 @@ def test_written_and_read_it_is_the_same(
     found = read(write(Pace(phase=phase).replace(**numbers, **counts)), now=NOON)
     assert found == handed_over(Pace(phase=phase).replace(**finite, **counts), now=NOON)
     assert all(isinstance(getattr(found, name), int) for name in counts)
+
+
+DOWN = Pace(phase=Phase.OPEN, rate=0.0, capacity=9.0, probe_at=NOON + 60, held_until=NOON + 30)
+
+
+def test_a_whole_origin_is_read_as_it_was_written() -> None:
+    text = write(DOWN, whole=True)
+    assert read_whole(text, now=NOON) == read(text, now=NOON)
+    assert read_whole(text, now=NOON).phase is Phase.OPEN
+
+
+def test_of_a_whole_origin_that_an_earlier_version_wrote_only_its_capacity_is_believed() -> None:
+    assert read_whole(write(DOWN), now=NOON) == Pace(capacity=9.0)
+
+
+@pytest.mark.parametrize("text", [b"", b"nonsense", b"[]", b'{"phase":"up","whole":1}'])
+def test_what_cannot_be_read_of_a_whole_origin_is_as_good_as_nothing(text: bytes) -> None:
+    assert read_whole(text, now=NOON) == Pace()

@@ -292,3 +292,17 @@ def test_what_the_later_change_does_not_say_the_earlier_one_still_does() -> None
     assert joined(old, new) == replace(old, at=2.0)
     later = replace(new, standing=Standing.PAUSED)
     assert joined(old, later).standing is Standing.PAUSED
+
+
+def test_an_endpoint_is_well_until_something_fails_and_once_it_takes_something() -> None:
+    record = a_record()
+    told = [record.is_well]
+    record.taken(PACE, NOON)
+    told.append(record.is_well)
+    record.failed(NOON + 1)
+    told.append(record.is_well)
+    record.taken(PACE, NOON + 2)
+    told.append(record.is_well)
+    assert told == [True, True, False, True]
+    assert a_record(Known(accepted_at=NOON)).is_well
+    assert not a_record(Known(accepted_at=NOON, failures=1)).is_well

@@ -7,7 +7,7 @@ from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.cli.doctor.tally import Tally
 from tarry.core.pace import Phase
 from tarry.errors import NotFound
-from tarry.service.explain import OVERDUE, is_overdue, origin_of, outlook
+from tarry.service.explain import OVERDUE, is_overdue, origins_of, outlook
 from tarry.service.model.delivery import LIVE
 from tarry.service.model.listing import AttemptFilter, Cut, MessageFilter
 
@@ -52,8 +52,8 @@ async def _called(store: "Store", application: str) -> str:
 
 async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, now: float) -> None:
     row = await store.lane(endpoint.application, endpoint.id)
-    origin = await store.origin(origin_of(row))
-    down = outlook(row, now=now, origin=origin).phase is Phase.OPEN
+    origins = await store.origins(origins_of(row))
+    down = outlook(row, now=now, origins=origins).phase is Phase.OPEN
     tally.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
     tally.succeeded(row.known.accepted_at)
     # What a lane knows of its successes is written down now and then only.
@@ -68,5 +68,5 @@ async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, 
         for _, one in there:
             if one.state in LIVE:
                 tally.waits_since(one.accepted_at)
-                if not at_work and is_overdue(one, row, now=now, origin=origin):
+                if not at_work and is_overdue(one, row, now=now, origins=origins):
                     tally.overdue(name)

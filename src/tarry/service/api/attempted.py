@@ -126,10 +126,12 @@ async def list_attempted_destinations(
     return page(found, query, shown, lambda pair: pair[0].id)
 
 
-def _next(delivery: Delivery, lane: tuple[LaneRow, bytes] | None, now: float) -> Instant | None:
+def _next(
+    delivery: Delivery, lane: tuple[LaneRow, list[bytes]] | None, now: float
+) -> Instant | None:
     """When a delivery that waits goes next, if that is known."""
     if lane is None or delivery.state not in LIVE:
         return None
-    row, origin = lane
-    _, goes_at = waits(delivery, row, now=now, origin=origin)
+    row, origins = lane
+    _, goes_at = waits(delivery, row, now=now, origins=origins)
     return written_at(goes_at)

@@ -12,7 +12,7 @@ from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest
 from tarry.service.api.times import Instant
 from tarry.service.api.times import written as written_at
-from tarry.service.explain import origin_of, outlook
+from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
@@ -26,12 +26,15 @@ class LaneOut(Struct, rename="camel", kw_only=True):
     """How the sending to an endpoint goes.
 
     `phase` is `closed` while all is well, `open` while the endpoint takes nothing and is only
-    probed, `paced` while what waits goes at a pace. With `shared` that is the phase of its whole
-    origin. `capacity` is how many a second the endpoint was seen to take.
+    probed, `paced` while what waits goes at a pace. `scope` says whose trouble that is: that of the
+    `endpoint`, of several endpoints of its `application` at one host, or of the whole `origin`
+    (scheme, host and port); the last two are `shared`. `capacity` is how many a second the endpoint
+    was seen to take.
     """
 
     phase: Phase
     shared: bool
+    scope: Scope
     standing: Standing
     backlog: int
     pace: float | None
@@ -61,11 +64,12 @@ async def get(call: Call) -> LaneOut:
 
 
 async def _looked_at(call: Call, endpoint: Endpoint) -> LaneOut:
-    row, origin = await lane_of(call, endpoint)
-    ahead = outlook(row, now=call.now, origin=origin)
+    row, origins = await lane_of(call, endpoint)
+    ahead = outlook(row, now=call.now, origins=origins)
     return LaneOut(
         phase=ahead.phase,
-        shared=ahead.shared,
+        shared=ahead.scope is not Scope.ENDPOINT,
+        scope=ahead.scope,
         standing=row.endpoint.standing,
         backlog=row.waiting,
         pace=ahead.rate,
@@ -115,10 +119,10 @@ async def explain(call: Call) -> ExplanationOut:
     )
 
 
-async def lane_of(call: Call, endpoint: Endpoint) -> tuple[LaneRow, bytes]:
-    """An endpoint's lane, and what is known of its origin."""
+async def lane_of(call: Call, endpoint: Endpoint) -> tuple[LaneRow, list[bytes]]:
+    """An endpoint's lane, and the records of what it shares with others of its origin."""
     row = await call.hooks.lane(endpoint)
-    return row, await call.hooks.store.origin(origin_of(row))
+    return row, await call.hooks.store.origins(origins_of(row))
 
 
 async def _stood(call: Call, standing: Standing) -> EndpointOut:

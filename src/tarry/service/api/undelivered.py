@@ -95,7 +95,7 @@ async def list_of_application(call: Call, query: OfApplicationQuery) -> Page[Und
 async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[UndeliveredOut]:
     """What fits of the next pieces, until there is enough of it."""
     shown, after, more = list[UndeliveredOut](), query.after, True
-    lanes: dict[str, tuple[LaneRow, bytes]] = {}
+    lanes: dict[str, tuple[LaneRow, list[bytes]]] = {}
     for _ in range(LOOKS):
         piece = await ask(after)
         more = len(piece) == MOST
@@ -137,11 +137,11 @@ def _fits(query: UndeliveredQuery, one: UndeliveredOut) -> bool:
 
 
 def _written(
-    endpoint: Endpoint, delivery: Delivery, row: LaneRow, origin: bytes, *, now: float
+    endpoint: Endpoint, delivery: Delivery, row: LaneRow, origins: list[bytes], *, now: float
 ) -> UndeliveredOut:
     reason, goes_at = delivery.reason, None
     if delivery.state in LIVE:
-        reason, goes_at = waits(delivery, row, now=now, origin=origin)
+        reason, goes_at = waits(delivery, row, now=now, origins=origins)
     return UndeliveredOut(
         app_id=endpoint.application,
         endpoint_id=endpoint.id,

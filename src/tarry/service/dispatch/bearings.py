@@ -41,7 +41,7 @@ class Bearings(ABC):
     __slots__ = (
         *("_budget", "_failed_at", "_fifo_from", "_sent_at", "_took", "added", "apart"),
         *("came_back", "desk", "doubts", "dozing", "ended", "endpoint", "failing", "gate", "held"),
-        *("hungry", "in_flight", "left", "most", "number", "origin", "outfit"),
+        *("group", "hungry", "in_flight", "left", "most", "number", "origin", "outfit"),
         *("rate", "record", "streams", "tenant", "tenant_rate", "trust", "unsettled", "version"),
         "wake_at",
     )
@@ -53,11 +53,15 @@ class Bearings(ABC):
         *,
         desk: Desk,
         held: Held,
-        origin: "Origin",
+        group: "Origin",
         tenant_rate: Turns,
     ) -> None:
         now = desk.now()
-        self.desk, self.held, self.origin, self.tenant_rate = desk, held, origin, tenant_rate
+        self.desk, self.held, self.tenant_rate = desk, held, tenant_rate
+        self.group = group
+        """The lanes of its application at its origin."""
+        self.origin = group.in_charge
+        """The level of its origin that it goes by while that is shared: its group, or the whole."""
         self.number, self.tenant = row.lane, intern(row.endpoint.application)
         self.added, self.ended, self.version = row.added, row.ended, row.version
         self.in_flight = self.unsettled = 0
@@ -139,6 +143,15 @@ class Bearings(ABC):
     def epoch(self) -> int:
         """The epoch of the lease that it was taken up under: another lease has another lane."""
         return self.held.lease.epoch
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing failed since the endpoint took something, or ever."""
+        return self.record.is_well
+
+    def has_failed_since(self, time: float) -> bool:
+        """Return whether something failed since then."""
+        return self._failed_at >= time
 
     @property
     def hold_until(self) -> float:

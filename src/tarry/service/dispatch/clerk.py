@@ -43,7 +43,7 @@ class Clerk:
                     await self._rest_once()
         if desk.learned:
             desk.learned = False
-            await self._muster.learn()
+            await self._muster.origins.learn()
 
     async def _settle_once(self) -> None:
         """Settle some, with all changes, and let their lanes go on."""

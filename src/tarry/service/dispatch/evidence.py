@@ -1,43 +1,89 @@
-"""What its lanes saw of an origin: when it is the trouble of all, and when of some alone.
+"""Evidence that an origin is in trouble: for one lane, one application or all applications.
 
-Values: of the many origins that are well, all have the same ones.
+These are frozen values. All healthy origins share the same two.
 """
 
+import math
 from collections.abc import Iterable
+from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tarry.service.dispatch.gate import RULE
 
 SEVERAL = 3
-"""So many lanes speak for their origin; fewer may have troubles of their own."""
-_NOBODY: frozenset[int] = frozenset()
+"""Failing lanes that are evidence against their application's group, and failing applications that
+are evidence against the whole origin."""
+Item = TypeVar("Item")
+_NO_LANES: frozenset[int] = frozenset()
+_NO_APPLICATIONS: frozenset[str] = frozenset()
 
 
 class Failures(Struct, frozen=True):
-    """What failed since something passed: how often, how often nobody was there, in which lanes.
+    """The failures since the last success: their count, lanes, applications and first time.
 
-    Of the lanes only as many are kept as speak for their origin.
+    `unreachable` counts the latest failures in a row that could not connect. `answered` holds the
+    applications that got an answer after those. At most `SEVERAL` lanes and applications are kept.
     """
 
     count: int = 0
     unreachable: int = 0
-    lanes: frozenset[int] = _NOBODY
+    lanes: frozenset[int] = _NO_LANES
+    applications: frozenset[str] = _NO_APPLICATIONS
+    answered: frozenset[str] = _NO_APPLICATIONS
+    since: float = math.inf
 
     @property
     def many(self) -> bool:
-        """Whether it was no mishap."""
+        """Whether there are enough failures to open a gate."""
         return self.count >= RULE.failures
 
     @property
-    def of_all(self) -> bool:
-        """Whether it is the trouble of all."""
-        return len(self.lanes) >= SEVERAL or self.unreachable >= RULE.failures
+    def of_several_lanes(self) -> bool:
+        """Whether several lanes fail."""
+        return len(self.lanes) >= SEVERAL
 
-    def add(self, lane: int, *, unreachable: bool) -> "Failures":
-        """With one more."""
-        lanes = self.lanes if len(self.lanes) >= SEVERAL else self.lanes | {lane}
-        return Failures(self.count + 1, self.unreachable + unreachable, lanes)
+    @property
+    def of_several_applications(self) -> bool:
+        """Whether lanes of several applications fail."""
+        return len(self.applications) >= SEVERAL
+
+    @property
+    def nobody_there(self) -> bool:
+        """Whether enough attempts in a row could not connect."""
+        return self.unreachable >= RULE.failures
+
+    def add(self, lane: int, application: str, *, unreachable: bool, now: float) -> "Failures":
+        """Return these with one more. Any answer ends a row of `unreachable` ones."""
+        return Failures(
+            self.count + 1,
+            self.unreachable + 1 if unreachable else 0,
+            _with(self.lanes, lane),
+            _with(self.applications, application),
+            _NO_APPLICATIONS if unreachable else _with(self.answered, application),
+            min(self.since, now),
+        )
+
+    def reached(self) -> "Failures":
+        """Return these after an answer that is not counted as a failure."""
+        return replace(self, unreachable=0)
+
+    def is_news(self, before: "Failures") -> bool:
+        """Return whether the last failure was the first answer to its application.
+
+        False once `SEVERAL` applications were answered: that is evidence enough.
+        """
+        return len(before.answered) < len(self.answered) < SEVERAL
+
+    def counted_anew(self) -> "Failures":
+        """Return an empty count that remembers the time of the first failure."""
+        return Failures(since=self.since)
+
+
+def _with(kept: frozenset[Item], item: Item) -> frozenset[Item]:
+    """Return the set with one more item, unless it holds `SEVERAL` already."""
+    return kept if len(kept) >= SEVERAL else kept | {item}
 
 
 class Refusals(Struct, frozen=True):
@@ -47,8 +93,8 @@ class Refusals(Struct, frozen=True):
     refused for the first time, so it may be.
     """
 
-    lanes: frozenset[int] = _NOBODY
-    own: frozenset[int] = _NOBODY
+    lanes: frozenset[int] = _NO_LANES
+    own: frozenset[int] = _NO_LANES
     is_news: bool = False
 
     @property
@@ -62,7 +108,7 @@ class Refusals(Struct, frozen=True):
 
     def passed(self, lanes: Iterable[int]) -> "Refusals":
         """Somebody passed: with these it is about them alone."""
-        return Refusals(_NOBODY, self.own.union(lanes), self.is_news)
+        return Refusals(_NO_LANES, self.own.union(lanes), self.is_news)
 
     def taken(self, lane: int) -> "Refusals":
         """This one was taken: it is refused no more."""
@@ -70,11 +116,11 @@ class Refusals(Struct, frozen=True):
 
     def failed(self) -> "Refusals":
         """Something failed that is no refusal: those before it do not say that all are refused."""
-        return Refusals(_NOBODY, self.own, self.is_news)
+        return Refusals(_NO_LANES, self.own, self.is_news)
 
     def opened(self) -> "Refusals":
         """All are in trouble: who was refused before is no exception any more."""
-        return Refusals(self.lanes, _NOBODY, self.is_news)
+        return Refusals(self.lanes, _NO_LANES, self.is_news)
 
 
 NO_FAILURES = Failures()

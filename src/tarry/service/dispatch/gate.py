@@ -25,7 +25,7 @@ class Gate:
 
     __slots__ = (
         *("_asked", "_draw", "_failed", "_failed_at", "_late", "_missed", "_passed", "_passed_at"),
-        *("_spacing", "_spared", "_told", "_took", "air", "pace", "phase"),
+        *("_spacing", "_spared", "_told", "_took", "air", "asks", "pace", "phase"),
     )
 
     def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
@@ -33,6 +33,8 @@ class Gate:
         self.phase = pace.phase
         """Where it stands; asked for several times with every delivery."""
         self.air = 0
+        self.asks = False
+        """Whether one more probe may go beside one that is in the air."""
         self._draw = draw
         self._spacing = UNLIMITED
         self._space(pace.rate)
@@ -49,13 +51,14 @@ class Gate:
         if phase is Phase.CLOSED:
             return now if self.air < most else math.inf
         if phase is Phase.OPEN:
-            return math.inf if self.air else max(now, self.pace.probe_at)
+            return math.inf if self.air and not self.asks else max(now, self.pace.probe_at)
         return math.inf if self.air >= min(most, self.pace.room()) else self._spacing.free_at(now)
 
     def sent(self, now: float, waiting: int) -> int:
         """A send goes; the answer is to bring back this number."""
         self.air += 1
         if self.pace.phase is Phase.OPEN:
+            self.asks = False
             self.pace = probed(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
         elif self.pace.phase is Phase.PACED:
             self._spacing.sent(now)
@@ -136,18 +139,33 @@ class Gate:
         self._become(self.pace.replace(probe_at=now))
         return sooner
 
+    def ask(self, now: float) -> float:
+        """Let one probe go at once, even beside one in the air; return how much sooner that is."""
+        self.asks = self.phase is Phase.OPEN
+        return self.hurry(now)
+
     def delay(self, longer: float) -> None:
         """Let the next probe go so much later."""
         if longer > 0:
             self._become(self.pace.replace(probe_at=self.pace.probe_at + longer))
 
-    def open(self, now: float, waiting: int, capacity: float | None = None) -> None:
-        """Open it, for what is known from elsewhere; maybe also what the endpoint can do."""
+    def open(
+        self,
+        now: float,
+        waiting: int,
+        capacity: float | None = None,
+        since: float | None = None,
+    ) -> None:
+        """Open it, for what is known from elsewhere.
+
+        Maybe it is also known what the endpoint can do, and since when it is down.
+        """
         # What was counted is of another time.
         self._passed = self._failed = self._late = self._missed = self._spared = 0
         if capacity is not None:
             self.pace = self.pace.replace(capacity=capacity)
-        self._become(opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw()))
+        pace = opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
+        self._become(pace if since is None else pace.replace(down_since=since))
         self._told = self.phase
 
     def failed_before(self, failures: int) -> None:
@@ -178,6 +196,7 @@ class Gate:
             pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
         self.pace = pace
         self.phase = pace.phase
+        self.asks = self.asks and pace.phase is Phase.OPEN
         self._space(pace.rate)
 
     def _space(self, rate: float) -> None:

@@ -99,8 +99,10 @@ class Landing(Turning):
         verdict, gate = judgement.verdict, flight.gate
         if flight.url != self.endpoint.url:  # it says nothing about where the endpoint is by now
             gate.lost()
-            self.origin.serve()
+            self.group.serve_all()
             return
+        if not judgement.unreachable:
+            self.group.reached()
         if verdict is Verdict.GONE:
             self._is_gone(gate, judgement, now)
             return
@@ -108,15 +110,17 @@ class Landing(Turning):
         self._put_down(flight, judgement, failures, now)
         if verdict is Verdict.HELD:
             self._hold(judgement.asked, now)
-        if gate is self.gate and gate is not self.gate_now:
-            gate.lost()  # it was closed when its origin opened
+        if gate is not self.gate_now and gate is not self.origin.gate:
+            gate.lost()  # the lane goes by another gate since
+            self.group.serve_all()
             return
+        spared = gate is not self.gate and self.origin.spares(self)
         gate.answered(
             passed=judgement.alive,
-            failures=failures or 0,
+            failures=0 if spared else failures or 0,
             epoch=flight.epoch,
             took=now - flight.sent_at,
-            asked=judgement.asked,
+            asked=judgement.asked if gate is self.gate or self.origin is self.group else None,
             now=now,
         )
         if gate is self.gate:
@@ -132,9 +136,11 @@ class Landing(Turning):
         """The endpoint wants nothing any more."""
         gate.lost()
         self._stand(Standing.DISABLED, "the receiver said so", now)
-        if gate is not self.gate:  # the others wait for this answer
+        if gate is self.origin.gate:  # the others wait for this answer
             self.origin.refused(self)
             self.origin.answered(self, judgement, now)
+        elif gate is not self.gate:
+            self.group.serve_all()
 
     def _put_down(
         self, flight: Flight, judgement: Judgement, failures: int | None, now: float
@@ -183,7 +189,8 @@ class Landing(Turning):
         """For how many failures a refusal speaks: single ones for none, and later for one."""
         self.doubts.refusals += 1
         if flight.gate is not self.gate:
-            self.origin.refused(self)
+            if flight.gate is self.origin.gate:
+                self.origin.refused(self)
             return 0  # what it means, others' answers have to tell
         return int(flight.gate.phase is not Phase.CLOSED or self.failing >= RULE.failures)
 
@@ -210,7 +217,7 @@ class Landing(Turning):
         """It was too many: send nothing for as long as was asked for, and then at a pace."""
         if asked is not None:
             until = now + asked * (1 + SPREAD * self.desk.draw())
-            self.origin.held(self, until, now)
+            self.group.held(self, until, now)
             if until > self.hold_until:
                 self.gate.hold(until)
                 self.save(now)  # whoever owns the lane next has to wait as well

@@ -45,7 +45,8 @@ class Lane(Landing):
         self.desk.alarms.set(self, math.inf)
         self.streams.changed()
         self.desk.forget(self)
-        self.origin.leave(self)
+        self.group.leave(self)
+        self.apart = False
         self.tenant_rate.leave(self)
 
     def start_over(self) -> None:

@@ -1,15 +1,14 @@
 """The lanes a dispatcher has taken up, and what they share: outfits, origins, tenants' rates."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
-from tarry.core.pace import Phase
 from tarry.core.policy import Policy
-from tarry.service.dispatch import pace_text
 from tarry.service.dispatch.desk import Desk, Held
 from tarry.service.dispatch.lane import Lane
 from tarry.service.dispatch.origin import Origin
+from tarry.service.dispatch.origins import Origins
 from tarry.service.dispatch.outfit import Outfit, outfit
 from tarry.service.dispatch.shards import Shards
 from tarry.service.dispatch.turns import Turns
@@ -40,7 +39,7 @@ class Muster:
     ) -> None:
         self._store, self._desk, self._shards = store, desk, shards
         self._seals, self._egress, self._policy = seals, egress, policy
-        self.origins: dict[str, Origin] = {}
+        self.origins = Origins(store, desk)
         self.woken: dict[int, None] = {}
         """Lanes that are to be taken up still."""
         self._tenant_rates: dict[str, Turns] = {}
@@ -69,36 +68,36 @@ class Muster:
         fitted = [
             (row, await self._outfit(row, policies[row.application.environment])) for row in owned
         ]
-        origins = await self._origins(dict.fromkeys(found.origin for _, found in fitted))
+        places = ((found.origin, row.application.id) for row, found in fitted)
+        await self.origins.read(dict.fromkeys(places))
         for row, found in fitted:
-            self._take_up_one(row, found, origins[found.origin])
+            self._take_up_one(row, found)
 
-    def _take_up_one(self, row: LaneRow, fitted: Outfit, origin: Origin) -> None:
+    def _take_up_one(self, row: LaneRow, fitted: Outfit) -> None:
         held = self._shards.held.get(row.application.shard)
         if held is None:
             return
         lane = held.lanes.get(row.lane)
         if lane is None and held.leaving:
             return
-        origin = self.origins.setdefault(origin.name, origin)  # it may have been forgotten again
+        group = self.origins.group(fitted.origin, row.application.id)
         if lane is None:
             rate = self._tenant_rate(row, held)
-            lane = Lane(row, fitted, desk=self._desk, held=held, origin=origin, tenant_rate=rate)
+            lane = Lane(row, fitted, desk=self._desk, held=held, group=group, tenant_rate=rate)
             lane.rate.doubt(held.since)
-            held.lanes[row.lane] = origin.lanes[row.lane] = lane
+            held.lanes[row.lane] = lane
+            group.join(lane)
         else:
-            self._change(lane, row, fitted, origin)
+            self._change(lane, row, fitted, group)
             lane.tenant_rate = self._tenant_rate(row, held)
         lane.pump()
 
-    def _change(self, lane: Lane, row: LaneRow, fitted: Outfit, origin: Origin) -> None:
+    def _change(self, lane: Lane, row: LaneRow, fitted: Outfit, group: Origin) -> None:
         """Take up what was changed in a lane that is at work."""
         enabled = lane.endpoint.standing is not Standing.ENABLED
         probed = row.endpoint.probed_at not in (None, lane.endpoint.probed_at)
         if lane.outfit.origin != fitted.origin:
-            lane.origin.leave(lane)
-            lane.origin = origin
-            lane.origin.lanes[lane.number] = lane
+            lane.change_group(group)
         lane.dress(row.endpoint, fitted)
         lane.added, lane.ended, lane.version = row.added, row.ended, row.version
         lane.dozing = False
@@ -123,16 +122,6 @@ class Muster:
             self._versions.add(fitted.version)
         return fitted
 
-    async def _origins(self, names: Iterable[str]) -> dict[str, Origin]:
-        """The origins of these names, all that are new looked up together."""
-        new = [name for name in names if name not in self.origins]
-        learned = await asyncio.gather(*map(self._store.origin, new))
-        for name, text in zip(new, learned, strict=True):
-            if name not in self.origins:
-                pace = pace_text.read(text, now=self._desk.now())
-                self.origins[name] = Origin(name, self._desk, pace)
-        return {name: self.origins[name] for name in names}
-
     def _tenant_rate(self, row: LaneRow, held: Held) -> Turns:
         rate = self._tenant_rates.get(row.application.id)
         if rate is None:
@@ -149,23 +138,3 @@ class Muster:
         for tenant in self._tenant_rates.keys() - at_work:
             if self._tenant_rates[tenant].idle(now):
                 del self._tenant_rates[tenant]
-
-    async def learn(self) -> None:
-        """Keep what was learned of origins."""
-        dirty = [origin for origin in self.origins.values() if origin.dirty]
-        paces = {origin.name: pace_text.write(origin.gate.pace) for origin in dirty}
-        for origin in dirty:
-            origin.dirty = False  # now, since more may be learned while this is written
-        try:
-            if paces:
-                await self._store.learn(paces)
-        except BaseException:
-            for origin in dirty:
-                origin.dirty = True
-            raise
-
-    def forget_origins(self) -> None:
-        """Forget those that nobody uses and that were well."""
-        for name, origin in list(self.origins.items()):
-            if not origin.lanes and origin.gate.phase is Phase.CLOSED:
-                del self.origins[name]

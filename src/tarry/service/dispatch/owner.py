@@ -116,7 +116,7 @@ class Owner:
             for lane in held.lanes.values():
                 lane.save(now)
         await self._clerk.settle_all()
-        await self._muster.learn()
+        await self._muster.origins.learn()
         await self._shards.release(list(left))
         self.drop(left)
 

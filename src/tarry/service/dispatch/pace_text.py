@@ -13,18 +13,35 @@ _NUMBERS = (
     "held_until",
 )
 """What outlives a hand-over; all else is about attempts that nobody waits for any more."""
+WHOLE = "whole"
+"""What marks the state of an origin that lanes of several applications speak for."""
 _FRESH = Pace()
 
 
-def write(pace: Pace) -> bytes:
-    """The state; what is as it always is at first is left out."""
+def write(pace: Pace, *, whole: bool = False) -> bytes:
+    """The state; what is as it always is at first is left out.
+
+    That of a `whole` origin is marked as such, see `read_whole`.
+    """
     found = {name: getattr(pace, name) for name in _NUMBERS}
     said = {
         name: value
         for name, value in found.items()
         if value != getattr(_FRESH, name) and value is not None and math.isfinite(value)
     }
-    return msgspec.json.encode({"phase": pace.phase, **said})
+    mark = {WHOLE: 1} if whole else {}
+    return msgspec.json.encode({"phase": pace.phase, **mark, **said})
+
+
+def read_whole(text: bytes, *, now: float) -> Pace:
+    """The state of a whole origin as a new owner takes it up.
+
+    Without the mark it was written by an earlier version, for which the lanes of one application
+    could speak for all. What it learned of the origin's capacity is believed, but no outage.
+    """
+    pace = read(text, now=now)
+    is_marked = bool(text) and pace is not _FRESH and WHOLE in msgspec.json.decode(text)
+    return pace if is_marked else Pace(capacity=pace.capacity)
 
 
 def read(text: bytes, *, now: float) -> Pace:

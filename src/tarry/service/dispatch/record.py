@@ -39,6 +39,11 @@ class Record:
         self._note = note
         self._recorded_at = self.accepted_at
 
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing failed since the endpoint took something, or ever."""
+        return not self.known.failures
+
     def taken(self, pace: Pace, now: float) -> Change | None:
         """A delivery was taken."""
         self.accepted_at = now

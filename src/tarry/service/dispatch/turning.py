@@ -5,6 +5,7 @@ lets the backlog go at a pace.
 """
 
 import logging
+from typing import TYPE_CHECKING
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.bearings import Bearings
@@ -13,6 +14,9 @@ from tarry.service.dispatch.settle import Ruling
 from tarry.service.dispatch.spacing import LONG_AGO
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due, Stream
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.origin import Origin
 
 log = logging.getLogger("tarry.service")
 
@@ -60,10 +64,21 @@ class Turning(Bearings):
             self.desk.feed(self)
         self.pump()
 
+    def change_group(self, group: "Origin") -> None:
+        """Belong to another origin from now on."""
+        self.group.leave(self)
+        self.apart = False
+        self.group, self.origin = group, group.in_charge
+        group.join(self)
+
+    def go_by(self, origin: "Origin") -> None:
+        """Go by another level of its origin while that is shared."""
+        self.origin = origin
+
     def shared(self, now: float) -> None:
         """Its origin is in trouble: it leaves the pace to that."""
         self.join(now)
-        self.turned(Phase.OPEN, now)
+        self.turned(self.origin.gate.phase, now)
 
     def origin_turned(self, phase: Phase, now: float) -> None:
         """The gate of its origin is in another phase; if it is apart, only trouble is news."""
@@ -74,9 +89,9 @@ class Turning(Bearings):
         else:
             self.apart = False
 
-    def alone(self, now: float, capacity: float | None = None) -> None:
+    def alone(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
         """Its troubles are its own: it is open, and its origin is not."""
-        self.gate.open(now, max(1, self.waiting()), capacity)
+        self.gate.open(now, max(1, self.waiting()), capacity, since)
         self._own_turned(now)
 
     def probe(self, now: float) -> None:
@@ -91,6 +106,9 @@ class Turning(Bearings):
 
     def released(self, now: float) -> None:
         """Its origin leaves the pace to it again, although something may wait still."""
+        if self.apart:
+            self.apart = False
+            return
         self.replay(now)
         if self.gate.phase is Phase.CLOSED:
             self.turned(Phase.CLOSED, now)

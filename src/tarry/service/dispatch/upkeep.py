@@ -92,8 +92,8 @@ class Upkeep:
         for held in list(self._shards.held.values()):
             for lane in list(held.lanes.values()):
                 await expire_once(self._store, self._desk, held, lane)
-        await self._muster.learn()
-        self._muster.forget_origins()
+        await self._muster.origins.learn()
+        self._muster.origins.forget()
         self._muster.forget_tenants()
         await sweep(self._store, self._kept, self._desk.now())
 

@@ -189,8 +189,11 @@ class Queue(Protocol):
         store with such a table has anything to collect.
         """
 
-    async def origin(self, origin: str) -> bytes:
-        """What was learned of an origin, empty if nothing."""
+    async def origins(self, names: Sequence[str]) -> list[bytes]:
+        """Return what was learned of each of these origins, or of applications at them.
+
+        The answers are in the order of the names, and empty where nothing is known.
+        """
 
     async def learn(self, origins: Mapping[str, bytes]) -> None:
         """Keep what was learned of origins."""

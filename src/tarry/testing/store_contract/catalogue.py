@@ -175,12 +175,14 @@ class CatalogueContract(Topic):
         assert (caught.value.kind, caught.value.id) == ("policy", "v2")
 
     async def test_what_was_learned_of_origins_is_kept(self, scene: Scene) -> None:
-        assert await scene.store.origin("https://a.example") == b""
-        await scene.store.learn({"https://a.example": b"\x00\xff", "https://b.example": b"b"})
-        await scene.store.learn({"https://b.example": b"new"})
+        a, b = "https://a.example", "https://b.example"
+        assert await scene.store.origins([a, b]) == [b"", b""]
+        assert await scene.store.origins([]) == []
+        await scene.store.learn({a: b"\x00\xff", b: b"b"})
+        await scene.store.learn({b: b"new"})
         await scene.store.learn({})
-        assert await scene.store.origin("https://a.example") == b"\x00\xff"
-        assert await scene.store.origin("https://b.example") == b"new"
+        assert await scene.store.origins([a, "https://c.example", b]) == [b"\x00\xff", b"", b"new"]
+        assert await scene.store.origins([b]) == [b"new"]
 
     async def test_a_store_that_works_says_so(self, scene: Scene) -> None:
         await scene.store.check()

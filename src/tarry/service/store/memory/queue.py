@@ -77,9 +77,9 @@ class MemoryQueue:
         """Nothing: nobody else's transactions reach in here."""
         return 0
 
-    async def origin(self, origin: str) -> bytes:
-        """What was learned of an origin."""
-        return self._data.origins.get(origin, b"")
+    async def origins(self, names: Sequence[str]) -> list[bytes]:
+        """Return what was learned of each of these origins."""
+        return [self._data.origins.get(name, b"") for name in names]
 
     async def learn(self, origins: Mapping[str, bytes]) -> None:
         """Keep what was learned of origins."""

@@ -58,10 +58,11 @@ class PostgresQueue(Part):
         hit("expire.after")
         return expired
 
-    async def origin(self, origin: str) -> bytes:
-        """What was learned of an origin."""
-        found = await self._database.fetch(SQL["origin"], origin)
-        return bytes(found[0]["known"]) if found else b""
+    async def origins(self, names: Sequence[str]) -> list[bytes]:
+        """Return what was learned of each of these origins."""
+        found = await self._database.fetch(SQL["origins"], list(names))
+        known = {row["origin"]: bytes(row["known"]) for row in found}
+        return [known.get(name, b"") for name in names]
 
     async def learn(self, origins: Mapping[str, bytes]) -> None:
         """Keep what was learned of origins."""

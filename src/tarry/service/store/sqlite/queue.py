@@ -37,12 +37,13 @@ class SqliteQueue:
         """Nothing: another copy of SQLite in the same process would break the file's locks."""
         return 0
 
-    async def origin(self, origin: str) -> bytes:
-        """What was learned of an origin."""
+    async def origins(self, names: Sequence[str]) -> list[bytes]:
+        """Return what was learned of each of these origins."""
+        wanted = rows.array(names)
 
-        def work(db: apsw.Connection) -> bytes:
-            row = db.execute(SQL["origin"], (origin,)).fetchone()
-            return b"" if row is None else row[0]
+        def work(db: apsw.Connection) -> list[bytes]:
+            known = dict(db.execute(SQL["origins"], (wanted,)))
+            return [known.get(name, b"") for name in names]
 
         return await self._threads.read(work)
 

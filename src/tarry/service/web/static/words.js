@@ -52,10 +52,15 @@ const STANDINGS = {
   deleted: "It was deleted.",
 };
 
+const SHARED = {
+  application: "Several of this application's endpoints at this host fail together.",
+  origin: "The whole host is in trouble, other endpoints there too.",
+};
+
 /** A lane in sentences: lists of texts and times, which `parts.js` makes elements of. */
 export function laneSentences(lane, time, ahead) {
   if (lane.standing !== "enabled") return [[STANDINGS[lane.standing]], ...waiting(lane)];
-  const shared = lane.shared ? [["The whole host is in trouble, other endpoints there too."]] : [];
+  const shared = SHARED[lane.scope] ? [[SHARED[lane.scope]]] : [];
   if (lane.phase === "open") return [...down(lane, time, ahead), ...waiting(lane, " None of them loses an attempt."), ...shared];
   if (lane.phase === "paced") return [...paced(lane, ahead), ...shared];
   if (!lane.backlog) return [["Everything that was sent to it has been settled; nothing waits."]];

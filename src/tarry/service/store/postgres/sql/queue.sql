@@ -243,9 +243,9 @@ UPDATE tarry.delivery
  WHERE lane = $1 AND seq = ANY(ARRAY(SELECT seq FROM held WHERE state IN ('ready', 'waiting')))
 RETURNING seq;
 
--- name: origin
--- What was learned of an origin.
-SELECT known FROM tarry.origin WHERE origin = $1;
+-- name: origins
+-- What was learned of these origins.
+SELECT origin, known FROM tarry.origin WHERE origin = ANY($1::text[]);
 
 -- name: learn
 -- Keep what was learned of origins.

@@ -120,9 +120,9 @@ SELECT endpoint.document, application.document, lane_state.known, lane.added, la
   JOIN lane_state ON lane_state.lane = endpoint.lane
  WHERE endpoint.id = :endpoint AND endpoint.application = :application;
 
--- name: origin
--- What was learned of an origin.
-SELECT known FROM origin WHERE origin = :origin;
+-- name: origins
+-- What was learned of these origins.
+SELECT origin, known FROM origin WHERE origin IN (SELECT value FROM json_each(:names));
 
 -- name: learn
 -- Keep what was learned of an origin.
