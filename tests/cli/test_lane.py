@@ -9,7 +9,7 @@ from tarry.cli.commands import tarry
 from tarry.cli.lane import PHASES, REFUSALS, of_delivery
 from tarry.core.pace import Phase
 from tarry.core.policy import RetryAfter
-from tarry.service.dispatch.judge import REFUSING
+from tarry.service.dispatch.outcomes.judge import REFUSING
 from tarry.service.model.settings import DELIVERY
 from tests.cli.scripted import scripted
 from tests.cli.shell import Shell

@@ -36,8 +36,8 @@ from tarry.service.api.open import operations
 from tarry.service.api.operation import Operation
 from tarry.service.api.statuses import SHOWN, status_of, text_of
 from tarry.service.api.tasks import KINDS
-from tarry.service.dispatch import record
 from tarry.service.dispatch.gauges import Gauges
+from tarry.service.dispatch.lane import endpoint_record as record
 from tarry.service.model import allowed
 from tarry.service.model.delivery import LIVE, Delivery, State
 from tarry.service.model.key import Scope

@@ -16,8 +16,8 @@ from tarry.core.outcome import Kind
 from tarry.errors import ServiceError
 from tarry.service.api import ingest, problem
 from tarry.service.build import Settings
-from tarry.service.dispatch import record
-from tarry.service.dispatch.upkeep import Kept
+from tarry.service.dispatch.lane import endpoint_record as record
+from tarry.service.dispatch.upkeep.upkeep import Kept
 from tarry.service.model.application import Application
 from tarry.service.model.delivery import MOVES, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing

@@ -172,7 +172,7 @@ async def test_many_tenants_with_few_slots_all_get_through() -> None:
             await service.add(5, tenant)
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=60)
-        assert service.dispatcher.desk.slots.free == 4
+        assert service.dispatcher.context.slots.free == 4
 
 
 @virtually
@@ -187,11 +187,11 @@ async def test_payloads_in_memory_are_bounded_and_all_get_through() -> None:
         await service.add(20, payload=b"y" * 300_000)
         most = 0
         while await service.waiting(endpoint) or await service.waiting(other):
-            most = max(most, service.dispatcher.desk.buffered.bytes)
+            most = max(most, service.dispatcher.context.buffered.bytes)
             await asyncio.sleep(0.02)
         assert await service.counts(endpoint) == {State.DELIVERED: 320}
         assert most < 2_000_000
-        assert service.dispatcher.desk.buffered.bytes == 0
+        assert service.dispatcher.context.buffered.bytes == 0
 
 
 @virtually
@@ -205,7 +205,7 @@ async def test_answers_that_cannot_be_written_down_stop_all_and_then_all_go_on()
         await asyncio.sleep(0.015)
         between.shaky.away = True
         await asyncio.sleep(5)
-        assert service.dispatcher.desk.unsettled < 50 + 3 * 256
+        assert service.dispatcher.context.unsettled < 50 + 3 * 256
         stopped = len(service.sender.sent)
         await asyncio.sleep(2)
         assert len(service.sender.sent) == stopped

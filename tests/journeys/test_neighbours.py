@@ -12,8 +12,8 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import run_virtual, virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
-from tests.service.dispatch.test_bearings import lane_of
-from tests.service.dispatch.test_origin import lanes, the_origin
+from tests.service.dispatch.lane.test_state import lane_of
+from tests.service.dispatch.origins.test_origin import lanes, the_origin
 
 
 class Gateway:
@@ -259,5 +259,5 @@ async def test_nobody_waits_behind_those_that_are_refused(dead: int) -> None:
             await service.add(application=owner)
             await service.until_delivered(good, within=1)
             await asyncio.sleep(30)
-        shared = [level.application for level in service.dispatcher.muster.origins if level.shared]
+        shared = [level.application for level in service.dispatcher.loader.origins if level.shared]
         assert shared in ([], [service.application.id])

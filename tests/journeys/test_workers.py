@@ -57,7 +57,7 @@ async def test_two_share_the_shards_and_nothing_is_sent_twice() -> None:
         await tenants(first, 40)
         await until_all_delivered(first, within=60)
         assert copies(first) == {1: 80 * 40}
-        assert all(one.dispatcher.desk.sent > 200 for one in (first, second))
+        assert all(one.dispatcher.context.sent > 200 for one in (first, second))
         await second.stop()
 
 
@@ -108,12 +108,12 @@ async def test_a_zombie_sends_nothing_more_and_changes_nothing() -> None:
         await other.start()
         (until,) = {held.until for held in zombie.dispatcher.shards.held.values()}
         await asyncio.sleep(until - 1 - zombie.now())
-        sending = zombie.dispatcher.desk.sent
+        sending = zombie.dispatcher.context.sent
         await asyncio.sleep(until - zombie.now())
-        sent = zombie.dispatcher.desk.sent
+        sent = zombie.dispatcher.context.sent
         assert sent > sending, "until the last moments of its leases it goes on"
         await asyncio.sleep(4 * SHORT.lease)
-        assert zombie.dispatcher.desk.sent == sent
+        assert zombie.dispatcher.context.sent == sent
         assert await left(zombie) == 0
         before = {
             number: (lane.ended, lane.known)
@@ -128,7 +128,7 @@ async def test_a_zombie_sends_nothing_more_and_changes_nothing() -> None:
         }
         assert after == before
         assert sum(map(len, zombie.store._data.attempts.values())) == attempts  # noqa: SLF001
-        assert zombie.dispatcher.desk.sent == sent
+        assert zombie.dispatcher.context.sent == sent
         assert max(copies(zombie)) <= 2
         counts = Counter[State]()
         for lane in zombie.store._data.lanes.values():  # noqa: SLF001  likewise

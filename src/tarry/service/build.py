@@ -13,7 +13,7 @@ from msgspec import Struct
 from tarry.core.policy import Policy
 from tarry.errors import SettingsError
 from tarry.service.dispatch.dispatcher import Dispatcher
-from tarry.service.dispatch.upkeep import Kept
+from tarry.service.dispatch.upkeep.upkeep import Kept
 from tarry.service.fields import check_count
 from tarry.service.model.settings import DELIVERY, Limits, Parking
 from tarry.service.store.contract import Store

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tarry.errors import NotFound, SealError, SettingsError
-from tarry.service.dispatch.outfit import opened_headers, opened_secrets, place
+from tarry.service.dispatch.lane.config import opened_headers, opened_secrets, place
 from tarry.service.fields import EndpointFields, check_seconds, checked_endpoint
 from tarry.service.model import ids
 from tarry.service.model.application import Application

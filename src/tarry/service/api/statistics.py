@@ -12,7 +12,7 @@ from tarry.service.api.operation import Group
 from tarry.service.api.problem import Invalid
 from tarry.service.api.tasks import TaskStarted, started
 from tarry.service.api.times import Instant, seconds
-from tarry.service.dispatch.statistics import APPLICATIONS
+from tarry.service.dispatch.upkeep.statistics import APPLICATIONS
 from tarry.service.model import ids
 from tarry.service.model.task import Task, Work
 

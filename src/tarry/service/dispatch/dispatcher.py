@@ -11,22 +11,22 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from tarry.core.policy import Policy
 from tarry.errors import StoreError
-from tarry.service.dispatch.bells import Bells
-from tarry.service.dispatch.clerk import Clerk
+from tarry.service.dispatch.buffer.feed import feed_once
 from tarry.service.dispatch.clock import Clock, steady
-from tarry.service.dispatch.counts import Counts
-from tarry.service.dispatch.desk import Desk
-from tarry.service.dispatch.feed import feed_once
-from tarry.service.dispatch.gate import RULE
-from tarry.service.dispatch.muster import Muster
-from tarry.service.dispatch.owner import Owner
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.limits.gate import RULE
+from tarry.service.dispatch.ownership.lane_loader import LaneLoader
+from tarry.service.dispatch.ownership.owner import Owner
+from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.repeat import repeat
-from tarry.service.dispatch.shards import Shards
-from tarry.service.dispatch.tasks import Tasks
-from tarry.service.dispatch.telling import News
-from tarry.service.dispatch.trials import Trials
-from tarry.service.dispatch.upkeep import Kept, Upkeep
-from tarry.service.dispatch.watchdog import Watchdog
+from tarry.service.dispatch.settling.writer import SettlementWriter
+from tarry.service.dispatch.signals import Signals
+from tarry.service.dispatch.upkeep.counts import Counts
+from tarry.service.dispatch.upkeep.notices import NoticeSender
+from tarry.service.dispatch.upkeep.tasks import Tasks
+from tarry.service.dispatch.upkeep.trials import Trials
+from tarry.service.dispatch.upkeep.upkeep import Kept, Upkeep
+from tarry.service.dispatch.upkeep.watchdog import Watchdog
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.entropy import entropy
@@ -64,8 +64,8 @@ class Dispatcher:
         self._seals, self._egress, self._policy = seals, egress, policy
         self._limits, self._parking, self._kept = limits, parking, kept
         self._source, self._draw, self._chance = source, draw, chance
-        self._bells = Bells()
-        self._news = News(store, chance)
+        self._signals = Signals()
+        self._news = NoticeSender(store, chance)
         self.ready = asyncio.Event()
         """Set once the first shards are owned."""
         self.drained = False
@@ -80,13 +80,13 @@ class Dispatcher:
     async def run(self) -> None:
         """Deliver until `stop` is called, then until nothing is on its way any more."""
         self._put_together(Clock(await self._store.clock(), self._source))
-        self._store.listen(self._bells.ring_for_store)
+        self._store.listen(self._signals.ring_for_store)
         await self._owner.own_once()
         self.ready.set()
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(step) for step in self._steps()]
-                await self._bells.stop.wait()
+                await self._signals.stop.wait()
                 await self._drain()
                 for task in tasks:
                     task.cancel()
@@ -95,7 +95,7 @@ class Dispatcher:
 
     def stop(self) -> None:
         """Send nothing more; `run` ends when what is on its way has ended."""
-        self._bells.stop.set()
+        self._signals.stop.set()
 
     def hurry(self) -> None:
         """Wait no longer for what is on its way: end, as if the time for that were over."""
@@ -137,8 +137,8 @@ class Dispatcher:
 
     def _put_together(self, clock: Clock) -> None:
         """Make the parts, each of those before it."""
-        store, bells = self._store, self._bells
-        self.desk = desk = Desk(
+        store, signals = self._store, self._signals
+        self.context = context = Context(
             now=clock,
             later=asyncio.get_running_loop().call_later,
             draw=self._draw,
@@ -149,44 +149,48 @@ class Dispatcher:
         )
         worker = ids.make("worker_", now=clock(), entropy=self._chance(ids.CHANCE))
         self.shards = shards = Shards(store, worker, self._limits, clock)
-        self.muster = muster = Muster(
+        self.loader = loader = LaneLoader(
             store,
-            desk,
+            context,
             shards,
             seals=self._seals,
             egress=self._egress,
             policy=self._policy,
         )
-        self._clerk = clerk = Clerk(store, desk, shards, muster)
+        self._writer = writer = SettlementWriter(store, context, shards, loader)
         self._owner = Owner(
-            store, desk=desk, shards=shards, muster=muster, clerk=clerk, bells=bells
+            store, context=context, shards=shards, loader=loader, writer=writer, signals=signals
         )
-        trials = Trials(store, desk, shards)
-        self._tasks = Tasks(store, desk, shards, muster, trials)
-        self._counts = Counts(store, desk, shards, trials)
+        trials = Trials(store, context, shards)
+        self._tasks = Tasks(store, context, shards, loader, trials)
+        self._counts = Counts(store, context, shards, trials)
         self._upkeep = Upkeep(
             store,
-            desk=desk,
+            context=context,
             shards=shards,
-            muster=muster,
+            loader=loader,
             tasks=self._tasks,
-            bells=bells,
+            signals=signals,
             kept=self._kept,
         )
-        self._watchdog = Watchdog(store, desk, shards)
-        desk.wake, desk.doubt, desk.wall = bells.ring_for_desk, bells.own.set, clock.wall
-        desk.look_again = self._owner.look_again
+        self._watchdog = Watchdog(store, context, shards)
+        context.wake, context.doubt, context.wall = (
+            signals.ring_for_desk,
+            signals.own.set,
+            clock.wall,
+        )
+        context.look_again = self._owner.look_again
 
     def _steps(self) -> list[Coroutine[None, None, None]]:
         """What runs side by side: when its bell rings, or after so many seconds."""
-        bells, limits = self._bells, self._limits
+        signals, limits = self._signals, self._limits
         return [
-            self._repeat(self._owner.own_once, limits.lease / 3, bells.own),
-            self._repeat(self._owner.wake_once, limits.look, bells.wake),
-            self._repeat(self._feed_all, None, bells.feed),
-            self._repeat(self._clerk.settle_all, None, bells.settle),
-            self._repeat(self._tick_all, None, bells.tick),
-            self._repeat(self._upkeep.upkeep_once, limits.look, bells.upkeep),
+            self._repeat(self._owner.own_once, limits.lease / 3, signals.own),
+            self._repeat(self._owner.wake_once, limits.look, signals.wake),
+            self._repeat(self._feed_all, None, signals.feed),
+            self._repeat(self._writer.settle_all, None, signals.settle),
+            self._repeat(self._tick_all, None, signals.tick),
+            self._repeat(self._upkeep.upkeep_once, limits.look, signals.upkeep),
             self._repeat(self._counts.count_all, limits.look),
             self._repeat(self._tell_all, limits.look),
             self._repeat(self._watchdog.look_once, limits.watch),
@@ -204,21 +208,21 @@ class Dispatcher:
 
     async def _feed_all(self) -> None:
         """Fetch rows for all lanes that want some."""
-        while self.desk.hungry:
-            await feed_once(self._store, self.desk)
+        while self.context.hungry:
+            await feed_once(self._store, self.context)
             await asyncio.sleep(0)
 
     async def _tick_all(self) -> None:
         """Have lanes and origins look at their answers, as long as they say that they have to."""
-        desk = self.desk
-        while desk.ticking:
-            now = desk.now()
-            for ticking in list(desk.ticking):
+        context = self.context
+        while context.ticking:
+            now = context.now()
+            for ticking in list(context.ticking):
                 if not ticking.tick(now):
-                    desk.ticking.pop(ticking, None)
+                    context.ticking.pop(ticking, None)
             await asyncio.sleep(RULE.tick)
 
     async def _tell_all(self) -> None:
         """Have operational webhooks hear of what is new."""
-        while await self._news.tell_once(self.shards.numbers, self.desk.now()):
+        while await self._news.tell_once(self.shards.numbers, self.context.now()):
             pass

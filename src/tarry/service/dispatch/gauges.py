@@ -30,19 +30,19 @@ class Gauges(Struct, frozen=True, kw_only=True):
 
 def gauges(dispatcher: Dispatcher) -> Gauges:
     """Read them; a walk over the lanes that are awake."""
-    desk = dispatcher.desk
+    context = dispatcher.context
     lanes = [lane for held in dispatcher.shards.held.values() for lane in held.lanes.values()]
     phases = Counter(lane.gate_now.phase for lane in lanes)
     return Gauges(
-        sent=desk.sent,
-        delivered=desk.delivered,
-        failed=desk.failed,
-        stale=desk.stale,
-        probes=desk.probes,
-        stalled=desk.stalled,
-        unwritable=desk.unwritable,
+        sent=context.sent,
+        delivered=context.delivered,
+        failed=context.failed,
+        stale=context.stale,
+        probes=context.probes,
+        stalled=context.stalled,
+        unwritable=context.unwritable,
         in_flight=sum(lane.in_flight for lane in lanes),
-        unsettled=desk.unsettled,
+        unsettled=context.unsettled,
         shards=len(dispatcher.shards.held),
         waiting=sum(lane.waiting() for lane in lanes),
         lanes={phase: phases[phase] for phase in Phase},

@@ -1,0 +1,208 @@
+"""The pacer of `core` at work: counts answers, steps it when it is time, says when to send next.
+
+A lane has one, and an origin has one for all its lanes together.
+"""
+
+import math
+from collections.abc import Callable
+
+from tarry.core.pace import Pace, PacerRule, Phase, Seen
+from tarry.core.pacer import opened, ramped, step
+from tarry.core.probe import probed
+from tarry.core.window import Window
+from tarry.service.dispatch.limits.spacing import LONG_AGO, UNLIMITED, Spacing
+
+RULE = PacerRule(growth=1.2)
+"""A fifth more at a step: where nothing is remembered the first overload is about 1.2 times what
+the endpoint can do, and a recovery takes a few seconds longer than with bigger steps."""
+WATCHED = 1.0
+"""How long a closed gate is looked at after a failure: as long as it may still open over it."""
+_NOTHING = Window()
+
+
+class Gate:
+    """One pacer, its sends in the air, and the answers since its last step."""
+
+    __slots__ = (
+        *("_asked", "_draw", "_failed", "_failed_at", "_late", "_missed", "_passed", "_passed_at"),
+        *("_spacing", "_spared", "_told", "_took", "air", "asks", "pace", "phase"),
+    )
+
+    def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
+        self.pace = pace
+        self.phase = pace.phase
+        """Where it stands; asked for several times with every delivery."""
+        self.air = 0
+        self.asks = False
+        """Whether one more probe may go beside one that is in the air."""
+        self._draw = draw
+        self._spacing = UNLIMITED
+        self._space(pace.rate)
+        self._passed = self._failed = self._late = self._missed = self._spared = 0
+        self._took = 0.0
+        self._asked: float | None = None
+        self._passed_at = LONG_AGO
+        self._failed_at = LONG_AGO
+        self._told = pace.phase
+
+    def free_at(self, now: float, most: int) -> float:
+        """When the next send may go, infinity while an answer has to come first."""
+        phase = self.phase
+        if phase is Phase.CLOSED:
+            return now if self.air < most else math.inf
+        if phase is Phase.OPEN:
+            return math.inf if self.air and not self.asks else max(now, self.pace.probe_at)
+        return math.inf if self.air >= min(most, self.pace.room()) else self._spacing.free_at(now)
+
+    def sent(self, now: float, waiting: int) -> int:
+        """A send goes; the answer is to bring back this number."""
+        self.air += 1
+        if self.pace.phase is Phase.OPEN:
+            self.asks = False
+            self.pace = probed(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
+        elif self.pace.phase is Phase.PACED:
+            self._spacing.sent(now)
+        return self.pace.epoch
+
+    def answered(  # noqa: PLR0913  all that an answer says to a pacer
+        self,
+        *,
+        passed: bool,
+        failures: int,
+        epoch: int,
+        took: float,
+        asked: float | None,
+        now: float,
+    ) -> None:
+        """An answer came, which speaks for so many failures; `step` will make of it what it means.
+
+        One that neither passed nor speaks for a failure says only that so much was sent.
+        """
+        self.air -= 1
+        if not passed and not failures:
+            self._spared += self.phase is Phase.PACED
+            return
+        if passed:
+            self._passed_at = now
+        elif self._passed and not self._failed:
+            # What passed long ago must not count as passed just now.
+            self._step(self._passed_at, 1)
+        late = epoch != self.pace.epoch
+        if passed:
+            self._late += late
+            self._passed += not late
+        elif late:
+            self._missed += failures
+        else:
+            self._failed += failures
+        self._took += took
+        if not passed:
+            self._failed_at = now
+            if asked is not None:
+                self._asked = max(asked, self._asked or 0.0)
+
+    def lost(self) -> None:
+        """A send ended that says nothing about the endpoint."""
+        self.air -= 1
+
+    def ticks(self, now: float) -> bool:
+        """Whether it has to be stepped soon."""
+        phase = self.pace.phase
+        return phase is Phase.PACED or (phase is Phase.CLOSED and now - self._failed_at < WATCHED)
+
+    def step(self, now: float, waiting: int) -> bool:
+        """Take in the answers; whether the phase is another than it was when this was asked."""
+        self._step(now, waiting)
+        told, self._told = self._told, self.phase
+        return self.phase is not told
+
+    def _step(self, now: float, waiting: int) -> None:
+        answers = self._passed + self._failed + self._late + self._missed
+        seen = Seen(
+            self._passed,
+            self._failed,
+            self._late,
+            self._took / answers if answers else 0.0,
+            self._asked,
+            missed=self._missed,
+            spared=self._spared,
+        )
+        self._passed = self._failed = self._late = self._missed = self._spared = 0
+        self._took, self._asked = 0.0, None
+        self._become(step(RULE, self.pace, seen, now=now, waiting=waiting, draw=self._draw))
+
+    def hurry(self, now: float) -> float:
+        """Let the next probe go at once, somebody asks for it; how much sooner that is."""
+        sooner = self.pace.probe_at - now
+        if self.phase is not Phase.OPEN or sooner <= 0:
+            return 0.0
+        self._become(self.pace.replace(probe_at=now))
+        return sooner
+
+    def ask(self, now: float) -> float:
+        """Let one probe go at once, even beside one in the air; return how much sooner that is."""
+        self.asks = self.phase is Phase.OPEN
+        return self.hurry(now)
+
+    def delay(self, longer: float) -> None:
+        """Let the next probe go so much later."""
+        if longer > 0:
+            self._become(self.pace.replace(probe_at=self.pace.probe_at + longer))
+
+    def open(
+        self,
+        now: float,
+        waiting: int,
+        capacity: float | None = None,
+        since: float | None = None,
+    ) -> None:
+        """Open it, for what is known from elsewhere.
+
+        Maybe it is also known what the endpoint can do, and since when it is down.
+        """
+        # What was counted is of another time.
+        self._passed = self._failed = self._late = self._missed = self._spared = 0
+        if capacity is not None:
+            self.pace = self.pace.replace(capacity=capacity)
+        pace = opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
+        self._become(pace if since is None else pace.replace(down_since=since))
+        self._told = self.phase
+
+    def failed_before(self, failures: int) -> None:
+        """So many failed in a row when it was somebody else's, or at rest, and nothing passed."""
+        self.pace = self.pace.replace(streak=failures)
+
+    def ramp(self, now: float) -> None:
+        """Send what waits at a pace, although nothing failed: much is waiting at once."""
+        if self.pace.phase is Phase.CLOSED:
+            self._become(ramped(RULE, self.pace, now=now))
+            self._told = self.phase
+
+    def hold(self, until: float) -> None:
+        """Remember that the endpoint wants nothing until then."""
+        self.pace = self.pace.replace(held_until=until)
+
+    def close(self, *, forget: bool = False) -> None:
+        """Leave the pace to somebody else; what was learned may be kept or forgotten."""
+        kept = Pace() if forget else self.pace
+        self._become(
+            Pace(capacity=kept.capacity, epoch=self.pace.epoch + 1, held_until=kept.held_until)
+        )
+        self._told = self.phase
+
+    def _become(self, pace: Pace) -> None:
+        if pace.phase is Phase.OPEN and pace.flow.slices:
+            # Of no use to probes, a kilobyte in all, and begun anew when one has passed.
+            pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
+        self.pace = pace
+        self.phase = pace.phase
+        self.asks = self.asks and pace.phase is Phase.OPEN
+        self._space(pace.rate)
+
+    def _space(self, rate: float) -> None:
+        if not 0 < rate < math.inf:
+            self._spacing = UNLIMITED
+        elif self._spacing is UNLIMITED:
+            self._spacing = Spacing(rate)
+        else:
+            self._spacing.rate = rate

@@ -1,0 +1,1 @@
+"""The gates that lanes of one origin share while they fail together."""

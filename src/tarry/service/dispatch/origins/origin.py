@@ -1,0 +1,518 @@
+"""An origin (scheme, host and port): the gates that its lanes share while they fail together.
+
+There are two levels. A *group* has the lanes of one application at the origin. The *whole* has the
+groups of all applications there. Healthy lanes share nothing.
+
+- A group opens when several lanes of its application fail and none passes. A dead gateway with
+  2,000 endpoints is then probed as one, and recovers as one. Other applications do not notice.
+- The whole opens when lanes of several applications fail and none of any application passes, or
+  when attempts cannot connect. All lanes of the origin then go by the whole's gate, and the gates
+  of the groups are closed.
+
+A refusal (a revoked token, a missing page) counts against its own endpoint until several endpoints
+are refused. An application that keeps failing while others pass leaves the whole, and goes by its
+group again.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from tarry.core.pace import Pace, Phase
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.origins.evidence import NO_FAILURES, NO_REFUSALS, SEVERAL, Failures
+from tarry.service.dispatch.origins.turn_queue import TurnQueue
+from tarry.service.dispatch.sparse import NOTHING, put
+from tarry.service.model.origin import group_name
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.lane.phases import LanePhases
+    from tarry.service.dispatch.outcomes.judge import Judgement
+
+log = logging.getLogger("tarry.service")
+
+_WELL = Gate(Pace(), float)
+"""The gate of all origins that were never in trouble: nothing goes by it."""
+
+
+class Origin:
+    """One level of an origin: a group if it has an `application`, else the whole.
+
+    Most origins have one lane, so a group is kept small. A whole exists only if several
+    applications have lanes at the origin, or if one of them could not connect.
+    """
+
+    __slots__ = (
+        *("_failures", "_held", "_make_whole", "_passed_at", "_queue", "_refusals"),
+        *("application", "context", "dirty", "gate", "groups", "is_parted", "lanes", "place"),
+        "whole",
+    )
+
+    def __init__(
+        self,
+        place: str,
+        application: str,
+        context: Context,
+        pace: Pace,
+        make_whole: "Callable[[Origin], Origin]",
+    ) -> None:
+        self.place, self.application = place, application
+        self.context = context
+        self.gate = _WELL if pace == Pace() else Gate(pace, context.draw)
+        self.lanes: dict[int, LanePhases] = {} if application else NOTHING
+        """The lanes of a group."""
+        self.groups: dict[str, Origin] = NOTHING if application else {}
+        """The groups of a whole, by application."""
+        self.whole: Origin | None = None
+        """The whole of a group, if there is one."""
+        self._make_whole = make_whole
+        self.is_parted = False
+        """Whether this group goes by its own gate although its whole is shared."""
+        self.dirty = False
+        self._queue: TurnQueue | None = None
+        self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
+        self._held: dict[int | str, float] = NOTHING
+        """Until when lanes of a group, or applications of a whole, were told to wait by a 429."""
+        # As if something had just passed: gates that are open already are no evidence.
+        self._passed_at = context.now() - RULE.silence
+        if self.shared:
+            context.tick(self)
+
+    @property
+    def name(self) -> str:
+        """The name of its record in the store."""
+        return group_name(self.place, self.application) if self.application else self.place
+
+    @property
+    def shared(self) -> bool:
+        """Whether its lanes go by its gate and not by their own."""
+        return self.gate.phase is not Phase.CLOSED
+
+    @property
+    def in_charge(self) -> "Origin":
+        """The level that lanes of this group go by: the whole while that is shared."""
+        whole = self.whole
+        return self if whole is None or not whole.shared or self.is_parted else whole
+
+    def waiting(self) -> int:
+        """Return how many deliveries wait for it, those in the air left out."""
+        return sum(lane.waiting() for lane in self._lanes() if not lane.apart)
+
+    def _lanes(self) -> "Iterator[LanePhases]":
+        """Return the lanes that go by this gate while it is shared."""
+        yield from self.lanes.values()
+        for group in self.groups.values():
+            if not group.is_parted:
+                yield from group.lanes.values()
+
+    # --- Who belongs to it ----------------------------------------------------------------------
+
+    def join(self, lane: "LanePhases") -> None:
+        """Take a lane into this group."""
+        self.lanes[lane.number] = lane
+
+    def leave(self, lane: "LanePhases") -> None:
+        """Forget a lane of this group that moved to another origin, or to another worker."""
+        self.lanes.pop(lane.number, None)
+        lane.origin.discard(lane)
+
+    def discard(self, lane: "LanePhases") -> None:
+        """Remove a lane from the queue, and do not wait longer than its timeout for its answer."""
+        if self._queue is not None:
+            self._queue.discard(lane)
+        if lane.in_flight and self.shared:
+            # The lanes in the queue may wait for that answer, which this gate will not get.
+            self.context.later(lane.config.timeout, self.serve)
+
+    def adopt(self, group: "Origin") -> None:
+        """Take a group into this whole."""
+        self.groups[group.application] = group
+        group.whole = self
+        if self.shared:
+            self._take_over([group], self.context.now())
+
+    def disown(self, group: "Origin") -> None:
+        """Forget a group of this whole."""
+        del self.groups[group.application]
+        group.whole = None
+
+    # --- Whose turn it is -----------------------------------------------------------------------
+
+    def queue(self, lane: "LanePhases") -> None:
+        """Let a lane send when its turn comes."""
+        if self._queue is None:
+            self._queue = TurnQueue(self.gate, self.context)
+        paced = self.gate.phase is Phase.PACED
+        comes_first = self._is_past_doubt if paced else self._is_promising
+        self._queue.add(lane, first=comes_first(lane))
+
+    def _is_promising(self, lane: "LanePhases") -> bool:
+        """Whether a lane is probed before others: it did not fail since its last success.
+
+        While the origin refuses several lanes, so is a lane that was not refused yet.
+        """
+        return lane.is_well or (self._refusals.of_all and not lane.doubts.refusals)
+
+    def _is_past_doubt(self, lane: "LanePhases") -> bool:
+        """Whether a lane drains at the pace: at a whole, if its application has passed since."""
+        if self.application or lane.is_well:
+            return True
+        begun = self.gate.pace.begun
+        return lane.group.has_passed_since(begun) and not lane.has_failed_since(begun)
+
+    def serve(self) -> None:
+        """Let lanes send in turns, as far as the gate allows."""
+        if self._queue is not None:
+            self._queue.serve()
+
+    def serve_all(self) -> None:
+        """Serve the queues of both levels, after an answer to a gate that its lane has left."""
+        self.serve()
+        if self.whole is not None:
+            self.whole.serve()
+
+    # --- What its lanes saw ---------------------------------------------------------------------
+
+    def saw(self, lane: "LanePhases", *, passed: bool, unreachable: bool, now: float) -> None:
+        """Take in an answer to a lane of this group, while that goes by its own gate."""
+        if passed:
+            self.passed(now)
+            return
+        if self.whole is not None:
+            self.whole.blame(lane, lane.gate, unreachable=unreachable, now=now)
+        if len(self.lanes) > 1 and self.in_charge is self:
+            self.blame(lane, lane.gate, unreachable=unreachable, now=now)
+
+    def blame(self, lane: "LanePhases", gate: Gate, *, unreachable: bool, now: float) -> None:
+        """Count a failure of a lane that goes by another `gate`, and open this one if it is down.
+
+        A gate that was open before another lane passed is no evidence.
+        """
+        known = gate.phase is Phase.OPEN and gate.pace.down_since <= self._passed_at
+        if self.shared or (known and not unreachable):
+            return
+        self.count(lane, unreachable=unreachable, now=now)
+        if not self._open_whole(now) and self.is_down(now):
+            self.open(now)
+
+    def count(self, lane: "LanePhases", *, unreachable: bool, now: float) -> None:
+        """Count a failure of a lane."""
+        self._failures = self._failures.add(
+            lane.number, lane.tenant, unreachable=unreachable, now=now
+        )
+
+    @property
+    def _is_common(self) -> bool:
+        """Whether the failures are evidence against all lanes of this level."""
+        failed = self._failures
+        if self.application:
+            return failed.of_several_lanes
+        return failed.of_several_applications or failed.nobody_there
+
+    def is_down(self, now: float) -> bool:
+        """Return whether the evidence is enough to open this gate."""
+        return self._failures.many and self._is_common and self._is_silent(now)
+
+    def _is_silent(self, now: float) -> bool:
+        return now - self._passed_at >= RULE.silence
+
+    def _open_whole(self, now: float) -> bool:
+        """Make and open the whole if this group cannot connect and there is no whole yet."""
+        alone = self.whole is None and self.application
+        if not alone or not self._failures.nobody_there or not self._is_silent(now):
+            return False
+        self._make_whole(self).open(now)
+        return True
+
+    def reached(self) -> None:
+        """Take in that a lane of this group got an answer, be it a failure."""
+        self.note_answer()
+        if self.whole is not None:
+            self.whole.note_answer()
+
+    def note_answer(self) -> None:
+        """Start the row of attempts that could not connect anew."""
+        if self._failures.unreachable:
+            self._failures = self._failures.reached()
+
+    def passed(self, now: float) -> None:
+        """Take in that a lane of this group passed."""
+        self.clear(now)
+        if self.whole is not None:
+            self.whole.clear(now)
+
+    def clear(self, now: float) -> None:
+        """Drop the evidence of failures and holds: something passed."""
+        self._passed_at = now
+        self._failures = NO_FAILURES
+        if self._refusals.lanes:
+            self._refusals = self._refusals.passed(self._refused_before())
+        if self._held:
+            self._held = NOTHING
+        if self.gate.pace.held_until:
+            self.gate.hold(0.0)
+            self._learned()
+
+    def _refused_before(self) -> Iterable[int]:
+        """Return the lanes that were refused: if others pass, the refusals are their own."""
+        if self.gate.phase is not Phase.OPEN:
+            return self._refusals.lanes
+        # Also those refused before the gate opened; they may be many, but this is rare.
+        return [lane.number for lane in self._lanes() if lane.doubts.refusals]
+
+    def refused(self, lane: "LanePhases") -> None:
+        """Take in that a lane was refused at this gate: that counts until one passes."""
+        if lane.number in self._refusals.own and self.gate.phase is Phase.PACED:
+            return  # others passed after it was refused before
+        self._refusals = self._refusals.add(lane.number)
+
+    def refuses(self, lane: "LanePhases") -> bool:
+        """Whether a lane was refused, and so many others that the whole origin refuses."""
+        return self._refusals.of_all and lane.number in self._refusals.lanes
+
+    def held(self, lane: "LanePhases", until: float, now: float) -> None:
+        """Take in that a 429 told a lane of this group to wait.
+
+        If several lanes were told, all of the group wait; if several applications, all of them.
+        """
+        self.hold(lane.number, until, now)
+        if self.whole is not None:
+            self.whole.hold(lane.tenant, until, now)
+
+    def hold(self, who: int | str, until: float, now: float) -> None:
+        """Remember who was told to wait, and hold the gate if several were."""
+        held = put(self._held, who, until)
+        self._held = {one: at for one, at in held.items() if at > now} or NOTHING
+        if len(self._held) >= SEVERAL:
+            self._get_a_gate()
+            self.gate.hold(max(self.gate.pace.held_until, min(self._held.values())))
+            self._learned()  # for `explain`
+
+    def answered(self, lane: "LanePhases", judgement: "Judgement", now: float) -> None:
+        """Take in an answer that this gate has counted."""
+        before = self._failures
+        if judgement.alive:
+            lane.group.passed(now)
+            self._refusals = self._refusals.taken(lane.number)
+        elif not judgement.private:
+            self._refusals = self._refusals.failed()
+            self._failed(lane, unreachable=judgement.unreachable, now=now)
+        elif self.refuses(lane):
+            self._failed(lane, unreachable=False, now=now)
+            self._refused_all(lane.group, now)
+        if self.gate.phase is Phase.OPEN:
+            self._ask_another(now, refused=judgement.private, before=before)
+            self.tick(now)
+        self.serve()
+
+    def _failed(self, lane: "LanePhases", *, unreachable: bool, now: float) -> None:
+        """Count a failure at this gate for both levels."""
+        self.count(lane, unreachable=unreachable, now=now)
+        group = lane.group
+        if self is not group:
+            group.count(lane, unreachable=unreachable, now=now)
+            if self.gate.phase is Phase.PACED and group.fails_alone(self._passed_at):
+                self._part(group, now)
+        elif self.whole is not None:
+            self.whole.blame(lane, self.gate, unreachable=unreachable, now=now)
+        elif self.gate.phase is Phase.OPEN:
+            self._open_whole(now)
+
+    def _refused_all(self, group: "Origin", now: float) -> None:
+        """Open a paced gate at once if it is all refusals: going slower does not help."""
+        if self.gate.phase is not Phase.PACED:
+            return
+        if self.is_down(now):
+            self.open(now)
+        elif self is not group and group.is_down(now):
+            self._part(group, now)
+
+    def spares(self, lane: "LanePhases") -> bool:
+        """Return whether a failure of this lane is no evidence against the pace of this gate.
+
+        That is so for an application that has only failed since before the gate came back.
+        """
+        group = lane.group
+        return self is not group and group.has_failed_since(self.gate.pace.begun)
+
+    def has_passed_since(self, time: float) -> bool:
+        """Return whether a lane of this group passed since then."""
+        return self._passed_at >= time
+
+    def has_failed_since(self, before: float) -> bool:
+        """Return whether this group has only failed since before that time."""
+        return self._failures.since < before
+
+    def fails_alone(self, passed_at: float) -> bool:
+        """Return whether this group has only failed since before another one passed."""
+        return self._failures.many and self.has_failed_since(passed_at)
+
+    def _ask_another(self, now: float, *, refused: bool, before: Failures) -> None:
+        """Send the next probe at once if the last one says little about the other lanes.
+
+        A refusal may concern one endpoint, and any answer at a whole may concern one application.
+        """
+        queue, refusals, failures = self._queue, self._refusals, self._failures
+        if queue is None:
+            return
+        if refused:
+            news = refusals.is_news and not refusals.of_all
+            asks = news and queue.has_lanes_but(refusals.lanes)
+        else:
+            news = not self.application and failures.is_news(before)
+            asks = news and queue.has_applications_but(failures.answered)
+        if asks:
+            queue.ask_another(now)
+        else:
+            queue.make_up()
+
+    # --- Its gate moves -------------------------------------------------------------------------
+
+    def open(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
+        """Open this gate, and have all lanes of this level go by it."""
+        self._get_a_gate()
+        self.gate.open(now, max(1, self.waiting()), capacity, since)
+        self._turned()
+        self._refusals = self._refusals.opened()
+        self._share(now)
+
+    def _share(self, now: float) -> None:
+        """Tell all lanes that they go by this gate, which is open."""
+        self._take_over(self.groups.values(), now)
+        for lane in list(self.lanes.values()):
+            lane.shared(now)
+
+    def _take_over(self, groups: "Iterable[Origin]", now: float) -> None:
+        """Have the lanes of these groups go by this gate, and the groups' own gates closed."""
+        for group in list(groups):
+            group.step_back()
+            for lane in list(group.lanes.values()):
+                lane.go_by(self)
+                lane.shared(now)
+
+    def step_back(self) -> None:
+        """Leave the lanes of this group to its whole."""
+        self.is_parted = False
+        self._failures = self._failures.counted_anew()
+        self._close_queue()
+        if self.shared:
+            self.gate.close()
+            self._learned()
+
+    def tick(self, now: float) -> bool:
+        """Look at the answers; return whether it wants to be asked again."""
+        # While it is open, it does not matter how many wait.
+        if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting()):
+            self._moved(now)
+        elif self.gate.phase is Phase.OPEN:
+            self._learned()  # a probe failed: `explain` tells when the next one goes
+        self.serve()
+        return self.gate.ticks(now)
+
+    def _moved(self, now: float) -> None:
+        """Tell the lanes that the gate is in another phase."""
+        phase = self.gate.phase
+        if phase is Phase.OPEN and not self._is_common:
+            if not self._open_whole(now):
+                self._disband(now)
+            return
+        lanes = list(self._lanes())
+        self._turned()
+        for group in self.groups.values():
+            group.follow(phase, now)
+        if phase is Phase.OPEN:
+            self._share(now)
+            return
+        if phase is Phase.CLOSED:
+            self._passed_at = now  # lanes that are open still are no evidence
+            self._close_queue()
+        for lane in lanes:
+            lane.origin_turned(phase, now)
+        if self.gate.ticks(now):
+            self.context.tick(self)
+
+    def follow(self, phase: Phase, now: float) -> None:
+        """Take in that the whole of this group is in another phase."""
+        self._failures = self._failures.counted_anew()
+        if phase is Phase.CLOSED:
+            self.is_parted = False
+            self._passed_at = now
+            self._take_back()
+
+    def _take_back(self) -> None:
+        """Have the lanes of this group go by it again, and not by its whole."""
+        for lane in self.lanes.values():
+            lane.go_by(self)
+
+    def _disband(self, now: float) -> None:
+        """Close this gate: too few lanes fail. Those stay open on their own."""
+        capacity, failing = self.gate.pace.capacity, self._failures.lanes
+        self.gate.close()
+        self._turned()
+        self._close_queue()
+        self._passed_at = now
+        self._release(failing, now, capacity)
+        for group in list(self.groups.values()):
+            if group.is_parted:
+                group.is_parted = False
+            else:
+                group.regain(now, capacity)
+
+    def _part(self, group: "Origin", now: float) -> None:
+        """Let a group leave this whole: it fails alone."""
+        log.info("the lanes of %s to %s fail alone", group.application, self.place)
+        for lane in group.lanes.values():
+            self.discard(lane)
+        group.is_parted = True
+        # Down since before others passed: so it is no evidence against the whole.
+        group.regain(now, self.gate.pace.capacity, self._passed_at)
+
+    def regain(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
+        """Have the lanes of this group go by it again; those that fail are open."""
+        self._take_back()
+        if self._failures.of_several_lanes:
+            self.open(now, capacity, since)
+        else:
+            self._release(self._failures.lanes, now, capacity, since)
+
+    def _release(
+        self,
+        failing: frozenset[int],
+        now: float,
+        capacity: float | None = None,
+        since: float | None = None,
+    ) -> None:
+        """Leave the lanes of this group to their own gates; those that fail are open."""
+        self._passed_at = now
+        for lane in list(self.lanes.values()):
+            if lane.number in failing and not lane.apart:
+                lane.alone(now, capacity, since)
+            else:
+                lane.released(now)
+
+    def _turned(self) -> None:
+        """Log and record the new phase, and count failures from here on."""
+        self._failures = self._failures.counted_anew()
+        if self._queue is not None:
+            self._queue.turned()
+        lanes = sum(1 for _ in self._lanes())
+        if lanes:  # none are left once the dispatcher was told to stop
+            said = "all %d lanes to %s are %s; %d wait"
+            log.info(said, lanes, self.name, self.gate.phase, self.waiting())
+        self._learned()
+
+    def _close_queue(self) -> None:
+        if self._queue is not None:
+            self._queue.close()
+            self._queue = None
+
+    def _learned(self) -> None:
+        """Have the record in the store updated."""
+        self.dirty = True
+        self.context.learn()
+
+    def _get_a_gate(self) -> None:
+        """Get a gate of its own in place of the one that healthy origins share."""
+        if self.gate is _WELL:
+            self.gate = Gate(Pace(), self.context.draw)

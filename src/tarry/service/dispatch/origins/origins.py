@@ -1,0 +1,101 @@
+"""The origins that this process sends to, at both levels, and their records in the store."""
+
+from collections.abc import Iterable, Iterator
+
+from tarry.core.pace import Pace
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.origins.origin import Origin
+from tarry.service.model.origin import group_name
+from tarry.service.store.contract import Store
+
+
+class Origins:
+    """Groups by origin and application, and the whole of each origin that needs one."""
+
+    def __init__(self, store: Store, context: Context) -> None:
+        self._store, self._context = store, context
+        self._tops: dict[str, Origin] = {}
+        """By origin: its whole, or its only group."""
+        # One for all groups: each would have its own otherwise.
+        self._maker = lambda group: self._make_whole(group.place, Pace())
+
+    def __iter__(self) -> Iterator[Origin]:
+        """All of them, at both levels."""
+        for top in self._tops.values():
+            yield top
+            yield from top.groups.values()
+
+    async def read(self, wanted: Iterable[tuple[str, str]]) -> None:
+        """Read the records of these origins and applications that are not in memory."""
+        new = [pair for pair in wanted if self._find(*pair) is None]
+        places = dict.fromkeys(place for place, _ in new if not self._has_whole(place))
+        names = [*places, *(group_name(*pair) for pair in new)]
+        if not names:
+            return
+        texts = dict(zip(names, await self._store.origins(names), strict=True))
+        now = self._context.now()
+        for place, application in new:
+            if (text := texts.get(place)) and not self._has_whole(place):
+                self._make_whole(place, pace_text.read_whole(text, now=now))
+            pace = pace_text.read(texts[group_name(place, application)], now=now)
+            self.group(place, application, pace)
+
+    def group(self, place: str, application: str, pace: Pace = Pace()) -> Origin:  # noqa: B008  a frozen value
+        """Return the group of an application at an origin. A new one has this pace."""
+        found = self._find(place, application)
+        if found is not None:
+            return found
+        group = Origin(place, application, self._context, pace, self._maker)
+        top = self._tops.get(place)
+        if top is None:
+            self._tops[place] = group
+        else:
+            whole = self._make_whole(place, Pace()) if top.application else top
+            whole.adopt(group)
+        return group
+
+    def _make_whole(self, place: str, pace: Pace) -> Origin:
+        """Make the whole of an origin, around its only group if that is in memory."""
+        whole = Origin(place, "", self._context, pace, self._maker)
+        group = self._tops.get(place)
+        self._tops[place] = whole
+        if group is not None:
+            whole.adopt(group)
+        return whole
+
+    async def learn(self) -> None:
+        """Save the records of origins that changed."""
+        dirty = [origin for origin in self if origin.dirty]
+        paces = {
+            origin.name: pace_text.write(origin.gate.pace, whole=not origin.application)
+            for origin in dirty
+        }
+        for origin in dirty:
+            origin.dirty = False  # now, since more may be learned while this is written
+        try:
+            if paces:
+                await self._store.learn(paces)
+        except BaseException:
+            for origin in dirty:
+                origin.dirty = True
+            raise
+
+    def forget(self) -> None:
+        """Forget origins that have no lanes here and are healthy."""
+        for place, top in list(self._tops.items()):
+            for group in list(top.groups.values()):
+                if not group.lanes and not group.shared:
+                    top.disown(group)
+            if not top.lanes and not top.groups and not top.shared:
+                del self._tops[place]
+
+    def _find(self, place: str, application: str) -> Origin | None:
+        top = self._tops.get(place)
+        if top is None or top.application == application:
+            return top
+        return top.groups.get(application)
+
+    def _has_whole(self, place: str) -> bool:
+        top = self._tops.get(place)
+        return top is not None and not top.application

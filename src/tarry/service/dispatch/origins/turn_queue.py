@@ -1,0 +1,237 @@
+"""The lanes that wait for their turn at a gate that they share.
+
+Applications take turns, and so do the lanes of each: an application with 2,000 endpoints behind a
+gateway does not keep one with a single endpoint waiting. Lanes that did not fail since they took
+something go first: before all others while the gate is open, and at once. While it is paced they
+take turns with lanes in doubt, which are tried one by one.
+"""
+
+import math
+from collections.abc import Container, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
+
+from tarry.core.pace import Phase
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.limits.gate import Gate
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.alarms import Timer
+
+PATIENCE = 1.0
+"""Seconds between two probes that are brought forward, at least."""
+
+TRIALS = 3
+"""Requests of lanes in doubt that are in the air at a paced gate: fewer than it has room for."""
+
+
+class Waiting(Protocol):
+    """A lane, as far as turns are concerned."""
+
+    @property
+    def number(self) -> int:
+        """Which lane it is."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose it is."""
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests it has in the air."""
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing failed since it took something, or ever."""
+
+    def pump(self, *, turn: bool = False) -> None:
+        """Send one, if it has anything to send."""
+
+
+class _Round:
+    """Lanes by application, in the order of their turns."""
+
+    __slots__ = ("_applications",)
+
+    def __init__(self) -> None:
+        self._applications: dict[str, dict[Waiting, None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._applications)
+
+    def __iter__(self) -> Iterator[Waiting]:
+        for lanes in self._applications.values():
+            yield from lanes
+
+    def add(self, lane: Waiting) -> None:
+        """Put a lane at the end of its application's lanes, unless it waits already."""
+        self._applications.setdefault(lane.tenant, {})[lane] = None
+
+    def discard(self, lane: Waiting) -> None:
+        """Take a lane out, if it is there."""
+        lanes = self._applications.get(lane.tenant)
+        if lanes is not None:
+            lanes.pop(lane, None)
+            if not lanes:
+                del self._applications[lane.tenant]
+
+    def has_but(self, applications: Container[str]) -> bool:
+        """Return whether a lane waits whose application is not among these."""
+        return any(application not in applications for application in self._applications)
+
+    def pop(self, barred: Container[str] = ()) -> Waiting:
+        """Take out the lane whose turn it is, but none of an application that is barred.
+
+        Its application goes to the end of the round.
+        """
+        application = next(one for one in self._applications if one not in barred)
+        lanes = self._applications.pop(application)
+        lane = next(iter(lanes))
+        del lanes[lane]
+        if lanes:
+            self._applications[application] = lanes
+        return lane
+
+
+class TurnQueue:
+    """The lanes that wait for a shared gate, and the timer that serves them."""
+
+    __slots__ = (
+        *("_context", "_early", "_first", "_gate", "_last", "_others", "_patient_until"),
+        *("_serving", "_timer", "_trials"),
+    )
+
+    def __init__(self, gate: Gate, context: Context) -> None:
+        self._gate, self._context = gate, context
+        self._first, self._others = _Round(), _Round()
+        self._last = self._others
+        """Among whom the lane was that was served last."""
+        self._trials: dict[Waiting, None] = {}
+        """Lanes in doubt that were served at a paced gate."""
+        self._serving = False
+        self._timer: Timer | None = None
+        self._early = 0.0
+        """By how many seconds probes were brought forward that is not made up for yet."""
+        self._patient_until = 0.0
+        """Until then no probe is brought forward for a lane that goes first."""
+
+    # --- Who waits ------------------------------------------------------------------------------
+
+    def add(self, lane: Waiting, *, first: bool) -> None:
+        """Let a lane send when its turn comes; with `first` before the others.
+
+        At an open gate it goes at once then.
+        """
+        if first:
+            self._others.discard(lane)
+            self._first.add(lane)
+            if self._gate.phase is Phase.OPEN:
+                self._bring_forward()
+        else:
+            self._first.discard(lane)
+            self._others.add(lane)
+        if not self._serving:
+            self.serve()
+
+    def discard(self, lane: Waiting) -> None:
+        """Take a lane out, if it waits."""
+        self._first.discard(lane)
+        self._others.discard(lane)
+
+    def has_lanes_but(self, numbers: Container[int]) -> bool:
+        """Return whether a lane waits whose number is not among these."""
+        return any(lane.number not in numbers for lane in chain(self._first, self._others))
+
+    def has_applications_but(self, applications: Container[str]) -> bool:
+        """Return whether a lane waits whose application is not among these."""
+        return self._first.has_but(applications) or self._others.has_but(applications)
+
+    def close(self) -> None:
+        """Remove all lanes and stop the timer."""
+        self._first, self._others = _Round(), _Round()
+        self._stop_timer()
+
+    # --- Whose turn it is -----------------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Let lanes send in turns, as far as the gate allows."""
+        self._serving = True
+        self._stop_timer()
+        now = self._context.now()
+        while (waiting := self._next(now)) is not None:
+            self._last = waiting
+            if waiting is self._first or self._gate.phase is Phase.OPEN:
+                waiting.pop().pump(turn=True)
+            else:
+                lane = waiting.pop(self._on_trial())
+                self._trials[lane] = None
+                lane.pump(turn=True)
+        self._serving = False
+        rounds = (self._first, self._others)
+        free_at = min((self._free_at(one, now) for one in rounds if one), default=math.inf)
+        if free_at < math.inf:
+            self._timer = self._context.later(max(0.0, free_at - now), self.serve)
+
+    def _next(self, now: float) -> _Round | None:
+        """Return the round whose next lane may send now, or None.
+
+        At a paced gate the two rounds take turns, so that neither starves.
+        """
+        rounds = (self._first, self._others)
+        if self._gate.phase is Phase.PACED and self._last is self._first:
+            rounds = (self._others, self._first)
+        return next((one for one in rounds if one and self._free_at(one, now) <= now), None)
+
+    def _free_at(self, waiting: _Round, now: float) -> float:
+        """Return when one of these may send. A lane that asks first does not know of a hold."""
+        gate = self._gate
+        if gate.phase is Phase.PACED and waiting is self._others:
+            barred = self._on_trial()
+            full = len(barred) >= TRIALS or gate.air + 1 >= gate.pace.room()
+            if full or not waiting.has_but(barred):
+                return math.inf
+        free_at = gate.free_at(now, self._context.limits.lane_in_flight)
+        return free_at if gate.asks else max(gate.pace.held_until, free_at)
+
+    def _on_trial(self) -> set[str]:
+        """Return the applications whose lanes in doubt have a request in the air.
+
+        Each has one at a time, and few applications at once. They leave one place in the air free:
+        if their requests hang, a lane that comes first can still send.
+        """
+        trials = [lane for lane in self._trials if lane.in_flight and not lane.is_well]
+        self._trials = dict.fromkeys(trials)
+        return {lane.tenant for lane in trials}
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    # --- Probes that are brought forward --------------------------------------------------------
+
+    def _bring_forward(self) -> None:
+        """Let a lane that goes first send at once, in place of the next probe.
+
+        Until the time of that probe the next lanes have to wait.
+        """
+        now = self._context.now()
+        if now >= self._patient_until:
+            self._patient_until = max(self._gate.pace.probe_at, now + PATIENCE)
+            self._early += self._gate.ask(now)
+
+    def ask_another(self, now: float) -> None:
+        """Let a lane send at once, in place of the next probe: the last found nothing out."""
+        self._early += self._gate.hurry(now)
+
+    def make_up(self) -> None:
+        """Let the next probe be as late as if none had been brought forward.
+
+        So probes do not become more by that.
+        """
+        self._gate.delay(self._early)
+        self._early = 0.0
+
+    def turned(self) -> None:
+        """Forget what was brought forward: the gate is in another phase."""
+        self._early = self._patient_until = 0.0

@@ -1,0 +1,1 @@
+"""Writes outcomes of attempts to the store."""

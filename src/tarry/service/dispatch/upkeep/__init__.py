@@ -1,0 +1,1 @@
+"""Work beside deliveries: expiry, retention, tasks, statistics, notices and the watchdog."""

@@ -1,0 +1,65 @@
+"""Count the statistics that people asked for: for all environments side by side.
+
+A count may take minutes. The store gets one question of all counts at a time, and the environments
+take turns at asking: a small count does not wait for a large one of another environment.
+"""
+
+import asyncio
+
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.dispatch.upkeep.statistics import counted
+from tarry.service.dispatch.upkeep.task_turns import TaskTurns
+from tarry.service.dispatch.upkeep.trials import Trials
+from tarry.service.model.lane import Lease
+from tarry.service.model.task import STATISTICS, Task, Tenant
+from tarry.service.store.contract import Store
+
+MOST = 16
+"""Environments that are counted for at a time: what was counted so far is in memory."""
+
+Counting = dict[Tenant, "asyncio.Task[None]"]
+
+
+class Counts:
+    """Counts for each environment the oldest task first, one at a time."""
+
+    def __init__(self, store: Store, context: Context, shards: Shards, trials: Trials) -> None:
+        self._store, self._context, self._trials = store, context, trials
+        self._turns = TaskTurns(store, shards, STATISTICS)
+        self._question = asyncio.Lock()
+        """Held by the count that asks the store; those that wait for it are served in order."""
+
+    async def count_all(self) -> None:
+        """Count until nothing is left to count."""
+        counting: Counting = {}
+        try:
+            await self._start(counting)
+            while counting:
+                running = counting.values()
+                look, first = self._context.limits.look, asyncio.FIRST_COMPLETED
+                done, _ = await asyncio.wait(running, timeout=look, return_when=first)
+                for tenant in [tenant for tenant, count in counting.items() if count in done]:
+                    counting.pop(tenant).result()
+                await self._start(counting)
+        finally:
+            for count in counting.values():
+                count.cancel()
+            await asyncio.gather(*counting.values(), return_exceptions=True)
+
+    async def _start(self, counting: Counting) -> None:
+        """Start a count for each environment that has none running."""
+        asked = set[Tenant]()
+        while len(counting) < MOST and (task := await self._turns.next()) is not None:
+            if task.tenant in asked:
+                break
+            asked.add(task.tenant)
+            if task.tenant not in counting and not self._trials.paused(task.tenant):
+                counting[task.tenant] = asyncio.create_task(self._count(task))
+
+    async def _count(self, task: Task) -> None:
+        await self._trials.attempt(task, self._counted)
+
+    async def _counted(self, task: Task, lease: Lease) -> Task:
+        data = await counted(self._store, task, self._question)
+        return await self._store.finish(task, data, now=self._context.now(), lease=lease)

@@ -1,0 +1,148 @@
+"""Tell an environment's operational webhooks what is new: news become messages like any other.
+
+Each is told once, whoever tells it and however often: its id is the message's idempotency key.
+What befalls the operational endpoints themselves is no news, but that one of them was disabled: so
+no news are about news.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import msgspec
+
+from tarry.errors import BacklogFull, NotFound
+from tarry.service.model import ids, operational
+from tarry.service.model.application import Application, shard_of
+from tarry.service.model.entropy import entropy
+from tarry.service.model.lane import LaneRow, Notice
+from tarry.service.model.message import Message, NewMessage
+from tarry.service.store.contract import Store
+
+CHUNK = 100
+"""Notices that are looked at together."""
+DISABLED = "endpoint.disabled"
+_MARK = b"news"
+
+Data = dict[str, object]
+
+
+class NoticeSender:
+    """Tells what is new, round and round: what has to wait holds up nothing behind it."""
+
+    def __init__(self, store: Store, chance: Callable[[int], bytes] = entropy) -> None:
+        self._store, self._chance = store, chance
+        self._after = ""
+
+    async def tell_once(self, shards: Collection[int], now: float) -> int:
+        """See to the next news of applications in these shards; how many there were."""
+        untold = await self._store.untold(after=self._after, limit=CHUNK)
+        told = await self._tell([one for one in untold if shard_of(one.application) in shards], now)
+        self._after = untold[-1].id if len(untold) == CHUNK else ""
+        return told
+
+    async def _tell(self, mine: Sequence[Notice], now: float) -> int:
+        if not mine:
+            return 0
+        telling = _Telling(self._store, self._chance, now)
+        messages = {notice.id: await telling.message(notice) for notice in mine}
+        new = [NewMessage(one, key, _MARK) for key, one in messages.items() if one is not None]
+        answers = await self._store.add(new) if new else []
+        later = {
+            one.key
+            for one, answer in zip(new, answers, strict=True)
+            if isinstance(answer, BacklogFull)
+        }
+        told = [notice.id for notice in mine if notice.id not in later]
+        await self._store.told(told)
+        return len(told)
+
+
+class _Telling:
+    """Makes messages of news, and remembers for a moment who listens."""
+
+    def __init__(self, store: Store, chance: Callable[[int], bytes], now: float) -> None:
+        self._store, self._chance, self._now = store, chance, now
+        self._listening: dict[str, Application | None] = {}
+
+    async def message(self, notice: Notice) -> Message | None:
+        """What is told of it; None if it is nobody's to hear, or nobody listens."""
+        try:
+            row = await self._store.lane(notice.application, notice.endpoint)
+        except NotFound:
+            return None
+        environment = row.application.environment
+        if operational.is_hidden(environment) and notice.kind != DISABLED:
+            return None
+        listening = await self._listens(operational.hidden(environment))
+        if listening is None:
+            return None
+        payload = {"type": notice.kind, "data": await self._data(notice, row)}
+        return Message(
+            id=ids.make(ids.MESSAGE, now=self._now, entropy=self._chance(ids.CHANCE)),
+            application=listening.id,
+            event_type=notice.kind,
+            payload=msgspec.json.encode(payload),
+            accepted_at=self._now,
+        )
+
+    async def _listens(self, hidden: str) -> Application | None:
+        if hidden not in self._listening:
+            try:
+                found = await self._store.application(hidden, operational.UID)
+            except NotFound:
+                self._listening[hidden] = None
+            else:
+                self._listening[hidden] = found
+        return self._listening[hidden]
+
+    async def _data(self, notice: Notice, row: LaneRow) -> Data:
+        uid = notice.facts.get("endpoint_uid", row.endpoint.uid)
+        data: Data = {
+            "appId": row.application.id,
+            "appUid": row.application.uid,
+            "endpointId": row.endpoint.id,
+            "endpointUid": uid,
+        }
+        match notice.kind.partition(".")[0]:
+            case "message":
+                return data | await self._of_message(notice)
+            case _:
+                return data | _of_endpoint(notice)
+
+    async def _of_message(self, notice: Notice) -> Data:
+        known_as, event_id = str(notice.facts.get("message", "")), None
+        with suppress(NotFound):  # it was swept meanwhile
+            event_id = (await self._store.message(notice.application, known_as)).event_id
+        return {
+            "msgId": known_as,
+            "msgEventId": event_id,
+            "lastAttempt": {
+                "id": notice.facts.get("attempt") or "",
+                "responseStatusCode": notice.facts.get("status") or 0,
+                "timestamp": _written(notice.facts.get("attempted_at") or notice.at),
+            },
+            "reason": notice.facts.get("reason"),
+        }
+
+
+def _of_endpoint(notice: Notice) -> Data:
+    facts: Mapping[str, object] = notice.facts
+    if notice.kind == DISABLED:
+        since = facts.get("since") or notice.at
+        trigger = facts.get("trigger", "automatic")
+        fails = None if trigger == "manual" else _written(since)
+        return {"failSince": fails, "trigger": trigger, "reason": facts.get("why")}
+    data: Data = {}
+    if "since" in facts:
+        data["failSince"] = _written(facts["since"] or notice.at)
+    if "share" in facts:
+        data["share"] = facts["share"]
+    if "why" in facts:
+        data["reason"] = facts["why"]
+    return data
+
+
+def _written(at: object) -> str:
+    moment = datetime.fromtimestamp(float(str(at)), UTC)
+    return moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,137 @@
+"""What has to be done now and then: ages, warnings, retention, and what callers left."""
+
+from msgspec import Struct
+
+from tarry.errors import StoreError
+from tarry.service.dispatch.context import Context, OwnedShard
+from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.ownership.lane_loader import LaneLoader
+from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.dispatch.signals import Signals
+from tarry.service.dispatch.upkeep.tasks import CHUNK, Tasks
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.settings import DAY
+from tarry.service.store.contract import Retention, Store
+
+
+class Kept(Struct, frozen=True, kw_only=True):
+    """How long things are kept, in seconds; None is for ever."""
+
+    payloads: float | None = 90 * DAY
+    messages: float | None = 90 * DAY
+    keys: float | None = DAY / 2
+    notices: float | None = 90 * DAY
+    tasks: float | None = 90 * DAY
+    refused: float | None = 90 * DAY
+    claims: float | None = DAY / 2
+    portal_keys: float | None = 7 * DAY
+
+    def at(self, now: float) -> Retention:
+        """What may go now."""
+
+        def before(kept: float | None) -> float | None:
+            return None if kept is None else now - kept
+
+        return Retention(
+            payloads_before=before(self.payloads),
+            expired_before=now,
+            messages_before=before(self.messages),
+            keys_before=before(self.keys),
+            notices_before=before(self.notices),
+            tasks_before=before(self.tasks),
+            refused_before=before(self.refused),
+            claims_before=before(self.claims),
+            portal_keys_before=before(self.portal_keys),
+        )
+
+
+class Upkeep:
+    """Collects what callers left, gets on with tasks, and keeps everything in order."""
+
+    def __init__(  # noqa: PLR0913  the parts that it goes between
+        self,
+        store: Store,
+        *,
+        context: Context,
+        shards: Shards,
+        loader: LaneLoader,
+        tasks: Tasks,
+        signals: Signals,
+        kept: Kept,
+    ) -> None:
+        self._store, self._context, self._shards, self._loader = store, context, shards, loader
+        self._tasks, self._signals, self._kept = tasks, signals, kept
+
+    async def upkeep_once(self) -> None:
+        """Collect, and get on with tasks, by turns: neither holds up the other."""
+        failed: StoreError | None = None
+        more = True
+        while more:
+            more = False
+            for step in (self._collect_once, self._tasks.advance):
+                try:
+                    more = await step() or more
+                except StoreError as error:
+                    failed = error
+        if failed is not None:
+            raise failed
+
+    async def _collect_once(self) -> bool:
+        """Take in some of what callers left in the outbox; whether there was anything."""
+        collected = await self._store.collect(now=self._context.now(), limit=CHUNK)
+        if collected:
+            self._signals.wake.set()
+        return bool(collected)
+
+    async def keep_up(self) -> None:
+        """See to all lanes: none sleeps that should not, none keeps what is too old."""
+        # Whoever is awake was told of. If one was not after all, it must not sleep for ever.
+        known = {number for held in self._shards.held.values() for number in held.lanes}
+        awake = await self._store.awake(self._shards.numbers)
+        await self._loader.take_up([number for number in awake if number not in known])
+        for held in list(self._shards.held.values()):
+            for lane in list(held.lanes.values()):
+                await expire_once(self._store, self._context, held, lane)
+        await self._loader.origins.learn()
+        self._loader.origins.forget()
+        self._loader.forget_tenants()
+        await sweep(self._store, self._kept, self._context.now())
+
+
+async def expire_once(store: Store, context: Context, held: OwnedShard, lane: Lane) -> None:
+    """End what has become too old in a lane, and see to its endpoint's warnings."""
+    now = context.now()
+    lane.look_after(now)
+    within = lane.config.policy.within
+    if within is None or lane.endpoint.standing is Standing.PARKED:
+        return
+    before = oldest(lane.endpoint, within, context.earlier_now())
+    total, count = 0, CHUNK
+    while count == CHUNK:
+        count = await store.expire(
+            lane.number, accepted_before=before, now=now, limit=CHUNK, lease=held.lease
+        )
+        total += count
+    if total:
+        lane.ended += total
+        context.failed += total
+        lane.buffer.changed()
+        lane.pump()
+
+
+def oldest(endpoint: Endpoint, within: float, now: float) -> float:
+    """When a delivery was accepted that is just as old as may be; parked time does not count."""
+    accepted_at = now - within
+    for since, until in reversed(endpoint.parked):
+        end = now if until is None else until
+        if end > accepted_at:
+            accepted_at -= end - max(since, 0.0)
+    return accepted_at
+
+
+async def sweep(store: Store, kept: Kept, now: float) -> int:
+    """Remove what need not be kept, in small pieces; how many rows it was."""
+    total = 0
+    while count := await store.sweep(kept.at(now), limit=CHUNK):
+        total += count
+    return total

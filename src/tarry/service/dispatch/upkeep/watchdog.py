@@ -1,0 +1,79 @@
+"""Finds lanes whose ready deliveries nobody would ever send, and gets them going again.
+
+The rules of sleeping are meant to make this impossible. So whatever is found here is a defect: it
+is logged as an error and counted in `tarry_lanes_stalled_total`, and the deliveries go out.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Sequence
+
+from tarry.core.pace import Phase
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.model.lane import Stream, Want
+from tarry.service.store.contract import Queue
+
+log = logging.getLogger("tarry.service")
+
+SECOND_LOOK = 2.0
+"""Seconds after which a lane is looked at again: its wake-up may just be on its way."""
+LOOKED_AT_TOGETHER = 64
+"""How many lanes one question to the store is about."""
+
+
+class Watchdog:
+    """Looks at the lanes of one dispatcher that seem to have nothing to do."""
+
+    def __init__(self, store: Queue, context: Context, shards: Shards) -> None:
+        self._store, self._context, self._shards = store, context, shards
+
+    async def look_once(self) -> None:
+        """Compare idle lanes with the store twice, and wake those that were forgotten."""
+        first = await self._with_ready_rows(list(self._idle_lanes()))
+        if not first:
+            return
+        seen = {lane: lane.buffer.turn for lane in first}
+        await asyncio.sleep(SECOND_LOOK)
+        still_idle = set(self._idle_lanes())
+        unmoved = [lane for lane in first if lane in still_idle and lane.buffer.turn == seen[lane]]
+        for lane in await self._with_ready_rows(unmoved):
+            if lane in set(self._idle_lanes()) and lane.buffer.turn == seen[lane]:
+                self._wake(lane)
+
+    def _idle_lanes(self) -> Iterator[Lane]:
+        now = self._context.now()
+        for held in list(self._shards.held.values()):
+            yield from (lane for lane in held.lanes.values() if is_idle(lane, now))
+
+    async def _with_ready_rows(self, lanes: Sequence[Lane]) -> list[Lane]:
+        """Return those lanes that have a ready delivery in the store."""
+        ready: list[Lane] = []
+        for start in range(0, len(lanes), LOOKED_AT_TOGETHER):
+            some = {lane.number: lane for lane in lanes[start : start + LOOKED_AT_TOGETHER]}
+            wants = [Want(lane=number, stream=Stream.READY, limit=1) for number in some]
+            fetched = await self._store.fetch(wants, now=self._context.now(), most_bytes=0)
+            ready += [some[number] for number in dict.fromkeys(row.lane for row in fetched.due)]
+        return ready
+
+    def _wake(self, lane: Lane) -> None:
+        log.error(
+            "defect: lane %d of endpoint %s had ready deliveries that nobody would have sent"
+            " (asleep: %s, read to %d); it was woken",
+            lane.number,
+            lane.endpoint.id,
+            lane.dozing,
+            lane.buffer.read_to,
+        )
+        self._context.stalled += 1
+        lane.start_over()
+
+
+def is_idle(lane: Lane, now: float) -> bool:
+    """Return whether a lane could send and does nothing: no row, no request, no question open."""
+    if not lane.at_work or lane.hungry or not lane.quiet:
+        return False
+    if lane.gate_now.phase is not Phase.CLOSED or lane.free_at(now) > now:
+        return False
+    return not lane.buffer.at_hand(now) and not lane.buffer.busy

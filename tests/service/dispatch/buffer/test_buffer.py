@@ -1,0 +1,401 @@
+"""The rows of a lane in memory: each is handed out once, in order, and none is forgotten."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarry.core.pace import Phase
+from tarry.service.dispatch.buffer.buffer import Buffer
+from tarry.service.dispatch.buffer.intake import Buffered
+from tarry.service.dispatch.buffer.moments import MOST
+from tarry.service.model.lane import Due, Fetched, Stream, Want
+from tarry.testing.samples import NOON, a_due
+
+
+def a_row(seq: int, stream: Stream = Stream.READY, **values: object) -> Due:
+    return a_due(seq=seq, stream=stream, payload=b"0123456789", accepted_at=NOON, **values)
+
+
+class Source:
+    """What a store would hold of the lane, and answer."""
+
+    def __init__(self) -> None:
+        self.ready: dict[int, Due] = {}
+        self.waiting: dict[int, Due] = {}
+        self.resends: dict[str, Due] = {}
+
+    def feed(self, buffer: Buffer, now: float, phase: Phase, room: int = 8) -> bool:
+        """Answer what is wanted; whether anything was."""
+        wants = buffer.wants(room, now, phase)
+        buffer.ask()
+        for want in wants:
+            rows = self._rows(want, now)
+            due = (row.due_at for row in self.waiting.values() if (row.due_at or 0.0) > now)
+            next_due_at = min((at for at in due if at is not None), default=None)
+            added = {1: max([*self.ready, *self.waiting], default=0)}
+            next_due = {} if next_due_at is None else {1: next_due_at}
+            fetched = Fetched([], next_due, added, {})
+            buffer.take(want, rows[: want.limit], now=now, cut=False, fetched=fetched)
+        return bool(wants)
+
+    def _rows(self, want: Want, now: float) -> list[Due]:
+        match want.stream:
+            case Stream.READY:
+                rows = sorted(self.ready.values(), key=lambda row: row.seq)
+                behind = (row for row in rows if row.seq > want.after)
+                return [row for row in behind if want.before is None or row.seq < want.before]
+            case Stream.RESEND:
+                return [self.resends[key] for key in sorted(self.resends)]
+            case _:
+                rows = sorted(self.waiting.values(), key=lambda row: (row.due_at, row.seq))
+                place = (want.due_after, want.after)
+                behind = (row for row in rows if ((row.due_at or 0.0), row.seq) > place)
+                early = want.stream is Stream.EARLY
+                return [row for row in behind if early or (row.due_at or 0.0) <= now]
+
+
+def a_lane(ready: int = 0, *, fifo: bool = False) -> tuple[Buffer, Source, Buffered]:
+    buffered, source = Buffered(), Source()
+    source.ready = {seq: a_row(seq) for seq in range(1, ready + 1)}
+    return Buffer(1, buffered, fifo=fifo), source, buffered
+
+
+def taken(buffer: Buffer, phase: Phase = Phase.CLOSED, now: float = NOON) -> list[int]:
+    """All that can be had without another question."""
+    rows = []
+    while (row := buffer.next(now, phase)) is not None:
+        rows.append(row.seq)
+    return rows
+
+
+def test_rows_come_in_order_and_memory_is_accounted_for() -> None:
+    buffer, source, buffered = a_lane(20)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert buffered.bytes == 80
+    assert buffer.at_hand(NOON) == 8
+    assert taken(buffer) == list(range(1, 9))
+    assert buffered.bytes == 0
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer) == list(range(9, 17))
+
+
+def test_what_is_on_its_way_is_not_had_again_by_a_rewind() -> None:
+    buffer, source, _ = a_lane(4)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer) == [1, 2, 3, 4]
+    buffer.rewind()
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer) == []
+    buffer.behind(2)
+    assert buffer.turn_back(Phase.CLOSED)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer) == [2]
+
+
+def test_a_lane_is_drained_only_when_all_was_read_and_settled_and_nothing_is_due() -> None:
+    buffer, source, _ = a_lane(1)
+    assert not buffer.drained()
+    source.feed(buffer, NOON, Phase.CLOSED)
+    row = buffer.next(NOON, Phase.CLOSED)
+    assert row is not None
+    assert not buffer.drained()
+    source.ready.clear()
+    buffer.done(row)
+    assert buffer.drained()
+    buffer.due_at(NOON + 60)
+    assert not buffer.drained()
+    assert buffer.next_at() == NOON + 60
+
+
+def test_after_an_outage_fresh_rows_and_the_backlog_take_turns() -> None:
+    buffer, source, _ = a_lane(30)
+    buffer.came_back(added=20)
+    source.feed(buffer, NOON, Phase.PACED, room=10)
+    first = [buffer.next(NOON, Phase.PACED) for _ in range(8)]
+    seqs = [row.seq for row in first if row is not None]
+    assert sorted(seq for seq in seqs if seq <= 20) == [1, 2, 3, 4]
+    assert sorted(seq for seq in seqs if seq > 20) == [21, 22, 23, 24]
+
+
+def test_when_the_backlog_is_done_all_is_one_stream_again() -> None:
+    buffer, source, _ = a_lane(30)
+    buffer.came_back(added=20)
+    got: list[int] = []
+    for _ in range(20):
+        source.feed(buffer, NOON, Phase.PACED, room=4)
+        got += taken(buffer, Phase.PACED)
+    assert sorted(got) == list(range(1, 31))
+    source.ready[31] = a_row(31)
+    buffer.read_on()
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer) == [31]
+
+
+def test_an_ordered_lane_knows_nothing_of_fresh_and_backlog() -> None:
+    buffer, source, _ = a_lane(6, fifo=True)
+    buffer.came_back(added=3)
+    source.feed(buffer, NOON, Phase.PACED)
+    assert taken(buffer, Phase.PACED) == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_head_of_an_ordered_lane_holds_up_all_others_until_it_is_due() -> None:
+    buffer, source, _ = a_lane(fifo=True)
+    source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 30)}
+    source.ready = {2: a_row(2), 3: a_row(3)}
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert buffer.next(NOON, Phase.CLOSED) is None
+    assert buffer.at_hand(NOON) == 0
+    assert buffer.next_at() == NOON + 30
+    head = buffer.next(NOON + 30, Phase.CLOSED)
+    assert head is not None
+    assert head.seq == 1
+
+
+def test_a_probe_of_an_open_lane_may_take_what_is_not_due_yet() -> None:
+    buffer, source, _ = a_lane()
+    source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 900)}
+    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.next_in(NOON, Phase.OPEN):
+        pass
+    assert buffer.next(NOON, Phase.PACED) is None
+    row = buffer.next(NOON, Phase.OPEN)
+    assert row is not None
+    assert row.seq == 1
+
+
+def test_what_was_read_early_and_is_due_by_now_goes_once() -> None:
+    buffer, source, buffered = a_lane()
+    source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 5)}
+    while source.feed(buffer, NOON, Phase.OPEN) and not buffer.next_in(NOON, Phase.OPEN):
+        pass
+    source.feed(buffer, NOON + 10, Phase.OPEN)
+    assert taken(buffer, Phase.OPEN, NOON + 10) == [1]
+    assert buffered.bytes == 0
+
+
+def test_a_change_by_others_forgets_also_what_waits_for_its_moment() -> None:
+    buffer, source, buffered = a_lane(1)
+    source.feed(buffer, NOON, Phase.PACED)
+    row = buffer.next(NOON, Phase.PACED)
+    assert row is not None
+    buffer.later(row, NOON + 1)
+    source.ready.clear()
+    buffer.changed()
+    source.feed(buffer, NOON + 2, Phase.PACED)
+    assert taken(buffer, Phase.PACED, NOON + 2) == []
+    assert (buffer.busy, buffered.bytes) == ({}, 0)
+
+
+def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_the_same() -> None:
+    buffer, source, buffered = a_lane(2)
+    source.feed(buffer, NOON, Phase.PACED)
+    row = buffer.next(NOON, Phase.PACED)
+    assert row is not None
+    buffer.later(row, NOON + 1)
+    buffer.changed()
+    source.feed(buffer, NOON, Phase.PACED)
+    assert taken(buffer, Phase.PACED, NOON) == [2]
+    assert taken(buffer, Phase.PACED, NOON + 1) == [1]
+    assert buffered.bytes == 0
+
+
+def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
+    buffer, source, _ = a_lane(1)
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(2, MOST + 10)
+    }
+    source.feed(buffer, NOON, Phase.CLOSED, room=1000)
+    went = []
+    while (row := buffer.next(NOON, Phase.CLOSED)) is not None:
+        if row.attempts:
+            buffer.put_off(row, NOON + 1)
+        else:
+            went.append(row.seq)
+    assert went == [1]
+    assert buffer.at_hand(NOON) == 0
+    assert buffer.next_at() == NOON + 1
+    assert len(taken(buffer, now=NOON + 1)) == MOST + 8
+
+
+def probed(buffer: Buffer, source: Source, count: int) -> list[int]:
+    """Which rows go as probes, one after the other, while none of them passes."""
+    seqs = []
+    for _ in range(count):
+        buffer.read_on()
+        while (row := buffer.next(NOON, Phase.OPEN)) is None:
+            buffer.turn_back(Phase.OPEN)
+            source.feed(buffer, NOON, Phase.OPEN, room=1)
+        seqs.append(row.seq)
+        buffer.behind(row.seq)
+    return seqs
+
+
+def test_what_was_not_tried_yet_has_every_second_probe() -> None:
+    buffer, source, _ = a_lane(20)
+    source.feed(buffer, NOON, Phase.CLOSED, room=100)
+    for seq in taken(buffer):
+        buffer.behind(seq)
+    buffer.came_back(20)
+    source.ready |= {21: a_row(21), 22: a_row(22)}
+    assert {21, 22} <= set(probed(buffer, source, 4))
+    assert set(probed(buffer, source, 60)) == set(source.ready)
+    source.ready |= {seq: a_row(seq) for seq in (23, 24, 25)}
+    assert {23, 24, 25} <= set(probed(buffer, source, 6))
+
+
+def test_retries_that_are_not_read_yet_are_looked_at_when_there_may_be_room_for_them() -> None:
+    buffer, source, _ = a_lane()
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(1, MOST + 10)
+    } | {MOST + 10: a_row(MOST + 10, Stream.WAITING, due_at=NOON + 300, attempts=1)}
+    source.feed(buffer, NOON, Phase.CLOSED, room=1000)
+    while (row := buffer.next(NOON, Phase.CLOSED)) is not None:
+        buffer.put_off(row, NOON + 1)
+    buffer.changed()
+    source.feed(buffer, NOON, Phase.CLOSED, room=1000)
+    assert not buffer.all_read()
+    assert buffer.ready_read()
+    assert buffer.next_at() == NOON + 1
+
+
+def test_a_resend_goes_before_all_and_once() -> None:
+    buffer, source, _ = a_lane(2)
+    source.resends = {"r1": a_row(0, Stream.RESEND, resend="r1")}
+    source.feed(buffer, NOON, Phase.CLOSED)
+    first = buffer.next(NOON, Phase.CLOSED)
+    assert first is not None
+    assert first.resend == "r1"
+    buffer.rewind()
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer) == [1, 2]
+    source.resends.clear()
+    buffer.done(first)
+
+
+@given(seed=st.integers(0, 10_000), fifo=st.booleans())
+def test_whatever_happens_each_row_is_delivered_once_and_none_is_lost(
+    seed: int, *, fifo: bool
+) -> None:
+    chance = random.Random(seed)  # noqa: S311  the same each time
+    buffer, source, buffered = a_lane(fifo=fifo)
+    delivered: list[int] = []
+    added, now = 0, NOON
+    out: list[Due] = []
+    for _ in range(300):
+        now += chance.choice([0.0, 0.5, 3.0])
+        phase = chance.choice(list(Phase))
+        if added < 40 and chance.random() < 0.3:
+            added += 1
+            source.ready[added] = a_row(added)
+            buffer.read_on()
+        _disturbed(buffer, added, chance)
+        source.feed(buffer, now, phase)
+        if not (fifo and out):
+            row = buffer.next(now, phase)
+            if row is not None:
+                assert row.seq not in {one.seq for one in out}
+                out.append(row)
+        if out and chance.random() < 0.6:
+            _settled(buffer, source, out.pop(chance.randrange(len(out))), delivered, chance, now)
+        buffer.turn_back(Phase.CLOSED)
+    for row in out:
+        _settled(buffer, source, row, delivered, None, now)
+    for _ in range(200):
+        now += 3.0
+        source.feed(buffer, now, Phase.CLOSED)
+        row = buffer.next(now, Phase.CLOSED)
+        if row is not None:
+            _settled(buffer, source, row, delivered, None, now)
+        buffer.turn_back(Phase.CLOSED)
+    assert sorted(delivered) == list(range(1, added + 1))
+    if fifo:
+        assert delivered == sorted(delivered)
+    assert (buffer.busy, buffered.bytes) == ({}, 0)
+    assert buffer.drained()
+
+
+def _disturbed(buffer: Buffer, added: int, chance: random.Random) -> None:
+    """Now and then, something makes the lane begin anew."""
+    match chance.randint(0, 60):
+        case 0:
+            buffer.rewind()
+        case 1:
+            buffer.changed()
+        case 2:
+            buffer.came_back(added)
+        case _:
+            pass
+
+
+def _settled(  # noqa: PLR0913, PLR0917  a row, and all that it changes
+    buffer: Buffer,
+    source: Source,
+    row: Due,
+    delivered: list[int],
+    chance: random.Random | None,
+    now: float,
+) -> None:
+    """Write down what became of a row: delivered, ready still, or waiting for a time."""
+    source.ready.pop(row.seq, None)
+    source.waiting.pop(row.seq, None)
+    what = "delivered" if chance is None else chance.choice(["delivered", "ready", "waiting"])
+    if what == "delivered":
+        delivered.append(row.seq)
+        buffer.done(row)
+    elif what == "ready":
+        kept = source.ready[row.seq] = a_row(row.seq)
+        if buffer.fifo:
+            buffer.later(kept, now)
+        else:
+            buffer.behind(row.seq)
+    else:
+        kept = source.waiting[row.seq] = a_row(row.seq, Stream.WAITING, due_at=now + 2.0)
+        if buffer.fifo:
+            buffer.later(kept, now + 2.0)
+        else:
+            buffer.done(row)
+            buffer.due_at(now + 2.0)
+
+
+def test_in_a_backlog_one_that_goes_again_follows_upon_two_that_do_not() -> None:
+    buffer, source, _ = a_lane(9)
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(20, 24)
+    }
+    source.feed(buffer, NOON, Phase.PACED, room=100)
+    rows = [buffer.next(NOON, Phase.PACED) for _ in range(13)]
+    seqs = [row.seq for row in rows if row is not None]
+    assert seqs == [1, 2, 20, 3, 4, 21, 5, 6, 22, 7, 8, 23, 9]
+
+
+def test_new_ones_run_low_however_many_are_to_go_again() -> None:
+    buffer, source, _ = a_lane(9)
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(20, 50)
+    }
+    source.feed(buffer, NOON, Phase.PACED, room=6)
+    assert not buffer.new_run_low(5)
+    assert buffer.new_run_low(6)
+    source.feed(buffer, NOON, Phase.PACED, room=100)
+    assert not buffer.new_run_low(100), "all of them were read"
+
+
+def test_at_a_pace_what_was_left_behind_does_not_wait_for_all_that_is_due() -> None:
+    buffer, source, _ = a_lane(2)
+    source.waiting = {
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(20, 50)
+    }
+    source.feed(buffer, NOON, Phase.PACED, room=10)
+    first = buffer.next(NOON, Phase.PACED)
+    assert first is not None
+    buffer.behind(first.seq)
+    assert not buffer.turn_back(Phase.PACED), "the second is at hand"
+    assert taken(buffer, now=NOON)[0] == 2
+    source.feed(buffer, NOON, Phase.PACED, room=10)
+    assert buffer.at_hand(NOON) > 0
+    assert not buffer.turn_back(Phase.CLOSED)
+    assert buffer.turn_back(Phase.PACED)
+    source.feed(buffer, NOON, Phase.PACED, room=10)
+    again = buffer.next(NOON, Phase.PACED)
+    assert again is not None
+    assert again.seq == first.seq

@@ -1,0 +1,142 @@
+"""What comes back to a lane: whose failure it is, and who is told."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tarry.service.dispatch.lane.endpoint_record import SAVED_EVERY
+from tarry.service.dispatch.lane.state import LaneState
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.delivery import ENDED, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Due
+from tarry.service.model.settings import Limits
+from tarry.service.store.memory.store import MemoryStore
+from tarry.service.wire.exchange import Answer
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    VirtualService,
+    status,
+    takes_all_but,
+    virtual_service,
+)
+
+
+def lanes_at_work(service: VirtualService) -> int:
+    return sum(len(held.lanes) for held in service.dispatcher.shards.held.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("every", [0.5, 7.0, 29.0, 31.0, 240.0])
+@virtually
+async def test_the_last_success_on_record_is_never_old_however_often_one_comes(
+    every: float,
+) -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        for _ in range(100):
+            await service.add()
+            await service.until_delivered(endpoint, within=1)
+            row = await service.store.lane(endpoint.application, endpoint.id)
+            assert row.known.accepted_at is not None
+            assert 0 <= service.sender.sent[-1].at + OK.took - row.known.accepted_at <= SAVED_EVERY
+            await asyncio.sleep(every)
+
+
+@virtually
+async def test_a_success_is_put_on_record_by_the_commit_that_settles_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commits = 0
+    settle = MemoryStore.settle
+
+    async def counted(store: MemoryStore, *told: Any) -> list[bool]:  # noqa: ANN401  as it comes
+        nonlocal commits
+        commits += 1
+        return await settle(store, *told)
+
+    monkeypatch.setattr(MemoryStore, "settle", counted)
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        for _ in range(10):
+            await service.add()
+            await service.until_delivered(endpoint, within=1)
+            await asyncio.sleep(240)
+        assert commits == 10
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@virtually
+async def test_turning_order_on_and_off_loses_count_of_nothing(fifo: bool) -> None:  # noqa: FBT001  a parameter
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _r, _n: Answer(0.3, status=200), fifo=fifo
+        )
+        await service.add(60)
+        for step in range(6):
+            await asyncio.sleep(0.35)
+            await service.change(endpoint, fifo=bool(step % 2) ^ (not fifo))
+        await service.until_delivered(endpoint, within=60)
+        await asyncio.sleep(1)
+        assert service.dispatcher.context.slots.free == Limits().in_flight
+        assert lanes_at_work(service) == 0
+        assert len(service.sender.sent) == 60
+
+
+@virtually
+async def test_only_what_came_to_nothing_is_told_one_by_one() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "attempts": 1, "backoff": {"kind": "fixed", "delay": 1}}'
+        poison: list[str] = []
+        await service.add_endpoint("a.example", takes_all_but(poison, status(500)), policy=policy)
+        poison += await service.add(2)
+        await service.add(5)
+        await asyncio.sleep(10)
+        notices = await service.store.notices()
+        assert {notice.facts["message"] for notice in notices} == set(poison)
+        assert (await service.delivery(poison[0])).state is State.FAILED
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@virtually
+async def test_a_payload_is_kept_only_if_it_is_sent_again_from_memory(
+    fifo: bool,  # noqa: FBT001  a parameter
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with virtual_service() as service:
+        context = service.dispatcher.context
+        kept: list[tuple[bool, bool]] = []
+
+        def finish(lane: LaneState, due: Due, made: Settlement | Resent) -> None:
+            over = isinstance(made, Settlement) and made.state in ENDED
+            kept.append((over, due.payload is not None))
+            type(context).finish(context, lane, due, made)
+
+        monkeypatch.setattr(context, "finish", finish)
+        until = service.now() + 1
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _r, now: DOWN if now < until else OK, fifo=fifo
+        )
+        await service.add(4)
+        await service.until_delivered(endpoint, within=120)
+        assert {payload for over, payload in kept if over} == {False}
+        assert {payload for over, payload in kept if not over} == {fifo}
+
+
+@pytest.mark.parametrize("code", [404, 410, 503])
+@virtually
+async def test_what_the_old_place_says_after_a_move_is_not_about_the_new_one(code: int) -> None:
+    async with virtual_service() as service:
+        late = Answer(10.0, status=code)
+        endpoint = await service.add_endpoint("old.example", lambda _request, _now: late)
+        await service.add(8)
+        await asyncio.sleep(1)
+        await service.move(endpoint, "https://new.example/in")
+        await asyncio.sleep(9.5)
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        assert (row.endpoint.standing, row.known.failures) == (Standing.ENABLED, 0)
+        await service.until_delivered(endpoint, within=60)
+        assert (await service.store.counts(endpoint.lane))[State.DELIVERED] == 8

@@ -1,0 +1,85 @@
+"""A lane moves with its gate: attempts are given back, and what waits goes at a pace."""
+
+import asyncio
+
+from tarry.core.pace import Phase
+from tarry.service.explain import outlook
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import DOWN, OK, status, takes_all_but, virtual_service
+from tests.service.dispatch.lane.test_state import lane_of
+
+
+@virtually
+async def test_attempts_that_failed_with_the_lane_are_given_back() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
+        (message,) = await service.add()
+        counted = []
+        for _ in range(200):
+            await asyncio.sleep(10)
+            counted.append((await service.delivery(message)).attempts)
+        lane = lane_of(service, endpoint)
+        assert lane.gate.phase is Phase.OPEN
+        assert max(counted) > 0
+        assert counted[-1] == 0
+
+
+@virtually
+async def test_attempts_that_failed_while_others_were_taken_are_not() -> None:
+    async with virtual_service() as service:
+        poison: list[str] = []
+        await service.add_endpoint("a.example", takes_all_but(poison, status(500)))
+        poison += await service.add()
+        for _ in range(200):
+            await asyncio.sleep(1)
+            await service.add()
+        assert (await service.delivery(*poison)).attempts == 4
+
+
+@virtually
+async def test_when_the_next_probe_goes_is_on_record_after_each() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
+        await service.add(8)
+        for _ in range(20):
+            await asyncio.sleep(60)
+            row = await service.store.lane(endpoint.application, endpoint.id)
+            now = service.dispatcher.context.now()
+            told = outlook(row, now=now)
+            assert told.probe_at is not None
+            assert told.probe_at > now - 1
+
+
+@virtually
+async def test_much_that_waits_at_once_goes_at_a_pace_and_a_single_one_at_once() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", rate=1.0)
+        await service.add(10)
+        await asyncio.sleep(0.5)
+        lane = lane_of(service, endpoint)
+        lane.replay(service.now())
+        assert lane.gate.phase is Phase.PACED
+        await service.until_delivered(endpoint, within=60)
+        await asyncio.sleep(10)
+        await service.add(2)
+        await asyncio.sleep(0.5)
+        lane = lane_of(service, endpoint)
+        assert lane.waiting() == 1
+        lane.replay(service.now())
+        assert lane.gate.phase is Phase.CLOSED
+
+
+@virtually
+async def test_one_that_is_open_alone_comes_back_by_itself() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: DOWN)
+        await service.add(3)
+        await asyncio.sleep(0.05)
+        lane = lane_of(service, endpoint)
+        lane.alone(service.now(), 40.0)
+        assert (lane.gate.phase, lane.origin.shared) == (Phase.OPEN, False)
+        assert lane.gate.pace.capacity == 40.0
+        service.sender.scripts["a.example"] = lambda _request, _now: OK
+        await service.until_delivered(endpoint, within=60)
+        await asyncio.sleep(5)
+        assert lane.gate.phase is Phase.CLOSED

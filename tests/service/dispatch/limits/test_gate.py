@@ -1,0 +1,447 @@
+"""A gate: when the next send may go, and what answers make of that."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tarry.core.pace import Pace, Phase
+from tarry.core.probe import SHORTEST
+from tarry.service.dispatch.limits.gate import RULE, WATCHED, Gate
+from tarry.service.dispatch.limits.spacing import GRAIN
+from tarry.testing.samples import NOON
+
+MOST = 256
+
+
+def a_gate(pace: Pace | None = None) -> Gate:
+    return Gate(pace or Pace(), lambda: 0.5)
+
+
+def answer(  # noqa: PLR0913  what an answer says
+    gate: Gate,
+    now: float,
+    *,
+    passed: bool = False,
+    failures: int = 1,
+    took: float = 0.01,
+    epoch: int | None = None,
+    asked: float | None = None,
+) -> None:
+    """One send goes and is answered at once."""
+    told = gate.sent(now, 1)
+    gate.answered(
+        passed=passed,
+        failures=0 if passed else failures,
+        epoch=told if epoch is None else epoch,
+        took=took,
+        asked=asked,
+        now=now,
+    )
+
+
+def opened(now: float = NOON, waiting: int = 1) -> Gate:
+    gate = a_gate()
+    gate.open(now, waiting)
+    return gate
+
+
+def ramped(capacity: float | None = None) -> Gate:
+    """A gate that is paced since noon: at 20 a second, or half of what it remembers."""
+    gate = a_gate(Pace(capacity=capacity))
+    gate.ramp(NOON)
+    return gate
+
+
+def test_a_closed_gate_lets_everything_go_at_once_up_to_the_most_in_the_air() -> None:
+    gate = a_gate()
+    for _ in range(3):
+        assert gate.free_at(NOON, 3) == NOON
+        gate.sent(NOON, 0)
+    assert gate.free_at(NOON, 3) == math.inf
+    gate.lost()
+    assert gate.free_at(NOON, 3) == NOON
+
+
+@pytest.mark.parametrize(("failures", "phase"), [(4, Phase.CLOSED), (5, Phase.OPEN)])
+def test_failures_in_a_row_open_it(failures: int, phase: Phase) -> None:
+    gate = a_gate()
+    for _ in range(failures):
+        answer(gate, NOON)
+    assert gate.step(NOON, 1) is (phase is Phase.OPEN)
+    assert gate.phase is phase
+
+
+def test_an_answer_may_speak_for_several_failures() -> None:
+    gate = a_gate()
+    answer(gate, NOON, failures=RULE.failures)
+    assert gate.step(NOON, 1)
+    assert gate.phase is Phase.OPEN
+
+
+def test_a_success_just_before_keeps_it_closed_and_one_of_long_ago_does_not() -> None:
+    for pause, phase in ((RULE.silence / 2, Phase.CLOSED), (RULE.silence * 2, Phase.OPEN)):
+        gate = a_gate()
+        answer(gate, NOON, passed=True)
+        for _ in range(5):
+            answer(gate, NOON + pause)
+        gate.step(NOON + pause, 1)
+        assert gate.phase is phase
+
+
+def test_an_answer_that_neither_passed_nor_failed_says_nothing() -> None:
+    gate = a_gate()
+    for _ in range(20):
+        answer(gate, NOON, failures=0, took=99.0)
+    assert gate.air == 0
+    assert not gate.step(NOON, 1)
+    assert gate.pace == Pace()
+
+
+def test_a_change_of_phase_is_told_once() -> None:
+    gate = a_gate()
+    answer(gate, NOON, failures=5)
+    assert [gate.step(NOON, 1) for _ in range(3)] == [True, False, False]
+
+
+def test_a_change_that_was_asked_for_is_not_told() -> None:
+    gate = a_gate()
+    gate.open(NOON, 1)
+    assert not gate.step(NOON, 1)
+    gate.close()
+    assert not gate.step(NOON, 1)
+    gate.ramp(NOON)
+    assert not gate.step(NOON, 1)
+    assert gate.phase is Phase.PACED
+
+
+def test_an_open_gate_lets_one_probe_go_when_it_is_time() -> None:
+    gate = opened()
+    probe_at = gate.free_at(NOON, MOST)
+    assert probe_at >= NOON + SHORTEST
+    assert gate.free_at(probe_at + 5, MOST) == probe_at + 5
+    gate.sent(probe_at, 1)
+    assert gate.free_at(probe_at + 500, MOST) == math.inf
+
+
+def test_a_probe_that_is_asked_for_goes_at_once_and_only_that_one() -> None:
+    gate = opened()
+    assert gate.free_at(NOON, MOST) > NOON
+    gate.hurry(NOON + 0.1)
+    assert gate.free_at(NOON + 0.1, MOST) == NOON + 0.1
+    answer(gate, NOON + 0.1)
+    gate.step(NOON + 0.1, 1)
+    assert gate.free_at(NOON + 0.1, MOST) > NOON + 0.1
+
+
+def test_a_probe_that_was_brought_forward_can_be_made_up_for() -> None:
+    gate = opened()
+    first = gate.free_at(NOON, MOST)
+    sooner = gate.hurry(NOON)
+    assert sooner == pytest.approx(first - NOON)
+    assert gate.hurry(NOON) == 0
+    answer(gate, NOON)
+    then = gate.free_at(NOON, MOST)
+    gate.delay(sooner)
+    assert gate.free_at(NOON, MOST) == pytest.approx(then + sooner)
+
+
+def test_answers_from_before_it_opened_do_not_count_as_a_probe_that_passed() -> None:
+    gate = a_gate()
+    answer(gate, NOON, passed=True)
+    gate.open(NOON, 1)
+    assert not gate.step(NOON, 1)
+    assert gate.phase is Phase.OPEN
+
+
+def test_what_is_known_of_a_capacity_may_come_from_elsewhere() -> None:
+    gate = a_gate()
+    gate.open(NOON, 1, capacity=90.0)
+    assert gate.pace.capacity == 90.0
+    gate.close()
+    gate.open(NOON, 1)
+    assert gate.pace.capacity == 90.0
+
+
+def test_a_gate_that_is_not_open_cannot_be_hurried() -> None:
+    for gate in (a_gate(), ramped()):
+        before = gate.pace
+        assert gate.hurry(NOON) == 0
+        assert gate.pace == before
+
+
+def test_after_a_probe_that_failed_the_next_comes_later() -> None:
+    gate = opened()
+    probe_at = gate.free_at(NOON, MOST)
+    answer(gate, probe_at)
+    assert not gate.step(probe_at, 1)
+    assert gate.phase is Phase.OPEN
+    assert gate.free_at(probe_at, MOST) >= probe_at + SHORTEST
+
+
+def test_after_a_probe_that_was_lost_the_next_goes_all_the_same() -> None:
+    gate = opened()
+    probe_at = gate.free_at(NOON, MOST)
+    gate.sent(probe_at, 1)
+    gate.lost()
+    assert probe_at + SHORTEST <= gate.free_at(probe_at, MOST) < math.inf
+
+
+def test_probes_of_a_gate_with_much_behind_it_come_sooner() -> None:
+    little, much = opened(), opened()
+    for gate, waiting in ((little, 10), (much, 100_000)):
+        for _ in range(30):
+            now = gate.free_at(NOON, MOST)
+            gate.sent(now, waiting)
+            gate.lost()
+    assert much.free_at(NOON, MOST) - NOON < (little.free_at(NOON, MOST) - NOON) / 10
+
+
+def test_a_probe_waits_as_long_as_the_endpoint_asks() -> None:
+    gate = opened()
+    now = gate.free_at(NOON, MOST)
+    answer(gate, now, asked=100.0)
+    gate.step(now, 1)
+    assert now + 100 <= gate.free_at(now, MOST) <= now + 110
+
+
+def test_of_several_wishes_the_longest_counts_and_only_once() -> None:
+    gate = opened()
+    now = gate.free_at(NOON, MOST)
+    for asked in (50.0, 100.0, 20.0):
+        answer(gate, now, asked=asked)
+    gate.step(now, 1)
+    wished_for = gate.free_at(now, MOST)
+    assert wished_for >= now + 100
+    gate.step(wished_for, 1)
+    assert gate.free_at(wished_for, MOST) == wished_for
+
+
+def test_a_probe_that_passes_starts_a_ramp() -> None:
+    gate = opened()
+    now = gate.free_at(NOON, MOST)
+    answer(gate, now, passed=True)
+    assert gate.step(now, 100)
+    assert gate.phase is Phase.PACED
+    assert gate.pace.rate == RULE.first
+
+
+def test_an_answer_to_what_was_sent_before_it_opened_may_say_that_it_is_up_again() -> None:
+    gate = a_gate()
+    before = gate.sent(NOON, 1)
+    gate.open(NOON, 1)
+    gate.answered(passed=True, failures=0, epoch=before, took=1.0, asked=None, now=NOON + 1)
+    gate.step(NOON + 1, 1)
+    assert gate.phase is Phase.PACED
+
+
+def test_failures_of_what_was_sent_before_do_not_judge_the_new_pace() -> None:
+    gate = opened()
+    before = gate.pace.epoch
+    now = gate.free_at(NOON, MOST)
+    answer(gate, now, passed=True)
+    gate.step(now, 100)
+    answer(gate, now, epoch=before)
+    gate.step(now, 100)
+    assert gate.pace.recent(now) == (0, 0)
+    answer(gate, now)
+    gate.step(now, 100)
+    assert gate.pace.recent(now) == (0, 1)
+
+
+@pytest.mark.parametrize(("capacity", "rate"), [(None, 20.0), (1000.0, 500.0), (10.0, 10.0)])
+def test_a_paced_gate_spaces_its_sends(capacity: float | None, rate: float) -> None:
+    gate = ramped(capacity)
+    assert gate.free_at(NOON, MOST) == NOON
+    gate.sent(NOON, 100)
+    assert gate.free_at(NOON, MOST) == pytest.approx(NOON + 1 / rate - min(GRAIN, 1 / rate))
+
+
+def test_a_paced_gate_has_no_more_in_the_air_than_its_pace_takes() -> None:
+    gate, now = ramped(), NOON
+    room = gate.pace.room()
+    for _ in range(room):
+        now = gate.free_at(now, MOST)
+        gate.sent(now, 100)
+    assert gate.free_at(now + 60, MOST) == math.inf
+    gate.lost()
+    assert gate.free_at(now + 60, MOST) == now + 60
+    assert gate.free_at(now + 60, room - 1) == math.inf
+
+
+def test_how_long_answers_take_is_their_mean() -> None:
+    gate = a_gate()
+    for took in (0.1, 0.2, 0.6):
+        answer(gate, NOON, passed=True, took=took)
+    gate.step(NOON, 1)
+    assert gate.pace.latency == pytest.approx(0.3)
+
+
+def test_each_step_takes_in_the_answers_since_the_last_one() -> None:
+    gate, phases = a_gate(), []
+    for _ in range(5):
+        answer(gate, NOON)
+        gate.step(NOON, 1)
+        gate.step(NOON, 1)
+        phases.append(gate.phase)
+    assert phases == [Phase.CLOSED] * 4 + [Phase.OPEN]
+
+
+def test_a_paced_gate_closes_when_nothing_waits_any_more() -> None:
+    gate = ramped()
+    assert not gate.step(NOON + 1, 1)
+    assert gate.step(NOON + 2, 0)
+    assert gate.phase is Phase.CLOSED
+    for _ in range(9):
+        assert gate.free_at(NOON + 2, MOST) == NOON + 2
+        gate.sent(NOON + 2, 0)
+
+
+def test_it_is_looked_at_while_it_is_paced_or_has_just_failed() -> None:
+    gate = a_gate()
+    assert not gate.ticks(NOON)
+    answer(gate, NOON, passed=True)
+    assert not gate.ticks(NOON)
+    answer(gate, NOON)
+    assert gate.ticks(NOON)
+    assert gate.ticks(NOON + WATCHED - 0.01)
+    assert not gate.ticks(NOON + WATCHED)
+    gate.open(NOON, 1)
+    assert not gate.ticks(NOON)
+    assert ramped().ticks(NOON + 1000)
+
+
+def test_what_an_endpoint_asked_for_outlives_the_pace_unless_all_is_forgotten() -> None:
+    gate = opened()
+    gate.hold(NOON + 90)
+    gate.close()
+    assert gate.pace.held_until == NOON + 90
+    gate.ramp(NOON)
+    assert (gate.phase, gate.pace.held_until) == (Phase.PACED, NOON + 90)
+    gate.close(forget=True)
+    assert gate.pace.held_until == 0
+
+
+def test_only_a_closed_gate_is_ramped() -> None:
+    gate = opened()
+    before = gate.pace
+    gate.ramp(NOON)
+    assert gate.pace is before
+    paced = ramped()
+    before = paced.pace
+    paced.ramp(NOON + 1)
+    assert paced.pace is before
+
+
+@pytest.mark.parametrize(("forget", "capacity"), [(False, 80.0), (True, None)])
+def test_to_close_it_keeps_what_was_learned_unless_it_is_to_be_forgotten(
+    capacity: float | None, *, forget: bool
+) -> None:
+    gate = a_gate(Pace(phase=Phase.PACED, rate=5.0, capacity=80.0, epoch=3))
+    gate.close(forget=forget)
+    assert gate.pace == Pace(capacity=capacity, epoch=4)
+    assert gate.phase is Phase.CLOSED
+
+
+def test_a_gate_goes_on_where_the_one_before_it_stood() -> None:
+    paced = a_gate(Pace(phase=Phase.PACED, rate=10.0))
+    paced.sent(NOON, 9)
+    assert paced.free_at(NOON, MOST) == pytest.approx(NOON + 0.1 - GRAIN)
+    waiting = a_gate(Pace(phase=Phase.OPEN, rate=0.0, probe_at=NOON + 30))
+    assert waiting.free_at(NOON, MOST) == NOON + 30
+    assert not waiting.step(NOON, 1)
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["send", "pass", "fail", "say nothing", "lose", "step", "open", "ramp"]),
+        st.floats(0, 20),
+        st.integers(0, 5000),
+    ),
+    max_size=150,
+)
+
+
+@given(STEPS, st.floats(0, 1, exclude_max=True))
+def test_whatever_happens_a_gate_is_never_stuck(
+    steps: list[tuple[str, float, int]], draw: float
+) -> None:
+    gate, now, epochs = Gate(Pace(), lambda: draw), NOON, list[int]()
+    for what, pause, waiting in steps:
+        now += pause
+        epoch = gate.pace.epoch
+        match what:
+            case "send" if gate.free_at(now, 8) <= now:
+                epochs.append(gate.sent(now, waiting))
+            case "pass" | "fail" | "say nothing" if epochs:
+                gate.answered(
+                    passed=what == "pass",
+                    failures=int(what == "fail"),
+                    epoch=epochs.pop(0),
+                    took=0.1,
+                    asked=None,
+                    now=now,
+                )
+            case "lose" if epochs:
+                epochs.pop()
+                gate.lost()
+            case "step":
+                before = gate.phase
+                assert gate.step(now, waiting) or gate.phase is before
+            case "open" if gate.phase is not Phase.OPEN:
+                gate.open(now, waiting)
+            case "ramp":
+                gate.ramp(now)
+        assert gate.air == len(epochs) <= 8
+        assert gate.pace.epoch >= epoch
+        assert gate.phase is gate.pace.phase
+        if not epochs:  # nobody is waited for: it lets the next go sooner or later
+            assert now <= gate.free_at(now, 8) <= now + 3600
+
+
+def test_what_says_nothing_of_a_pace_still_counts_as_sent_at_it() -> None:
+    gate = a_gate()
+    gate.ramp(NOON)
+    for _ in range(20):
+        answer(gate, NOON + 1, failures=0)
+    gate.step(NOON + 1, 1)
+    assert gate.pace.offered(NOON + 1) == 20
+    assert gate.pace.recent(NOON + 1) == (0, 0)
+
+
+def test_failures_from_before_count_with_those_that_follow() -> None:
+    gate = a_gate()
+    gate.failed_before(4)
+    assert not gate.step(NOON, 1)
+    answer(gate, NOON, failures=1)
+    assert gate.step(NOON, 1)
+    assert gate.phase is Phase.OPEN
+
+
+def test_one_that_asks_goes_at_once_beside_a_probe_in_the_air() -> None:
+    gate = opened()
+    planned = gate.pace.probe_at
+    assert gate.ask(NOON + 0.5) == planned - NOON - 0.5
+    assert (gate.asks, gate.free_at(NOON + 0.5, MOST)) == (True, NOON + 0.5)
+    gate.sent(NOON + 0.5, 1)
+    assert not gate.asks
+    assert gate.free_at(NOON + 60, MOST) == math.inf
+    assert gate.ask(NOON + 60) == 0.0
+    assert gate.free_at(NOON + 60, MOST) == NOON + 60
+
+
+def test_nobody_has_to_ask_at_a_gate_that_is_not_open() -> None:
+    gate = opened()
+    gate.ask(NOON)
+    gate.close()
+    assert not gate.asks
+    assert gate.ask(NOON) == 0.0
+    assert not gate.asks
+
+
+def test_it_may_be_known_since_when_an_endpoint_is_down() -> None:
+    gate = a_gate()
+    gate.open(NOON, 1, 9.0, NOON - 60)
+    assert (gate.phase, gate.pace.capacity, gate.pace.down_since) == (Phase.OPEN, 9.0, NOON - 60)
+    assert NOON < gate.pace.probe_at <= NOON + 2 * SHORTEST

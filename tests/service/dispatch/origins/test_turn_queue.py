@@ -1,0 +1,287 @@
+"""Whose turn it is at a shared gate: applications take turns, and lanes that are well go first."""
+
+import math
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+
+from tarry.core.pace import Pace, Phase
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.origins.turn_queue import PATIENCE, TRIALS, TurnQueue
+from tarry.service.model.settings import Limits, Parking
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.samples import NOON
+
+
+class Nobody:
+    """A sender that is never asked."""
+
+    def send(self, request: Request, done: Callable[[Answer], None]) -> None:
+        raise NotImplementedError
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+
+class Stage:
+    """A clock, one timer, a gate and its queue; what was sent is on record."""
+
+    def __init__(self, phase: Phase, rate: float = math.inf) -> None:
+        self.now = NOON
+        self.due: tuple[float, Callable[[], None]] = (math.inf, lambda: None)
+        self.context = Context(
+            now=lambda: self.now,
+            later=self.later,
+            draw=lambda: 0.5,
+            sender=Nobody(),
+            limits=Limits(),
+            parking=Parking(),
+        )
+        pace = Pace(phase=phase, rate=rate, probe_at=NOON + 30, down_since=NOON - 300)
+        self.gate = Gate(pace, lambda: 0.5)
+        self.queue = TurnQueue(self.gate, self.context)
+        self.sent: list[str] = []
+        self._numbers = count(1)
+
+    def later(self, delay: float, what: Callable[[], None]) -> "Stage":
+        self.due = (self.now + delay, what)
+        return self
+
+    def cancel(self) -> None:
+        self.due = (math.inf, lambda: None)
+
+    def push(self, seconds: float) -> None:
+        """Let time pass, and the timer with it."""
+        until = self.now + seconds
+        while self.due[0] <= until:
+            self.now, what = self.due
+            self.cancel()
+            what()
+        self.now = until
+
+    def lane(self, tenant: str, name: str = "", *, is_well: bool = False) -> "FakeLane":
+        return FakeLane(self, next(self._numbers), tenant, name or tenant, is_well=is_well)
+
+    def answer(self, *lanes: "FakeLane") -> None:
+        """Answers come that say nothing about the endpoint."""
+        for lane in lanes:
+            lane.in_flight -= 1
+            self.gate.lost()
+        self.queue.serve()
+
+
+class FakeLane:
+    """Sends one for each turn; with `many` it wants another turn at once."""
+
+    def __init__(self, stage: Stage, number: int, tenant: str, name: str, *, is_well: bool) -> None:
+        self.stage, self.number, self.tenant, self.name = stage, number, tenant, name
+        self.is_well, self.in_flight, self.wants = is_well, 0, 1
+
+    def pump(self, *, turn: bool = False) -> None:
+        assert turn
+        self.stage.sent.append(self.name)
+        self.stage.gate.sent(self.stage.now, 1)
+        self.in_flight += 1
+
+
+def test_applications_take_turns_and_so_do_the_lanes_of_each() -> None:
+    stage = Stage(Phase.PACED, rate=1000.0)
+    stage.push(0)
+    many = [stage.lane("a", f"a{number}", is_well=True) for number in range(3)]
+    stage.gate.air = 10**6  # nothing may go yet
+    for lane in [*many, stage.lane("b", is_well=True), stage.lane("c", is_well=True)]:
+        stage.queue.add(lane, first=True)
+    stage.gate.air = -(10**6)
+    stage.queue.serve()
+    stage.push(1)
+    assert stage.sent == ["a0", "b", "c", "a1", "a2"]
+
+
+def test_a_lane_that_is_added_again_keeps_its_place() -> None:
+    stage = Stage(Phase.OPEN)
+    first, second = stage.lane("a"), stage.lane("b")
+    for lane in (first, second, first):
+        stage.queue.add(lane, first=False)
+    stage.push(30)
+    assert stage.sent == ["a"]
+
+
+def test_a_lane_that_is_discarded_has_no_turn() -> None:
+    stage = Stage(Phase.OPEN)
+    lane = stage.lane("a")
+    stage.queue.add(lane, first=False)
+    stage.queue.discard(lane)
+    stage.queue.discard(stage.lane("b"))
+    stage.push(60)
+    assert not stage.sent
+
+
+def test_nobody_is_served_once_it_is_closed() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.queue.add(stage.lane("a"), first=False)
+    stage.queue.close()
+    stage.push(60)
+    assert not stage.sent
+
+
+def test_others_wait_for_the_time_of_the_probe_and_one_goes() -> None:
+    stage = Stage(Phase.OPEN)
+    for tenant in "ab":
+        stage.queue.add(stage.lane(tenant), first=False)
+    stage.push(29.9)
+    assert not stage.sent
+    stage.push(0.2)
+    assert stage.sent == ["a"]
+
+
+def test_a_lane_that_comes_first_goes_at_once_in_place_of_the_next_probe() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.queue.add(stage.lane("a"), first=False)
+    well = stage.lane("b")
+    stage.queue.add(well, first=True)
+    assert stage.sent == ["b"]
+    planned = stage.gate.pace.probe_at
+    stage.queue.make_up()
+    assert stage.gate.pace.probe_at == planned + 30
+    stage.queue.make_up()
+    assert stage.gate.pace.probe_at == planned + 30
+
+
+def test_one_that_comes_first_goes_beside_a_probe_that_hangs_and_does_not_know_of_a_hold() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.gate.sent(NOON, 1)
+    stage.gate.hold(NOON + 3600)
+    stage.queue.add(stage.lane("a"), first=False)
+    stage.queue.add(stage.lane("b"), first=True)
+    assert stage.sent == ["b"]
+
+
+def test_the_next_one_that_comes_first_waits_for_the_time_of_the_probe_it_came_in_place_of() -> (
+    None
+):
+    stage = Stage(Phase.OPEN)
+    lanes = [stage.lane(tenant) for tenant in "abc"]
+    stage.queue.add(lanes[0], first=True)
+    stage.answer(lanes[0])
+    stage.queue.make_up()
+    stage.push(29)
+    stage.queue.add(lanes[1], first=True)
+    assert stage.sent == ["a"]
+    stage.push(2)
+    stage.queue.add(lanes[2], first=True)
+    assert stage.sent == ["a", "b"]
+
+
+def test_a_probe_that_is_due_is_brought_forward_once_in_a_while() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.push(40)
+    for tenant in "abc":
+        stage.queue.add(stage.lane(tenant), first=True)
+    assert len(stage.sent) == 1
+    stage.push(PATIENCE / 2)
+    stage.queue.add(stage.lane("d"), first=True)
+    assert len(stage.sent) == 1
+
+
+def test_another_is_asked_at_once() -> None:
+    stage = Stage(Phase.OPEN)
+    lane = stage.lane("a")
+    stage.queue.add(lane, first=False)
+    stage.queue.add(stage.lane("b"), first=False)
+    stage.push(31)
+    stage.queue.ask_another(stage.now)
+    stage.answer(lane)
+    assert stage.sent == ["a", "b"]
+
+
+def test_what_was_brought_forward_is_forgotten_in_another_phase() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.queue.add(stage.lane("a"), first=True)
+    planned = stage.gate.pace.probe_at
+    stage.queue.turned()
+    stage.queue.make_up()
+    assert stage.gate.pace.probe_at == planned
+
+
+def test_at_a_paced_gate_the_first_and_those_in_doubt_take_turns() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    stage.push(1)
+    stage.gate.air = 10**6
+    for number in range(3):
+        stage.queue.add(stage.lane("a", f"well{number}", is_well=True), first=True)
+    for tenant in "bcd":
+        stage.queue.add(stage.lane(tenant), first=False)
+    stage.gate.air = -(10**6)
+    stage.queue.serve()
+    stage.push(10)
+    assert stage.sent == ["well0", "b", "well1", "c", "well2", "d"]
+
+
+def test_of_an_application_in_doubt_one_request_is_in_the_air_at_a_time() -> None:
+    stage = Stage(Phase.PACED, rate=1000.0)
+    stage.push(1)
+    lane, another = stage.lane("a"), stage.lane("a", "a2")
+    stage.queue.add(lane, first=False)
+    stage.queue.add(another, first=False)
+    stage.push(1)
+    assert stage.sent == ["a"]
+    stage.answer(lane)
+    stage.push(1)
+    assert stage.sent == ["a", "a2"]
+
+
+def test_of_all_in_doubt_few_requests_are_in_the_air_and_there_is_room_for_another() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    stage.push(1)
+    for tenant in "abcdef":
+        stage.queue.add(stage.lane(tenant), first=False)
+    stage.push(5)
+    assert len(stage.sent) == TRIALS < stage.gate.pace.room()
+    stage.queue.add(stage.lane("well", is_well=True), first=True)
+    stage.push(1)
+    assert stage.sent[-1] == "well"
+
+
+def test_those_in_doubt_leave_a_place_in_the_air_free_that_others_do_not_have() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    stage.push(1)
+    for _ in range(2):  # probes that hang still
+        stage.gate.sent(stage.now, 1)
+    for tenant in "ab":
+        stage.queue.add(stage.lane(tenant), first=False)
+    stage.push(5)
+    assert stage.sent == ["a"]
+
+
+def test_one_in_doubt_that_passed_is_on_trial_no_more() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    stage.push(1)
+    lane, another = stage.lane("a"), stage.lane("a", "a2")
+    stage.queue.add(lane, first=False)
+    stage.queue.add(another, first=False)
+    stage.push(1)
+    lane.is_well = True  # another request of it is in the air by then
+    stage.queue.serve()
+    assert stage.sent == ["a", "a2"]
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_it_knows_whether_others_wait(*, first: bool) -> None:
+    stage = Stage(Phase.OPEN)
+    assert not stage.queue.has_lanes_but(())
+    assert not stage.queue.has_applications_but(())
+    stage.gate.sent(NOON, 1)
+    stage.queue.add(stage.lane("a"), first=False)
+    one = stage.lane("b")
+    stage.queue.add(one, first=first)
+    if first:
+        assert stage.sent == ["b"]
+        stage.queue.add(one, first=first)
+    assert stage.queue.has_lanes_but({1})
+    assert stage.queue.has_lanes_but({2})
+    assert not stage.queue.has_lanes_but({1, 2})
+    assert stage.queue.has_applications_but({"a"})
+    assert stage.queue.has_applications_but({"b"})
+    assert not stage.queue.has_applications_but({"a", "b"})

@@ -1,0 +1,168 @@
+"""Shards are owned: their lanes are taken up, none is forgotten, and what is lost is let go."""
+
+import asyncio
+import logging
+
+import pytest
+
+from tarry.errors import StoreUnavailable
+from tarry.service.dispatch.ownership.lane_loader import TAKEN_UP_AT_ONCE
+from tarry.service.dispatch.ownership.owner import Owner
+from tarry.service.dispatch.settling.writer import SettlementWriter
+from tarry.service.dispatch.signals import Signals
+from tarry.service.model.lane import Lease
+from tarry.service.model.settings import HOUR, Limits
+from tarry.testing.samples import ENVIRONMENT
+from tarry.testing.shaky_store import Between, Shaky, slow
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import VirtualService, virtual_service
+
+SELDOM = Limits(lease=600, look=300, keep_up=600)
+"""So seldom that nothing is done but by hand."""
+
+
+class StepsBeforeTaking(Shaky):
+    """A store whose clock steps by an hour between a renewal of leases and the next lease."""
+
+    service: VirtualService | None = None
+
+    def _check(self, name: str) -> None:
+        if name == "workers" and self.service is not None:
+            self.service.step = HOUR
+
+
+def owner_of(service: VirtualService, signals: Signals) -> Owner:
+    """Of the shards of a dispatcher, asked by hand."""
+    context, shards = service.dispatcher.context, service.dispatcher.shards
+    loader, store = service.dispatcher.loader, service.seen
+    writer = SettlementWriter(store, context, shards, loader)
+    return Owner(
+        store, context=context, shards=shards, loader=loader, writer=writer, signals=signals
+    )
+
+
+@virtually
+async def test_more_lanes_than_can_be_taken_up_within_a_lease_are_taken_up_and_sent_once() -> None:
+    service = VirtualService(through=slow(0.5), limits=Limits(lease=3.0, margin=0.6))
+    await service.store.put_environment(ENVIRONMENT)
+    await service.store.put_application(service.application)
+    endpoints = [
+        await service.add_endpoint(f"{number}.example") for number in range(5 * TAKEN_UP_AT_ONCE)
+    ]
+    await service.add()
+    await service.start()
+    for endpoint in endpoints:
+        await service.until_delivered(endpoint, within=60)
+    assert len(service.sender.sent) == len(endpoints)
+    await service.stop()
+
+
+@virtually
+async def test_the_lanes_of_shards_that_were_lost_are_let_go_and_it_is_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
+        await asyncio.sleep(1)
+        held = service.dispatcher.shards.held[service.application.shard]
+        (lane,) = held.lanes.values()
+        held.lease = Lease(held.lease.shard, held.lease.epoch - 1, held.lease.worker)
+        signals = Signals()
+        signals.stop.set()  # so that no shard is taken anew
+        with caplog.at_level(logging.WARNING):
+            await owner_of(service, signals).own_once()
+        assert "1 shards were lost" in caplog.text
+        assert lane.left
+        assert held.lease.shard not in service.dispatcher.shards.held
+
+
+@virtually
+async def test_a_shard_that_is_taken_anew_has_one_lane_for_each_endpoint() -> None:
+    between = Between(StepsBeforeTaking)
+    async with virtual_service(limits=Limits(lease=10), through=between) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + 30)  # so that the lane stays
+        await asyncio.sleep(1)
+        shards = service.dispatcher.shards
+        before = shards.held[service.application.shard]
+        (old,) = before.lanes.values()
+        spare = next(lease for lease in shards.leases() if lease.shard != before.lease.shard)
+        await service.store.release([spare])
+        del shards.held[spare.shard]  # so that there is one to take
+        between.shaky.service = service
+        await asyncio.sleep(5)
+        after = shards.held[service.application.shard]
+        assert after.lease.epoch == before.lease.epoch + 1
+        (new,) = after.lanes.values()
+        assert (old.left, new.left) == (True, False)
+        await service.until_delivered(endpoint, within=60)
+        assert len(service.sender.sent) == 1
+
+
+@virtually
+async def test_what_waited_because_a_lease_was_about_to_end_goes_when_it_is_kept() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await asyncio.sleep(1)
+        held = service.dispatcher.shards.held[service.application.shard]
+        held.until = service.now()
+        await service.add()
+        await asyncio.sleep(5)
+        assert (held.overslept, service.sender.sent) == (True, [])
+        await owner_of(service, Signals()).own_once()
+        await service.until_delivered(endpoint, within=1)
+        assert not held.overslept
+
+
+@virtually
+async def test_if_it_was_not_heard_which_lanes_woke_all_are_looked_through() -> None:
+    between = Between(Shaky)
+    async with virtual_service(limits=SELDOM, through=between) as service:
+        signals = Signals()
+        owner = owner_of(service, signals)
+        between.shaky.forgets = True
+        with pytest.raises(StoreUnavailable):
+            await owner.wake_once()
+        between.shaky.forgets = False
+        assert signals.own.is_set()
+        assert not any(held.known for held in service.dispatcher.shards.held.values())
+        await owner.own_once()
+        assert all(held.known for held in service.dispatcher.shards.held.values())
+
+
+@virtually
+async def test_what_lanes_know_is_written_down_before_their_shard_is_given_back() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        held = service.dispatcher.shards.held[service.application.shard]
+        (lane,) = held.lanes.values()
+        lane.gate.open(service.now(), 1)
+        await owner_of(service, Signals()).leave([held])
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        assert b"open" in row.known.pace
+        assert lane.left
+        assert held.lease.shard not in service.dispatcher.shards.held
+        (lease,) = await service.store.lease("another", most=1, length=SELDOM.lease)
+        assert (lease.shard, lease.clean) == (held.lease.shard, True)
+
+
+@virtually
+async def test_after_the_database_was_away_everything_is_read_again() -> None:
+    between = Between(Shaky)
+    async with virtual_service(through=between, limits=Limits(keep_up=HOUR)) as service:
+        await service.add_endpoint("asleep.example")
+        await service.add_endpoint("at-rest.example", event_types=("order.paid",))
+        await service.add(event_type="order.kept", deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        between.shaky.away = True
+        await asyncio.sleep(1)
+        await service.add(event_type="order.paid")
+        await service.store.woken(service.dispatcher.shards.leases())  # the standby lost them
+        await asyncio.sleep(1)
+        between.shaky.away = False
+        await asyncio.sleep(3)
+        hosts = sorted(sent.host for sent in service.sender.sent)
+        assert hosts == ["asleep.example", "at-rest.example"]

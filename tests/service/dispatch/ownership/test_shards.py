@@ -1,0 +1,288 @@
+"""Which shards a worker owns: its share of them, and for no longer than its leases last."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from tarry.service.dispatch.clock import Clock
+from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.model.application import SHARDS
+from tarry.service.model.lane import Lease
+from tarry.service.model.settings import Limits
+from tarry.service.store.memory.store import MemoryStore
+from tarry.testing.samples import NOON, an_application
+from tarry.testing.virtual_loop import virtually
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.lane.lane import Lane
+
+LIMITS = Limits(lease=10.0, margin=2.0)
+
+
+class FakeLane:
+    """As much of a lane as its shard knows."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+
+
+class Slow(MemoryStore):
+    """A store that takes a second to answer about leases."""
+
+    async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
+        found = await super().lease(worker, most=most, length=length)
+        await asyncio.sleep(1)
+        return found
+
+    async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
+        kept = await super().renew(worker, leases, length=length)
+        await asyncio.sleep(1)
+        return kept
+
+
+class SlowClock(MemoryStore):
+    """A store that takes ten seconds to tell its time, by turns before and after it looks."""
+
+    asked = 0
+
+    async def clock(self) -> float:
+        self.asked += 1
+        await asyncio.sleep(10 * (self.asked % 2))
+        found = await super().clock()
+        await asyncio.sleep(10 * ((self.asked + 1) % 2))
+        return found
+
+
+def now() -> float:
+    return NOON + asyncio.get_running_loop().time()
+
+
+class Wall:
+    """A database's clock that somebody sets."""
+
+    def __init__(self) -> None:
+        self.step = 0.0
+
+    def __call__(self) -> float:
+        return now() + self.step
+
+
+def a_store(clock: Callable[[], float] = now) -> MemoryStore:
+    return MemoryStore(clock=clock)
+
+
+def a_worker(store: MemoryStore, name: str = "worker_1") -> Shards:
+    return Shards(store, name, LIMITS, Clock(now(), asyncio.get_running_loop().time))
+
+
+async def take_turns(*workers: Shards) -> None:
+    """All of them renew, take, and give back what others should have, a few times."""
+    for _ in range(4):
+        for worker in workers:
+            await worker.renew()
+            await worker.take()
+            await worker.release(worker.left())
+
+
+@virtually
+async def test_a_worker_alone_takes_all() -> None:
+    worker = a_worker(a_store())
+    new = await worker.take()
+    assert sorted(held.lease.shard for held in new) == list(range(SHARDS))
+    assert sorted(worker.numbers) == list(range(SHARDS))
+    assert {lease.worker for lease in worker.leases()} == {"worker_1"}
+    assert await worker.take() == []
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 64])
+@virtually
+async def test_workers_share_evenly_and_own_each_shard_once(count: int) -> None:
+    store = a_store()
+    workers = [a_worker(store, f"worker_{number}") for number in range(count)]
+    await take_turns(*workers)
+    owned = sorted(number for worker in workers for number in worker.numbers)
+    assert owned == list(range(SHARDS))
+    assert max(len(worker.numbers) for worker in workers) == -(-SHARDS // count)
+
+
+@virtually
+async def test_a_shard_is_left_when_nothing_of_it_is_on_its_way() -> None:
+    store = a_store()
+    worker, other = a_worker(store), a_worker(store, "worker_2")
+    await worker.take()
+    lanes = {number: FakeLane(quiet=False) for number in range(SHARDS)}
+    for number, held in worker.held.items():
+        held.lanes[number] = cast("Lane", lanes[number])
+    await other.take()
+    await worker.take()
+    leaving = [number for number, held in worker.held.items() if held.leaving]
+    assert len(leaving) == SHARDS // 2
+    assert set(worker.numbers) == set(range(SHARDS)) - set(leaving)
+    assert worker.left() == []
+    lanes[leaving[0]].quiet = True
+    lanes[worker.numbers[0]].quiet = True
+    assert [held.lease.shard for held in worker.left()] == leaving[:1]
+
+
+@virtually
+async def test_what_is_given_back_is_free_for_others_and_was_left_clean() -> None:
+    store = a_store()
+    worker, other = a_worker(store), a_worker(store, "worker_2")
+    await worker.take()
+    await other.take()
+    assert other.held == {}
+    await worker.take()
+    left = worker.left()
+    await worker.release(left)
+    new = await other.take()
+    assert {held.lease.shard for held in new} == {held.lease.shard for held in left}
+    assert all(held.lease.clean for held in new)
+    assert not set(other.held) & set(worker.held)
+
+
+@virtually
+async def test_nothing_is_sent_in_the_last_moments_of_a_lease() -> None:
+    worker = a_worker(a_store())
+    await worker.take()
+    assert {held.until for held in worker.held.values()} == {NOON + 8}
+    await asyncio.sleep(3)
+    await worker.renew()
+    assert {held.until for held in worker.held.values()} == {NOON + 11}
+
+
+@virtually
+async def test_a_lease_counts_from_when_it_was_asked_for() -> None:
+    worker = a_worker(Slow(clock=now))
+    (first, *others) = await worker.take()
+    assert first.until == NOON + 8
+    assert {held.until for held in others} == {NOON + 9}
+    await worker.renew()  # asked for at 2 s, answered at 3 s
+    assert {held.until for held in worker.held.values()} == {NOON + 10}
+
+
+@virtually
+async def test_what_was_taken_over_meanwhile_is_lost_and_what_was_not_is_kept() -> None:
+    store = a_store()
+    worker, other = a_worker(store), a_worker(store, "worker_2")
+    await worker.take()
+    await asyncio.sleep(11)
+    await other.take()
+    lost = await worker.renew()
+    assert {held.lease.shard for held in lost} == set(other.held)
+    assert set(worker.held) == set(range(SHARDS)) - set(other.held)
+    assert not any(held.lease.clean for held in other.held.values())
+
+
+@pytest.mark.parametrize("step", [3600.0, -3600.0])
+@virtually
+async def test_after_a_step_of_the_clock_others_have_the_time_of_a_lease_to_renew_theirs(
+    step: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    wall = Wall()
+    store = a_store(wall)
+    worker, other, dead = (a_worker(store, f"worker_{number}") for number in range(3))
+    await take_turns(worker, other, dead)
+    owned = set(other.held)
+    wall.step = step
+    with caplog.at_level(logging.WARNING):
+        for _ in range(4):
+            assert await worker.renew() == []
+            assert await worker.take() == []
+            await asyncio.sleep(3)
+            assert await other.renew() == []  # as late as may be
+    assert caplog.text.count(f"The database's clock stepped by {step:+.1f} s.") == 1
+    await worker.renew()
+    assert {held.lease.shard for held in await worker.take()} <= set(dead.held)
+    assert len(worker.held) == SHARDS // 2
+    assert await other.renew() == []
+    assert set(other.held) == owned
+
+
+@virtually
+async def test_a_database_that_is_slow_to_tell_its_time_has_not_stepped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    worker = a_worker(SlowClock(clock=now))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            await worker.take()
+            await worker.renew()
+    assert sorted(worker.numbers) == list(range(SHARDS))
+    assert not caplog.messages
+
+
+@virtually
+async def test_nothing_is_lost_by_time_alone() -> None:
+    worker = a_worker(a_store())
+    await worker.take()
+    await asyncio.sleep(3600)
+    assert await worker.renew() == []
+    assert sorted(worker.numbers) == list(range(SHARDS))
+
+
+@virtually
+async def test_who_retires_counts_no_more() -> None:
+    store = a_store()
+    worker, other = a_worker(store), a_worker(store, "worker_2")
+    await take_turns(worker, other)
+    assert len(worker.numbers) == SHARDS // 2
+    await other.release(list(other.held.values()))
+    await other.retire()
+    await worker.take()
+    assert len(worker.numbers) == SHARDS
+
+
+@virtually
+async def test_shards_that_change_hands_are_worth_another_look() -> None:
+    store = a_store()
+    worker, other = a_worker(store), a_worker(store, "worker_2")
+    moving = []
+    await worker.take()
+    moving.append(("owns all", worker.moving))
+    await other.take()
+    moving.append(("has nothing yet", other.moving))
+    await worker.take()
+    moving.append(("is about to leave some", worker.moving))
+    await worker.release(worker.left())
+    await other.take()
+    moving += [("has its share", worker.moving), ("likewise", other.moving)]
+    assert [one for one, moves in moving if moves] == ["has nothing yet", "is about to leave some"]
+
+
+@virtually
+async def test_a_lane_is_found_by_its_application_if_its_shard_is_owned() -> None:
+    worker, application = a_worker(a_store()), an_application()
+    assert worker.lane(application.id, 7) is None
+    await worker.take()
+    assert worker.lane(application.id, 7) is None
+    lane = cast("Lane", FakeLane(quiet=True))
+    worker.held[application.shard].lanes[7] = lane
+    assert worker.lane(application.id, 7) is lane
+    assert worker.lane(application.id, 8) is None
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 7, 10, 64, 100])
+@virtually
+async def test_workers_that_share_all_shards_come_to_rest(count: int) -> None:
+    store = a_store()
+    workers = [a_worker(store, f"worker_{number}") for number in range(count)]
+    await take_turns(*workers)
+    assert sum(len(worker.numbers) for worker in workers) == SHARDS
+    assert not any(worker.moving for worker in workers)
+
+
+@virtually
+async def test_shards_without_requests_on_their_way_are_left_first() -> None:
+    store = a_store()
+    worker, other = a_worker(store), a_worker(store, "worker_2")
+    await worker.take()
+    busy = {0, SHARDS // 2, SHARDS - 1}
+    for number, held in worker.held.items():
+        held.lanes[number] = cast("Lane", FakeLane(quiet=number not in busy))
+    await other.take()
+    await worker.take()
+    assert len(worker.left()) == SHARDS // 2
+    assert busy <= set(worker.numbers)

@@ -1,0 +1,330 @@
+"""Settlements are written together, stay on the list until they are, and lanes come to rest."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import pytest
+
+from tarry.errors import StoreError, StoreUnavailable
+from tarry.service.dispatch.gauges import gauges
+from tarry.service.dispatch.settling.writer import REFUSED_AGAIN_AFTER, SETTLED_AT_ONCE
+from tarry.service.model.application import SHARDS
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Change, Lease
+from tarry.service.model.settings import HOUR, Limits
+from tarry.service.store.contract import Store
+from tarry.service.wire.exchange import Answer
+from tarry.testing.shaky_store import Between, Shaky
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import OK, VirtualService, status, virtual_service
+
+
+class Commits(Shaky):
+    """Keeps in mind how much each commit settled."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.made: list[int] = []
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Sequence[Lease],
+    ) -> list[bool]:
+        self._check("settle")
+        self.made.append(len(settlements))
+        return await self._store.settle(settlements, changes, leases)
+
+
+@virtually
+async def test_what_ended_while_the_database_was_away_is_settled_together_and_was_sent_once() -> (
+    None
+):
+    between = Between(Commits)
+    many = SETTLED_AT_ONCE + 100
+    async with virtual_service(through=between, limits=Limits(in_flight=3 * many)) as service:
+        endpoints = [
+            await service.add_endpoint(f"{n}.example", lambda _r, _n: Answer(5.0, status=200))
+            for n in range(many)
+        ]
+        await service.add()
+        await asyncio.sleep(2)
+        between.shaky.away = True
+        await asyncio.sleep(5)
+        assert service.dispatcher.context.unsettled == many
+        between.shaky.made.clear()
+        between.shaky.away = False
+        await asyncio.sleep(5)
+        assert between.shaky.made[:2] == [SETTLED_AT_ONCE, 100]
+        assert service.dispatcher.context.unsettled == 0
+        assert [await service.waiting(endpoint) for endpoint in endpoints] == [0] * many
+        assert len(service.sender.sent) == many
+
+
+def lanes_of(service: VirtualService) -> list[bool]:
+    """Whether those at work doze."""
+    held = service.dispatcher.shards.held[service.application.shard]
+    return [lane.dozing for lane in held.lanes.values()]
+
+
+@virtually
+async def test_a_lane_with_nothing_to_do_is_let_go_and_one_that_waits_for_a_time_dozes() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add()
+        await service.until_delivered(endpoint, within=1)
+        await asyncio.sleep(1)
+        assert lanes_of(service) == []
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        assert lanes_of(service) == [True]
+
+
+class Late(Shaky):
+    """Something comes just before a lane is let go."""
+
+    comes: Callable[[], Awaitable[object]] | None = None
+
+    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        comes, self.comes = self.comes, None
+        if comes is not None:
+            await comes()
+        return await self._store.rest(idle, leases)
+
+
+@virtually
+async def test_a_lane_to_which_something_is_added_meanwhile_goes_on() -> None:
+    between = Between(Late)
+    limits = Limits(look=300, keep_up=600)  # nobody looks before that
+    async with virtual_service(through=between, limits=limits) as service:
+        endpoint = await service.add_endpoint("a.example")
+        between.shaky.comes = service.add
+        await service.add()
+        await asyncio.sleep(1)
+        assert await service.waiting(endpoint) == 0
+        assert len(service.sender.sent) == 2
+
+
+class AnsweredLate(Shaky):
+    """The store lets lanes sleep; before its answer arrives, something is added and looked at."""
+
+    comes: Callable[[], Awaitable[object]] | None = None
+
+    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        return await self._late(await self._store.rest(idle, leases))
+
+    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        return await self._late(await self._store.doze(live, leases))
+
+    async def _late(self, asleep: set[int]) -> set[int]:
+        if asleep and self.comes is not None:
+            comes, self.comes = self.comes, None
+            await comes()
+            await asyncio.sleep(0.05)
+        return asleep
+
+
+@pytest.mark.parametrize("scheduled", [False, True], ids=["at rest", "dozing"])
+@virtually
+async def test_a_lane_that_is_woken_before_it_hears_that_it_sleeps_stays_awake(
+    *, scheduled: bool
+) -> None:
+    between = Between(AnsweredLate)
+    limits = Limits(look=300, keep_up=600)
+    async with virtual_service(through=between, limits=limits) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(0.3, status=200))
+        if scheduled:
+            await service.add(deliver_at=service.now() + HOUR)
+        between.shaky.comes = service.add
+        await service.add()
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 2
+        await service.add()
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 3
+
+
+@virtually
+async def test_a_scheduled_delivery_that_comes_to_a_busy_lane_goes_when_it_is_due() -> None:
+    limits = Limits(look=300, keep_up=600)
+    async with virtual_service(limits=limits) as service:
+        took = iter([0.05, 0.4, 0.01])
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(next(took), status=200))
+        await service.add(deliver_at=service.now() + HOUR)
+        await service.add()
+        await service.add()
+        await asyncio.sleep(0.02)
+        await service.add(deliver_at=service.now() + 2)
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 3
+
+
+@virtually
+async def test_a_late_failure_of_an_earlier_lease_does_not_undo_the_success_of_the_next() -> None:
+    between = Between(Shaky)
+    answers = [Answer(13.0, status=500), Answer(5.0, status=200), OK]
+    limits = Limits(lease=10, look=1, keep_up=20)
+    async with virtual_service(through=between, limits=limits) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: answers.pop(0))
+        await service.add()
+        await asyncio.sleep(0.5)
+        between.shaky.away = True  # until its lease is over
+        await asyncio.sleep(11)
+        await service.store.lease("another", most=SHARDS, length=0)  # which dies at once
+        between.shaky.away = False  # the next lease sends the message again
+        await service.until_delivered(endpoint, within=30)
+        assert len(service.sender.sent) == 2, "the success was written"
+        assert service.dispatcher.context.stale == 1, "the failure was not"
+
+
+class Choosy(Shaky):
+    """Refuses every commit with a settlement or a change that is not to its taste."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.refuses: Callable[[Settlement | Resent | Change], bool] = lambda _: False
+        self.unavailable_after = 1_000_000
+        """So many commits, refused ones too."""
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Sequence[Lease],
+    ) -> list[bool]:
+        self.unavailable_after -= 1
+        self._check("settle")
+        if self.unavailable_after < 0:
+            raise StoreUnavailable("just now")
+        if any(map(self.refuses, [*settlements, *changes])):
+            raise StoreError("not to my taste")
+        return await self._store.settle(settlements, changes, leases)
+
+
+def of(message: str) -> Callable[[Settlement | Resent | Change], bool]:
+    return lambda one: isinstance(one, Settlement) and one.message == message
+
+
+Taste = Callable[[Settlement | Resent | Change], bool]
+TASTES: dict[str, Callable[[str], Taste]] = {
+    "its texts": lambda message: (
+        lambda one: (
+            of(message)(one)
+            and isinstance(one, Settlement)
+            and bool(one.attempt and one.attempt.body)
+        )
+    ),
+    "its attempt": lambda message: (
+        lambda one: of(message)(one) and isinstance(one, Settlement) and one.attempt is not None
+    ),
+}
+
+
+@pytest.mark.parametrize(("taste", "attempts"), [("its texts", 1), ("its attempt", 0)])
+@virtually
+async def test_one_settlement_that_cannot_be_written_is_written_without_its_details(
+    taste: str, attempts: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    between = Between(Choosy)
+    answer = Answer(1.0, status=200, body=b"odd")
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: answer)
+        messages = await service.add(6)
+        between.shaky.refuses = TASTES[taste](messages[3])
+        await service.until_delivered(endpoint, within=2)
+        assert len(service.sender.sent) == 6, "nothing was sent again"
+        kept = [await service.store.attempts(message) for message in messages]
+        assert [len(some) for some in kept] == [1, 1, 1, attempts, 1, 1]
+        assert gauges(service.dispatcher).unwritable == 1
+        (defect,) = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+        assert messages[3] in defect
+        assert "not to my taste" in defect
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+@virtually
+async def test_one_that_cannot_be_written_at_all_holds_up_nobody_and_is_not_sent_again(
+    *, fifo: bool
+) -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        other = await service.add_endpoint("a.example")
+        endpoint = await service.add_endpoint("b.example", fifo=fifo)
+        (message,) = await service.add()
+        between.shaky.refuses = of(message)
+        await asyncio.sleep(1)
+        for _ in range(20):
+            await service.add()
+            await asyncio.sleep(30)
+        assert await service.waiting(endpoint) == (21 if fifo else 1)
+        sent = Counter((one.host, one.message) for one in service.sender.sent)
+        assert set(sent.values()) == {1}
+        between.shaky.refuses = lambda _: False
+        for one in (endpoint, other):
+            await service.until_delivered(one, within=REFUSED_AGAIN_AFTER + 2)
+        sent = Counter((one.host, one.message) for one in service.sender.sent)
+        assert len(sent) == 42
+        assert set(sent.values()) == {1}
+        assert service.dispatcher.context.unsettled == 0
+
+
+@virtually
+async def test_while_the_store_refuses_everything_nothing_is_lost_or_sent_twice() -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: Answer(1.0, status=200))
+        await service.add(20)
+        await asyncio.sleep(0.5)
+        between.shaky.refuses = lambda _: True
+        await asyncio.sleep(300)
+        assert await service.waiting(endpoint) == 20
+        between.shaky.refuses = lambda _: False
+        await service.until_delivered(endpoint, within=REFUSED_AGAIN_AFTER + 60)
+        assert set(Counter(one.message for one in service.sender.sent).values()) == {1}
+
+
+@virtually
+async def test_what_was_written_before_the_database_went_away_is_not_written_again() -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: Answer(1.0, status=200))
+        await service.add(8)
+        ended: list[Settlement | Resent | Change] = []
+
+        def refuses(one: Settlement | Resent | Change) -> bool:
+            """The one that is looked at last of all when there are eight."""
+            ended.append(one)
+            return one is ended[min(7, len(ended) - 1)] and len(ended) >= 8
+
+        between.shaky.refuses = refuses
+        between.shaky.unavailable_after = 2  # the whole, the first half
+        await asyncio.sleep(1.2)
+        assert await service.waiting(endpoint) == 4
+        between.shaky.refuses = lambda _: False
+        between.shaky.unavailable_after = 1_000_000
+        await service.until_delivered(endpoint, within=10)
+        assert len(service.sender.sent) == 8
+        assert service.dispatcher.context.stale == 0
+
+
+@pytest.mark.parametrize("notices", [True, False])
+@virtually
+async def test_a_change_that_cannot_be_written_holds_up_no_settlement(*, notices: bool) -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        gone = await service.add_endpoint("a.example", lambda _r, _n: status(410))
+        other = await service.add_endpoint("b.example")
+        between.shaky.refuses = lambda one: (
+            isinstance(one, Change) and bool(one.notices if notices else one.standing)
+        )
+        await service.add(3)
+        await service.until_delivered(other, within=2)
+        row = await service.store.lane(gone.application, gone.id)
+        assert row.endpoint.standing is (Standing.DISABLED if notices else Standing.ENABLED)
+        between.shaky.refuses = lambda _: False
+        await asyncio.sleep(REFUSED_AGAIN_AFTER + 5)
+        row = await service.store.lane(gone.application, gone.id)
+        assert row.endpoint.standing is Standing.DISABLED

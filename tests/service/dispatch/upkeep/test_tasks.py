@@ -1,0 +1,235 @@
+"""Tasks are done in pieces; one that cannot be done is given up, and holds up no other."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from tarry.errors import NotFound, StoreError, StoreUnavailable
+from tarry.service.dispatch.upkeep.tasks import CHUNK, Tasks
+from tarry.service.dispatch.upkeep.trials import TRIES, Trials
+from tarry.service.model.delivery import State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Lease
+from tarry.service.model.replay import Fate, ReplayFilter
+from tarry.service.model.task import Task, Work
+from tarry.service.store.contract import Store
+from tarry.testing.samples import ENVIRONMENT, NOON, a_task
+from tarry.testing.shaky_store import Between, Shaky
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import VirtualService, virtual_service
+
+
+def tasks_of(service: VirtualService) -> Tasks:
+    """Those of a dispatcher, done by hand."""
+    store, dispatcher = service.store, service.dispatcher
+    trials = Trials(store, dispatcher.context, dispatcher.shards)
+    return Tasks(store, dispatcher.context, dispatcher.shards, dispatcher.loader, trials)
+
+
+@virtually
+async def test_a_task_is_done_in_pieces_until_there_is_nothing_left() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+        await service.add(2 * CHUNK + 1)
+        await asyncio.sleep(1)
+        await service.store.add_task(a_task(endpoint, Work.DISCARD))
+        await asyncio.sleep(2)
+        assert await service.counts(endpoint) == {State.DISCARDED: 2 * CHUNK + 1}
+        (task,) = await service.store.tasks(service.application.id)
+        assert task.finished_at is not None
+
+
+@virtually
+async def test_a_task_that_cannot_be_advanced_is_left_alone_for_now() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+        await service.add(3)
+        await asyncio.sleep(1)
+        shards = service.dispatcher.shards
+        held = shards.held[service.application.shard]
+        held.lease = Lease(held.lease.shard, held.lease.epoch - 1, held.lease.worker)
+        await service.store.add_task(a_task(endpoint, Work.DISCARD))
+        for _ in range(TRIES + 1):
+            assert not await tasks_of(service).advance()
+        assert await service.counts(endpoint) == {State.READY: 3}
+        assert not [task for task in await service.store.tasks(endpoint.application) if task.failed]
+
+
+class Stubborn(Shaky):
+    """Has a task that cannot be done."""
+
+    def __init__(self, store: Store, error: Exception) -> None:
+        super().__init__(store)
+        self.error = error
+        self.asked = 0
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        if task.id == "qtask_hard":
+            self.asked += 1
+            raise self.error
+        return await self._store.advance(task, now=now, limit=limit, lease=lease)
+
+
+@pytest.mark.parametrize("error", [StoreError("no room"), KeyError("lane"), NotFound("task", "x")])
+def test_a_task_that_cannot_be_done_is_given_up_and_others_go_on(error: Exception) -> None:
+    @virtually
+    async def story() -> None:
+        between = Between(lambda store: Stubborn(store, error))
+        async with virtual_service(through=between) as service:
+            endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+            await service.add(3)
+            await asyncio.sleep(1)
+            hard = a_task(endpoint, Work.RECOVER, id="qtask_hard", created_at=NOON)
+            easy = a_task(endpoint, Work.DISCARD, created_at=NOON + 1)
+            for task in (hard, easy):
+                await service.store.add_task(task)
+            await asyncio.sleep(TRIES + 5)
+            left = await service.store.get_task(hard.id)
+            assert left.finished_at is not None
+            assert left.failed == str(error)
+            assert between.shaky.asked == TRIES
+            assert (await service.store.get_task(easy.id)).failed is None
+            assert await service.counts(endpoint) == {State.DISCARDED: 3}
+
+    story()
+
+
+@virtually
+async def test_a_task_is_not_given_up_because_the_database_is_away() -> None:
+    away = StoreUnavailable("nobody is there")
+    async with virtual_service(through=lambda store: Stubborn(store, away).store) as service:
+        endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+        await service.store.add_task(a_task(endpoint, Work.RECOVER, id="qtask_hard"))
+        await asyncio.sleep(60)
+        assert (await service.store.get_task("qtask_hard")).finished_at is None
+
+
+@virtually
+async def test_a_purge_is_done_though_it_is_about_no_lane() -> None:
+    async with virtual_service() as service:
+        (message,) = await service.add()
+        await service.store.add_task(
+            Task(
+                id="qtask_purge",
+                work=Work.PURGE_CONTENT,
+                environment=ENVIRONMENT,
+                application=service.application.id,
+                created_at=NOON,
+            )
+        )
+        await asyncio.sleep(5)
+        assert (await service.store.get_task("qtask_purge")).data == {"messagesPurged": 1}
+        assert (await service.store.message(service.application.id, message)).payload is None
+
+
+@virtually
+async def test_what_was_delivered_is_replayed_at_a_pace() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(600)
+        await service.until_delivered(endpoint, within=60)
+        started_at = service.now()
+        wanted = ReplayFilter(fate=Fate.SUCCESS)
+        task = a_task(endpoint, Work.BULK_REPLAY, wanted=wanted)
+        await service.store.add_task(task)
+        await asyncio.sleep(1)
+        soon = [one for one in service.sender.sent if one.at >= started_at]
+        assert 0 < len(soon) < 300, "not all at once"
+        await service.until_delivered(endpoint, within=300)
+        assert (await service.store.get_task(task.id)).data == {"messagesSent": 600}
+        assert Counter(Counter(one.message for one in service.sender.sent).values()) == {2: 600}
+
+
+@virtually
+async def test_without_a_task_there_is_nothing_to_advance() -> None:
+    async with virtual_service() as service:
+        assert not await tasks_of(service).advance()
+
+
+class Slow(Shaky):
+    """Takes a tenth of a second for a piece of a task, and has tasks that cannot be done."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.pieces: list[str] = []
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        self.pieces.append(task.application)
+        await asyncio.sleep(0.1)
+        if task.id.startswith("qtask_hard"):
+            raise StoreError("no")
+        return await self._store.advance(task, now=now, limit=limit, lease=lease)
+
+
+def slow_pieces() -> Between[Slow]:
+    return Between(Slow)
+
+
+async def finished(service: VirtualService, task: Task) -> float:
+    """How many seconds it takes until a task is done."""
+    asked_at = service.now()
+    while (await service.store.get_task(task.id)).finished_at is None:  # noqa: ASYNC110  nobody tells
+        await asyncio.sleep(0.01)
+    return service.now() - asked_at
+
+
+@virtually
+async def test_200_replays_of_one_tenant_delay_another_by_one_piece() -> None:
+    async with virtual_service(through=slow_pieces()) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(3 * CHUNK)
+        await service.until_delivered(endpoint, within=600)
+        other = await service.add_application()
+        late = await service.add_endpoint("b.example", application=other)
+        await service.add(application=other)
+        await service.until_delivered(late, within=60)
+        alone = await service.store.add_task(a_task(late, Work.BULK_REPLAY))
+        took_alone = await finished(service, alone)
+        for _ in range(200):
+            await service.store.add_task(a_task(endpoint, Work.BULK_REPLAY))
+        await asyncio.sleep(5)
+        task = await service.store.add_task(a_task(late, Work.BULK_REPLAY))
+        assert await finished(service, task) <= took_alone + 0.2
+        left = [
+            one
+            for one in await service.store.tasks(endpoint.application)
+            if one.finished_at is None
+        ]
+        assert len(left) > 150
+
+
+@virtually
+async def test_every_tenant_has_a_piece_done_in_turn() -> None:
+    between = slow_pieces()
+    async with virtual_service(through=between) as service:
+        owners = [await service.add_application() for _ in range(3)]
+        for many, owner in enumerate(owners):
+            endpoint = await service.add_endpoint("a.example", application=owner)
+            for _ in range(2 + many):
+                await service.store.add_task(a_task(endpoint, Work.RECOVER))
+        await asyncio.sleep(5)
+        first, second, third = sorted(owner.id for owner in owners)
+        done = between.shaky.pieces
+        assert len(done) == 9
+        for start in (0, 3):
+            assert sorted(done[start : start + 3]) == [first, second, third], done
+
+
+@virtually
+async def test_tasks_of_one_tenant_that_cannot_be_done_keep_no_other_waiting() -> None:
+    between = slow_pieces()
+    async with virtual_service(through=between) as service:
+        bad = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+        for number in range(50):
+            hard = a_task(bad, Work.RECOVER, id=f"qtask_hard{number:02}", created_at=NOON)
+            await service.store.add_task(hard)
+        await asyncio.sleep(3)
+        other = await service.add_application()
+        endpoint = await service.add_endpoint("b.example", application=other)
+        await service.add(5 * CHUNK, application=other)
+        await service.until_delivered(endpoint, within=600)
+        task = await service.store.add_task(a_task(endpoint, Work.BULK_REPLAY))
+        assert await finished(service, task) <= 2.5
+        asked = between.shaky.pieces.count(bad.application)
+        assert asked <= service.now() - NOON + 1, "it is tried once a second"

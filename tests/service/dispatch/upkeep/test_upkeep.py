@@ -1,0 +1,144 @@
+"""What is done now and then: ages, retention, and what callers left."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tarry.errors import StoreError
+from tarry.service.dispatch.upkeep.tasks import CHUNK
+from tarry.service.dispatch.upkeep.upkeep import Kept, oldest, sweep
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.lane import Lease
+from tarry.service.model.settings import DAY, HOUR
+from tarry.service.model.task import Task, Work
+from tarry.testing.samples import NOON, a_task, an_endpoint
+from tarry.testing.shaky_store import Between, Shaky
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import DOWN, OK, virtual_service
+
+
+def test_what_is_kept_for_ever_is_never_swept() -> None:
+    kept = Kept(payloads=DAY, messages=None, keys=HOUR, notices=None)
+    swept = kept.at(NOON)
+    assert (swept.payloads_before, swept.messages_before) == (NOON - DAY, None)
+    assert swept.expired_before == NOON
+    assert (swept.keys_before, swept.notices_before) == (NOON - HOUR, None)
+
+
+def parkings() -> st.SearchStrategy[tuple[tuple[float, float | None], ...]]:
+    """Times in which an endpoint was parked, one after the other, the last maybe until now."""
+
+    def made(lengths: list[float], *, still: bool) -> tuple[tuple[float, float | None], ...]:
+        found: list[tuple[float, float | None]] = []
+        at = NOON - sum(lengths)
+        for start, end in zip(lengths[::2], lengths[1::2], strict=False):
+            found.append((at + start, at + start + end))
+            at += start + end
+        if found and still:
+            found[-1] = (found[-1][0], None)
+        return tuple(found)
+
+    lengths = st.lists(st.floats(1.0, 30 * DAY), max_size=8)
+    return st.builds(made, lengths, still=st.booleans())
+
+
+@given(
+    parked=parkings(),
+    within=st.floats(1.0, 10 * DAY),
+    ago=st.floats(0.0, 200 * DAY),
+)
+def test_the_oldest_that_may_still_wait_is_just_as_old_as_the_policy_allows(
+    parked: tuple[tuple[float, float | None], ...], within: float, ago: float
+) -> None:
+    endpoint = an_endpoint("app", parked=parked)
+    before = oldest(endpoint, within, NOON)
+    accepted_at = NOON - ago
+    if abs(endpoint.age(accepted_at, NOON) - within) > 1e-3:
+        assert (accepted_at < before) == (endpoint.age(accepted_at, NOON) > within)
+
+
+@virtually
+async def test_what_is_too_old_ends_in_pieces_and_what_is_parked_does_not() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "within": 3600, "backoff": {"kind": "fixed", "delay": 1}}'
+        paused = await service.add_endpoint("a.example", standing=Standing.PAUSED, policy=policy)
+        parked = await service.add_endpoint(
+            "b.example", standing=Standing.PARKED, policy=policy, parked=((service.now(), None),)
+        )
+        await service.add(2 * CHUNK + 1)
+        await asyncio.sleep(HOUR + 70)
+        assert await service.counts(paused) == {State.FAILED: 2 * CHUNK + 1}
+        assert await service.counts(parked) == {State.READY: 2 * CHUNK + 1}
+        found = await service.store.undelivered(service.application.id, limit=1)
+        assert found[0][1].reason is Reason.AGED
+
+
+@pytest.mark.slow
+@virtually
+async def test_an_open_lane_ends_what_is_too_old_and_goes_on_with_the_rest() -> None:
+    async with virtual_service() as service:
+        back_at = service.now() + 2 * HOUR
+        policy = '{"version": 1, "within": 3600, "backoff": {"kind": "fixed", "delay": 1}}'
+        endpoint = await service.add_endpoint(
+            "a.example", lambda _request, now: DOWN if now < back_at else OK, policy=policy
+        )
+        await service.add(10)
+        await asyncio.sleep(1.5 * HOUR)
+        await service.add(10)
+        await asyncio.sleep(HOUR)
+        assert await service.counts(endpoint) == {State.FAILED: 10, State.DELIVERED: 10}
+
+
+@virtually
+async def test_what_need_not_be_kept_is_swept_in_pieces() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(CHUNK + 10)
+        await service.until_delivered(endpoint, within=60)
+        await asyncio.sleep(60)
+        kept = Kept(messages=30.0)
+        swept = await sweep(service.store, kept, service.now())
+        assert swept >= CHUNK + 10
+        assert await service.counts(endpoint) == {}
+        assert await sweep(service.store, kept, service.now()) == 0
+
+
+class Left(Shaky):
+    """Callers left something in its outbox, and a task never ends, or never works."""
+
+    left = 0
+    fails = False
+
+    async def collect(self, *, now: float, limit: int) -> int:
+        assert now
+        taken = min(self.left, limit)
+        self.left -= taken
+        return taken
+
+    async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
+        assert now
+        assert limit
+        assert lease.worker
+        await asyncio.sleep(0.1)
+        if self.fails:
+            raise StoreError("it cannot be done")
+        return replace(task, cursor=f"{task.cursor}x")
+
+
+@virtually
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_task_does_not_hold_up_what_callers_left(fails: bool) -> None:  # noqa: FBT001  a parameter
+    between = Between(Left)
+    async with virtual_service(through=between) as service:
+        left = between.shaky
+        left.fails = fails
+        endpoint = await service.add_endpoint("a.example")
+        await service.store.add_task(a_task(endpoint, Work.DISCARD))
+        await asyncio.sleep(5)
+        left.left = 2000
+        await asyncio.sleep(5)
+        assert left.left == 0

@@ -1,0 +1,82 @@
+"""The watchdog wakes a lane that was forgotten, counts it, and leaves all others alone."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+import pytest
+
+from tarry.service.dispatch.gauges import gauges
+from tarry.service.dispatch.upkeep.watchdog import SECOND_LOOK
+from tarry.service.model.lane import Lease
+from tarry.service.model.settings import HOUR, Limits
+from tarry.service.wire.exchange import Answer
+from tarry.testing.shaky_store import Between, Shaky
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import DOWN, virtual_service
+
+WATCH = 15.0
+LIMITS = Limits(watch=WATCH, look=5.0, keep_up=24 * HOUR)
+
+
+class LosesWakeUps(Shaky):
+    """A store whose wake-ups get lost, as if a rule of the dispatcher were wrong."""
+
+    loses = False
+
+    async def woken(self, leases: Sequence[Lease]) -> list[int]:
+        woken = await self._store.woken(leases)
+        return [] if self.loses else woken
+
+
+@virtually
+async def test_a_lane_whose_wake_up_was_lost_is_found_and_its_delivery_is_sent(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    between = Between(LosesWakeUps)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays in memory
+        await asyncio.sleep(1)
+        between.shaky.loses = True
+        await service.add(3)
+        with caplog.at_level(logging.ERROR):
+            await asyncio.sleep(WATCH + SECOND_LOOK + 1)
+        assert len(service.sender.sent) == 3
+        assert gauges(service.dispatcher).stalled == 1
+        assert endpoint.id in caplog.text
+
+
+@virtually
+async def test_lanes_that_wait_for_a_reason_are_left_alone() -> None:
+    async with virtual_service(limits=LIMITS) as service:
+        slow = await service.add_endpoint("slow.example", lambda _r, _n: Answer(10, status=200))
+        await service.add_endpoint("down.example", lambda _r, _n: DOWN)
+        await service.add_endpoint("rare.example", rate=0.1)
+        await service.add_endpoint("idle.example", event_types=("never",))
+        await service.add_endpoint("later.example")
+        await service.add(20)
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(10 * WATCH)
+        assert await service.waiting(slow) == 1
+        assert gauges(service.dispatcher).stalled == 0
+
+
+@virtually
+async def test_a_wake_up_that_is_only_late_is_no_stall() -> None:
+    between = Between(LosesWakeUps)
+    async with virtual_service(through=between, limits=LIMITS) as service:
+        await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        watched_at = asyncio.get_running_loop().time() // WATCH * WATCH + WATCH
+        await asyncio.sleep(watched_at - asyncio.get_running_loop().time() - 0.5)
+        between.shaky.loses = True
+        await service.add()
+        await asyncio.sleep(1.5)
+        between.shaky.loses = False
+        held = service.dispatcher.shards.held[service.application.shard]
+        next(iter(held.lanes.values())).start_over()
+        await asyncio.sleep(WATCH)
+        assert len(service.sender.sent) == 1
+        assert gauges(service.dispatcher).stalled == 0
