@@ -3,8 +3,8 @@
 import pytest
 
 from tarry.core.pace import Phase
-from tarry.service.dispatch.buffer.buffer import Buffer
-from tarry.service.dispatch.buffer.intake import EARLY, Buffered
+from tarry.service.dispatch.buffer.buffer import EARLY, Buffer
+from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.testing.samples import a_due
 
@@ -13,7 +13,7 @@ NOW = 1_000.0
 
 @pytest.fixture(params=[False, True], ids=["any order", "in order"])
 def buffer(request: pytest.FixtureRequest) -> Buffer:
-    return Buffer(1, Buffered(), fifo=request.param)
+    return Buffer(1, PayloadBytes(), fifo=request.param)
 
 
 def take(buffer: Buffer, stream: Stream, rows: list[Due], *, ask: bool = True) -> None:
@@ -62,7 +62,7 @@ def test_resends_that_are_read_twice_go_once(buffer: Buffer) -> None:
 
 
 def test_the_first_of_an_ordered_lane_goes_once_if_it_is_due_and_read_as_early_too() -> None:
-    buffer = Buffer(1, Buffered(), fifo=True)
+    buffer = Buffer(1, PayloadBytes(), fifo=True)
     row = a_due(due_at=NOW - 1, stream=Stream.WAITING)
     buffer.ask()
     take(buffer, Stream.WAITING, [row], ask=False)

@@ -124,12 +124,12 @@ async def test_a_step_takes_no_shard_from_another_worker_that_is_alive(step: flo
         other = VirtualService(beside=service, limits=LIMITS)
         await other.start()
         await asyncio.sleep(LIMITS.lease)
-        held = [set(one.dispatcher.shards.held) for one in (service, other)]
+        held = [set(one.dispatcher.shards.owned) for one in (service, other)]
         endpoints = await tenants(service, lambda _request, _now: status(500))
         await asyncio.sleep(0.005)  # all are on their way
         service.step = step
         await asyncio.sleep(WAIT / 2)
-        assert [set(one.dispatcher.shards.held) for one in (service, other)] == held
+        assert [set(one.dispatcher.shards.owned) for one in (service, other)] == held
         for endpoint in endpoints.values():
             service.sender.scripts[endpoint.url.split("/")[2]] = lambda _request, _now: OK
         for endpoint in endpoints.values():
@@ -152,7 +152,7 @@ async def test_a_step_does_not_keep_the_shards_of_a_worker_that_died(step: float
         endpoints = await tenants(service, lambda _request, _now: OK)
         for endpoint in endpoints.values():
             await service.until_delivered(endpoint, within=3 * LIMITS.lease)
-        assert len(service.dispatcher.shards.held) == SHARDS
+        assert len(service.dispatcher.shards.owned) == SHARDS
 
 
 @pytest.mark.parametrize("step", STEPS)

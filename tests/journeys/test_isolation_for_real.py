@@ -108,7 +108,7 @@ async def test_a_bad_neighbour_with_much_waiting_holds_nobody_up(
 def kept(dispatcher: Dispatcher) -> int:
     """Deliveries that are held in memory: at hand, on their way, or not written down yet."""
     now = dispatcher.context.now()
-    lanes = [lane for held in dispatcher.shards.held.values() for lane in held.lanes.values()]
-    return dispatcher.context.unsettled + sum(
-        lane.in_flight + lane.buffer.at_hand(now) for lane in lanes
+    lanes = [lane for held in dispatcher.shards.owned.values() for lane in held.lanes.values()]
+    return dispatcher.work.unsettled + sum(
+        lane.in_flight + lane.backlog.buffer.at_hand(now) for lane in lanes
     )

@@ -205,7 +205,7 @@ async def test_answers_that_cannot_be_written_down_stop_all_and_then_all_go_on()
         await asyncio.sleep(0.015)
         between.shaky.away = True
         await asyncio.sleep(5)
-        assert service.dispatcher.context.unsettled < 50 + 3 * 256
+        assert service.dispatcher.work.unsettled < 50 + 3 * 256
         stopped = len(service.sender.sent)
         await asyncio.sleep(2)
         assert len(service.sender.sent) == stopped

@@ -12,7 +12,7 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import run_virtual, virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, status, virtual_service
-from tests.service.dispatch.lane.test_state import lane_of
+from tests.service.dispatch.lane.test_lane import lane_of
 from tests.service.dispatch.origins.test_origin import lanes, the_origin
 
 
@@ -185,7 +185,7 @@ async def test_one_that_is_refused_goes_apart_while_the_others_come_back() -> No
         await asyncio.sleep(120)
         origin = the_origin(service)
         lane = lane_of(service, endpoints[0])
-        await until(lambda: lane.apart)
+        await until(lambda: lane.is_apart)
         assert (origin.gate.phase, lane.gate.phase) == (Phase.PACED, Phase.OPEN)
         await asyncio.sleep(0.1)
         row = await service.store.lane(endpoints[0].application, endpoints[0].id)
@@ -195,7 +195,7 @@ async def test_one_that_is_refused_goes_apart_while_the_others_come_back() -> No
         refused = [path for at, path in gateway.asked if path == "/0" and at >= gateway.up_at]
         assert len(refused) <= 40
         gateway.own = {}
-        await until(lambda: not lane.apart)
+        await until(lambda: not lane.is_apart)
         assert (origin.gate.phase, lane.gate.phase) == (Phase.PACED, Phase.CLOSED)
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=300)
@@ -259,5 +259,5 @@ async def test_nobody_waits_behind_those_that_are_refused(dead: int) -> None:
             await service.add(application=owner)
             await service.until_delivered(good, within=1)
             await asyncio.sleep(30)
-        shared = [level.application for level in service.dispatcher.loader.origins if level.shared]
+        shared = [level.application for level in service.dispatcher.origins if level.shared]
         assert shared in ([], [service.application.id])

@@ -185,6 +185,7 @@ async def test_a_lane_counts_what_a_resend_added_as_ended() -> None:
         lane = service.dispatcher.shards.lane(service.application.id, endpoint.lane)
         assert lane is not None
         row = await service.store.lane(endpoint.application, endpoint.id)
-        assert (row.added, lane.added, lane.ended) == (41, 41, row.ended)
+        assert row.added == 41
+        assert lane.backlog.waiting(0) == row.added - row.ended
         await service.until_delivered(endpoint, within=120)
         assert [one.message for one in service.sender.sent].count(message) == 1

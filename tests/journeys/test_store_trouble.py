@@ -155,9 +155,9 @@ async def test_with_a_slow_and_unreliable_database_all_ends_well(seed: int) -> N
             assert set(await service.counts(endpoint)) == {State.DELIVERED}
         assert not sent_again_without_need(service.sender.sent, away)
         await asyncio.sleep(5)
-        context = service.dispatcher.context
-        assert (context.slots.free, context.buffered.bytes, context.unsettled) == (1000, 0, 0)
-        lanes = [lane for held in service.dispatcher.shards.held.values() for lane in held.lanes]
+        context, work = service.dispatcher.context, service.dispatcher.work
+        assert (context.slots.free, context.buffered.bytes, work.unsettled) == (1000, 0, 0)
+        lanes = [lane for held in service.dispatcher.shards.owned.values() for lane in held.lanes]
         assert lanes == []
 
 

@@ -58,7 +58,7 @@ class Host:
 
     def levels(self) -> list[Origin]:
         """The levels of its origin that are shared at present."""
-        return [level for level in self._service.dispatcher.loader.origins if level.shared]
+        return [level for level in self._service.dispatcher.origins if level.shared]
 
 
 def waits(service: VirtualService, accepted: dict[str, float]) -> list[float]:
@@ -131,7 +131,7 @@ async def test_a_tenant_that_fails_is_probed_as_one_and_the_other_goes_on() -> N
         assert (level.application, level.gate.phase) == (a.id, Phase.OPEN)
         accepted = await send_slowly(service, b, every=5.0, lasting=600)
         assert max(waits(service, accepted)) <= 0.1
-        assert not service.dispatcher.loader.origins.group(AT, b.id).lanes  # at rest by then
+        assert not service.dispatcher.origins.group(AT, b.id).lanes  # at rest by then
         assert sum(name == "a" for at, name in host.asked if at > service.now() - 600) <= 25
         host.answers.clear()
         await asyncio.sleep(120)

@@ -52,12 +52,12 @@ async def test_two_share_the_shards_and_nothing_is_sent_twice() -> None:
         await tenants(first, 40)
         await second.start()
         await asyncio.sleep(30)
-        shares = [len(one.dispatcher.shards.held) for one in (first, second)]
+        shares = [len(one.dispatcher.shards.owned) for one in (first, second)]
         assert shares == [SHARDS // 2, SHARDS // 2]
         await tenants(first, 40)
         await until_all_delivered(first, within=60)
         assert copies(first) == {1: 80 * 40}
-        assert all(one.dispatcher.context.sent > 200 for one in (first, second))
+        assert all(one.dispatcher.context.counters.sent > 200 for one in (first, second))
         await second.stop()
 
 
@@ -106,14 +106,14 @@ async def test_a_zombie_sends_nothing_more_and_changes_nothing() -> None:
         between.shaky.stick()
         other = VirtualService(beside=zombie, limits=SHORT)
         await other.start()
-        (until,) = {held.until for held in zombie.dispatcher.shards.held.values()}
+        (until,) = {held.held.until for held in zombie.dispatcher.shards.owned.values()}
         await asyncio.sleep(until - 1 - zombie.now())
-        sending = zombie.dispatcher.context.sent
+        sending = zombie.dispatcher.context.counters.sent
         await asyncio.sleep(until - zombie.now())
-        sent = zombie.dispatcher.context.sent
+        sent = zombie.dispatcher.context.counters.sent
         assert sent > sending, "until the last moments of its leases it goes on"
         await asyncio.sleep(4 * SHORT.lease)
-        assert zombie.dispatcher.context.sent == sent
+        assert zombie.dispatcher.context.counters.sent == sent
         assert await left(zombie) == 0
         before = {
             number: (lane.ended, lane.known)
@@ -128,7 +128,7 @@ async def test_a_zombie_sends_nothing_more_and_changes_nothing() -> None:
         }
         assert after == before
         assert sum(map(len, zombie.store._data.attempts.values())) == attempts  # noqa: SLF001
-        assert zombie.dispatcher.context.sent == sent
+        assert zombie.dispatcher.context.counters.sent == sent
         assert max(copies(zombie)) <= 2
         counts = Counter[State]()
         for lane in zombie.store._data.lanes.values():  # noqa: SLF001  likewise

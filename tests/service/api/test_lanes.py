@@ -96,7 +96,7 @@ async def test_an_endpoint_that_is_down_is_probed_when_somebody_asks(
 async def none_is_sent_to(hooks: Hooks) -> None:
     """Wait until the dispatcher has no endpoint at hand that it takes for enabled."""
     assert hooks.dispatcher is not None
-    held = hooks.dispatcher.shards.held
+    held = hooks.dispatcher.shards.owned
     async with asyncio.timeout(30):
         while any(  # noqa: ASYNC110  nobody tells
             lane.endpoint.standing is Standing.ENABLED

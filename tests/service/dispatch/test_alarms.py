@@ -15,6 +15,9 @@ class Lane:
         self.woken_at: list[float] = []
         self._alarms, self._every, self._times = alarms, every, times
 
+    def set_alarm(self, at: float) -> None:
+        self.wake_at = at
+
     def woken(self) -> None:
         now = asyncio.get_running_loop().time()
         self.woken_at.append(round(now, 3))

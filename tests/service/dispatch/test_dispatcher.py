@@ -19,7 +19,7 @@ from tarry.testing.virtual_service import VirtualService, virtual_service
 @virtually
 async def test_it_owns_all_shards_when_it_is_alone_and_gives_them_back() -> None:
     async with virtual_service() as service:
-        assert len(service.dispatcher.shards.held) == SHARDS
+        assert len(service.dispatcher.shards.owned) == SHARDS
         await service.stop()
         assert service.dispatcher.drained
         assert await service.store.workers() == 0

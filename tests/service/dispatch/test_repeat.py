@@ -30,8 +30,8 @@ class Steps:
             raise error
 
 
-async def played(steps: Steps, every: float | None, bell: asyncio.Event | None = None) -> None:
-    task = asyncio.create_task(repeat(steps.one_step, every, bell=bell, draw=lambda: 0.0))
+async def played(steps: Steps, every: float | None, signal: asyncio.Event | None = None) -> None:
+    task = asyncio.create_task(repeat(steps.one_step, every, signal=signal, draw=lambda: 0.0))
     async with asyncio.timeout(30):
         await steps.done.wait()
     task.cancel()
@@ -41,11 +41,11 @@ async def test_a_step_is_done_again_after_a_while() -> None:
     await played(Steps(None, None, None), 0.001)
 
 
-async def test_a_step_is_done_when_its_bell_rings() -> None:
-    bell, steps = asyncio.Event(), Steps(None, None)
-    bell.set()
-    await played(steps, None, bell)
-    assert not bell.is_set()
+async def test_a_step_is_done_when_its_signal_is_set() -> None:
+    signal, steps = asyncio.Event(), Steps(None, None)
+    signal.set()
+    await played(steps, None, signal)
+    assert not signal.is_set()
 
 
 async def test_a_bell_that_does_not_ring_is_waited_for_only_so_long() -> None:

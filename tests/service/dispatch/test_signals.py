@@ -1,23 +1,17 @@
-"""Who has something to do is rung for, and nobody else."""
+"""Each loop has its signal, and news in the store are for those who look there."""
 
 from tarry.service.dispatch.signals import Signals
 
 
-def rung(signals: Signals) -> set[str]:
-    return {name for name, bell in vars(signals).items() if bell.is_set()}
+def set_ones(signals: Signals) -> set[str]:
+    return {name for name, signal in vars(signals).items() if signal.is_set()}
 
 
-def test_at_first_none_rings() -> None:
-    assert rung(Signals()) == set()
-
-
-def test_what_is_put_on_the_desk_is_for_those_who_work_at_it() -> None:
-    signals = Signals()
-    signals.ring_for_desk()
-    assert rung(signals) == {"feed", "settle", "tick"}
+def test_at_first_none_is_set() -> None:
+    assert set_ones(Signals()) == set()
 
 
 def test_what_is_new_in_the_store_is_for_those_who_look_there() -> None:
     signals = Signals()
-    signals.ring_for_store()
-    assert rung(signals) == {"upkeep", "wake"}
+    signals.store_has_news()
+    assert set_ones(signals) == {"upkeep", "load"}

@@ -25,9 +25,14 @@ Later = Callable[[float, Callable[[], None]], Timer]
 
 
 class Sleeper(Protocol):
-    """Somebody to be woken. `wake_at` is kept here, and infinity while nothing is set."""
+    """Somebody to be woken. It remembers when: infinity while nothing is set."""
 
-    wake_at: float
+    @property
+    def wake_at(self) -> float:
+        """When it will be woken."""
+
+    def set_alarm(self, at: float) -> None:
+        """Remember when it will be woken."""
 
     def woken(self) -> None:
         """It is time."""
@@ -53,7 +58,7 @@ class Alarms:
         """Wake it at an instant; infinity: not at all."""
         if at == sleeper.wake_at:
             return
-        sleeper.wake_at = at
+        sleeper.set_alarm(at)
         if at < math.inf:
             heapq.heappush(self._entries, (at, next(self._numbers), sleeper))
             if len(self._entries) > self._crowded:
@@ -87,6 +92,6 @@ class Alarms:
         while self._entries and self._entries[0][0] <= now:
             at, _, sleeper = heapq.heappop(self._entries)
             if at == sleeper.wake_at:
-                sleeper.wake_at = math.inf
+                sleeper.set_alarm(math.inf)
                 sleeper.woken()
         self._wind()

@@ -14,11 +14,14 @@ from tarry.errors import StoreError
 from tarry.service.dispatch.buffer.feed import feed_once
 from tarry.service.dispatch.clock import Clock, steady
 from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.gate import RULE
+from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.owner import Owner
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.repeat import repeat
+from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.settling.writer import SettlementWriter
 from tarry.service.dispatch.signals import Signals
 from tarry.service.dispatch.upkeep.counts import Counts
@@ -27,6 +30,7 @@ from tarry.service.dispatch.upkeep.tasks import Tasks
 from tarry.service.dispatch.upkeep.trials import Trials
 from tarry.service.dispatch.upkeep.upkeep import Kept, Upkeep
 from tarry.service.dispatch.upkeep.watchdog import Watchdog
+from tarry.service.dispatch.work import Work
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.entropy import entropy
@@ -65,7 +69,7 @@ class Dispatcher:
         self._limits, self._parking, self._kept = limits, parking, kept
         self._source, self._draw, self._chance = source, draw, chance
         self._signals = Signals()
-        self._news = NoticeSender(store, chance)
+        self._notices = NoticeSender(store, chance)
         self.ready = asyncio.Event()
         """Set once the first shards are owned."""
         self.drained = False
@@ -80,18 +84,18 @@ class Dispatcher:
     async def run(self) -> None:
         """Deliver until `stop` is called, then until nothing is on its way any more."""
         self._put_together(Clock(await self._store.clock(), self._source))
-        self._store.listen(self._signals.ring_for_store)
+        self._store.listen(self._signals.store_has_news)
         await self._owner.own_once()
         self.ready.set()
         try:
             async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(step) for step in self._steps()]
+                tasks = [group.create_task(step) for step in self._loops()]
                 await self._signals.stop.wait()
                 await self._drain()
                 for task in tasks:
                     task.cancel()
         finally:
-            self._owner.drop(self.shards.held.values())
+            self._owner.drop(self.shards.owned.values())
 
     def stop(self) -> None:
         """Send nothing more; `run` ends when what is on its way has ended."""
@@ -114,7 +118,7 @@ class Dispatcher:
                     await asyncio.sleep(RULE.tick)
             self._least = LEAVING
             async with asyncio.timeout_at(max(ends_at, time() + LEAVING)) as self._patience:
-                await self._owner.leave(list(self.shards.held.values()))
+                await self._owner.leave(list(self.shards.owned.values()))
                 await self.shards.retire()
         except TimeoutError:
             log.warning("stopped with attempts on their way")
@@ -128,10 +132,10 @@ class Dispatcher:
 
     def _all_quiet(self) -> bool:
         """Have nothing more sent; whether nothing is on its way any more."""
-        held = list(self.shards.held.values())
-        for shard in held:
-            shard.leaving = True
-        return all(shard.quiet for shard in held)
+        owned = list(self.shards.owned.values())
+        for shard in owned:
+            shard.held.leave()
+        return all(shard.is_quiet for shard in owned)
 
     # --- Its parts, and their steps -------------------------------------------------------------
 
@@ -140,6 +144,7 @@ class Dispatcher:
         store, signals = self._store, self._signals
         self.context = context = Context(
             now=clock,
+            wall=clock.wall,
             later=asyncio.get_running_loop().call_later,
             draw=self._draw,
             chance=self._chance,
@@ -147,52 +152,61 @@ class Dispatcher:
             limits=self._limits,
             parking=self._parking,
         )
+        self.work = work = Work[Lane](signals)
         worker = ids.make("worker_", now=clock(), entropy=self._chance(ids.CHANCE))
         self.shards = shards = Shards(store, worker, self._limits, clock)
+        self.origins = origins = Origins(store, context, work)
         self.loader = loader = LaneLoader(
             store,
             context,
-            shards,
+            work=work,
+            shards=shards,
+            origins=origins,
             seals=self._seals,
             egress=self._egress,
             policy=self._policy,
         )
-        self._writer = writer = SettlementWriter(store, context, shards, loader)
+        sleep = Sleep(store, context, work, shards)
+        self._writer = writer = SettlementWriter(store, context, work, shards, origins, sleep)
         self._owner = Owner(
-            store, context=context, shards=shards, loader=loader, writer=writer, signals=signals
+            store,
+            context=context,
+            work=work,
+            shards=shards,
+            loader=loader,
+            writer=writer,
+            signals=signals,
         )
+        self._put_upkeep_together(loader)
+
+    def _put_upkeep_together(self, loader: LaneLoader) -> None:
+        """Make the parts that work beside deliveries."""
+        store, context, shards = self._store, self.context, self.shards
         trials = Trials(store, context, shards)
-        self._tasks = Tasks(store, context, shards, loader, trials)
         self._counts = Counts(store, context, shards, trials)
         self._upkeep = Upkeep(
             store,
             context=context,
             shards=shards,
             loader=loader,
-            tasks=self._tasks,
-            signals=signals,
+            tasks=Tasks(store, context, shards, loader, trials),
+            signals=self._signals,
             kept=self._kept,
         )
         self._watchdog = Watchdog(store, context, shards)
-        context.wake, context.doubt, context.wall = (
-            signals.ring_for_desk,
-            signals.own.set,
-            clock.wall,
-        )
-        context.look_again = self._owner.look_again
 
-    def _steps(self) -> list[Coroutine[None, None, None]]:
-        """What runs side by side: when its bell rings, or after so many seconds."""
+    def _loops(self) -> list[Coroutine[None, None, None]]:
+        """What runs side by side: when its signal is set, or after so many seconds."""
         signals, limits = self._signals, self._limits
         return [
             self._repeat(self._owner.own_once, limits.lease / 3, signals.own),
-            self._repeat(self._owner.wake_once, limits.look, signals.wake),
+            self._repeat(self._owner.load_once, limits.look, signals.load),
             self._repeat(self._feed_all, None, signals.feed),
             self._repeat(self._writer.settle_all, None, signals.settle),
             self._repeat(self._tick_all, None, signals.tick),
             self._repeat(self._upkeep.upkeep_once, limits.look, signals.upkeep),
             self._repeat(self._counts.count_all, limits.look),
-            self._repeat(self._tell_all, limits.look),
+            self._repeat(self._send_notices, limits.look),
             self._repeat(self._watchdog.look_once, limits.watch),
             self._repeat(self._upkeep.keep_up, limits.keep_up),
         ]
@@ -201,28 +215,27 @@ class Dispatcher:
         self,
         step: Callable[[], Awaitable[None]],
         every: float | None,
-        bell: asyncio.Event | None = None,
+        signal: asyncio.Event | None = None,
     ) -> None:
         recovered = self._owner.read_all_again
-        await repeat(step, every, bell=bell, draw=self._draw, recovered=recovered)
+        await repeat(step, every, signal=signal, draw=self._draw, recovered=recovered)
 
     async def _feed_all(self) -> None:
-        """Fetch rows for all lanes that want some."""
-        while self.context.hungry:
-            await feed_once(self._store, self.context)
+        """Read rows for all lanes that want some."""
+        while self.work.hungry:
+            await feed_once(self._store, self.context, self.work)
             await asyncio.sleep(0)
 
     async def _tick_all(self) -> None:
         """Have lanes and origins look at their answers, as long as they say that they have to."""
-        context = self.context
-        while context.ticking:
-            now = context.now()
-            for ticking in list(context.ticking):
+        while self.work.ticking:
+            now = self.context.now()
+            for ticking in list(self.work.ticking):
                 if not ticking.tick(now):
-                    context.ticking.pop(ticking, None)
+                    self.work.stop_ticking(ticking)
             await asyncio.sleep(RULE.tick)
 
-    async def _tell_all(self) -> None:
+    async def _send_notices(self) -> None:
         """Have operational webhooks hear of what is new."""
-        while await self._news.tell_once(self.shards.numbers, self.context.now()):
+        while await self._notices.tell_once(self.shards.numbers, self.context.now()):
             pass

@@ -30,20 +30,20 @@ class Gauges(Struct, frozen=True, kw_only=True):
 
 def gauges(dispatcher: Dispatcher) -> Gauges:
     """Read them; a walk over the lanes that are awake."""
-    context = dispatcher.context
-    lanes = [lane for held in dispatcher.shards.held.values() for lane in held.lanes.values()]
-    phases = Counter(lane.gate_now.phase for lane in lanes)
+    counters = dispatcher.context.counters
+    lanes = list(dispatcher.shards.lanes())
+    phases = Counter(lane.gates.phase for lane in lanes)
     return Gauges(
-        sent=context.sent,
-        delivered=context.delivered,
-        failed=context.failed,
-        stale=context.stale,
-        probes=context.probes,
-        stalled=context.stalled,
-        unwritable=context.unwritable,
+        sent=counters.sent,
+        delivered=counters.delivered,
+        failed=counters.failed,
+        stale=counters.stale,
+        probes=counters.probes,
+        stalled=counters.stalled,
+        unwritable=counters.unwritable,
         in_flight=sum(lane.in_flight for lane in lanes),
-        unsettled=context.unsettled,
-        shards=len(dispatcher.shards.held),
+        unsettled=dispatcher.work.unsettled,
+        shards=len(dispatcher.shards.owned),
         waiting=sum(lane.waiting() for lane in lanes),
         lanes={phase: phases[phase] for phase in Phase},
     )

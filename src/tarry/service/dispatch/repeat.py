@@ -19,11 +19,11 @@ async def repeat(
     step: Callable[[], Awaitable[None]],
     every: float | None,
     *,
-    bell: asyncio.Event | None = None,
+    signal: asyncio.Event | None = None,
     draw: Callable[[], float],
     recovered: Callable[[], None] = lambda: None,
 ) -> None:
-    """Do a step again and again: after so many seconds, or when its bell rings.
+    """Do a step again and again: after so many seconds, or when its signal is set.
 
     `recovered` is called after the first success that follows a failure of the database.
     """
@@ -42,12 +42,12 @@ async def repeat(
                 log.warning("waiting (%s): %s", step.__name__.strip("_"), error)
             await asyncio.sleep(pause)
             continue
-        if bell is None:
+        if signal is None:
             await asyncio.sleep(pause or 0.0)
             continue
         try:
             async with asyncio.timeout(pause):
-                await bell.wait()
+                await signal.wait()
         except TimeoutError:
             continue
-        bell.clear()
+        signal.clear()

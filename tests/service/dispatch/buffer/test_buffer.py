@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.buffer.buffer import Buffer
-from tarry.service.dispatch.buffer.intake import Buffered
 from tarry.service.dispatch.buffer.moments import MOST
+from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.testing.samples import NOON, a_due
 
@@ -55,8 +55,8 @@ class Source:
                 return [row for row in behind if early or (row.due_at or 0.0) <= now]
 
 
-def a_lane(ready: int = 0, *, fifo: bool = False) -> tuple[Buffer, Source, Buffered]:
-    buffered, source = Buffered(), Source()
+def a_lane(ready: int = 0, *, fifo: bool = False) -> tuple[Buffer, Source, PayloadBytes]:
+    buffered, source = PayloadBytes(), Source()
     source.ready = {seq: a_row(seq) for seq in range(1, ready + 1)}
     return Buffer(1, buffered, fifo=fifo), source, buffered
 

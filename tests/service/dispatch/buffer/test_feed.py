@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from msgspec.structs import replace
 
-from tarry.core.pace import Pace
+from tarry.core.pace import Pace, Phase
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.buffer.buffer import Buffer
 from tarry.service.dispatch.buffer.feed import AT_ONCE, MOST_BYTES, feed_once
 from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane.allowance import Allowance
+from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.model.lane import Due, Fetched, Stream, Want
+from tarry.service.dispatch.signals import Signals
+from tarry.service.dispatch.work import Work
+from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
 from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore
 from tarry.testing.samples import ENVIRONMENT, NOON, an_application, an_endpoint, new_message
 from tarry.testing.shaky_store import slow
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import virtual_service
-from tests.service.dispatch.test_context import a_desk
+from tests.service.dispatch.test_context import a_context
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.lane.lane import Lane
@@ -31,26 +34,37 @@ APPLICATION = an_application()
 class FakeLane:
     """As much of a lane as is fed; it hands out all it gets, unless it is told to keep it."""
 
-    def __init__(self, context: Context, number: int) -> None:
-        self.number = number
-        self.buffer = Buffer(number, context.buffered, fifo=False)
-        self.gate_now = Gate(Pace(), lambda: 0.5)
-        self.hungry, self.came_back, self.left, self.keeps = True, False, False, False
-        self.added = self.pumped = 0
+    def __init__(self, context: Context, row: LaneRow) -> None:
+        self.number = row.lane
+        self.context = context
+        self.backlog = Backlog(row, context.buffered)
+        self.gates = Gates()
+        self.allowance = Allowance(0.0)
+        self.allowance.limit(8, None)
+        self.left = self.keeps = False
+        self.pumped = 0
         self.version = 1
         self.handed: list[Due] = []
 
-    def room(self) -> int:
-        return 8
+    tenant = APPLICATION.id
+    in_flight = 0
 
     def pump(self) -> None:
         self.pumped += 1
-        while not self.keeps and (row := self.buffer.next(NOON, self.gate_now.phase)) is not None:
+        buffer = self.backlog.buffer
+        while not self.keeps and (row := buffer.next(NOON, self.gates.phase)) is not None:
             self.handed.append(row)
 
     @property
     def seqs(self) -> list[int]:
         return [row.seq for row in self.handed]
+
+
+class Gates:
+    """A closed gate."""
+
+    current = Gate(Pace(), lambda: 0.5)
+    phase = Phase.CLOSED
 
 
 class Watched(MemoryStore):
@@ -75,7 +89,8 @@ class Table:
 
     def __init__(self, **limits: int) -> None:
         self.store = Watched()
-        self.context, _ = a_desk(**limits)
+        self.context = a_context(**limits)
+        self.work = Work["Lane"](Signals())
 
     async def lanes(self, count: int = 1) -> list[FakeLane]:
         """Hungry lanes, each of an endpoint."""
@@ -84,14 +99,15 @@ class Table:
         made = []
         for _ in range(count):
             endpoint = await self.store.put_endpoint(an_endpoint(APPLICATION))
-            made.append(FakeLane(self.context, endpoint.lane))
+            (row,) = await self.store.lanes([endpoint.lane])
+            made.append(FakeLane(self.context, row))
         for lane in made:
             self.seat(lane)
         return made
 
     def seat(self, lane: FakeLane) -> None:
-        lane.hungry = True
-        self.context.feed(cast("Lane", lane))
+        lane.backlog.ask()
+        self.work.feed(cast("Lane", lane))
 
     async def add(self, count: int, payload: bytes = b"{}") -> None:
         await self.store.add([new_message(APPLICATION, payload=payload) for _ in range(count)])
@@ -99,10 +115,10 @@ class Table:
     @property
     def numbers(self) -> list[int]:
         """Who is hungry."""
-        return [lane.number for lane in self.context.hungry]
+        return [lane.number for lane in self.work.hungry]
 
     async def feed(self) -> None:
-        await feed_once(self.store, self.context)
+        await feed_once(self.store, self.context, self.work)
 
 
 @virtually
@@ -114,8 +130,8 @@ async def test_hungry_lanes_get_their_rows_in_order_and_send() -> None:
     for lane in (one, other):
         assert lane.seqs == [1, 2, 3]
         assert {row.lane for row in lane.handed} == {lane.number}
-        assert (lane.hungry, lane.pumped, lane.added) == (False, 1, 3)
-    assert not table.context.hungry
+        assert (lane.backlog.asking, lane.pumped, lane.backlog.waiting(0)) == (False, 1, 3)
+    assert not table.work.hungry
     assert len(table.store.asked) == 1
 
 
@@ -124,8 +140,8 @@ async def test_a_lane_without_rows_is_not_hungry_any_more_either() -> None:
     table = Table()
     (lane,) = await table.lanes()
     await table.feed()
-    assert (lane.hungry, lane.pumped, lane.handed) == (False, 1, [])
-    assert lane.buffer.drained()
+    assert (lane.backlog.asking, lane.pumped, lane.handed) == (False, 1, [])
+    assert lane.backlog.buffer.drained()
 
 
 @virtually
@@ -152,7 +168,7 @@ async def test_when_the_store_fails_they_are_hungry_still_but_for_who_has_left()
     with pytest.raises(StoreUnavailable):
         await table.feed()
     assert table.numbers == [one.number, third.number]
-    assert (one.hungry, one.pumped) == (True, 0)
+    assert (one.backlog.asking, one.pumped) == (True, 0)
     table.store.meanwhile = None
     await table.feed()
     assert [one.seqs, third.seqs] == [[1], [1]]
@@ -166,7 +182,7 @@ async def test_who_begins_anew_meanwhile_gets_nothing_old_and_asks_again() -> No
 
     async def rewind() -> None:
         await asyncio.sleep(0)
-        one.buffer.changed()
+        one.backlog.buffer.changed()
 
     table.store.meanwhile = rewind
     await table.feed()
@@ -182,39 +198,35 @@ async def test_who_begins_anew_meanwhile_gets_nothing_old_and_asks_again() -> No
 async def test_who_knows_an_older_endpoint_gets_nothing_before_it_has_looked_again() -> None:
     table = Table()
     late, other = await table.lanes(2)
-    looked: list[int] = []
-    table.context.look_again = looked.extend
     stored = (await table.store.lanes([late.number]))[0].endpoint
     await table.store.put_endpoint(replace(stored, url="https://new.example"))
     await table.add(2)
     await table.feed()
-    assert looked == [late.number]
-    assert (late.seqs, late.hungry, late.pumped) == ([], False, 0)
+    assert list(table.work.to_load) == [late.number]
+    assert (late.seqs, late.backlog.asking, late.pumped) == ([], False, 0)
     assert (other.seqs, other.pumped) == ([1, 2], 1)
-    assert not table.context.hungry, "it does not ask over and over"
+    assert not table.work.hungry, "it does not ask over and over"
     late.version = 2
-    late.buffer.changed()
+    late.backlog.buffer.changed()
     table.seat(late)
     await table.feed()
-    assert (late.seqs, looked) == ([1, 2], [late.number])
+    assert (late.seqs, list(table.work.to_load)) == ([1, 2], [late.number])
 
 
 @virtually
 async def test_who_was_told_of_the_change_meanwhile_need_not_look_again() -> None:
     table = Table()
     (lane,) = await table.lanes()
-    looked: list[int] = []
-    table.context.look_again = looked.extend
 
     async def change() -> None:
         await table.store.put_application(replace(APPLICATION, rate=7.0))
         await table.add(1)
         lane.version += 1
-        lane.buffer.changed()
+        lane.backlog.buffer.changed()
 
     table.store.meanwhile = change
     await table.feed()
-    assert (looked, lane.seqs, lane.pumped) == ([], [], 1)
+    assert (table.work.to_load, lane.seqs, lane.pumped) == ({}, [], 1)
 
 
 @virtually
@@ -222,13 +234,13 @@ async def test_one_that_came_back_gets_what_is_fresh_apart_from_its_backlog() ->
     table = Table()
     (lane,) = await table.lanes()
     await table.add(20)
-    lane.came_back = True
+    lane.backlog.mark_fresh()
     table.store.meanwhile = lambda: table.add(2)
     await table.feed()
     wanted = [want for want in table.store.asked[0] if want.stream is Stream.READY]
     assert [(want.after, want.before) for want in wanted] == [(0, 21), (20, None)]
     assert lane.seqs == [21, 22, *range(1, 9)]
-    assert not lane.came_back
+    assert not lane.backlog.marks_fresh
 
 
 @virtually
@@ -237,11 +249,11 @@ async def test_with_no_room_in_memory_only_who_has_nothing_gets_one_row() -> Non
     full, empty = await table.lanes(2)
     await table.add(3, payload=b"x" * 8)
     full.keeps = empty.keeps = True
-    del table.context.hungry[cast("Lane", empty)]
+    del table.work.hungry[cast("Lane", empty)]
     await table.feed()
-    assert full.buffer.at_hand(NOON) == 1
+    assert full.backlog.buffer.at_hand(NOON) == 1
     assert table.context.buffered.bytes == 8
-    table.context.buffered.bytes += 8  # another lane's
+    table.context.buffered.add(8)  # another lane's
     for lane in (full, empty):
         table.seat(lane)
     await table.feed()
@@ -249,7 +261,7 @@ async def test_with_no_room_in_memory_only_who_has_nothing_gets_one_row() -> Non
         (want.lane, want.limit) for want in table.store.asked[1] if want.stream != "resend"
     } == {(empty.number, 1)}
     assert table.store.most_bytes == 0
-    assert (full.buffer.at_hand(NOON), empty.buffer.at_hand(NOON)) == (1, 1)
+    assert (full.backlog.buffer.at_hand(NOON), empty.backlog.buffer.at_hand(NOON)) == (1, 1)
 
 
 @virtually

@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 
 from tarry.service.dispatch.lane.endpoint_record import SAVED_EVERY
-from tarry.service.dispatch.lane.state import LaneState
-from tarry.service.model.attempt import Resent, Settlement
-from tarry.service.model.delivery import ENDED, State
+from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import Due
-from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore
 from tarry.service.wire.exchange import Answer
 from tarry.testing.virtual_loop import virtually
@@ -20,13 +16,13 @@ from tarry.testing.virtual_service import (
     OK,
     VirtualService,
     status,
-    takes_all_but,
     virtual_service,
 )
+from tests.service.dispatch.lane.test_lane import always
 
 
 def lanes_at_work(service: VirtualService) -> int:
-    return sum(len(held.lanes) for held in service.dispatcher.shards.held.values())
+    return sum(len(held.lanes) for held in service.dispatcher.shards.owned.values())
 
 
 @pytest.mark.slow
@@ -68,64 +64,6 @@ async def test_a_success_is_put_on_record_by_the_commit_that_settles_it(
         assert commits == 10
 
 
-@pytest.mark.parametrize("fifo", [False, True])
-@virtually
-async def test_turning_order_on_and_off_loses_count_of_nothing(fifo: bool) -> None:  # noqa: FBT001  a parameter
-    async with virtual_service() as service:
-        endpoint = await service.add_endpoint(
-            "a.example", lambda _r, _n: Answer(0.3, status=200), fifo=fifo
-        )
-        await service.add(60)
-        for step in range(6):
-            await asyncio.sleep(0.35)
-            await service.change(endpoint, fifo=bool(step % 2) ^ (not fifo))
-        await service.until_delivered(endpoint, within=60)
-        await asyncio.sleep(1)
-        assert service.dispatcher.context.slots.free == Limits().in_flight
-        assert lanes_at_work(service) == 0
-        assert len(service.sender.sent) == 60
-
-
-@virtually
-async def test_only_what_came_to_nothing_is_told_one_by_one() -> None:
-    async with virtual_service() as service:
-        policy = '{"version": 1, "attempts": 1, "backoff": {"kind": "fixed", "delay": 1}}'
-        poison: list[str] = []
-        await service.add_endpoint("a.example", takes_all_but(poison, status(500)), policy=policy)
-        poison += await service.add(2)
-        await service.add(5)
-        await asyncio.sleep(10)
-        notices = await service.store.notices()
-        assert {notice.facts["message"] for notice in notices} == set(poison)
-        assert (await service.delivery(poison[0])).state is State.FAILED
-
-
-@pytest.mark.parametrize("fifo", [False, True])
-@virtually
-async def test_a_payload_is_kept_only_if_it_is_sent_again_from_memory(
-    fifo: bool,  # noqa: FBT001  a parameter
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async with virtual_service() as service:
-        context = service.dispatcher.context
-        kept: list[tuple[bool, bool]] = []
-
-        def finish(lane: LaneState, due: Due, made: Settlement | Resent) -> None:
-            over = isinstance(made, Settlement) and made.state in ENDED
-            kept.append((over, due.payload is not None))
-            type(context).finish(context, lane, due, made)
-
-        monkeypatch.setattr(context, "finish", finish)
-        until = service.now() + 1
-        endpoint = await service.add_endpoint(
-            "a.example", lambda _r, now: DOWN if now < until else OK, fifo=fifo
-        )
-        await service.add(4)
-        await service.until_delivered(endpoint, within=120)
-        assert {payload for over, payload in kept if over} == {False}
-        assert {payload for over, payload in kept if not over} == {fifo}
-
-
 @pytest.mark.parametrize("code", [404, 410, 503])
 @virtually
 async def test_what_the_old_place_says_after_a_move_is_not_about_the_new_one(code: int) -> None:
@@ -140,3 +78,19 @@ async def test_what_the_old_place_says_after_a_move_is_not_about_the_new_one(cod
         assert (row.endpoint.standing, row.known.failures) == (Standing.ENABLED, 0)
         await service.until_delivered(endpoint, within=60)
         assert (await service.store.counts(endpoint.lane))[State.DELIVERED] == 8
+
+
+@virtually
+async def test_a_delivery_says_why_it_waits() -> None:
+    async with virtual_service() as service:
+        answers = {"a": status(500), "b": DOWN, "c": status(429, retry_after="600")}
+        for name, answer in answers.items():
+            await service.add_endpoint(f"{name}.example", always(answer))
+        first, *_ = await service.add(6)
+        await asyncio.sleep(5)
+        reasons = {
+            endpoint.url: delivery.reason
+            for endpoint, delivery in await service.store.deliveries(first)
+        }
+        assert reasons["https://b.example/in"] is Reason.LANE_OPEN
+        assert reasons["https://c.example/in"] is Reason.RETRY_AFTER

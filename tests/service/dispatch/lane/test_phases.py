@@ -3,10 +3,11 @@
 import asyncio
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.lane.phases import replay
 from tarry.service.explain import outlook
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, status, takes_all_but, virtual_service
-from tests.service.dispatch.lane.test_state import lane_of
+from tests.service.dispatch.lane.test_lane import lane_of
 
 
 @virtually
@@ -57,7 +58,7 @@ async def test_much_that_waits_at_once_goes_at_a_pace_and_a_single_one_at_once()
         await service.add(10)
         await asyncio.sleep(0.5)
         lane = lane_of(service, endpoint)
-        lane.replay(service.now())
+        replay(lane, service.now())
         assert lane.gate.phase is Phase.PACED
         await service.until_delivered(endpoint, within=60)
         await asyncio.sleep(10)
@@ -65,7 +66,7 @@ async def test_much_that_waits_at_once_goes_at_a_pace_and_a_single_one_at_once()
         await asyncio.sleep(0.5)
         lane = lane_of(service, endpoint)
         assert lane.waiting() == 1
-        lane.replay(service.now())
+        replay(lane, service.now())
         assert lane.gate.phase is Phase.CLOSED
 
 
@@ -77,7 +78,7 @@ async def test_one_that_is_open_alone_comes_back_by_itself() -> None:
         await asyncio.sleep(0.05)
         lane = lane_of(service, endpoint)
         lane.alone(service.now(), 40.0)
-        assert (lane.gate.phase, lane.origin.shared) == (Phase.OPEN, False)
+        assert (lane.gate.phase, lane.gates.group.leader.shared) == (Phase.OPEN, False)
         assert lane.gate.pace.capacity == 40.0
         service.sender.scripts["a.example"] = lambda _request, _now: OK
         await service.until_delivered(endpoint, within=60)

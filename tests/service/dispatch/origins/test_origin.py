@@ -31,7 +31,7 @@ def all_answer(service: VirtualService, answer: Answer) -> None:
 
 def the_origin(service: VirtualService) -> Origin:
     """The level of the only origin that its lanes go by, or would."""
-    levels = list(service.dispatcher.loader.origins)
+    levels = list(service.dispatcher.origins)
     shared = [level for level in levels if level.shared]
     return shared[0] if shared else levels[0]
 
@@ -181,7 +181,7 @@ async def test_only_several_applications_that_are_told_so_hold_back_all(
                 await service.add_endpoint("gw.example", path=f"/{number}", application=owner)
             await service.add(application=owner)
         await asyncio.sleep(2)
-        whole, *groups = service.dispatcher.loader.origins
+        whole, *groups = service.dispatcher.origins
         assert all(group.gate.pace.held_until for group in groups)
         assert bool(whole.gate.pace.held_until) is is_held
 
@@ -321,7 +321,7 @@ async def tenants(service: VirtualService, count: int, endpoints: int = 1) -> li
 
 def open_levels(service: VirtualService) -> list[str]:
     """Whose lanes share a gate: the ids of applications, or nothing for all."""
-    return [level.application for level in service.dispatcher.loader.origins if level.shared]
+    return [level.application for level in service.dispatcher.origins if level.shared]
 
 
 @pytest.mark.parametrize(("count", "opens_all"), [(2, False), (3, True)])
@@ -418,8 +418,8 @@ async def test_an_application_that_parted_is_probed_with_all_when_nobody_is_ther
         all_answer(service, DOWN)
         await asyncio.sleep(30)
         assert open_levels(service) == [""]
-        whole, *groups = service.dispatcher.loader.origins
-        assert all(lane.origin is whole for group in groups for lane in group.lanes.values())
+        whole, *groups = service.dispatcher.origins
+        assert all(group.leader is whole for group in groups)
         all_answer(service, OK)
         await asyncio.sleep(120)
         assert open_levels(service) == []
@@ -440,6 +440,6 @@ async def test_when_all_come_back_but_few_that_fail_only_those_stay_open() -> No
         )
         await asyncio.sleep(60)
         assert open_levels(service) == []
-        (lane,) = service.dispatcher.loader.origins.group(AT, owners[2].id).lanes.values()
+        (lane,) = service.dispatcher.origins.group(AT, owners[2].id).lanes.values()
         assert lane.gate.phase is Phase.OPEN
         assert sum(sent.answer is OK for sent in service.sender.sent) == 6

@@ -17,7 +17,7 @@ OPEN = Pace(phase=Phase.OPEN, rate=0.0, down_since=1.0, probe_at=1e12, probes=9)
 
 
 def levels(service: VirtualService) -> list[Origin]:
-    return list(service.dispatcher.loader.origins)
+    return list(service.dispatcher.origins)
 
 
 @virtually
@@ -117,7 +117,7 @@ async def test_a_lane_that_is_taken_up_joins_what_is_open_for_it_on_record() -> 
         await service.add(50)
         await asyncio.sleep(60)
         whole, group = levels(service)
-        assert (whole.shared, group.in_charge is whole) == (True, True)
+        assert (whole.shared, group.leader is whole) == (True, True)
         assert len(service.sender.sent) == 1  # it was asked first: it did not fail before
 
 
@@ -157,8 +157,7 @@ async def test_a_whole_that_another_worker_opened_takes_over_the_group_that_was_
         whole, first, second = levels(service)
         assert first is group
         assert (whole.shared, group.shared) == (True, False)
-        assert group.in_charge is second.in_charge is whole
-        assert all(lane.origin is whole for lane in group.lanes.values())
+        assert group.leader is second.leader is whole
 
 
 @virtually
@@ -176,8 +175,8 @@ async def test_what_could_not_be_written_is_written_later(monkeypatch: pytest.Mo
             await service.add()
             await asyncio.sleep(0.5)
         (group,) = levels(service)
-        assert (group.shared, group.dirty) == (True, True)
+        assert (group.shared, group.is_changed) == (True, True)
         await asyncio.sleep(5)
-        assert not group.dirty
+        assert not group.is_changed
         (text,) = await service.store.origins([group.name])
         assert pace_text.read(text, now=service.now()).phase is Phase.OPEN

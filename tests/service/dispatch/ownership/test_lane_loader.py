@@ -33,7 +33,7 @@ from tarry.testing.virtual_service import (
 def the_lane(service: VirtualService) -> Lane:
     """The only one at work."""
     (lane,) = (
-        lane for held in service.dispatcher.shards.held.values() for lane in held.lanes.values()
+        lane for held in service.dispatcher.shards.owned.values() for lane in held.lanes.values()
     )
     return lane
 
@@ -74,10 +74,10 @@ async def test_a_change_made_while_the_lane_is_being_read_is_seen() -> None:
         await asyncio.sleep(1.1)
         lane = the_lane(service)
         await service.change(endpoint, rate=2.0)
-        taking_up = asyncio.create_task(service.dispatcher.loader.take_up([lane.number]))
+        taking_up = asyncio.create_task(service.dispatcher.loader.load([lane.number]))
         await asyncio.sleep(0.3)  # it is read, and what belongs to it is not
         await service.store.put_endpoint(replace(endpoint, rate=5.0, updated_at=service.now()))
-        await service.dispatcher.loader.take_up([lane.number])
+        await service.dispatcher.loader.load([lane.number])
         await taking_up
         assert lane.endpoint.rate == 5.0
 
@@ -169,7 +169,7 @@ class Policies(Shaky):
 async def test_what_it_keeps_in_mind_of_tenants_and_policies_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(loader, "VERSIONS_IN_MIND", 2)
+    monkeypatch.setattr(loader, "KNOWN_VERSIONS", 2)
     between = Between(Policies)
 
     def in_mind(kind: type) -> int:
@@ -302,7 +302,7 @@ async def test_what_was_accepted_after_a_change_is_never_sent_as_before_it(resen
             await service.store.resend(endpoint, first, resend="resend_1")
         else:
             await service.add()
-        lane.buffer.rewind()
+        lane.backlog.buffer.rewind()
         lane.pump()  # it asks for rows, and nobody has told it of the change
         await asyncio.sleep(5)
         assert [sent.host for sent in service.sender.sent] == ["old.example"]
@@ -323,7 +323,7 @@ async def test_a_lane_that_sees_a_change_by_itself_is_taken_up_without_being_tol
         await service.add()
         # As if somebody had heard of it and was lost before it was taken up.
         await service.store.woken(service.dispatcher.shards.leases())
-        lane.buffer.rewind()
+        lane.backlog.buffer.rewind()
         lane.pump()
         await asyncio.sleep(1)
         assert [sent.host for sent in service.sender.sent] == ["new.example"]
@@ -345,7 +345,7 @@ async def test_a_paused_endpoint_gets_nothing_that_was_accepted_after_the_pause(
             lambda now: now.stand(Standing.PAUSED, service.now()),
         )
         await service.add()
-        lane.buffer.rewind()
+        lane.backlog.buffer.rewind()
         lane.pump()
         await asyncio.sleep(5)
         between.shaky.hears.set()

@@ -6,8 +6,9 @@ import logging
 import pytest
 
 from tarry.errors import StoreUnavailable
-from tarry.service.dispatch.ownership.lane_loader import TAKEN_UP_AT_ONCE
+from tarry.service.dispatch.ownership.lane_loader import LOADED_TOGETHER
 from tarry.service.dispatch.ownership.owner import Owner
+from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.settling.writer import SettlementWriter
 from tarry.service.dispatch.signals import Signals
 from tarry.service.model.lane import Lease
@@ -33,11 +34,17 @@ class StepsBeforeTaking(Shaky):
 
 def owner_of(service: VirtualService, signals: Signals) -> Owner:
     """Of the shards of a dispatcher, asked by hand."""
-    context, shards = service.dispatcher.context, service.dispatcher.shards
-    loader, store = service.dispatcher.loader, service.seen
-    writer = SettlementWriter(store, context, shards, loader)
+    dispatcher, store = service.dispatcher, service.seen
+    context, work, shards = dispatcher.context, dispatcher.work, dispatcher.shards
+    sleep = Sleep(store, context, work, shards)
     return Owner(
-        store, context=context, shards=shards, loader=loader, writer=writer, signals=signals
+        store,
+        context=context,
+        work=work,
+        shards=shards,
+        loader=dispatcher.loader,
+        writer=SettlementWriter(store, context, work, shards, dispatcher.origins, sleep),
+        signals=signals,
     )
 
 
@@ -47,7 +54,7 @@ async def test_more_lanes_than_can_be_taken_up_within_a_lease_are_taken_up_and_s
     await service.store.put_environment(ENVIRONMENT)
     await service.store.put_application(service.application)
     endpoints = [
-        await service.add_endpoint(f"{number}.example") for number in range(5 * TAKEN_UP_AT_ONCE)
+        await service.add_endpoint(f"{number}.example") for number in range(5 * LOADED_TOGETHER)
     ]
     await service.add()
     await service.start()
@@ -65,16 +72,17 @@ async def test_the_lanes_of_shards_that_were_lost_are_let_go_and_it_is_said(
         await service.add_endpoint("a.example")
         await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
         await asyncio.sleep(1)
-        held = service.dispatcher.shards.held[service.application.shard]
+        held = service.dispatcher.shards.owned[service.application.shard]
         (lane,) = held.lanes.values()
-        held.lease = Lease(held.lease.shard, held.lease.epoch - 1, held.lease.worker)
+        lease = held.lease
+        held.held.lease = Lease(lease.shard, lease.epoch - 1, lease.worker)
         signals = Signals()
         signals.stop.set()  # so that no shard is taken anew
         with caplog.at_level(logging.WARNING):
             await owner_of(service, signals).own_once()
         assert "1 shards were lost" in caplog.text
         assert lane.left
-        assert held.lease.shard not in service.dispatcher.shards.held
+        assert held.lease.shard not in service.dispatcher.shards.owned
 
 
 @virtually
@@ -85,14 +93,14 @@ async def test_a_shard_that_is_taken_anew_has_one_lane_for_each_endpoint() -> No
         await service.add(deliver_at=service.now() + 30)  # so that the lane stays
         await asyncio.sleep(1)
         shards = service.dispatcher.shards
-        before = shards.held[service.application.shard]
+        before = shards.owned[service.application.shard]
         (old,) = before.lanes.values()
         spare = next(lease for lease in shards.leases() if lease.shard != before.lease.shard)
         await service.store.release([spare])
-        del shards.held[spare.shard]  # so that there is one to take
+        del shards.owned[spare.shard]  # so that there is one to take
         between.shaky.service = service
         await asyncio.sleep(5)
-        after = shards.held[service.application.shard]
+        after = shards.owned[service.application.shard]
         assert after.lease.epoch == before.lease.epoch + 1
         (new,) = after.lanes.values()
         assert (old.left, new.left) == (True, False)
@@ -105,14 +113,14 @@ async def test_what_waited_because_a_lease_was_about_to_end_goes_when_it_is_kept
     async with virtual_service(limits=SELDOM) as service:
         endpoint = await service.add_endpoint("a.example")
         await asyncio.sleep(1)
-        held = service.dispatcher.shards.held[service.application.shard]
-        held.until = service.now()
+        held = service.dispatcher.shards.owned[service.application.shard]
+        held.held.renew(service.now())
         await service.add()
         await asyncio.sleep(5)
-        assert (held.overslept, service.sender.sent) == (True, [])
+        assert service.sender.sent == []
         await owner_of(service, Signals()).own_once()
         await service.until_delivered(endpoint, within=1)
-        assert not held.overslept
+        assert not held.held.end_delay(), "nothing waits for it any more"
 
 
 @virtually
@@ -123,12 +131,12 @@ async def test_if_it_was_not_heard_which_lanes_woke_all_are_looked_through() -> 
         owner = owner_of(service, signals)
         between.shaky.forgets = True
         with pytest.raises(StoreUnavailable):
-            await owner.wake_once()
+            await owner.load_once()
         between.shaky.forgets = False
         assert signals.own.is_set()
-        assert not any(held.known for held in service.dispatcher.shards.held.values())
+        assert not any(held.is_known for held in service.dispatcher.shards.owned.values())
         await owner.own_once()
-        assert all(held.known for held in service.dispatcher.shards.held.values())
+        assert all(held.is_known for held in service.dispatcher.shards.owned.values())
 
 
 @virtually
@@ -137,14 +145,14 @@ async def test_what_lanes_know_is_written_down_before_their_shard_is_given_back(
         endpoint = await service.add_endpoint("a.example")
         await service.add(deliver_at=service.now() + HOUR)
         await asyncio.sleep(1)
-        held = service.dispatcher.shards.held[service.application.shard]
+        held = service.dispatcher.shards.owned[service.application.shard]
         (lane,) = held.lanes.values()
         lane.gate.open(service.now(), 1)
         await owner_of(service, Signals()).leave([held])
         row = await service.store.lane(endpoint.application, endpoint.id)
         assert b"open" in row.known.pace
         assert lane.left
-        assert held.lease.shard not in service.dispatcher.shards.held
+        assert held.lease.shard not in service.dispatcher.shards.owned
         (lease,) = await service.store.lease("another", most=1, length=SELDOM.lease)
         assert (lease.shard, lease.clean) == (held.lease.shard, True)
 

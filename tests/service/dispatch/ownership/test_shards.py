@@ -26,7 +26,7 @@ class FakeLane:
     """As much of a lane as its shard knows."""
 
     def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet
+        self.is_quiet = quiet
 
 
 class Slow(MemoryStore):
@@ -114,16 +114,16 @@ async def test_a_shard_is_left_when_nothing_of_it_is_on_its_way() -> None:
     worker, other = a_worker(store), a_worker(store, "worker_2")
     await worker.take()
     lanes = {number: FakeLane(quiet=False) for number in range(SHARDS)}
-    for number, held in worker.held.items():
+    for number, held in worker.owned.items():
         held.lanes[number] = cast("Lane", lanes[number])
     await other.take()
     await worker.take()
-    leaving = [number for number, held in worker.held.items() if held.leaving]
+    leaving = [number for number, held in worker.owned.items() if held.held.is_leaving]
     assert len(leaving) == SHARDS // 2
     assert set(worker.numbers) == set(range(SHARDS)) - set(leaving)
     assert worker.left() == []
-    lanes[leaving[0]].quiet = True
-    lanes[worker.numbers[0]].quiet = True
+    lanes[leaving[0]].is_quiet = True
+    lanes[worker.numbers[0]].is_quiet = True
     assert [held.lease.shard for held in worker.left()] == leaving[:1]
 
 
@@ -133,34 +133,34 @@ async def test_what_is_given_back_is_free_for_others_and_was_left_clean() -> Non
     worker, other = a_worker(store), a_worker(store, "worker_2")
     await worker.take()
     await other.take()
-    assert other.held == {}
+    assert other.owned == {}
     await worker.take()
     left = worker.left()
     await worker.release(left)
     new = await other.take()
     assert {held.lease.shard for held in new} == {held.lease.shard for held in left}
     assert all(held.lease.clean for held in new)
-    assert not set(other.held) & set(worker.held)
+    assert not set(other.owned) & set(worker.owned)
 
 
 @virtually
 async def test_nothing_is_sent_in_the_last_moments_of_a_lease() -> None:
     worker = a_worker(a_store())
     await worker.take()
-    assert {held.until for held in worker.held.values()} == {NOON + 8}
+    assert {held.held.until for held in worker.owned.values()} == {NOON + 8}
     await asyncio.sleep(3)
     await worker.renew()
-    assert {held.until for held in worker.held.values()} == {NOON + 11}
+    assert {held.held.until for held in worker.owned.values()} == {NOON + 11}
 
 
 @virtually
 async def test_a_lease_counts_from_when_it_was_asked_for() -> None:
     worker = a_worker(Slow(clock=now))
     (first, *others) = await worker.take()
-    assert first.until == NOON + 8
-    assert {held.until for held in others} == {NOON + 9}
+    assert first.held.until == NOON + 8
+    assert {held.held.until for held in others} == {NOON + 9}
     await worker.renew()  # asked for at 2 s, answered at 3 s
-    assert {held.until for held in worker.held.values()} == {NOON + 10}
+    assert {held.held.until for held in worker.owned.values()} == {NOON + 10}
 
 
 @virtually
@@ -171,9 +171,9 @@ async def test_what_was_taken_over_meanwhile_is_lost_and_what_was_not_is_kept() 
     await asyncio.sleep(11)
     await other.take()
     lost = await worker.renew()
-    assert {held.lease.shard for held in lost} == set(other.held)
-    assert set(worker.held) == set(range(SHARDS)) - set(other.held)
-    assert not any(held.lease.clean for held in other.held.values())
+    assert {held.lease.shard for held in lost} == set(other.owned)
+    assert set(worker.owned) == set(range(SHARDS)) - set(other.owned)
+    assert not any(held.lease.clean for held in other.owned.values())
 
 
 @pytest.mark.parametrize("step", [3600.0, -3600.0])
@@ -185,7 +185,7 @@ async def test_after_a_step_of_the_clock_others_have_the_time_of_a_lease_to_rene
     store = a_store(wall)
     worker, other, dead = (a_worker(store, f"worker_{number}") for number in range(3))
     await take_turns(worker, other, dead)
-    owned = set(other.held)
+    owned = set(other.owned)
     wall.step = step
     with caplog.at_level(logging.WARNING):
         for _ in range(4):
@@ -195,10 +195,10 @@ async def test_after_a_step_of_the_clock_others_have_the_time_of_a_lease_to_rene
             assert await other.renew() == []  # as late as may be
     assert caplog.text.count(f"The database's clock stepped by {step:+.1f} s.") == 1
     await worker.renew()
-    assert {held.lease.shard for held in await worker.take()} <= set(dead.held)
-    assert len(worker.held) == SHARDS // 2
+    assert {held.lease.shard for held in await worker.take()} <= set(dead.owned)
+    assert len(worker.owned) == SHARDS // 2
     assert await other.renew() == []
-    assert set(other.held) == owned
+    assert set(other.owned) == owned
 
 
 @virtually
@@ -229,7 +229,7 @@ async def test_who_retires_counts_no_more() -> None:
     worker, other = a_worker(store), a_worker(store, "worker_2")
     await take_turns(worker, other)
     assert len(worker.numbers) == SHARDS // 2
-    await other.release(list(other.held.values()))
+    await other.release(list(other.owned.values()))
     await other.retire()
     await worker.take()
     assert len(worker.numbers) == SHARDS
@@ -259,7 +259,7 @@ async def test_a_lane_is_found_by_its_application_if_its_shard_is_owned() -> Non
     await worker.take()
     assert worker.lane(application.id, 7) is None
     lane = cast("Lane", FakeLane(quiet=True))
-    worker.held[application.shard].lanes[7] = lane
+    worker.owned[application.shard].lanes[7] = lane
     assert worker.lane(application.id, 7) is lane
     assert worker.lane(application.id, 8) is None
 
@@ -280,7 +280,7 @@ async def test_shards_without_requests_on_their_way_are_left_first() -> None:
     worker, other = a_worker(store), a_worker(store, "worker_2")
     await worker.take()
     busy = {0, SHARDS // 2, SHARDS - 1}
-    for number, held in worker.held.items():
+    for number, held in worker.owned.items():
         held.lanes[number] = cast("Lane", FakeLane(quiet=number not in busy))
     await other.take()
     await worker.take()

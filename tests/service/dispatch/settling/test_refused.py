@@ -22,9 +22,9 @@ from tarry.testing.samples import (
 )
 
 if TYPE_CHECKING:
-    from tarry.service.dispatch.lane.state import LaneState
+    from tarry.service.dispatch.lane.lane import Lane
 
-LANE = cast("LaneState", object())
+LANE = cast("Lane", object())
 DUE = a_due(lane=7, seq=3)
 CHANGE = Change(lane=7, epoch=1, at=NOON, known=Known(failures=2))
 

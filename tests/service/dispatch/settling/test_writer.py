@@ -1,24 +1,24 @@
-"""Settlements are written together, stay on the list until they are, and lanes come to rest."""
+"""Settlements are written together, stay on the list until they are."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.dispatch.gauges import gauges
-from tarry.service.dispatch.settling.writer import REFUSED_AGAIN_AFTER, SETTLED_AT_ONCE
+from tarry.service.dispatch.settling.writer import MOST_AT_ONCE, REFUSED_AGAIN_AFTER
 from tarry.service.model.application import SHARDS
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
-from tarry.service.model.settings import HOUR, Limits
+from tarry.service.model.settings import Limits
 from tarry.service.store.contract import Store
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import OK, VirtualService, status, virtual_service
+from tarry.testing.virtual_service import OK, status, virtual_service
 
 
 class Commits(Shaky):
@@ -44,7 +44,7 @@ async def test_what_ended_while_the_database_was_away_is_settled_together_and_wa
     None
 ):
     between = Between(Commits)
-    many = SETTLED_AT_ONCE + 100
+    many = MOST_AT_ONCE + 100
     async with virtual_service(through=between, limits=Limits(in_flight=3 * many)) as service:
         endpoints = [
             await service.add_endpoint(f"{n}.example", lambda _r, _n: Answer(5.0, status=200))
@@ -54,112 +54,14 @@ async def test_what_ended_while_the_database_was_away_is_settled_together_and_wa
         await asyncio.sleep(2)
         between.shaky.away = True
         await asyncio.sleep(5)
-        assert service.dispatcher.context.unsettled == many
+        assert service.dispatcher.work.unsettled == many
         between.shaky.made.clear()
         between.shaky.away = False
         await asyncio.sleep(5)
-        assert between.shaky.made[:2] == [SETTLED_AT_ONCE, 100]
-        assert service.dispatcher.context.unsettled == 0
+        assert between.shaky.made[:2] == [MOST_AT_ONCE, 100]
+        assert service.dispatcher.work.unsettled == 0
         assert [await service.waiting(endpoint) for endpoint in endpoints] == [0] * many
         assert len(service.sender.sent) == many
-
-
-def lanes_of(service: VirtualService) -> list[bool]:
-    """Whether those at work doze."""
-    held = service.dispatcher.shards.held[service.application.shard]
-    return [lane.dozing for lane in held.lanes.values()]
-
-
-@virtually
-async def test_a_lane_with_nothing_to_do_is_let_go_and_one_that_waits_for_a_time_dozes() -> None:
-    async with virtual_service() as service:
-        endpoint = await service.add_endpoint("a.example")
-        await service.add()
-        await service.until_delivered(endpoint, within=1)
-        await asyncio.sleep(1)
-        assert lanes_of(service) == []
-        await service.add(deliver_at=service.now() + HOUR)
-        await asyncio.sleep(1)
-        assert lanes_of(service) == [True]
-
-
-class Late(Shaky):
-    """Something comes just before a lane is let go."""
-
-    comes: Callable[[], Awaitable[object]] | None = None
-
-    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        comes, self.comes = self.comes, None
-        if comes is not None:
-            await comes()
-        return await self._store.rest(idle, leases)
-
-
-@virtually
-async def test_a_lane_to_which_something_is_added_meanwhile_goes_on() -> None:
-    between = Between(Late)
-    limits = Limits(look=300, keep_up=600)  # nobody looks before that
-    async with virtual_service(through=between, limits=limits) as service:
-        endpoint = await service.add_endpoint("a.example")
-        between.shaky.comes = service.add
-        await service.add()
-        await asyncio.sleep(1)
-        assert await service.waiting(endpoint) == 0
-        assert len(service.sender.sent) == 2
-
-
-class AnsweredLate(Shaky):
-    """The store lets lanes sleep; before its answer arrives, something is added and looked at."""
-
-    comes: Callable[[], Awaitable[object]] | None = None
-
-    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        return await self._late(await self._store.rest(idle, leases))
-
-    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        return await self._late(await self._store.doze(live, leases))
-
-    async def _late(self, asleep: set[int]) -> set[int]:
-        if asleep and self.comes is not None:
-            comes, self.comes = self.comes, None
-            await comes()
-            await asyncio.sleep(0.05)
-        return asleep
-
-
-@pytest.mark.parametrize("scheduled", [False, True], ids=["at rest", "dozing"])
-@virtually
-async def test_a_lane_that_is_woken_before_it_hears_that_it_sleeps_stays_awake(
-    *, scheduled: bool
-) -> None:
-    between = Between(AnsweredLate)
-    limits = Limits(look=300, keep_up=600)
-    async with virtual_service(through=between, limits=limits) as service:
-        await service.add_endpoint("a.example", lambda _r, _n: Answer(0.3, status=200))
-        if scheduled:
-            await service.add(deliver_at=service.now() + HOUR)
-        between.shaky.comes = service.add
-        await service.add()
-        await asyncio.sleep(5)
-        assert len(service.sender.sent) == 2
-        await service.add()
-        await asyncio.sleep(5)
-        assert len(service.sender.sent) == 3
-
-
-@virtually
-async def test_a_scheduled_delivery_that_comes_to_a_busy_lane_goes_when_it_is_due() -> None:
-    limits = Limits(look=300, keep_up=600)
-    async with virtual_service(limits=limits) as service:
-        took = iter([0.05, 0.4, 0.01])
-        await service.add_endpoint("a.example", lambda _r, _n: Answer(next(took), status=200))
-        await service.add(deliver_at=service.now() + HOUR)
-        await service.add()
-        await service.add()
-        await asyncio.sleep(0.02)
-        await service.add(deliver_at=service.now() + 2)
-        await asyncio.sleep(5)
-        assert len(service.sender.sent) == 3
 
 
 @virtually
@@ -177,7 +79,7 @@ async def test_a_late_failure_of_an_earlier_lease_does_not_undo_the_success_of_t
         between.shaky.away = False  # the next lease sends the message again
         await service.until_delivered(endpoint, within=30)
         assert len(service.sender.sent) == 2, "the success was written"
-        assert service.dispatcher.context.stale == 1, "the failure was not"
+        assert service.dispatcher.context.counters.stale == 1, "the failure was not"
 
 
 class Choosy(Shaky):
@@ -268,7 +170,7 @@ async def test_one_that_cannot_be_written_at_all_holds_up_nobody_and_is_not_sent
         sent = Counter((one.host, one.message) for one in service.sender.sent)
         assert len(sent) == 42
         assert set(sent.values()) == {1}
-        assert service.dispatcher.context.unsettled == 0
+        assert service.dispatcher.work.unsettled == 0
 
 
 @virtually
@@ -307,7 +209,7 @@ async def test_what_was_written_before_the_database_went_away_is_not_written_aga
         between.shaky.unavailable_after = 1_000_000
         await service.until_delivered(endpoint, within=10)
         assert len(service.sender.sent) == 8
-        assert service.dispatcher.context.stale == 0
+        assert service.dispatcher.context.counters.stale == 0
 
 
 @pytest.mark.parametrize("notices", [True, False])

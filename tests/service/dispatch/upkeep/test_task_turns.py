@@ -37,7 +37,7 @@ async def store() -> Calls:
 @pytest.fixture
 async def shards(store: Calls) -> Shards:
     shards = Shards(store, "worker-1", Limits(), Clock(await store.clock()))
-    while len(shards.held) < SHARDS:
+    while len(shards.owned) < SHARDS:
         await shards.take()
     return shards
 
@@ -81,5 +81,5 @@ async def test_without_a_task_the_store_is_asked_once(store: Calls, shards: Shar
 
 async def test_only_tasks_of_owned_shards_are_given(store: Calls, shards: Shards) -> None:
     await put(store, "a", 0)
-    shards.held.clear()
+    shards.owned.clear()
     assert await TaskTurns(store, shards, IN_PIECES).next() is None

@@ -47,7 +47,7 @@ async def test_a_task_that_cannot_be_advanced_is_left_alone_for_now() -> None:
         await service.add(3)
         await asyncio.sleep(1)
         shards = service.dispatcher.shards
-        held = shards.held[service.application.shard]
+        held = shards.owned[service.application.shard].held
         held.lease = Lease(held.lease.shard, held.lease.epoch - 1, held.lease.worker)
         await service.store.add_task(a_task(endpoint, Work.DISCARD))
         for _ in range(TRIES + 1):

@@ -93,7 +93,7 @@ def test_a_tenant_pauses_when_a_try_came_to_nothing(
 async def test_a_task_of_a_shard_that_is_not_owned_any_more_is_not_tried() -> None:
     async with virtual_service() as service:
         trials, task = await scene(service)
-        service.dispatcher.shards.held.clear()
+        service.dispatcher.shards.owned.clear()
         assert await trials.attempt(task, works) is None
         assert trials.paused(task.tenant)
 

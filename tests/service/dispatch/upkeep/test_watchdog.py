@@ -75,7 +75,7 @@ async def test_a_wake_up_that_is_only_late_is_no_stall() -> None:
         await service.add()
         await asyncio.sleep(1.5)
         between.shaky.loses = False
-        held = service.dispatcher.shards.held[service.application.shard]
+        held = service.dispatcher.shards.owned[service.application.shard]
         next(iter(held.lanes.values())).start_over()
         await asyncio.sleep(WATCH)
         assert len(service.sender.sent) == 1

@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import islice
 
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.lane.state import LaneState
+from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.lane.sending import room
+from tarry.service.dispatch.work import Work
 from tarry.service.failpoints import hit
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.service.store.contract import Queue
@@ -17,67 +18,66 @@ LARGEST = 1024 * 1024
 """A payload's size at the most: with so little room left there may be more than was fetched."""
 
 
-async def feed_once(store: Queue, context: Context) -> None:
+async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
     """Feed the lanes that have waited longest, and let them send."""
-    lanes = list(islice(context.hungry, AT_ONCE))
-    for lane in lanes:
-        del context.hungry[lane]
+    lanes = work.take_hungry(AT_ONCE)
     try:
         await _mark_those_back(store, lanes)
         wants = _wants(context, lanes)
         for lane in lanes:
-            lane.buffer.ask()
-        turns = {lane: lane.buffer.turn for lane in lanes}
-        room = max(0, context.limits.buffered_bytes - context.buffered.bytes)
-        most = min(MOST_BYTES, room)
+            lane.backlog.buffer.ask()
+        turns = {lane: lane.backlog.buffer.turn for lane in lanes}
+        left = max(0, context.limits.buffered_bytes - context.buffered.bytes)
+        most = min(MOST_BYTES, left)
         now = context.now()
         fetched = await store.fetch(wants, now=now, most_bytes=most)
         hit("fetch.after")
     except BaseException:
-        # Nobody else remembers that they are hungry.
-        context.hungry.update(dict.fromkeys(lane for lane in lanes if not lane.left))
+        for lane in lanes:  # nobody else remembers that they are hungry
+            if not lane.left:
+                work.feed(lane)
         raise
     for lane in lanes:
-        lane.hungry = False
-        lane.added = max(lane.added, fetched.added.get(lane.number, 0))
+        lane.backlog.answered(fetched.added.get(lane.number, 0))
     # Else what was accepted after a change would be sent as if there had been none. Those lanes are
     # taken up first, and ask again then.
     late = {lane.number for lane in lanes if lane.version < fetched.versions.get(lane.number, 0)}
     if late:
-        context.look_again(late)
+        work.load(late)
     current = [lane for lane in lanes if lane.number not in late]
     # Who began anew meanwhile asks again.
     steady = {
-        lane.number: lane for lane in current if lane.buffer.turn == turns[lane] and not lane.left
+        lane.number: lane
+        for lane in current
+        if lane.backlog.buffer.turn == turns[lane] and not lane.left
     }
     _hand_out(steady, wants, fetched, now=now, cut=_size(fetched) + LARGEST >= most)
     for lane in current:
         lane.pump()
 
 
-async def _mark_those_back(store: Queue, lanes: Sequence[LaneState]) -> None:
+async def _mark_those_back(store: Queue, lanes: Sequence[Lane]) -> None:
     """Tell lanes that came back which of their deliveries are fresh."""
-    back = [lane for lane in lanes if lane.came_back]
+    back = [lane for lane in lanes if lane.backlog.marks_fresh]
     if back:
         added = {row.lane: row.added for row in await store.lanes([lane.number for lane in back])}
         for lane in back:
-            lane.came_back = False
-            lane.buffer.came_back(added.get(lane.number, lane.added))
+            lane.backlog.marked(added.get(lane.number))
 
 
-def _wants(context: Context, lanes: Sequence[LaneState]) -> list[Want]:
+def _wants(context: Context, lanes: Sequence[Lane]) -> list[Want]:
     now = context.now()
     full = context.is_full()
     return [
         want
         for lane in lanes
-        if not (full and lane.buffer.at_hand(now))
-        for want in lane.buffer.wants(1 if full else lane.room(), now, lane.gate_now.phase)
+        if not (full and lane.backlog.buffer.at_hand(now))
+        for want in lane.backlog.buffer.wants(1 if full else room(lane), now, lane.gates.phase)
     ]
 
 
 def _hand_out(
-    lanes: dict[int, LaneState], wants: Sequence[Want], fetched: Fetched, *, now: float, cut: bool
+    lanes: dict[int, Lane], wants: Sequence[Want], fetched: Fetched, *, now: float, cut: bool
 ) -> None:
     rows: dict[tuple[int, Stream], list[Due]] = defaultdict(list)
     for row in fetched.due:
@@ -89,7 +89,7 @@ def _hand_out(
         if want.stream is Stream.READY:  # a lane may have asked for its backlog and for its fresh
             first = want.after + 1
             found = [row for row in found if first <= row.seq < (want.before or row.seq + 1)]
-        lanes[want.lane].buffer.take(want, found, now=now, cut=cut, fetched=fetched)
+        lanes[want.lane].backlog.buffer.take(want, found, now=now, cut=cut, fetched=fetched)
 
 
 def _size(fetched: Fetched) -> int:

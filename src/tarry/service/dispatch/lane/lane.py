@@ -1,251 +1,339 @@
-"""A lane at work: one endpoint's deliveries, sent as fast as all that protects it allows.
+"""One endpoint's lane: what it is made of, and what others may ask of it.
 
-Nothing here waits: a lane is told of rows, of answers and of settlements, and each time sends what
+Nothing in a lane waits. It is told of rows, of answers and of settlements, and each time sends what
 it may. Why a delivery waits is told by `service/explain.py`, from what is stored.
+
+A delivery passes through these files:
+
+1. `sending.py` looks for one that may go: the gate (`LaneGates`), the lane's own limits
+   (`Allowance`), rows at hand (`Backlog`), the application's rate and the slots of the process.
+2. `answers.py` judges the answer, reports it to the gate, the origin and the endpoint's record, and
+   hands in the outcome to be written.
+3. `settled.py` takes in that it was written: the delivery has ended, or goes again.
+
+`phases.py` has what happens when the gate moves.
 """
 
-import logging
 import math
+from sys import intern
+from typing import TYPE_CHECKING, Protocol
 
-from tarry.core.outcome import Kind
+from msgspec.structs import replace
+
 from tarry.core.pace import Phase
-from tarry.service.dispatch.lane.answers import LaneAnswers
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
-from tarry.service.dispatch.limits import retry_budget as budget
-from tarry.service.dispatch.limits.gate import RULE
-from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
-from tarry.service.dispatch.outcomes.ruling import Ruling
-from tarry.service.failpoints import hit
-from tarry.service.model import ids
-from tarry.service.model.attempt import Resent
-from tarry.service.model.delivery import Reason, State
-from tarry.service.model.lane import Due, Stream
-from tarry.service.wire.exchange import Answer, Request
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane.allowance import Allowance
+from tarry.service.dispatch.lane.backlog import Backlog
+from tarry.service.dispatch.lane.config import LaneConfig
+from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, stands
+from tarry.service.dispatch.lane.gates import LaneGates
+from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
+from tarry.service.dispatch.limits import pace_text, retry_budget
+from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.limits.spacing import LONG_AGO
+from tarry.service.dispatch.limits.tenant_rate import TenantRate
+from tarry.service.dispatch.origins.origin import Origin
+from tarry.service.dispatch.outcomes.doubts import Doubts
+from tarry.service.dispatch.ownership.held_lease import HeldLease
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.lane import Change, Due, LaneRow
+from tarry.service.wire.exchange import Answer
 
-log = logging.getLogger("tarry.service")
+if TYPE_CHECKING:
+    from tarry.service.dispatch.work import Work
 
-BURST = 32
-"""How many go at once before it is another lane's turn."""
-AT_HAND = 64
-"""How many rows are fetched together for one lane: enough to be busy until the next come."""
-SLOW = 0.1
-"""From how many seconds on an answer takes so long that sends are spread out over that time."""
-PATIENCE = 0.1
-"""How long to wait for what is in the air before the store is to tell of new deliveries."""
+_NONE: dict[str, str] = {}
 
 
-class Lane(LaneAnswers):
-    """One endpoint's lane, owned by this process for as long as its shard is."""
+class Driver(Protocol):
+    """What makes lanes move. One for all lanes: see `driver.py`."""
 
-    __slots__ = ()
+    def pump(self, lane: "Lane", *, turn: bool) -> None:
+        """Send what a lane may send now."""
 
-    def leave(self) -> None:
-        """It is somebody else's now, or at rest; what is on its way still is of no consequence."""
-        self.left = True
-        self.context.alarms.set(self, math.inf)
-        self.buffer.changed()
-        self.context.forget(self)
-        self.group.leave(self)
-        self.apart = False
-        self.tenant_rate.leave(self)
+    def answered(self, lane: "Lane", pending: PendingAttempt, answer: Answer) -> None:
+        """Take in the answer to an attempt."""
+
+    def tick(self, lane: "Lane", now: float) -> bool:
+        """Look at the answers; return whether to look again soon."""
+
+    def shared(self, lane: "Lane", now: float) -> None:
+        """Take in that the lane's origin is in trouble."""
+
+    def origin_turned(self, lane: "Lane", phase: Phase, now: float) -> None:
+        """Take in that the gate of the lane's origin is in another phase."""
+
+    def alone(self, lane: "Lane", now: float, capacity: float | None, since: float | None) -> None:
+        """Open the lane's own gate."""
+
+    def released(self, lane: "Lane", now: float) -> None:
+        """Take in that the lane's origin leaves the pace to it again."""
+
+
+class Lane:
+    """One endpoint's lane, owned by this process for as long as its shard is.
+
+    Ten thousand of them may be in memory at a time: hence the slots, here and in its parts.
+    """
+
+    __slots__ = (
+        *("_driver", "allowance", "backlog", "budget", "config", "context", "doubts"),
+        *("endpoint", "gates", "held", "left", "number", "record", "tenant", "tenant_rate"),
+        *("unsettled", "version", "wake_at", "work"),
+    )
+
+    def __init__(  # noqa: PLR0913  what a lane stands between
+        self,
+        row: LaneRow,
+        config: LaneConfig,
+        *,
+        context: Context,
+        work: "Work[Lane]",
+        held: HeldLease,
+        group: Origin,
+        tenant_rate: TenantRate,
+        driver: "Driver",
+    ) -> None:
+        now = context.now()
+        self.context, self.work, self.held, self.tenant_rate = context, work, held, tenant_rate
+        self._driver = driver
+        self.number, self.tenant = row.lane, intern(row.endpoint.application)
+        self.version = row.version
+        self.unsettled = 0
+        self.left = False
+        self.wake_at = math.inf
+        self.record = EndpointRecord(row, context.parking, context.note, epoch=self.epoch)
+        moved = self.record.moved(config.origin)
+        pace = pace_text.read(b"" if moved else row.known.pace, now=now)
+        self.gates = LaneGates(Gate(pace, context.draw), group)
+        self.backlog = Backlog(row, context.buffered)
+        self.doubts = Doubts()
+        self.budget = retry_budget.Budget()
+        # An owner that was lost may have left an attempt on its way.
+        self.allowance = Allowance(LONG_AGO if held.lease.clean else now + config.timeout)
+        self.endpoint, self.config = row.endpoint, config
+        self._fit(row.endpoint, config)
+        self._go_on(0 if moved else row.known.failures, now)
+
+    def _go_on(self, failures: int, now: float) -> None:
+        """Go on where the last owner of the lane stopped."""
+        own = self.gates.own
+        if own.phase is Phase.PACED:
+            self.backlog.mark_fresh()
+        if self.gates.shared.phase is not Phase.CLOSED:
+            self.join_origin(now)  # as when it was here while its origin opened
+        elif own.phase is Phase.CLOSED and failures >= RULE.failures:
+            own.open(now, max(1, self.waiting()))
+        elif own.phase is Phase.CLOSED and failures:
+            self.allowance.failed_before(failures)
+            own.failed_before(failures)
+        if own.phase is Phase.PACED:
+            self.work.tick(self)
+
+    # --- What it is -----------------------------------------------------------------------------
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the lease that it was loaded under: another lease has another lane."""
+        return self.held.lease.epoch
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests are on their way."""
+        return self.allowance.in_flight
+
+    @property
+    def timeout(self) -> float:
+        """The timeout of its requests, in seconds."""
+        return self.config.timeout
+
+    @property
+    def gate(self) -> Gate:
+        """Its own gate, whether it goes by that or not."""
+        return self.gates.own
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it goes by its own gate although its origin is in trouble."""
+        return self.gates.is_apart
+
+    @property
+    def refusals(self) -> int:
+        """How many deliveries were refused since the last one was taken."""
+        return self.doubts.refusals
+
+    @property
+    def is_well(self) -> bool:
+        """Whether nothing failed since the endpoint took something, or ever."""
+        return self.record.is_well
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing of it is on its way, or waits to be written."""
+        return not self.allowance.in_flight and not self.unsettled
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether anything may be sent at all."""
+        if self.left or self.held.is_leaving:
+            return False
+        return self.endpoint.standing is Standing.ENABLED
+
+    def waiting(self) -> int:
+        """Return how many deliveries wait, those in flight left out."""
+        return self.backlog.waiting(self.allowance.in_flight)
+
+    def has_failed_since(self, time: float) -> bool:
+        """Return whether something failed since then."""
+        return self.allowance.has_failed_since(time)
+
+    def may_leave(self, now: float) -> bool:
+        """Return whether nothing is left to do or to remember: no limit in use, no pace kept."""
+        free_at = max(self.allowance.rate.free_at(now), self.gates.own.pace.held_until)
+        done = self.is_quiet and not self.backlog.asking and self.backlog.buffer.drained()
+        if done and free_at > now:
+            self.context.alarms.set(self, free_at)
+        return done and free_at <= now and self.gates.own.phase is not Phase.PACED
+
+    # --- Changes from outside -------------------------------------------------------------------
+
+    def change(self, row: LaneRow, config: LaneConfig, tenant_rate: TenantRate) -> None:
+        """Take up what somebody has changed: the endpoint, its policy, or its deliveries."""
+        self._fit(row.endpoint, config)
+        self.version, self.tenant_rate = row.version, tenant_rate
+        self.backlog.reload(row)
+
+    def move(self, group: Origin) -> None:
+        """Belong to another origin from now on."""
+        self.gates.group.leave(self)
+        self.gates.move(group)
+        group.join(self)
+
+    def _fit(self, endpoint: Endpoint, config: LaneConfig) -> None:
+        """Take up an endpoint's settings."""
+        # What is sealed in it has been opened, and the rest is its owner's: it need not be kept.
+        self.endpoint = replace(
+            endpoint,
+            application=self.tenant,
+            secrets=(),
+            headers=None,
+            metadata=_NONE,
+            description="",
+            created_at=0.0,
+            updated_at=0.0,
+        )
+        self.config = config
+        ceiling = self.context.limits.lane_in_flight
+        most = 1 if endpoint.fifo else min(endpoint.concurrency or ceiling, ceiling)
+        self.allowance.limit(most, endpoint.rate)
+        self.backlog.buffer.set_order(fifo=endpoint.fifo)
+        if self.record.moved(config.origin):
+            self.gates.own.close(forget=True)
+            self.doubts.begin_anew()
+            self.allowance.start_over()
+            self.save(self.context.now())
 
     def start_over(self) -> None:
         """Forget what was read, and read everything again."""
-        self.dozing = False
-        self.buffer.changed()
+        self.backlog.start_over()
         self.pump()
 
-    def may_leave(self, now: float) -> bool:
-        """Whether nothing is left to do or to remember: no limit was just used, no pace is kept."""
-        free_at = max(self.rate.free_at(now), self.hold_until)
-        done = self.quiet and not self.hungry and self.buffer.drained()
-        if done and free_at > now:
-            self.context.alarms.set(self, free_at)
-        return done and free_at <= now and self.gate.phase is not Phase.PACED
+    def expired(self, number: int) -> None:
+        """Take in that deliveries ended because they were too old."""
+        self.backlog.end(number)
+        self.backlog.buffer.changed()
+        self.pump()
+
+    def leave(self) -> None:
+        """Stop: the lane is somebody else's now, or at rest. Requests on their way do not count."""
+        self.left = True
+        self.context.alarms.set(self, math.inf)
+        self.backlog.buffer.changed()
+        self.work.forget(self)
+        self.context.slots.forget(self)
+        self.gates.group.leave(self)
+        self.gates.come_back()
+        self.tenant_rate.leave(self)
 
     # --- Sending --------------------------------------------------------------------------------
 
-    def pump(self, *, turn: bool = False) -> None:
-        """Send what may be sent now; see to it that the rest is looked at when it may."""
-        if not self.at_work:
-            return
-        if self.gate_now.phase is Phase.PACED:  # before more is looked for than was read
-            self.buffer.turn_back(Phase.PACED)
-        shared = self.gate_now is not self.gate
-        if shared and not turn:
-            if self._has_rows(self.context.now()):
-                self.origin.queue(self)
-            return
-        now = self.context.now()
-        for _ in range(1 if shared else BURST):
-            if not self._send_one(now):
-                return
-        self.context.later(0.0, self.pump)
-
-    def _send_one(self, now: float) -> bool:
-        """Send one; False if there is nothing to send or it may not be sent yet."""
-        free_at = self.free_at(now)
-        if free_at > now:
-            self.context.alarms.set(self, free_at)
-            return False
-        context = self.context
-        if not self._has_rows(now) or self._stopped(now):
-            return False
-        if not self.tenant_rate.admits(self, now) or not context.slots.take(self):
-            return False
-        due = self.buffer.next(now, self.gate_now.phase)
-        if due is None:
-            context.slots.give_back(self)
-            self._look_ahead(now)
-            return False
-        return self._send(due, now)
-
-    def _stopped(self, now: float) -> bool:
-        """Whether nothing may be sent at all; whoever sees to it that it may will pump again."""
-        if self.context.unsettled >= self.context.limits.unsettled:
-            self.context.stopped[self] = None
-            return True
-        if now >= self.held.until:
-            self.held.overslept = True
-            return True
-        return False
-
-    def free_at(self, now: float) -> float:
-        """When the lane may send next, whatever waits; infinity: when an answer has come."""
-        gate = self.gate_now
-        most = min(self.most, self.trust) if gate.phase is Phase.CLOSED else self.most
-        if self.in_flight >= most or (self.endpoint.fifo and self.unsettled):
-            return math.inf
-        together = most if gate is self.gate else self.context.limits.lane_in_flight
-        free_at = max(
-            gate.free_at(now, together),
-            self.rate.free_at(now),
-            self.hold_until,
-        )
-        if self._took > SLOW and gate.phase is Phase.CLOSED:
-            # Else all that went together would come back together, and hold up everybody else's.
-            free_at = max(free_at, self._sent_at + self._took / (2 * most))
-        if gate.phase is Phase.CLOSED and self.failing >= RULE.failures:
-            # About to open: what is sent until then is most likely lost.
-            free_at = max(free_at, self._failed_at + RULE.tick)
-        return max(free_at, self._fifo_from) if self.endpoint.fifo else free_at
-
-    def _has_rows(self, now: float) -> bool:
-        """Whether there is something at hand; more is asked for before it runs out."""
-        at_hand = self.buffer.at_hand(now)
-        if not self.hungry and self._runs_low(at_hand) and self.wants(now):
-            self.hungry = True
-            self.context.feed(self)
-        if at_hand or self.buffer.next_in(now, self.gate_now.phase):
-            return True
-        if not self.hungry:
-            self._look_ahead(now)
-        return False
-
-    def _runs_low(self, at_hand: int) -> bool:
-        """Whether it is time to ask for more; asked in vain, it would ask again at once."""
-        enough = self.room() // 2
-        few = at_hand <= enough
-        if self.gate_now.phase is Phase.PACED:
-            few = few or self.buffer.new_run_low(enough // 2)
-        return few and not (at_hand and self.context.is_full())
-
-    def wants(self, now: float) -> bool:
-        """Whether there may be more rows to read."""
-        return bool(self.buffer.wants(self.room(), now, self.gate_now.phase))
-
-    def room(self) -> int:
-        """How many rows it makes sense to have at hand."""
-        gate = self.gate_now
-        if gate.phase is Phase.OPEN:
-            return 1  # a probe: there may be thousands of lanes that wait for the time of theirs
-        if gate.phase is Phase.PACED:
-            return max(8, min(self.most, int(gate.pace.rate / 4)))
-        slots = self.context.slots.room(self)
-        if not slots:
-            return 1  # it may be long until its turn, and thousands wait with it
-        most = min(self.most, 2 * self.trust)
-        return max(2, min(most - self.in_flight, slots, AT_HAND))
-
-    def _look_ahead(self, now: float) -> None:
-        """Nothing is at hand: come back when something is due, or rest."""
-        if self.buffer.turn_back(self.gate_now.phase) or self.wants(now):
-            self.hungry = True
-            self.context.feed(self)
-            return
-        at = self.buffer.next_at()
-        look_at = math.inf if at is None else max(at, now + RULE.tick)
-        patient_until = self._sent_at + PATIENCE if self.in_flight else -math.inf
-        if not self.buffer.ready_read():
-            pass  # the head of an ordered lane holds up rows that are at hand: it has read enough
-        elif self.buffer.drained() or (not self.dozing and now >= patient_until):
-            self.context.let_rest(self)
-        elif not self.dozing:
-            look_at = min(look_at, patient_until)
-        self.context.alarms.set(self, look_at)
+    def set_alarm(self, at: float) -> None:
+        """Remember when it will be woken."""
+        self.wake_at = at
 
     def woken(self) -> None:
-        """It is time to look."""
+        """Look: it is time."""
         self.pump()
 
-    def _send(self, due: Due, now: float) -> bool:
-        if due.payload is None:
-            self.context.slots.give_back(self)
-            self._expunged(due, now)
-            return True
-        retry = due.stream is Stream.WAITING and due.attempts > 0
-        if retry and self.gate_now.phase is Phase.CLOSED and not self._budget.spend(now):
-            self.context.slots.give_back(self)
-            self.buffer.put_off(due, now + budget.PAUSE)
-            return True
-        self._budget.sent()
-        self._depart(due, due.payload, now)
-        return True
+    def pump(self, *, turn: bool = False) -> None:
+        """Send what may be sent now, and see to it that the rest is looked at when it may."""
+        self._driver.pump(self, turn=turn)
 
-    def _expunged(self, due: Due, now: float) -> None:
-        """There is nothing left to send."""
-        if not due.resend:
-            ruling = Ruling(State.FAILED, Reason.EXPUNGED, due.attempts)
-            outcome = settlement(due, ruling, None, epoch=self.epoch, now=now)
-            self.context.finish(self, due, outcome)
-            return
-        flight = PendingAttempt(self, due, self.gate, 0, now, self.config, self.endpoint.url)
-        answer = Answer(0.0, failure=Kind.REFUSED, detail=Reason.EXPUNGED)
-        judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
-        attempt = self.context.id(ids.ATTEMPT, now)
-        made = flight.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
-        resent = Resent(self.number, due.resend, made, self.epoch, Reason.EXPUNGED)
-        self.context.finish(self, due, resent)
+    def answered(self, pending: PendingAttempt, answer: Answer) -> None:
+        """Take in the answer to an attempt."""
+        self._driver.answered(self, pending, answer)
 
-    def _depart(self, due: Due, payload: bytes, now: float) -> None:
-        gate, config, context = self.gate_now, self.config, self.context
-        context.sent += 1
-        probe = gate.phase is Phase.OPEN
-        context.probes += probe
-        # How much waits matters to probes alone, and takes time to count in a large origin.
-        whole = self if gate is self.gate else self.origin
-        epoch = gate.sent(now, max(1, whole.waiting()) if probe else 1)
-        self.in_flight += 1
-        self._sent_at = now
-        self.rate.sent(now)
-        self.tenant_rate.sent(now)
-        flight = PendingAttempt(self, due, gate, epoch, now, config, self.endpoint.url)
-        if config.target is None:
-            context.later(0.0, lambda: flight.done(config.refused))
-            return
-        try:
-            wall = context.wall()  # receivers refuse what was signed long ago, by their clocks
-            headers = config.signer.headers(due.message, due.tries + 1, payload, now=wall)
-        except Exception as error:
-            log.exception("message %r cannot be signed", due.message)
-            unsigned = Answer(0.0, failure=Kind.REFUSED, detail=f"it cannot be signed: {error}")
-            context.later(0.0, lambda: flight.done(unsigned))
-            return
-        target = config.target
-        if due.content_type is not None:
-            target = target.sending(due.content_type)
-        connect = context.limits.connect_timeout
-        request = Request(target, headers, payload, config.timeout, connect)
-        hit("send.before")
-        context.sender.send(request, flight.done)
-        hit("send.begun")
+    def ask_for_rows(self) -> None:
+        """Have rows read."""
+        self.backlog.ask()
+        self.work.feed(self)
+
+    def finish(self, due: Due, outcome: Settlement | Resent) -> None:
+        """Have the outcome of an attempt written."""
+        self.unsettled += 1
+        self.work.finish(self, due, outcome)
+
+    def wrote(self) -> None:
+        """Take in that an outcome was written."""
+        self.unsettled -= 1
+
+    # --- Phases of its gate: see `phases.py` -----------------------------------------------------
+
+    def tick(self, now: float) -> bool:
+        """Look at the answers; return whether to look again soon."""
+        return self._driver.tick(self, now)
+
+    def shared(self, now: float) -> None:
+        """Take in that its origin is in trouble: go by the gate of that."""
+        self._driver.shared(self, now)
+
+    def origin_turned(self, phase: Phase, now: float) -> None:
+        """Take in that the gate of its origin is in another phase."""
+        self._driver.origin_turned(self, phase, now)
+
+    def alone(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
+        """Open its own gate: the trouble is its own, and not its origin's."""
+        self._driver.alone(self, now, capacity, since)
+
+    def released(self, now: float) -> None:
+        """Take in that its origin leaves the pace to it again, although something may wait."""
+        self._driver.released(self, now)
+
+    def join_origin(self, now: float) -> None:
+        """Leave the pace to its origin, and write that if it had one of its own."""
+        if self.gates.join():
+            self.save(now)
+
+    # --- The endpoint's record ------------------------------------------------------------------
+
+    def look_after(self, now: float) -> None:
+        """Warn the endpoint's owner, or park the endpoint, when it is time."""
+        self.write(self.record.due(self.endpoint, self.gates.own.pace, now))
+
+    def save(self, now: float) -> None:
+        """Have what is known of the endpoint written with the next settlements."""
+        self.write(self.record.saved(self.gates.own.pace, now))
+
+    def stand(self, standing: Standing, why: str, now: float) -> None:
+        """Pause or disable the endpoint, and tell its owner why."""
+        if self.endpoint.standing is Standing.ENABLED:
+            facts: dict[str, str | float | None] = {"why": why}
+            pace = self.gates.own.pace
+            self.write(self.record.stood(self.endpoint, standing, pace, now, facts))
+
+    def write(self, change: Change | None) -> None:
+        """Have a change of the endpoint's record written, if there is one."""
+        if change is not None and not self.left:
+            self.endpoint = stands(self.endpoint, change)
+            self.work.change(change)

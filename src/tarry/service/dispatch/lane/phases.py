@@ -1,140 +1,137 @@
-"""A lane moves with the gate it goes by: its own, or its origin's while all of that is in trouble.
+"""What a lane does when the gate that it goes by moves from one phase to another.
 
-A gate that turns has the lane read its rows anew, gives attempts back that failed with the lane, or
-lets the backlog go at a pace.
+That is its own gate, or the one that it shares with others of its origin while all of them fail.
 """
 
 import logging
-from typing import TYPE_CHECKING
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import settlement
-from tarry.service.dispatch.lane.state import LaneState
-from tarry.service.dispatch.limits.spacing import LONG_AGO
 from tarry.service.dispatch.outcomes.ruling import Ruling
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due, Stream
 
-if TYPE_CHECKING:
-    from tarry.service.dispatch.origins.origin import Origin
-
 log = logging.getLogger("tarry.service")
 
 
-class LanePhases(LaneState):
-    """The part of a lane that follows its gate."""
+def tick(lane: Lane, now: float) -> bool:
+    """Look at the answers; return whether to look again soon."""
+    gate = lane.gates.own
+    if lane.gates.current is gate:
+        paced = gate.phase is Phase.PACED
+        waiting = lane.backlog.pressing(lane.in_flight) if paced else lane.waiting()
+        if gate.step(now, waiting):
+            _gate_moved(lane, now)
+        elif gate.phase is Phase.OPEN:
+            lane.save(now)  # a probe failed: who asks is told when the next one goes
+    lane.pump()
+    return gate.ticks(now)
 
-    __slots__ = ()
 
-    def tick(self, now: float) -> bool:
-        """Look at the answers; whether to look again soon."""
-        if self.gate_now is self.gate:
-            paced = self.gate.phase is Phase.PACED
-            if self.gate.step(now, self.pressing() if paced else self.waiting()):
-                self._own_turned(now)
-            elif self.gate.phase is Phase.OPEN:
-                self.save(now)  # a probe failed: who asks is told when the next one goes
-        self.pump()
-        return self.gate.ticks(now)
+def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:
+    """Take in that its own gate is in another phase, maybe because the endpoint failed."""
+    gate = lane.gates.own
+    log.info("the lane of %s is %s; %d wait", lane.endpoint.id, gate.phase, lane.waiting())
+    if lane.gates.is_apart and gate.phase is Phase.PACED:  # from now on it goes with the others
+        lane.gates.come_back()
+        gate.close()
+    lane.save(now)
+    _enter(lane, lane.gates.phase, now, failed=failed)
+    if gate.phase is Phase.PACED:
+        lane.work.tick(lane)
 
-    def _own_turned(self, now: float, *, blame: bool = True) -> None:
-        """Its own gate is in another phase: that is said, and written down."""
-        log.info("the lane of %s is %s; %d wait", self.endpoint.id, self.gate.phase, self.waiting())
-        if self.apart and self.gate.phase is Phase.PACED:  # taken again, it goes with the others
-            self.apart = False
-            self.gate.close()
-        self.save(now)
-        self.turned(self.gate_now.phase, now, blame=blame)
-        if self.gate.phase is Phase.PACED:
-            self.context.tick(self)
 
-    def turned(self, phase: Phase, now: float, *, blame: bool = True) -> None:
-        """The gate it goes by is in another phase, maybe because the endpoint failed."""
-        if phase is Phase.CLOSED:
-            self.doubts.settled_down()
-        elif blame:
-            self.doubts.blame_the_lane()
-            self._refund(now)
-        if phase is Phase.OPEN:
-            self.buffer.changed()  # read again when they can be sent: it may take days
-            self.came_back = True  # what comes from now on must not wait for all of them
-        if phase is Phase.PACED:
-            self.doubts.refusals = min(self.doubts.refusals, 1)
-            self.came_back = self.hungry = True
-            self.context.feed(self)
-        self.pump()
+def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None:
+    """Begin a phase of the gate that the lane goes by."""
+    if phase is Phase.CLOSED:
+        lane.doubts.settled_down()
+    elif failed:
+        lane.doubts.blame_the_lane()
+        refund(lane, now)
+    if phase is Phase.OPEN:
+        lane.backlog.buffer.changed()  # read again when they can be sent: it may take days
+        lane.backlog.mark_fresh()  # what comes from now on must not wait for all of them
+    if phase is Phase.PACED:
+        lane.doubts.forget_refusals()
+        lane.backlog.mark_fresh()
+        lane.ask_for_rows()
+    lane.pump()
 
-    def change_group(self, group: "Origin") -> None:
-        """Belong to another origin from now on."""
-        self.group.leave(self)
-        self.apart = False
-        self.group, self.origin = group, group.in_charge
-        group.join(self)
 
-    def go_by(self, origin: "Origin") -> None:
-        """Go by another level of its origin while that is shared."""
-        self.origin = origin
+def shared(lane: Lane, now: float) -> None:
+    """Take in that its origin is in trouble: go by the gate of that."""
+    lane.join_origin(now)
+    _enter(lane, lane.gates.shared.phase, now)
 
-    def shared(self, now: float) -> None:
-        """Its origin is in trouble: it leaves the pace to that."""
-        self.join(now)
-        self.turned(self.origin.gate.phase, now)
 
-    def origin_turned(self, phase: Phase, now: float) -> None:
-        """The gate of its origin is in another phase; if it is apart, only trouble is news."""
-        if not self.apart:
-            self.turned(phase, now)
-        elif phase is Phase.OPEN:
-            self.shared(now)
-        else:
-            self.apart = False
+def origin_turned(lane: Lane, phase: Phase, now: float) -> None:
+    """Take in that the gate of its origin is in another phase."""
+    if not lane.gates.is_apart:
+        _enter(lane, phase, now)
+    elif phase is Phase.OPEN:  # only trouble is news to a lane that goes apart
+        shared(lane, now)
+    else:
+        lane.gates.come_back()
 
-    def alone(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
-        """Its troubles are its own: it is open, and its origin is not."""
-        self.gate.open(now, max(1, self.waiting()), capacity, since)
-        self._own_turned(now)
 
-    def probe(self, now: float) -> None:
-        """Somebody asks whether it is back: try at once, with what waits first.
+def alone(
+    lane: Lane, now: float, capacity: float | None = None, since: float | None = None
+) -> None:
+    """Open its own gate: the trouble is its own, and not its origin's."""
+    lane.gates.own.open(now, max(1, lane.waiting()), capacity, since)
+    _gate_moved(lane, now)
 
-        A few failures are not enough to open it, and each delivery would wait for its own time.
-        """
-        unknown = self.failing or self._sent_at == LONG_AGO
-        if self.gate_now.phase is Phase.CLOSED and unknown and self.waiting():
-            self.alone(now)
-        self.gate_now.hurry(now)
 
-    def released(self, now: float) -> None:
-        """Its origin leaves the pace to it again, although something may wait still."""
-        if self.apart:
-            self.apart = False
-            return
-        self.replay(now)
-        if self.gate.phase is Phase.CLOSED:
-            self.turned(Phase.CLOSED, now)
+def go_apart(lane: Lane, now: float) -> None:
+    """Go by its own gate, and open it, while its origin goes by another."""
+    lane.gates.go_apart()
+    alone(lane, now)
 
-    def replay(self, now: float) -> None:
-        """Much waits at once: it goes at a pace, and fresh messages before it."""
-        alone = self.gate_now is self.gate
-        if self.gate.phase is Phase.CLOSED and alone and self.waiting() > 1:
-            self.gate.ramp(now)
-            self._own_turned(now, blame=False)
 
-    def _refund(self, now: float) -> None:
-        """What opened the lane was the lane's failure: it costs the deliveries nothing."""
-        for seq, attempts, tries, message in self.doubts.refundable(self.buffer.busy):
-            due = Due(
-                lane=self.number,
-                seq=seq,
-                stream=Stream.READY,
-                message=message,
-                event_type="",
-                payload=None,
-                accepted_at=now,
-                tries=tries,
-            )
-            ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
-            self.buffer.is_busy(seq)
-            self.buffer.rewind()  # it may be at hand as it was
-            outcome = settlement(due, ruling, None, epoch=self.epoch, now=now)
-            self.context.finish(self, due, outcome)
+def probe(lane: Lane, now: float) -> None:
+    """Send a probe at once: somebody asks whether the endpoint is back.
+
+    A few failures are not enough to open a gate, and each delivery would wait for its own time.
+    """
+    unknown = lane.allowance.failing or not lane.allowance.was_used
+    if lane.gates.phase is Phase.CLOSED and unknown and lane.waiting():
+        alone(lane, now)
+    lane.gates.current.hurry(now)
+
+
+def released(lane: Lane, now: float) -> None:
+    """Take in that its origin leaves the pace to it again, although something may wait."""
+    if lane.gates.is_apart:
+        lane.gates.come_back()
+        return
+    replay(lane, now)
+    if lane.gates.own.phase is Phase.CLOSED:
+        _enter(lane, Phase.CLOSED, now)
+
+
+def replay(lane: Lane, now: float) -> None:
+    """Send what waits at a pace, and fresh messages before it: much waits at once."""
+    own = lane.gates.own
+    if own.phase is Phase.CLOSED and lane.gates.current is own and lane.waiting() > 1:
+        own.ramp(now)
+        _gate_moved(lane, now, failed=False)
+
+
+def refund(lane: Lane, now: float) -> None:
+    """Give deliveries back the attempts that failed because the lane was about to open."""
+    for seq, attempts, tries, message in lane.doubts.refundable(lane.backlog.buffer.busy):
+        due = Due(
+            lane=lane.number,
+            seq=seq,
+            stream=Stream.READY,
+            message=message,
+            event_type="",
+            payload=None,
+            accepted_at=now,
+            tries=tries,
+        )
+        ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
+        lane.backlog.buffer.is_busy(seq)
+        lane.backlog.buffer.rewind()  # it may be at hand as it was
+        lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))

@@ -205,4 +205,4 @@ class Gate:
         elif self._spacing is UNLIMITED:
             self._spacing = Spacing(rate)
         else:
-            self._spacing.rate = rate
+            self._spacing.pace(rate)

@@ -31,6 +31,10 @@ class Spacing:
         """Let there be at most so many in any second; what went before still counts."""
         self.rate = math.inf if rate is None else rate / (1 + MARGIN)
 
+    def pace(self, rate: float) -> None:
+        """Go at exactly this rate from now on."""
+        self.rate = rate
+
     def free_at(self, now: float) -> float:
         """When the next send may go."""
         return now if math.isinf(self.rate) else max(now, self._free_at)

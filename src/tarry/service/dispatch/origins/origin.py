@@ -16,19 +16,18 @@ group again.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.origins.evidence import NO_FAILURES, NO_REFUSALS, SEVERAL, Failures
+from tarry.service.dispatch.origins.member import Member
 from tarry.service.dispatch.origins.turn_queue import TurnQueue
+from tarry.service.dispatch.outcomes.judge import Judgement
 from tarry.service.dispatch.sparse import NOTHING, put
+from tarry.service.dispatch.work import Work
 from tarry.service.model.origin import group_name
-
-if TYPE_CHECKING:
-    from tarry.service.dispatch.lane.phases import LanePhases
-    from tarry.service.dispatch.outcomes.judge import Judgement
 
 log = logging.getLogger("tarry.service")
 
@@ -44,32 +43,37 @@ class Origin:
     """
 
     __slots__ = (
-        *("_failures", "_held", "_make_whole", "_passed_at", "_queue", "_refusals"),
-        *("application", "context", "dirty", "gate", "groups", "is_parted", "lanes", "place"),
-        "whole",
+        *("_context", "_failures", "_held", "_make_whole", "_passed_at", "_queue", "_refusals"),
+        *("_work", "application", "gate", "groups", "is_changed", "is_parted"),
+        *("lanes", "leader", "place", "whole"),
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  what an origin stands between
         self,
         place: str,
         application: str,
         context: Context,
+        work: Work[Any],
+        *,
         pace: Pace,
         make_whole: "Callable[[Origin], Origin]",
     ) -> None:
         self.place, self.application = place, application
-        self.context = context
+        self._context, self._work = context, work
         self.gate = _WELL if pace == Pace() else Gate(pace, context.draw)
-        self.lanes: dict[int, LanePhases] = {} if application else NOTHING
+        self.lanes: dict[int, Member] = {} if application else NOTHING
         """The lanes of a group."""
         self.groups: dict[str, Origin] = NOTHING if application else {}
         """The groups of a whole, by application."""
         self.whole: Origin | None = None
         """The whole of a group, if there is one."""
+        self.leader = self
+        """The level by which the lanes of this group go while it is shared: itself or its whole."""
         self._make_whole = make_whole
         self.is_parted = False
         """Whether this group goes by its own gate although its whole is shared."""
-        self.dirty = False
+        self.is_changed = False
+        """Whether its record in the store is to be written."""
         self._queue: TurnQueue | None = None
         self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
         self._held: dict[int | str, float] = NOTHING
@@ -77,7 +81,7 @@ class Origin:
         # As if something had just passed: gates that are open already are no evidence.
         self._passed_at = context.now() - RULE.silence
         if self.shared:
-            context.tick(self)
+            work.tick(self)
 
     @property
     def name(self) -> str:
@@ -89,17 +93,15 @@ class Origin:
         """Whether its lanes go by its gate and not by their own."""
         return self.gate.phase is not Phase.CLOSED
 
-    @property
-    def in_charge(self) -> "Origin":
-        """The level that lanes of this group go by: the whole while that is shared."""
-        whole = self.whole
-        return self if whole is None or not whole.shared or self.is_parted else whole
+    def _group_of(self, lane: Member) -> "Origin":
+        """Return the group that a lane of this level belongs to."""
+        return self if self.application else self.groups[lane.tenant]
 
     def waiting(self) -> int:
         """Return how many deliveries wait for it, those in the air left out."""
-        return sum(lane.waiting() for lane in self._lanes() if not lane.apart)
+        return sum(lane.waiting() for lane in self._lanes() if not lane.is_apart)
 
-    def _lanes(self) -> "Iterator[LanePhases]":
+    def _lanes(self) -> Iterator[Member]:
         """Return the lanes that go by this gate while it is shared."""
         yield from self.lanes.values()
         for group in self.groups.values():
@@ -108,58 +110,63 @@ class Origin:
 
     # --- Who belongs to it ----------------------------------------------------------------------
 
-    def join(self, lane: "LanePhases") -> None:
+    def join(self, lane: Member) -> None:
         """Take a lane into this group."""
         self.lanes[lane.number] = lane
 
-    def leave(self, lane: "LanePhases") -> None:
+    def leave(self, lane: Member) -> None:
         """Forget a lane of this group that moved to another origin, or to another worker."""
         self.lanes.pop(lane.number, None)
-        lane.origin.discard(lane)
+        self.leader.discard(lane)
 
-    def discard(self, lane: "LanePhases") -> None:
+    def discard(self, lane: Member) -> None:
         """Remove a lane from the queue, and do not wait longer than its timeout for its answer."""
         if self._queue is not None:
             self._queue.discard(lane)
         if lane.in_flight and self.shared:
             # The lanes in the queue may wait for that answer, which this gate will not get.
-            self.context.later(lane.config.timeout, self.serve)
+            self._context.later(lane.timeout, self.serve)
 
     def adopt(self, group: "Origin") -> None:
         """Take a group into this whole."""
         self.groups[group.application] = group
-        group.whole = self
+        group.belong_to(self)
         if self.shared:
-            self._take_over([group], self.context.now())
+            self._take_over([group], self._context.now())
 
     def disown(self, group: "Origin") -> None:
         """Forget a group of this whole."""
         del self.groups[group.application]
-        group.whole = None
+        group.belong_to(None)
+
+    def belong_to(self, whole: "Origin | None") -> None:
+        """Be a group of this whole from now on, or of none."""
+        self.whole = whole
+        self.leader = self
 
     # --- Whose turn it is -----------------------------------------------------------------------
 
-    def queue(self, lane: "LanePhases") -> None:
+    def queue(self, lane: Member) -> None:
         """Let a lane send when its turn comes."""
         if self._queue is None:
-            self._queue = TurnQueue(self.gate, self.context)
+            self._queue = TurnQueue(self.gate, self._context)
         paced = self.gate.phase is Phase.PACED
         comes_first = self._is_past_doubt if paced else self._is_promising
         self._queue.add(lane, first=comes_first(lane))
 
-    def _is_promising(self, lane: "LanePhases") -> bool:
+    def _is_promising(self, lane: Member) -> bool:
         """Whether a lane is probed before others: it did not fail since its last success.
 
         While the origin refuses several lanes, so is a lane that was not refused yet.
         """
-        return lane.is_well or (self._refusals.of_all and not lane.doubts.refusals)
+        return lane.is_well or (self._refusals.of_all and not lane.refusals)
 
-    def _is_past_doubt(self, lane: "LanePhases") -> bool:
+    def _is_past_doubt(self, lane: Member) -> bool:
         """Whether a lane drains at the pace: at a whole, if its application has passed since."""
         if self.application or lane.is_well:
             return True
         begun = self.gate.pace.begun
-        return lane.group.has_passed_since(begun) and not lane.has_failed_since(begun)
+        return self._group_of(lane).has_passed_since(begun) and not lane.has_failed_since(begun)
 
     def serve(self) -> None:
         """Let lanes send in turns, as far as the gate allows."""
@@ -174,17 +181,17 @@ class Origin:
 
     # --- What its lanes saw ---------------------------------------------------------------------
 
-    def saw(self, lane: "LanePhases", *, passed: bool, unreachable: bool, now: float) -> None:
+    def saw(self, lane: Member, *, passed: bool, unreachable: bool, now: float) -> None:
         """Take in an answer to a lane of this group, while that goes by its own gate."""
         if passed:
             self.passed(now)
             return
         if self.whole is not None:
             self.whole.blame(lane, lane.gate, unreachable=unreachable, now=now)
-        if len(self.lanes) > 1 and self.in_charge is self:
+        if len(self.lanes) > 1 and self.leader is self:
             self.blame(lane, lane.gate, unreachable=unreachable, now=now)
 
-    def blame(self, lane: "LanePhases", gate: Gate, *, unreachable: bool, now: float) -> None:
+    def blame(self, lane: Member, gate: Gate, *, unreachable: bool, now: float) -> None:
         """Count a failure of a lane that goes by another `gate`, and open this one if it is down.
 
         A gate that was open before another lane passed is no evidence.
@@ -196,7 +203,7 @@ class Origin:
         if not self._open_whole(now) and self.is_down(now):
             self.open(now)
 
-    def count(self, lane: "LanePhases", *, unreachable: bool, now: float) -> None:
+    def count(self, lane: Member, *, unreachable: bool, now: float) -> None:
         """Count a failure of a lane."""
         self._failures = self._failures.add(
             lane.number, lane.tenant, unreachable=unreachable, now=now
@@ -252,26 +259,26 @@ class Origin:
             self._held = NOTHING
         if self.gate.pace.held_until:
             self.gate.hold(0.0)
-            self._learned()
+            self.change()
 
     def _refused_before(self) -> Iterable[int]:
         """Return the lanes that were refused: if others pass, the refusals are their own."""
         if self.gate.phase is not Phase.OPEN:
             return self._refusals.lanes
         # Also those refused before the gate opened; they may be many, but this is rare.
-        return [lane.number for lane in self._lanes() if lane.doubts.refusals]
+        return [lane.number for lane in self._lanes() if lane.refusals]
 
-    def refused(self, lane: "LanePhases") -> None:
+    def refused(self, lane: Member) -> None:
         """Take in that a lane was refused at this gate: that counts until one passes."""
         if lane.number in self._refusals.own and self.gate.phase is Phase.PACED:
             return  # others passed after it was refused before
         self._refusals = self._refusals.add(lane.number)
 
-    def refuses(self, lane: "LanePhases") -> bool:
+    def refuses(self, lane: Member) -> bool:
         """Whether a lane was refused, and so many others that the whole origin refuses."""
         return self._refusals.of_all and lane.number in self._refusals.lanes
 
-    def held(self, lane: "LanePhases", until: float, now: float) -> None:
+    def held(self, lane: Member, until: float, now: float) -> None:
         """Take in that a 429 told a lane of this group to wait.
 
         If several lanes were told, all of the group wait; if several applications, all of them.
@@ -287,29 +294,29 @@ class Origin:
         if len(self._held) >= SEVERAL:
             self._get_a_gate()
             self.gate.hold(max(self.gate.pace.held_until, min(self._held.values())))
-            self._learned()  # for `explain`
+            self.change()  # for `explain`
 
-    def answered(self, lane: "LanePhases", judgement: "Judgement", now: float) -> None:
+    def answered(self, lane: Member, judgement: Judgement, now: float) -> None:
         """Take in an answer that this gate has counted."""
         before = self._failures
         if judgement.alive:
-            lane.group.passed(now)
+            self._group_of(lane).passed(now)
             self._refusals = self._refusals.taken(lane.number)
         elif not judgement.private:
             self._refusals = self._refusals.failed()
             self._failed(lane, unreachable=judgement.unreachable, now=now)
         elif self.refuses(lane):
             self._failed(lane, unreachable=False, now=now)
-            self._refused_all(lane.group, now)
+            self._refused_all(self._group_of(lane), now)
         if self.gate.phase is Phase.OPEN:
             self._ask_another(now, refused=judgement.private, before=before)
             self.tick(now)
         self.serve()
 
-    def _failed(self, lane: "LanePhases", *, unreachable: bool, now: float) -> None:
+    def _failed(self, lane: Member, *, unreachable: bool, now: float) -> None:
         """Count a failure at this gate for both levels."""
         self.count(lane, unreachable=unreachable, now=now)
-        group = lane.group
+        group = self._group_of(lane)
         if self is not group:
             group.count(lane, unreachable=unreachable, now=now)
             if self.gate.phase is Phase.PACED and group.fails_alone(self._passed_at):
@@ -328,12 +335,12 @@ class Origin:
         elif self is not group and group.is_down(now):
             self._part(group, now)
 
-    def spares(self, lane: "LanePhases") -> bool:
+    def spares(self, lane: Member) -> bool:
         """Return whether a failure of this lane is no evidence against the pace of this gate.
 
         That is so for an application that has only failed since before the gate came back.
         """
-        group = lane.group
+        group = self._group_of(lane)
         return self is not group and group.has_failed_since(self.gate.pace.begun)
 
     def has_passed_since(self, time: float) -> bool:
@@ -386,19 +393,18 @@ class Origin:
     def _take_over(self, groups: "Iterable[Origin]", now: float) -> None:
         """Have the lanes of these groups go by this gate, and the groups' own gates closed."""
         for group in list(groups):
-            group.step_back()
+            group.step_back(self)
             for lane in list(group.lanes.values()):
-                lane.go_by(self)
                 lane.shared(now)
 
-    def step_back(self) -> None:
+    def step_back(self, whole: "Origin") -> None:
         """Leave the lanes of this group to its whole."""
-        self.is_parted = False
+        self.leader, self.is_parted = whole, False
         self._failures = self._failures.counted_anew()
         self._close_queue()
         if self.shared:
             self.gate.close()
-            self._learned()
+            self.change()
 
     def tick(self, now: float) -> bool:
         """Look at the answers; return whether it wants to be asked again."""
@@ -406,7 +412,7 @@ class Origin:
         if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting()):
             self._moved(now)
         elif self.gate.phase is Phase.OPEN:
-            self._learned()  # a probe failed: `explain` tells when the next one goes
+            self.change()  # a probe failed: `explain` tells when the next one goes
         self.serve()
         return self.gate.ticks(now)
 
@@ -430,7 +436,7 @@ class Origin:
         for lane in lanes:
             lane.origin_turned(phase, now)
         if self.gate.ticks(now):
-            self.context.tick(self)
+            self._work.tick(self)
 
     def follow(self, phase: Phase, now: float) -> None:
         """Take in that the whole of this group is in another phase."""
@@ -438,12 +444,7 @@ class Origin:
         if phase is Phase.CLOSED:
             self.is_parted = False
             self._passed_at = now
-            self._take_back()
-
-    def _take_back(self) -> None:
-        """Have the lanes of this group go by it again, and not by its whole."""
-        for lane in self.lanes.values():
-            lane.go_by(self)
+            self.leader = self
 
     def _disband(self, now: float) -> None:
         """Close this gate: too few lanes fail. Those stay open on their own."""
@@ -454,23 +455,33 @@ class Origin:
         self._passed_at = now
         self._release(failing, now, capacity)
         for group in list(self.groups.values()):
-            if group.is_parted:
-                group.is_parted = False
-            else:
-                group.regain(now, capacity)
+            group.whole_disbanded(now, capacity)
 
     def _part(self, group: "Origin", now: float) -> None:
         """Let a group leave this whole: it fails alone."""
         log.info("the lanes of %s to %s fail alone", group.application, self.place)
         for lane in group.lanes.values():
             self.discard(lane)
-        group.is_parted = True
         # Down since before others passed: so it is no evidence against the whole.
-        group.regain(now, self.gate.pace.capacity, self._passed_at)
+        group.part(now, self.gate.pace.capacity, self._passed_at)
 
-    def regain(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
+    def whole_disbanded(self, now: float, capacity: float | None) -> None:
+        """Go by this group again: its whole is not shared any more."""
+        if self.is_parted:
+            self.is_parted = False
+        else:
+            self._regain(now, capacity)
+
+    def part(self, now: float, capacity: float | None, since: float) -> None:
+        """Leave the whole: this group fails alone, since before others passed."""
+        self.is_parted = True
+        self._regain(now, capacity, since)
+
+    def _regain(
+        self, now: float, capacity: float | None = None, since: float | None = None
+    ) -> None:
         """Have the lanes of this group go by it again; those that fail are open."""
-        self._take_back()
+        self.leader = self
         if self._failures.of_several_lanes:
             self.open(now, capacity, since)
         else:
@@ -486,7 +497,7 @@ class Origin:
         """Leave the lanes of this group to their own gates; those that fail are open."""
         self._passed_at = now
         for lane in list(self.lanes.values()):
-            if lane.number in failing and not lane.apart:
+            if lane.number in failing and not lane.is_apart:
                 lane.alone(now, capacity, since)
             else:
                 lane.released(now)
@@ -500,19 +511,23 @@ class Origin:
         if lanes:  # none are left once the dispatcher was told to stop
             said = "all %d lanes to %s are %s; %d wait"
             log.info(said, lanes, self.name, self.gate.phase, self.waiting())
-        self._learned()
+        self.change()
 
     def _close_queue(self) -> None:
         if self._queue is not None:
             self._queue.close()
             self._queue = None
 
-    def _learned(self) -> None:
+    def change(self) -> None:
         """Have the record in the store updated."""
-        self.dirty = True
-        self.context.learn()
+        self.is_changed = True
+        self._work.write_origins()
+
+    def saved(self) -> None:
+        """Take in that the record in the store is as this origin is now."""
+        self.is_changed = False
 
     def _get_a_gate(self) -> None:
         """Get a gate of its own in place of the one that healthy origins share."""
         if self.gate is _WELL:
-            self.gate = Gate(Pace(), self.context.draw)
+            self.gate = Gate(Pace(), self._context.draw)

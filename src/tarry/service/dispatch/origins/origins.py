@@ -1,11 +1,13 @@
 """The origins that this process sends to, at both levels, and their records in the store."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from tarry.core.pace import Pace
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.origins.origin import Origin
+from tarry.service.dispatch.work import Work
 from tarry.service.model.origin import group_name
 from tarry.service.store.contract import Store
 
@@ -13,8 +15,8 @@ from tarry.service.store.contract import Store
 class Origins:
     """Groups by origin and application, and the whole of each origin that needs one."""
 
-    def __init__(self, store: Store, context: Context) -> None:
-        self._store, self._context = store, context
+    def __init__(self, store: Store, context: Context, work: Work[Any]) -> None:
+        self._store, self._context, self._work = store, context, work
         self._tops: dict[str, Origin] = {}
         """By origin: its whole, or its only group."""
         # One for all groups: each would have its own otherwise.
@@ -46,7 +48,9 @@ class Origins:
         found = self._find(place, application)
         if found is not None:
             return found
-        group = Origin(place, application, self._context, pace, self._maker)
+        group = Origin(
+            place, application, self._context, self._work, pace=pace, make_whole=self._maker
+        )
         top = self._tops.get(place)
         if top is None:
             self._tops[place] = group
@@ -57,7 +61,7 @@ class Origins:
 
     def _make_whole(self, place: str, pace: Pace) -> Origin:
         """Make the whole of an origin, around its only group if that is in memory."""
-        whole = Origin(place, "", self._context, pace, self._maker)
+        whole = Origin(place, "", self._context, self._work, pace=pace, make_whole=self._maker)
         group = self._tops.get(place)
         self._tops[place] = whole
         if group is not None:
@@ -66,19 +70,19 @@ class Origins:
 
     async def learn(self) -> None:
         """Save the records of origins that changed."""
-        dirty = [origin for origin in self if origin.dirty]
+        dirty = [origin for origin in self if origin.is_changed]
         paces = {
             origin.name: pace_text.write(origin.gate.pace, whole=not origin.application)
             for origin in dirty
         }
         for origin in dirty:
-            origin.dirty = False  # now, since more may be learned while this is written
+            origin.saved()  # now, since more may be learned while this is written
         try:
             if paces:
                 await self._store.learn(paces)
         except BaseException:
             for origin in dirty:
-                origin.dirty = True
+                origin.change()
             raise
 
     def forget(self) -> None:

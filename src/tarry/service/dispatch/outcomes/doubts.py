@@ -156,6 +156,14 @@ class Doubts:
         if self._to_blame:
             self._to_blame = without(self._to_blame, seq)
 
+    def refused(self) -> None:
+        """Count a refusal."""
+        self.refusals += 1
+
+    def forget_refusals(self) -> None:
+        """Forget all refusals but one: the lane goes at a pace from here on."""
+        self.refusals = min(self.refusals, 1)
+
     def taken(self, due: Due) -> None:
         """One was taken: what failed before was its own failure."""
         self.refusals = 0

@@ -1,130 +1,138 @@
-"""The lanes a dispatcher has taken up, and what they share: outfits, origins, tenants' rates."""
+"""Loads lanes that have something to do, and takes up changes of those that are in memory."""
 
 import asyncio
 from collections.abc import Sequence
-from itertools import islice
 
 from tarry.core.policy import Policy
-from tarry.service.dispatch.context import Context, OwnedShard
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane import phases
 from tarry.service.dispatch.lane.config import LaneConfig, config
+from tarry.service.dispatch.lane.driver import LaneDriver
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.tenant_rate import TenantRate
-from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.origins.origins import Origins
+from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.dispatch.work import Work
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import LaneRow
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress
 from tarry.service.wire.seal import Seals
 
-TAKEN_UP_AT_ONCE = 100
+LOADED_TOGETHER = 100
 """So few that nobody waits long for it: it takes some 20 ms."""
-VERSIONS_IN_MIND = 10_000
+KNOWN_VERSIONS = 10_000
 """Policies known to be on record; when there are more, they are put there once again."""
 
 
 class LaneLoader:
-    """Takes up lanes that have something to do, and changes of those that are at work."""
+    """Puts lanes together from what is stored: config, origin and the application's rate."""
 
-    def __init__(  # noqa: PLR0913  what lanes are fitted out from
+    def __init__(  # noqa: PLR0913  what lanes are put together from
         self,
         store: Store,
         context: Context,
-        shards: Shards,
         *,
+        work: Work[Lane],
+        shards: Shards,
+        origins: Origins,
         seals: Seals,
         egress: Egress,
         policy: Policy,
     ) -> None:
-        self._store, self._context, self._shards = store, context, shards
+        self._store, self._context, self._work, self._shards = store, context, work, shards
         self._seals, self._egress, self._policy = seals, egress, policy
-        self.origins = Origins(store, context)
-        self.woken: dict[int, None] = {}
-        """Lanes that are to be taken up still."""
+        self.origins = origins
+        self._driver = LaneDriver()
         self._tenant_rates: dict[str, TenantRate] = {}
         self._versions: set[str] = set()
         self._busy = asyncio.Lock()
 
-    async def take_up(self, numbers: Sequence[int]) -> None:
-        """Take up lanes; those that could not be now are remembered: nobody tells of them again."""
-        self.woken.update(dict.fromkeys(numbers))
+    async def load(self, numbers: Sequence[int]) -> None:
+        """Load these lanes and all on the list; those that cannot be loaded stay on the list."""
+        self._work.add_to_load(numbers)
         async with self._busy:
-            while self.woken:
-                some = list(islice(self.woken, TAKEN_UP_AT_ONCE))
-                for number in some:  # before it is read: it may be told of once more meanwhile
-                    del self.woken[number]
+            # Taken off the list before it is read: it may be put there once more meanwhile.
+            while some := self._work.take_to_load(LOADED_TOGETHER):
                 try:
-                    await self._take_up_some(await self._store.lanes(some))
+                    await self._load_some(await self._store.lanes(some))
                 except BaseException:
-                    self.woken.update(dict.fromkeys(some))
+                    self._work.add_to_load(some)
                     raise
 
-    async def _take_up_some(self, rows: Sequence[LaneRow]) -> None:
-        """Find all that is needed, then take them up at a stroke."""
-        owned = [row for row in rows if row.application.shard in self._shards.held]
+    async def _load_some(self, rows: Sequence[LaneRow]) -> None:
+        """Read all that is needed, then load them in one go."""
+        owned = [row for row in rows if row.application.shard in self._shards.owned]
         environments = dict.fromkeys(row.application.environment for row in owned)
         policies = {name: await self._store.environment_policy(name) for name in environments}
-        fitted = [
-            (row, await self._config(row, policies[row.application.environment])) for row in owned
-        ]
-        places = ((found.origin, row.application.id) for row, found in fitted)
+        configs = [await self._config(row, policies[row.application.environment]) for row in owned]
+        pairs = list(zip(owned, configs, strict=True))
+        places = ((config.origin, row.application.id) for row, config in pairs)
         await self.origins.read(dict.fromkeys(places))
-        for row, found in fitted:
-            self._take_up_one(row, found)
+        for row, lane_config in pairs:
+            self._load_one(row, lane_config)
 
-    def _take_up_one(self, row: LaneRow, fitted: LaneConfig) -> None:
-        held = self._shards.held.get(row.application.shard)
-        if held is None:
+    def _load_one(self, row: LaneRow, lane_config: LaneConfig) -> None:
+        """Load a lane, or take up changes of one that is in memory."""
+        shard = self._shards.owned.get(row.application.shard)
+        if shard is None:
             return
-        lane = held.lanes.get(row.lane)
-        if lane is None and held.leaving:
+        lane = shard.lanes.get(row.lane)
+        if lane is not None:
+            self._change(lane, row, lane_config)
+        elif shard.held.is_leaving:
             return
-        group = self.origins.group(fitted.origin, row.application.id)
-        if lane is None:
-            rate = self._tenant_rate(row, held)
-            lane = Lane(
-                row, fitted, context=self._context, held=held, group=group, tenant_rate=rate
-            )
-            lane.rate.doubt(held.since)
-            held.lanes[row.lane] = lane
-            group.join(lane)
         else:
-            self._change(lane, row, fitted, group)
-            lane.tenant_rate = self._tenant_rate(row, held)
+            lane = self._new_lane(row, lane_config, shard.held)
+            shard.lanes[row.lane] = lane
         lane.pump()
 
-    def _change(self, lane: Lane, row: LaneRow, fitted: LaneConfig, group: Origin) -> None:
-        """Take up what was changed in a lane that is at work."""
-        enabled = lane.endpoint.standing is not Standing.ENABLED
-        probed = row.endpoint.probed_at not in (None, lane.endpoint.probed_at)
-        if lane.config.origin != fitted.origin:
-            lane.change_group(group)
-        lane.dress(row.endpoint, fitted)
-        lane.added, lane.ended, lane.version = row.added, row.ended, row.version
-        lane.dozing = False
-        lane.buffer.changed()
-        if enabled and row.endpoint.standing is Standing.ENABLED:
-            lane.replay(self._context.now())
+    def _new_lane(self, row: LaneRow, lane_config: LaneConfig, held: HeldLease) -> Lane:
+        group = self.origins.group(lane_config.origin, row.application.id)
+        lane = Lane(
+            row,
+            lane_config,
+            context=self._context,
+            work=self._work,
+            held=held,
+            group=group,
+            tenant_rate=self._tenant_rate(row, held),
+            driver=self._driver,
+        )
+        lane.allowance.rate.doubt(held.since)
+        group.join(lane)
+        return lane
+
+    def _change(self, lane: Lane, row: LaneRow, lane_config: LaneConfig) -> None:
+        """Take up what somebody changed in a lane that is in memory."""
+        now = self._context.now()
+        was_enabled = lane.endpoint.standing is Standing.ENABLED
+        probed = row.endpoint.probed_at not in {None, lane.endpoint.probed_at}
+        if lane.config.origin != lane_config.origin:
+            lane.move(self.origins.group(lane_config.origin, row.application.id))
+        lane.change(row, lane_config, self._tenant_rate(row, lane.held))
+        if not was_enabled and row.endpoint.standing is Standing.ENABLED:
+            phases.replay(lane, now)
         if probed:
-            lane.probe(self._context.now())
+            phases.probe(lane, now)
 
     async def _config(self, row: LaneRow, environment: str | None) -> LaneConfig:
-        fitted = config(
+        lane_config = config(
             row,
             seals=self._seals,
             egress=self._egress,
             fallback=self._policy,
             environment=environment,
         )
-        if fitted.version not in self._versions:
-            if len(self._versions) >= VERSIONS_IN_MIND:
+        if lane_config.version not in self._versions:
+            if len(self._versions) >= KNOWN_VERSIONS:
                 self._versions.clear()
-            await self._store.put_policy(fitted.version, fitted.document)
-            self._versions.add(fitted.version)
-        return fitted
+            await self._store.put_policy(lane_config.version, lane_config.document)
+            self._versions.add(lane_config.version)
+        return lane_config
 
-    def _tenant_rate(self, row: LaneRow, held: OwnedShard) -> TenantRate:
+    def _tenant_rate(self, row: LaneRow, held: HeldLease) -> TenantRate:
         rate = self._tenant_rates.get(row.application.id)
         if rate is None:
             rate = self._tenant_rates[row.application.id] = TenantRate(
@@ -137,8 +145,7 @@ class LaneLoader:
     def forget_tenants(self) -> None:
         """Forget the rates of those that have no lane at work, unless they were just used."""
         now = self._context.now()
-        held = self._shards.held.values()
-        at_work = {lane.tenant for shard in held for lane in shard.lanes.values()}
+        at_work = {lane.tenant for lane in self._shards.lanes()}
         for tenant in self._tenant_rates.keys() - at_work:
             if self._tenant_rates[tenant].idle(now):
                 del self._tenant_rates[tenant]

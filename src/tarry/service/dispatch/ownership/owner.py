@@ -7,11 +7,14 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from tarry.errors import StoreError
-from tarry.service.dispatch.context import Context, OwnedShard
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
+from tarry.service.dispatch.ownership.owned_shard import OwnedShard
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.settling.writer import SettlementWriter
 from tarry.service.dispatch.signals import Signals
+from tarry.service.dispatch.work import Work
 from tarry.service.store.contract import Store
 
 log = logging.getLogger("tarry.service")
@@ -28,24 +31,25 @@ class Owner:
         store: Store,
         *,
         context: Context,
+        work: Work[Lane],
         shards: Shards,
         loader: LaneLoader,
         writer: SettlementWriter,
         signals: Signals,
     ) -> None:
-        self._store, self._context, self._shards = store, context, shards
+        self._store, self._context, self._work, self._shards = store, context, work, shards
         self._loader, self._writer, self._signals = loader, writer, signals
 
     async def own_once(self) -> None:
-        """Keep the shards that are owned, take up new ones, leave those that others should have."""
+        """Keep the shards that are owned, take new ones, and leave those beyond the share."""
         await self._renew()
         if self._signals.stop.is_set():
             return
-        before = dict(self._shards.held)
+        before = dict(self._shards.owned)
         await self._shards.take()
         # A shard whose time was over before it could be renewed may be taken anew.
-        held = self._shards.held
-        self.drop(old for number, old in before.items() if held.get(number) is not old)
+        owned = self._shards.owned
+        self.drop(old for number, old in before.items() if owned.get(number) is not old)
         await self._know_all()
         await self.leave(self._shards.left())
         if self._shards.moving:
@@ -57,23 +61,21 @@ class Owner:
         self.drop(lost)
         if lost:
             log.warning("%d shards were lost: their leases had ended", len(lost))
-        for held in self._shards.held.values():
-            if held.overslept:
-                held.overslept = False
-                for lane in list(held.lanes.values()):
+        for shard in self._shards.owned.values():
+            if shard.held.end_delay():
+                for lane in list(shard.lanes.values()):
                     lane.pump()
 
     async def _know_all(self) -> None:
-        """Have all lanes taken up that are awake in shards of which it is not known."""
-        new = [held for held in self._shards.held.values() if not held.known]
+        """Have all lanes loaded that are awake in shards of which that is not known."""
+        new = [shard for shard in self._shards.owned.values() if not shard.is_known]
         if not new:
             return
-        await self._store.woken([held.lease for held in new])
-        awake = await self._store.awake([held.lease.shard for held in new])
-        # Not here: many take longer than a lease lasts, which is to be renewed meanwhile.
-        self.look_again(awake)
-        for held in new:
-            held.known = True
+        await self._store.woken([shard.lease for shard in new])
+        # Not loaded here: many take longer than a lease lasts, which is to be renewed meanwhile.
+        self._work.load(await self._store.awake([shard.lease.shard for shard in new]))
+        for shard in new:
+            shard.know()
 
     def read_all_again(self) -> None:
         """Trust nothing that was read: the database was away, and may have lost its last commits.
@@ -81,39 +83,35 @@ class Owner:
         A standby that took over may have lanes awake that were at rest, deliveries ready that were
         settled, and sequence numbers that it gives out once more. It tells nobody.
         """
-        for held in self._shards.held.values():
-            held.known = False
-            for lane in list(held.lanes.values()):
-                lane.start_over()
+        for shard in self._shards.owned.values():
+            shard.doubt()
+        for lane in self._shards.lanes():
+            lane.start_over()
         self._signals.own.set()
 
-    def look_again(self, lanes: Iterable[int]) -> None:
-        """Have lanes taken up soon."""
-        self._loader.woken.update(dict.fromkeys(lanes))
-        self._signals.wake.set()
-
-    async def wake_once(self) -> None:
-        """Look at lanes that have something new."""
-        leases = [held.lease for held in self._shards.held.values() if not held.leaving]
+    async def load_once(self) -> None:
+        """Load lanes that have something new."""
+        shards = self._shards.owned.values()
+        leases = [shard.lease for shard in shards if not shard.held.is_leaving]
         if not leases:
             return
         try:
             woken = await self._store.woken(leases)
         except StoreError:
             # It may have been told all the same, and is told once only: look through all of them.
-            for held in self._shards.held.values():
-                held.known = False
+            for shard in self._shards.owned.values():
+                shard.doubt()
             self._signals.own.set()
             raise
-        await self._loader.take_up(woken)
+        await self._loader.load(woken)
 
     async def leave(self, left: Sequence[OwnedShard]) -> None:
-        """Write down what their lanes know, and give shards back."""
+        """Write what the lanes of shards know, and give the shards back."""
         if not left:
             return
         now = self._context.now()
-        for held in left:
-            for lane in held.lanes.values():
+        for shard in left:
+            for lane in shard.lanes.values():
                 lane.save(now)
         await self._writer.settle_all()
         await self._loader.origins.learn()
@@ -122,7 +120,7 @@ class Owner:
 
     def drop(self, shards: Iterable[OwnedShard]) -> None:
         """Have nothing more to do with the lanes of shards that are somebody else's."""
-        for held in shards:
-            for lane in held.lanes.values():
+        for shard in shards:
+            for lane in shard.lanes.values():
                 lane.leave()
-            held.lanes.clear()
+            shard.lanes.clear()

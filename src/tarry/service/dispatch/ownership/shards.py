@@ -10,17 +10,16 @@ are alive have renewed theirs.
 
 import logging
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tarry.service.dispatch.clock import Clock
-from tarry.service.dispatch.context import OwnedShard
+from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.ownership.held_lease import HeldLease
+from tarry.service.dispatch.ownership.owned_shard import OwnedShard
 from tarry.service.model.application import SHARDS, shard_of
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
 from tarry.service.store.contract import Queue
-
-if TYPE_CHECKING:
-    from tarry.service.dispatch.lane.lane import Lane
 
 log = logging.getLogger("tarry.service")
 
@@ -30,7 +29,7 @@ class Shards:
 
     def __init__(self, store: Queue, worker: str, limits: Limits, clock: Clock) -> None:
         self.worker = worker
-        self.held: dict[int, OwnedShard] = {}
+        self.owned: dict[int, OwnedShard] = {}
         self._store = store
         self._limits = limits
         self._now = clock
@@ -41,16 +40,26 @@ class Shards:
     @property
     def numbers(self) -> list[int]:
         """Those that are owned and not about to be left."""
-        return [number for number, held in self.held.items() if not held.leaving]
+        return [number for number, shard in self.owned.items() if not shard.held.is_leaving]
 
     def leases(self) -> list[Lease]:
         """All leases."""
-        return [held.lease for held in self.held.values()]
+        return [shard.lease for shard in self.owned.values()]
 
-    def lane(self, application: str, number: int) -> "Lane | None":
+    def lane(self, application: str, number: int) -> Lane | None:
         """A lane of an application, if it is owned and at work."""
-        held = self.held.get(shard_of(application))
-        return None if held is None else held.lanes.get(number)
+        shard = self.owned.get(shard_of(application))
+        return None if shard is None else shard.lanes.get(number)
+
+    def lanes(self) -> Iterator[Lane]:
+        """Return all lanes in memory."""
+        for shard in list(self.owned.values()):
+            yield from list(shard.lanes.values())
+
+    def forget(self, lane: Lane) -> None:
+        """Take a lane out of memory: it has nothing to do."""
+        lane.leave()
+        del self.owned[lane.held.lease.shard].lanes[lane.number]
 
     async def renew(self) -> list[OwnedShard]:
         """Keep what is owned; those that were lost meanwhile."""
@@ -58,9 +67,9 @@ class Shards:
         length = self._limits.lease
         kept = await self._store.renew(self.worker, self.leases(), length=length)
         owned = {lease.shard: lease for lease in kept}
-        lost = [self.held.pop(number) for number in list(self.held) if number not in owned]
-        for held in self.held.values():
-            held.until = asked_at + length - self._limits.margin
+        lost = [self.owned.pop(number) for number in list(self.owned) if number not in owned]
+        for shard in self.owned.values():
+            shard.held.renew(asked_at + length - self._limits.margin)
         return lost
 
     async def take(self) -> list[OwnedShard]:
@@ -71,16 +80,16 @@ class Shards:
             return []
         self._stepped_at = None
         # The first one by itself: with it a store learns who is alive, and who cannot be any more.
-        unsure = not self.held or stepped_at is not None
-        first = await self._lease(max(1, len(self.held))) if unsure else []
+        unsure = not self.owned or stepped_at is not None
+        first = await self._lease(max(1, len(self.owned))) if unsure else []
         workers = max(1, await self._store.workers())
         share = math.ceil(SHARDS / workers)
         self._least = SHARDS - share * (workers - 1)  # what the others leave if each has its share
         # A shard that is being left sends nothing more: those with requests on their way stay.
-        by_quiet = sorted(self.numbers, key=lambda number: not self.held[number].quiet)
+        by_quiet = sorted(self.numbers, key=lambda number: not self.owned[number].is_quiet)
         for number in by_quiet[: max(0, len(by_quiet) - share)]:
-            self.held[number].leaving = True
-        return first if len(self.held) >= share else first + await self._lease(share)
+            self.owned[number].held.leave()
+        return first if len(self.owned) >= share else first + await self._lease(share)
 
     async def _compare_clocks(self) -> None:
         """Find out whether the database's clock has stepped."""
@@ -100,24 +109,26 @@ class Shards:
         length = self._limits.lease
         taken = await self._store.lease(self.worker, most=most, length=length)
         until = asked_at + length - self._limits.margin
-        new = [OwnedShard(lease, until, self._now()) for lease in taken]
-        self.held.update({held.lease.shard: held for held in new})
+        new = [OwnedShard(HeldLease(lease, until, self._now())) for lease in taken]
+        self.owned.update({shard.lease.shard: shard for shard in new})
         return new
 
     @property
     def moving(self) -> bool:
         """Whether shards are about to change hands: worth looking at again soon."""
-        return len(self.numbers) < self._least or any(held.leaving for held in self.held.values())
+        return len(self.numbers) < self._least or any(
+            shard.held.is_leaving for shard in self.owned.values()
+        )
 
     def left(self) -> list[OwnedShard]:
         """Those to be left that have nothing on its way any more."""
-        return [held for held in self.held.values() if held.leaving and held.quiet]
+        return [shard for shard in self.owned.values() if shard.held.is_leaving and shard.is_quiet]
 
     async def release(self, left: list[OwnedShard]) -> None:
         """Give them back."""
-        await self._store.release([held.lease for held in left])
-        for held in left:
-            self.held.pop(held.lease.shard, None)
+        await self._store.release([shard.lease for shard in left])
+        for shard in left:
+            self.owned.pop(shard.lease.shard, None)
 
     async def retire(self) -> None:
         """Count as alive no longer, so that others take over at once."""

@@ -9,10 +9,12 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tarry.service.dispatch.context import Finished
+from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.model.attempt import Attempt, Resent, Settlement
-from tarry.service.model.lane import Change
+from tarry.service.model.lane import Change, Due
 
+Finished = tuple[Lane, Due, Settlement | Resent]
+"""An attempt that ended: its lane, its delivery, and what is to be written."""
 NOT_KEPT = "the response is not kept: the database refused it"
 """What stands in an attempt's detail instead of the text that could not be written."""
 

@@ -1,4 +1,4 @@
-"""Writes settlements and changes of lanes to the store, and lets lanes rest."""
+"""Writes settlements and changes of lanes to the store."""
 
 import asyncio
 import logging
@@ -7,16 +7,20 @@ from collections.abc import Iterable, Sequence
 
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.ownership.lane_loader import LaneLoader
+from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.lane.settled import take_settlement
+from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.settling.refused import Part
+from tarry.service.dispatch.settling.sleep import Sleep
+from tarry.service.dispatch.work import Work
 from tarry.service.failpoints import hit
 from tarry.service.model.lane import Lease
 from tarry.service.store.contract import Store
 
 log = logging.getLogger("tarry.service")
 
-SETTLED_AT_ONCE = 500
+MOST_AT_ONCE = 500
 REFUSED_AGAIN_AFTER = 60.0
 """Seconds after which a settlement is tried again that the store refused in every form."""
 
@@ -29,32 +33,33 @@ class SettlementWriter:
     later; the others do not wait for it, and it is not sent again meanwhile.
     """
 
-    def __init__(self, store: Store, context: Context, shards: Shards, loader: LaneLoader) -> None:
-        self._store, self._context, self._shards, self._loader = store, context, shards, loader
+    def __init__(  # noqa: PLR0913, PLR0917  the parts that it goes between
+        self,
+        store: Store,
+        context: Context,
+        work: Work[Lane],
+        shards: Shards,
+        origins: Origins,
+        sleep: Sleep,
+    ) -> None:
+        self._store, self._context, self._work, self._shards = store, context, work, shards
+        self._origins, self._sleep = origins, sleep
         self._busy = asyncio.Lock()
 
     async def settle_all(self) -> None:
-        """Write down all there is."""
-        context = self._context
+        """Write everything on the lists."""
+        work = self._work
         async with self._busy:
-            while context.finished or context.changes or context.resting:
+            while work.finished or work.changes or work.resting:
                 await self._settle_once()
-                if (
-                    context.resting
-                ):  # also while settlements keep coming: nobody else reads for them
-                    await self._rest_once()
-        if context.learned:
-            context.learned = False
-            await self._loader.origins.learn()
+                if work.resting:  # also while settlements keep coming: nobody else reads for them
+                    await self._sleep.sleep_once()
+        if work.take_origins():
+            await self._origins.learn()
 
     async def _settle_once(self) -> None:
         """Settle some, with all changes, and let their lanes go on."""
-        context = self._context
-        batch, context.finished = (
-            context.finished[:SETTLED_AT_ONCE],
-            context.finished[SETTLED_AT_ONCE:],
-        )
-        changes, context.changes = context.changes, {}
+        batch, changes = self._work.take_finished(MOST_AT_ONCE), self._work.take_changes()
         if not batch and not changes:
             return
         hit("settle.start")
@@ -91,7 +96,7 @@ class SettlementWriter:
         self, part: Part, error: StoreError
     ) -> tuple[Part, list[bool]] | None:
         """Write without details what the store refused; None if it refuses that too."""
-        self._context.unwritable += 1
+        self._context.counters.count_unwritable()
         for simpler in part.simpler():
             try:
                 made = await self._settle(simpler)
@@ -117,63 +122,20 @@ class SettlementWriter:
 
     def _tell(self, part: Part, made: Sequence[bool]) -> None:
         """Let lanes go on whose settlements were written."""
-        context = self._context
-        context.unsettled -= len(part.finished)
+        stopped = self._work.wrote(len(part.finished))
         for (lane, due, settlement), done in zip(part.finished, made, strict=True):
-            lane.settled(due, settlement, done=done)
+            take_settlement(lane, due, settlement, done=done)
         hit("settle.told")
-        stopped, context.stopped = context.stopped, {}
         for lane in dict.fromkeys(lane for lane, _, _ in part.finished) | stopped:
             lane.pump()
         stood = [change.lane for change in part.changes if change.standing is not None]
         if stood:  # what was read meanwhile may say otherwise
-            context.look_again(stood)
+            self._work.load(stood)
 
     def _put_back(self, parts: Iterable[Part]) -> None:
         """Put what was not written on the list again, before what came later."""
-        context = self._context
         unwritten = list(parts)
-        context.finished[:0] = [one for part in unwritten for one in part.finished]
+        self._work.put_back_finished(one for part in unwritten for one in part.finished)
         for part in unwritten:
             for change in part.changes:
-                context.unwritten(change)
-        context.wake()
-
-    async def _rest_once(self) -> None:
-        """Let lanes sleep that have read everything that is ready; the others go on reading.
-
-        The store agrees only if it holds nothing beyond the position that a lane has read to. A
-        lane that was woken or began to read again while the store was asked stays awake: the
-        store's answer is about an earlier position.
-        """
-        context = self._context
-        asked, context.resting = context.resting, {}
-        lanes = {lane.number: lane for lane in asked if lane.buffer.ready_read()}
-        turns = {number: lane.buffer.turn for number, lane in lanes.items()}
-        read_to = {number: lane.buffer.read_to for number, lane in lanes.items()}
-        idle = {number: read_to[number] for number in lanes if lanes[number].buffer.drained()}
-        live = {number: read_to[number] for number in lanes if number not in idle}
-        try:
-            dozing = await self._store.doze(live, self._shards.leases()) if live else set()
-            resting = await self._store.rest(idle, self._shards.leases()) if idle else set()
-        except BaseException:
-            context.resting = {lane: None for lane in asked if not lane.left} | context.resting
-            raise
-        asleep = {
-            number for number in dozing | resting if lanes[number].buffer.turn == turns[number]
-        }
-        now = context.now()
-        for lane in asked:
-            if lane.left:
-                continue
-            if lane.number not in asleep:
-                if lane.number in lanes and lane.buffer.turn == turns[lane.number]:
-                    lane.buffer.rewind()
-                lane.pump()
-                continue
-            lane.dozing = True
-            if lane.number in resting:
-                lane.ended = lane.added
-                if lane.may_leave(now):
-                    lane.leave()
-                    del lane.held.lanes[lane.number]
+                self._work.put_back_change(change)

@@ -1,6 +1,7 @@
 """Tasks that people asked for: done in pieces while deliveries go on, a piece of each tenant's."""
 
 from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane.phases import replay
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.upkeep.task_turns import TaskTurns
@@ -30,10 +31,10 @@ class Tasks:
         """Do a piece of the next task and tell its lane; return whether there was one to do."""
         task = await self._advance_once()
         if task is not None and task.lane:
-            await self._loader.take_up([task.lane])
+            await self._loader.load([task.lane])
             lane = self._shards.lane(task.application, task.lane)
             if lane is not None and task.work is not Work.DISCARD:
-                lane.replay(self._context.now())  # what was replayed goes at a pace
+                replay(lane, self._context.now())  # what was replayed goes at a pace
         return task is not None
 
     async def _advance_once(self) -> Task | None:

@@ -40,8 +40,8 @@ class Trials:
         self, task: Task, do: Callable[[Task, Lease], Awaitable[Task]]
     ) -> Task | None:
         """Return the task after `do`, or given up; None if nothing became of this try."""
-        held = self._shards.held.get(shard_of(task.application))
-        after = None if held is None else await self._tried(task, held.lease, do)
+        shard = self._shards.owned.get(shard_of(task.application))
+        after = None if shard is None else await self._tried(task, shard.lease, do)
         if after is None or after == task:
             self._paused_until[task.tenant] = self._context.now() + PAUSE
             return None

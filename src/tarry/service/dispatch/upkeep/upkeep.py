@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from tarry.errors import StoreError
-from tarry.service.dispatch.context import Context, OwnedShard
+from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
@@ -80,25 +80,24 @@ class Upkeep:
         """Take in some of what callers left in the outbox; whether there was anything."""
         collected = await self._store.collect(now=self._context.now(), limit=CHUNK)
         if collected:
-            self._signals.wake.set()
+            self._signals.load.set()
         return bool(collected)
 
     async def keep_up(self) -> None:
         """See to all lanes: none sleeps that should not, none keeps what is too old."""
         # Whoever is awake was told of. If one was not after all, it must not sleep for ever.
-        known = {number for held in self._shards.held.values() for number in held.lanes}
+        known = {lane.number for lane in self._shards.lanes()}
         awake = await self._store.awake(self._shards.numbers)
-        await self._loader.take_up([number for number in awake if number not in known])
-        for held in list(self._shards.held.values()):
-            for lane in list(held.lanes.values()):
-                await expire_once(self._store, self._context, held, lane)
+        await self._loader.load([number for number in awake if number not in known])
+        for lane in list(self._shards.lanes()):
+            await expire_once(self._store, self._context, lane)
         await self._loader.origins.learn()
         self._loader.origins.forget()
         self._loader.forget_tenants()
         await sweep(self._store, self._kept, self._context.now())
 
 
-async def expire_once(store: Store, context: Context, held: OwnedShard, lane: Lane) -> None:
+async def expire_once(store: Store, context: Context, lane: Lane) -> None:
     """End what has become too old in a lane, and see to its endpoint's warnings."""
     now = context.now()
     lane.look_after(now)
@@ -109,14 +108,12 @@ async def expire_once(store: Store, context: Context, held: OwnedShard, lane: La
     total, count = 0, CHUNK
     while count == CHUNK:
         count = await store.expire(
-            lane.number, accepted_before=before, now=now, limit=CHUNK, lease=held.lease
+            lane.number, accepted_before=before, now=now, limit=CHUNK, lease=lane.held.lease
         )
         total += count
     if total:
-        lane.ended += total
-        context.failed += total
-        lane.buffer.changed()
-        lane.pump()
+        context.counters.count_failed(total)
+        lane.expired(total)
 
 
 def oldest(endpoint: Endpoint, within: float, now: float) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from tarry.core.pace import Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.lane.sending import next_send_at
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.model.lane import Stream, Want
 from tarry.service.store.contract import Queue
@@ -34,18 +35,19 @@ class Watchdog:
         first = await self._with_ready_rows(list(self._idle_lanes()))
         if not first:
             return
-        seen = {lane: lane.buffer.turn for lane in first}
+        seen = {lane: lane.backlog.buffer.turn for lane in first}
         await asyncio.sleep(SECOND_LOOK)
         still_idle = set(self._idle_lanes())
-        unmoved = [lane for lane in first if lane in still_idle and lane.buffer.turn == seen[lane]]
+        unmoved = [
+            lane for lane in first if lane in still_idle and lane.backlog.buffer.turn == seen[lane]
+        ]
         for lane in await self._with_ready_rows(unmoved):
-            if lane in set(self._idle_lanes()) and lane.buffer.turn == seen[lane]:
+            if lane in set(self._idle_lanes()) and lane.backlog.buffer.turn == seen[lane]:
                 self._wake(lane)
 
     def _idle_lanes(self) -> Iterator[Lane]:
         now = self._context.now()
-        for held in list(self._shards.held.values()):
-            yield from (lane for lane in held.lanes.values() if is_idle(lane, now))
+        yield from (lane for lane in self._shards.lanes() if is_idle(lane, now))
 
     async def _with_ready_rows(self, lanes: Sequence[Lane]) -> list[Lane]:
         """Return those lanes that have a ready delivery in the store."""
@@ -63,17 +65,17 @@ class Watchdog:
             " (asleep: %s, read to %d); it was woken",
             lane.number,
             lane.endpoint.id,
-            lane.dozing,
-            lane.buffer.read_to,
+            lane.backlog.asleep,
+            lane.backlog.buffer.read_to,
         )
-        self._context.stalled += 1
+        self._context.counters.count_stalled()
         lane.start_over()
 
 
 def is_idle(lane: Lane, now: float) -> bool:
     """Return whether a lane could send and does nothing: no row, no request, no question open."""
-    if not lane.at_work or lane.hungry or not lane.quiet:
+    if not lane.is_at_work or lane.backlog.asking or not lane.is_quiet:
         return False
-    if lane.gate_now.phase is not Phase.CLOSED or lane.free_at(now) > now:
+    if lane.gates.phase is not Phase.CLOSED or next_send_at(lane, now) > now:
         return False
-    return not lane.buffer.at_hand(now) and not lane.buffer.busy
+    return not lane.backlog.buffer.at_hand(now) and not lane.backlog.buffer.busy

@@ -3,8 +3,8 @@
 import asyncio
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.lane.allowance import FIRST
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.state import TRUST
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits
@@ -19,7 +19,7 @@ from tarry.testing.virtual_service import (
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
-    held = service.dispatcher.shards.held[service.application.shard]
+    held = service.dispatcher.shards.owned[service.application.shard]
     return held.lanes[endpoint.lane]
 
 
@@ -30,7 +30,7 @@ async def test_an_endpoint_of_which_nothing_is_known_is_not_given_much_at_once()
         await service.add_endpoint("a.example", lambda _request, _now: hangs)
         await service.add(1000)
         await asyncio.sleep(1)
-        assert service.sender.in_air == TRUST
+        assert service.sender.in_air == FIRST
 
 
 @virtually

@@ -1,0 +1,44 @@
+"""What a dispatcher has done since it started, counted for its metrics."""
+
+
+class Counters:
+    """Counts of attempts, outcomes and defects. They only grow."""
+
+    __slots__ = ("delivered", "failed", "probes", "sent", "stale", "stalled", "unwritable")
+
+    def __init__(self) -> None:
+        self.sent = self.probes = 0
+        """Attempts, and those among them that were probes."""
+        self.delivered = self.failed = 0
+        """Deliveries that ended."""
+        self.stale = 0
+        """Settlements that the store did not take: somebody else had changed the delivery."""
+        self.stalled = 0
+        """Lanes that the watchdog had to wake: each is a defect."""
+        self.unwritable = 0
+        """Settlements and changes that the store refused as they were: each is a defect."""
+
+    def count_sent(self, *, probe: bool) -> None:
+        """Count an attempt."""
+        self.sent += 1
+        self.probes += probe
+
+    def count_delivered(self) -> None:
+        """Count a delivery that succeeded."""
+        self.delivered += 1
+
+    def count_failed(self, number: int = 1) -> None:
+        """Count deliveries that ended without success."""
+        self.failed += number
+
+    def count_stale(self) -> None:
+        """Count a settlement that the store did not take."""
+        self.stale += 1
+
+    def count_stalled(self) -> None:
+        """Count a lane that the watchdog had to wake."""
+        self.stalled += 1
+
+    def count_unwritable(self) -> None:
+        """Count a settlement or a change that the store refused."""
+        self.unwritable += 1

@@ -1,0 +1,224 @@
+"""How a lane sends: look for a delivery that may go, sign it, and send it.
+
+A delivery goes when the gate is free, the lane's own limits allow it, a row is at hand, the
+application's rate admits it, and the process has a slot. Whatever stops a lane also knows who lets
+it go on: a timer, an answer, the reader of rows, or the store.
+"""
+
+import logging
+import math
+
+from tarry.core.outcome import Kind
+from tarry.core.pace import Phase
+from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
+from tarry.service.dispatch.lane.request import signed_request
+from tarry.service.dispatch.limits import retry_budget
+from tarry.service.dispatch.limits.gate import RULE, Gate
+from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
+from tarry.service.dispatch.outcomes.ruling import Ruling
+from tarry.service.failpoints import hit
+from tarry.service.model import ids
+from tarry.service.model.attempt import Resent
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.lane import Due, Stream
+from tarry.service.wire.exchange import Answer
+
+log = logging.getLogger("tarry.service")
+
+BURST = 32
+"""How many go at once before it is another lane's turn."""
+AT_HAND = 64
+"""How many rows are fetched together for one lane: enough to be busy until the next come."""
+PATIENCE = 0.1
+"""How long to wait for what is in flight before the lane asks to sleep, in seconds."""
+
+
+def pump(lane: Lane, *, turn: bool = False) -> None:
+    """Send what may be sent now, and see to it that the rest is looked at when it may."""
+    if not lane.is_at_work:
+        return
+    gate = lane.gates.current
+    if gate.phase is Phase.PACED:  # before more is looked for than was read
+        lane.backlog.buffer.turn_back(Phase.PACED)
+    shared = gate is not lane.gates.own
+    if shared and not turn:
+        if _has_rows(lane, lane.context.now()):
+            lane.gates.group.leader.queue(lane)
+        return
+    now = lane.context.now()
+    for _ in range(1 if shared else BURST):
+        if not _send_next(lane, now):
+            return
+    lane.context.later(0.0, lane.pump)
+
+
+def _send_next(lane: Lane, now: float) -> bool:
+    """Send the next delivery; False if there is none, or it may not be sent yet."""
+    free_at = next_send_at(lane, now)
+    if free_at > now:
+        lane.context.alarms.set(lane, free_at)
+        return False
+    slots = lane.context.slots
+    if not _has_rows(lane, now) or _is_stopped(lane, now):
+        return False
+    if not lane.tenant_rate.admits(lane, now) or not slots.take(lane):
+        return False
+    due = lane.backlog.buffer.next(now, lane.gates.phase)
+    if due is None:
+        slots.give_back(lane)
+        _look_ahead(lane, now)
+        return False
+    _send(lane, due, now)
+    return True
+
+
+def _is_stopped(lane: Lane, now: float) -> bool:
+    """Whether nothing may be sent at all; whoever ends that will pump again."""
+    if lane.work.unsettled >= lane.context.limits.unsettled:
+        lane.work.stop(lane)
+        return True
+    if now >= lane.held.until:
+        lane.held.delay()
+        return True
+    return False
+
+
+def next_send_at(lane: Lane, now: float) -> float:
+    """Return when the lane may send next; infinity: when an answer has come."""
+    gate, allowance, fifo = lane.gates.current, lane.allowance, lane.endpoint.fifo
+    together = allowance.together(gate.phase)
+    if allowance.in_flight >= together or (fifo and lane.unsettled):
+        return math.inf
+    shared = gate is not lane.gates.own
+    return max(
+        gate.free_at(now, lane.context.limits.lane_in_flight if shared else together),
+        lane.gates.own.pace.held_until,
+        allowance.free_at(now, gate.phase, fifo=fifo),
+    )
+
+
+def _has_rows(lane: Lane, now: float) -> bool:
+    """Return whether there is something at hand; ask for more before it runs out."""
+    backlog = lane.backlog
+    at_hand = backlog.buffer.at_hand(now)
+    if not backlog.asking and _runs_low(lane, at_hand) and _wants_rows(lane, now):
+        lane.ask_for_rows()
+    if at_hand or backlog.buffer.next_in(now, lane.gates.phase):
+        return True
+    if not backlog.asking:
+        _look_ahead(lane, now)
+    return False
+
+
+def _runs_low(lane: Lane, at_hand: int) -> bool:
+    """Whether it is time to ask for more; asked in vain, it would ask again at once."""
+    enough = room(lane) // 2
+    few = at_hand <= enough
+    if lane.gates.phase is Phase.PACED:
+        few = few or lane.backlog.buffer.new_run_low(enough // 2)
+    return few and not (at_hand and lane.context.is_full())
+
+
+def _wants_rows(lane: Lane, now: float) -> bool:
+    return bool(lane.backlog.buffer.wants(room(lane), now, lane.gates.phase))
+
+
+def room(lane: Lane) -> int:
+    """Return how many rows it makes sense to have at hand."""
+    gate, allowance = lane.gates.current, lane.allowance
+    if gate.phase is Phase.OPEN:
+        return 1  # a probe: there may be thousands of lanes that wait for the time of theirs
+    if gate.phase is Phase.PACED:
+        return max(8, min(allowance.most, int(gate.pace.rate / 4)))
+    slots = lane.context.slots.room(lane)
+    if not slots:
+        return 1  # it may be long until its turn, and thousands wait with it
+    most = min(allowance.most, 2 * allowance.trust)
+    return max(2, min(most - allowance.in_flight, slots, AT_HAND))
+
+
+def _look_ahead(lane: Lane, now: float) -> None:
+    """Nothing is at hand: come back when something is due, or sleep."""
+    backlog, buffer = lane.backlog, lane.backlog.buffer
+    if buffer.turn_back(lane.gates.phase) or _wants_rows(lane, now):
+        lane.ask_for_rows()
+        return
+    at = buffer.next_at()
+    look_at = math.inf if at is None else max(at, now + RULE.tick)
+    busy = lane.allowance.in_flight
+    patient_until = lane.allowance.sent_at + PATIENCE if busy else -math.inf
+    if not buffer.ready_read():
+        pass  # the head of an ordered lane holds up rows that are at hand: it has read enough
+    elif buffer.drained() or (not backlog.asleep and now >= patient_until):
+        lane.work.let_rest(lane)
+    elif not backlog.asleep:
+        look_at = min(look_at, patient_until)
+    lane.context.alarms.set(lane, look_at)
+
+
+def _send(lane: Lane, due: Due, now: float) -> None:
+    """Send a delivery, unless its payload is gone or the retry budget has no room for it."""
+    if due.payload is None:
+        lane.context.slots.give_back(lane)
+        _end_without_payload(lane, due, now)
+        return
+    retry = due.stream is Stream.WAITING and due.attempts > 0
+    if retry and lane.gates.phase is Phase.CLOSED and not lane.budget.spend(now):
+        lane.context.slots.give_back(lane)
+        lane.backlog.buffer.put_off(due, now + retry_budget.PAUSE)
+        return
+    lane.budget.sent()
+    _begin(lane, due, due.payload, now)
+
+
+def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
+    """End a delivery whose payload is not kept any more."""
+    if not due.resend:
+        ruling = Ruling(State.FAILED, Reason.EXPUNGED, due.attempts)
+        lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))
+        return
+    pending = _pending(lane, due, lane.gates.own, 0, now)
+    answer = Answer(0.0, failure=Kind.REFUSED, detail=Reason.EXPUNGED)
+    judgement = Judgement(Verdict.UNFIT, Kind.REFUSED)
+    attempt = lane.context.id(ids.ATTEMPT, now)
+    made = pending.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
+    lane.finish(due, Resent(lane.number, due.resend, made, lane.epoch, Reason.EXPUNGED))
+
+
+def _begin(lane: Lane, due: Due, payload: bytes, now: float) -> None:
+    """Begin an attempt."""
+    context, config = lane.context, lane.config
+    gate = lane.gates.current
+    probe = gate.phase is Phase.OPEN
+    context.counters.count_sent(probe=probe)
+    # How much waits matters to probes alone, and takes time to count in a large origin.
+    whole = lane if gate is lane.gates.own else lane.gates.group.leader
+    epoch = gate.sent(now, max(1, whole.waiting()) if probe else 1)
+    lane.allowance.sent(now)
+    lane.tenant_rate.sent(now)
+    pending = _pending(lane, due, gate, epoch, now)
+    if config.target is None:
+        context.later(0.0, lambda: pending.done(config.refused))
+        return
+    try:
+        request = signed_request(
+            config,
+            config.target,
+            due,
+            payload,
+            wall=context.wall(),
+            connect_timeout=context.limits.connect_timeout,
+        )
+    except Exception as error:
+        log.exception("message %r cannot be signed", due.message)
+        unsigned = Answer(0.0, failure=Kind.REFUSED, detail=f"it cannot be signed: {error}")
+        context.later(0.0, lambda: pending.done(unsigned))
+        return
+    hit("send.before")
+    context.sender.send(request, pending.done)
+    hit("send.begun")
+
+
+def _pending(lane: Lane, due: Due, gate: Gate, epoch: int, now: float) -> PendingAttempt:
+    return PendingAttempt(lane, due, gate, epoch, now, lane.config, lane.endpoint.url)

@@ -1,0 +1,69 @@
+"""Lets lanes sleep that have nothing more to read. Sleep is a proof, not a guess.
+
+A lane may sleep only in a commit in which the store agrees: it holds nothing beyond the position
+that the lane has read to. From then on the store wakes the lane when there is more. A lane that was
+woken, or began to read again, while the store was asked stays awake: the store's answer is about an
+earlier position.
+"""
+
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.dispatch.work import Work
+from tarry.service.store.contract import Queue
+
+
+class Sleep:
+    """Asks the store for lanes that want to sleep."""
+
+    def __init__(self, store: Queue, context: Context, work: Work[Lane], shards: Shards) -> None:
+        self._store, self._context, self._work, self._shards = store, context, work, shards
+
+    async def sleep_once(self) -> None:
+        """Let lanes sleep that have read everything that is ready; the others go on reading."""
+        asked = self._work.take_resting()
+        lanes = {lane.number: lane for lane in asked if lane.backlog.buffer.ready_read()}
+        turns = {number: lane.backlog.buffer.turn for number, lane in lanes.items()}
+        try:
+            dozing, resting = await self._ask(lanes)
+        except BaseException:
+            for lane in asked:
+                if not lane.left:
+                    self._work.let_rest(lane)
+            raise
+        now = self._context.now()
+        for lane in asked:
+            if lane.left:
+                continue
+            number, buffer = lane.number, lane.backlog.buffer
+            unchanged = number in lanes and buffer.turn == turns[number]
+            if unchanged and (number in dozing or number in resting):
+                self._put_to_sleep(lane, rests=number in resting, now=now)
+                continue
+            if unchanged:  # the store has more than was read
+                buffer.rewind()
+            lane.pump()
+
+    async def _ask(self, lanes: dict[int, Lane]) -> tuple[set[int], set[int]]:
+        """Return the lanes that may doze, and those that may rest.
+
+        A lane rests that has nothing at all to do. One dozes that waits for a due time.
+        """
+        positions = {number: lane.backlog.buffer.read_to for number, lane in lanes.items()}
+        idle = {
+            number: position
+            for number, position in positions.items()
+            if lanes[number].backlog.buffer.drained()
+        }
+        live = {number: position for number, position in positions.items() if number not in idle}
+        leases = self._shards.leases()
+        dozing = set(await self._store.doze(live, leases)) if live else set()
+        resting = set(await self._store.rest(idle, leases)) if idle else set()
+        return dozing, resting
+
+    def _put_to_sleep(self, lane: Lane, *, rests: bool, now: float) -> None:
+        lane.backlog.fall_asleep()
+        if rests:
+            lane.backlog.all_ended()
+            if lane.may_leave(now):
+                self._shards.forget(lane)

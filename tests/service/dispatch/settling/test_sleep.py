@@ -1,0 +1,111 @@
+"""Lanes sleep that have nothing to read, and are awake when something comes meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import pytest
+
+from tarry.service.model.lane import Lease
+from tarry.service.model.settings import HOUR, Limits
+from tarry.service.wire.exchange import Answer
+from tarry.testing.shaky_store import Between, Shaky
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import VirtualService, virtual_service
+
+
+def lanes_of(service: VirtualService) -> list[bool]:
+    """Whether those at work doze."""
+    held = service.dispatcher.shards.owned[service.application.shard]
+    return [lane.backlog.asleep for lane in held.lanes.values()]
+
+
+@virtually
+async def test_a_lane_with_nothing_to_do_is_let_go_and_one_that_waits_for_a_time_dozes() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        await service.add()
+        await service.until_delivered(endpoint, within=1)
+        await asyncio.sleep(1)
+        assert lanes_of(service) == []
+        await service.add(deliver_at=service.now() + HOUR)
+        await asyncio.sleep(1)
+        assert lanes_of(service) == [True]
+
+
+class Late(Shaky):
+    """Something comes just before a lane is let go."""
+
+    comes: Callable[[], Awaitable[object]] | None = None
+
+    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        comes, self.comes = self.comes, None
+        if comes is not None:
+            await comes()
+        return await self._store.rest(idle, leases)
+
+
+@virtually
+async def test_a_lane_to_which_something_is_added_meanwhile_goes_on() -> None:
+    between = Between(Late)
+    limits = Limits(look=300, keep_up=600)  # nobody looks before that
+    async with virtual_service(through=between, limits=limits) as service:
+        endpoint = await service.add_endpoint("a.example")
+        between.shaky.comes = service.add
+        await service.add()
+        await asyncio.sleep(1)
+        assert await service.waiting(endpoint) == 0
+        assert len(service.sender.sent) == 2
+
+
+class AnsweredLate(Shaky):
+    """The store lets lanes sleep; before its answer arrives, something is added and looked at."""
+
+    comes: Callable[[], Awaitable[object]] | None = None
+
+    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        return await self._late(await self._store.rest(idle, leases))
+
+    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        return await self._late(await self._store.doze(live, leases))
+
+    async def _late(self, asleep: set[int]) -> set[int]:
+        if asleep and self.comes is not None:
+            comes, self.comes = self.comes, None
+            await comes()
+            await asyncio.sleep(0.05)
+        return asleep
+
+
+@pytest.mark.parametrize("scheduled", [False, True], ids=["at rest", "dozing"])
+@virtually
+async def test_a_lane_that_is_woken_before_it_hears_that_it_sleeps_stays_awake(
+    *, scheduled: bool
+) -> None:
+    between = Between(AnsweredLate)
+    limits = Limits(look=300, keep_up=600)
+    async with virtual_service(through=between, limits=limits) as service:
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(0.3, status=200))
+        if scheduled:
+            await service.add(deliver_at=service.now() + HOUR)
+        between.shaky.comes = service.add
+        await service.add()
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 2
+        await service.add()
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 3
+
+
+@virtually
+async def test_a_scheduled_delivery_that_comes_to_a_busy_lane_goes_when_it_is_due() -> None:
+    limits = Limits(look=300, keep_up=600)
+    async with virtual_service(limits=limits) as service:
+        took = iter([0.05, 0.4, 0.01])
+        await service.add_endpoint("a.example", lambda _r, _n: Answer(next(took), status=200))
+        await service.add(deliver_at=service.now() + HOUR)
+        await service.add()
+        await service.add()
+        await asyncio.sleep(0.02)
+        await service.add(deliver_at=service.now() + 2)
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 3
