@@ -1,1 +1,11 @@
-"""The dispatcher: shards are leased, lanes send what waits in them, answers are settled."""
+"""Delivers what waits in a store: see "The dispatcher" in ARCHITECTURE.md.
+
+- `dispatcher.py`: the loops, from start to end.
+- `ownership/`: which shards this process owns, and the lanes loaded for them.
+- `lane/`: one endpoint's deliveries: sending, answers, outcomes, phases.
+- `buffer/`: the rows of a lane that are in memory.
+- `limits/` and `origins/`: what a request has to wait for.
+- `outcomes/`: what an answer means. Pure.
+- `settling/`: writes outcomes, and lets lanes sleep.
+- `upkeep/`: everything beside deliveries.
+"""
