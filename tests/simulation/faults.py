@@ -123,6 +123,7 @@ class Faults:
         def take_over() -> None:
             now = self._loop.time()
             self._everybody.refuse(now + RECONNECTED_AFTER)
+            self._everybody.start_server(now)
             over = now + self._workforce.reclaimed_after
             self._log.add(Fault(at=now, until=over, kind="failover"))
             if bring_back is not None:

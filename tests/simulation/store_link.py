@@ -24,6 +24,7 @@ class Trouble:
     """In which kind of trouble a connection is, or all of them, and until when."""
 
     def __init__(self) -> None:
+        self.server_started_at = 0.0
         self.end()
 
     def end(self) -> None:
@@ -32,6 +33,10 @@ class Trouble:
         self.slowness = 0.0
         self.until = 0.0
         """When the last of it is over."""
+
+    def start_server(self, now: float) -> None:
+        """Let another server answer from now on: a standby took over."""
+        self.server_started_at = now
 
     def refuse(self, until: float) -> None:
         """Refuse calls: they change nothing."""
@@ -105,6 +110,14 @@ class StoreLink:
                 self._loop.later_in(self._process, self._travel(), nudge)
 
         self._store.listen(pass_on)
+
+    async def server_started_at(self) -> float:
+        """Return when the server was started that answers now."""
+        answer = await self._call("server_started_at", self._server_started_at, (), {})
+        return float(answer)
+
+    async def _server_started_at(self) -> float:
+        return max(trouble.server_started_at for trouble in self._troubles)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
         """Return a method of the store, made slow and unreliable."""

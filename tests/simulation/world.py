@@ -243,7 +243,7 @@ class World:
         return {
             **dict.fromkeys(("woken", "collect", "untold"), looks),
             "task": 2 * looks,
-            **dict.fromkeys(("renew", "clock", "workers", "lease"), renewals),
+            **dict.fromkeys(("renew", "server_started_at", "clock", "workers", "lease"), renewals),
             **dict.fromkeys(("awake", "sweep"), rounds),
         }
 

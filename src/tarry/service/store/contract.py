@@ -104,6 +104,12 @@ class Queue(Protocol):
     async def clock(self) -> float:
         """The database's time: seconds since 1970. All instants of the dispatcher follow it."""
 
+    async def server_started_at(self) -> float:
+        """When the database server was started; 0 if there is no server.
+
+        It changes with a restart and with a failover, which may have lost the last commits.
+        """
+
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """The lanes of these shards that are not at rest."""
 

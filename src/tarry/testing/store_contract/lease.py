@@ -160,6 +160,11 @@ class LeaseContract(Topic):
         await later(LENGTH * 0.7)
         assert await store.workers() == 1
 
+    async def test_the_server_is_the_same_until_it_is_started_anew(self, store: Store) -> None:
+        first = await store.server_started_at()
+        assert 0 <= first <= await store.clock()
+        assert await store.server_started_at() == first
+
     async def test_the_clock_goes_forward(self, store: Store) -> None:
         first = await store.clock()
         assert first > 0

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 
 import pytest
 
@@ -174,3 +175,38 @@ async def test_after_the_database_was_away_everything_is_read_again() -> None:
         await asyncio.sleep(3)
         hosts = sorted(sent.host for sent in service.sender.sent)
         assert hosts == ["asleep.example", "at-rest.example"]
+
+
+class Restarted(Shaky):
+    """A store whose server may be another one from now on. It notes when all is looked through."""
+
+    started_at = 1.0
+    looked_through = 0
+
+    async def server_started_at(self) -> float:
+        return self.started_at
+
+    async def awake(self, shards: Sequence[int]) -> list[int]:
+        self.looked_through += 1
+        return await self._store.awake(shards)
+
+
+@virtually
+async def test_if_another_server_answers_all_is_read_again_although_no_call_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    between = Between(Restarted)
+    limits = Limits(lease=6, look=300, keep_up=600)
+    async with virtual_service(limits=limits, through=between) as service:
+        await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
+        await asyncio.sleep(10)
+        (lane,) = service.dispatcher.shards.lanes()
+        before, turn = between.shaky.looked_through, lane.backlog.buffer.turn
+        await asyncio.sleep(10)
+        assert (between.shaky.looked_through, lane.backlog.buffer.turn) == (before, turn)
+        between.shaky.started_at = 2.0
+        await asyncio.sleep(3)
+        assert between.shaky.looked_through == before + 1
+        assert lane.backlog.buffer.turn > turn
+        assert "the database server was started anew" in caplog.text

@@ -39,10 +39,13 @@ class Owner:
     ) -> None:
         self._store, self._context, self._work, self._shards = store, context, work, shards
         self._loader, self._writer, self._signals = loader, writer, signals
+        self._server: float | None = None
+        """When the database server was started that answered last."""
 
     async def own_once(self) -> None:
         """Keep the shards that are owned, take new ones, and leave those beyond the share."""
         await self._renew()
+        await self._look_at_server()
         if self._signals.stop.is_set():
             return
         before = dict(self._shards.owned)
@@ -65,6 +68,16 @@ class Owner:
             if shard.held.end_delay():
                 for lane in list(shard.lanes.values()):
                     lane.pump()
+
+    async def _look_at_server(self) -> None:
+        """Read everything again if another server answers: it may have lost the last commits.
+
+        An error says so as well, but there is none if nothing was asked while it was away.
+        """
+        before, self._server = self._server, await self._store.server_started_at()
+        if before not in {None, self._server}:
+            log.warning("the database server was started anew: all lanes are read again")
+            self.read_all_again()
 
     async def _know_all(self) -> None:
         """Have all lanes loaded that are awake in shards of which that is not known."""

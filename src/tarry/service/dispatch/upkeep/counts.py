@@ -45,7 +45,8 @@ class Counts:
         finally:
             for count in counting.values():
                 count.cancel()
-            await asyncio.gather(*counting.values(), return_exceptions=True)
+            if counting:
+                await asyncio.gather(*counting.values(), return_exceptions=True)
 
     async def _start(self, counting: Counting) -> None:
         """Start a count for each environment that has none running."""

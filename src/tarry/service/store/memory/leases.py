@@ -55,6 +55,10 @@ class MemoryLeases:
         """The time leases go by."""
         return self._data.clock()
 
+    async def server_started_at(self) -> float:
+        """There is no server."""
+        return 0.0
+
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """The lanes of these shards that are not at rest."""
         return [

@@ -57,6 +57,11 @@ class PostgresLeases(Part):
         (row,) = await self._database.urgent(SQL["clock"])
         return float(row["now"])
 
+    async def server_started_at(self) -> float:
+        """When the server was started that answers now."""
+        (row,) = await self._database.urgent(SQL["server_started_at"])
+        return float(row["started_at"])
+
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """The lanes of these shards that are not at rest."""
         found = await self._database.fetch(SQL["awake"], list(shards))

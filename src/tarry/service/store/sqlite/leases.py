@@ -81,6 +81,10 @@ class SqliteLeases:
         """This machine's time: whoever opens the file is on it."""
         return self._threads.clock()
 
+    async def server_started_at(self) -> float:
+        """The file has no server."""
+        return 0.0
+
     async def awake(self, shards: Sequence[int]) -> list[int]:
         """The lanes of these shards that are not at rest."""
         asked = array(shards)

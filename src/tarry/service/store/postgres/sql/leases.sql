@@ -143,3 +143,7 @@ UPDATE tarry.lane AS l
   FROM unnest($1::bigint[], $2::bigint[]) AS known (lane, added)
  WHERE l.number = known.lane AND l.added <= known.added
 RETURNING l.number;
+
+-- name: server_started_at
+-- Another time after a restart, and after a failover.
+SELECT extract(epoch FROM pg_postmaster_start_time())::float8 AS started_at;
