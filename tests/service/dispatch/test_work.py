@@ -152,7 +152,7 @@ def test_a_lane_that_was_never_on_a_list_can_be_forgotten() -> None:
 def test_a_settlement_that_the_store_did_not_take_has_the_leases_checked() -> None:
     signals = Signals()
     Work[FakeLane](signals).check_leases()
-    assert set_ones(signals) == ["own"]
+    assert set_ones(signals) == ["renew"]
 
 
 def test_origins_are_written_once_for_many_changes() -> None:

@@ -199,6 +199,7 @@ class Dispatcher:
         """What runs side by side: when its signal is set, or after so many seconds."""
         signals, limits = self._signals, self._limits
         return [
+            self._repeat(self._owner.renew_once, limits.lease / 3, signals.renew),
             self._repeat(self._owner.own_once, limits.lease / 3, signals.own),
             self._repeat(self._owner.load_once, limits.look, signals.load),
             self._repeat(self._feed_all, None, signals.feed),

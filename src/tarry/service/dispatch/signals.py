@@ -7,6 +7,7 @@ class Signals:
     """One event for each loop: whoever leaves work for a loop sets its event."""
 
     def __init__(self) -> None:
+        self.renew = asyncio.Event()
         self.own = asyncio.Event()
         self.load = asyncio.Event()
         self.feed = asyncio.Event()

@@ -165,7 +165,7 @@ class Work(Generic[LaneT]):
 
     def check_leases(self) -> None:
         """Have the leases renewed now: one may have been lost."""
-        self._signals.own.set()
+        self._signals.renew.set()
 
     def forget(self, lane: LaneT) -> None:
         """Take a lane off all lists; its outcomes are written all the same."""

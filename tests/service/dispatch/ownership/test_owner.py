@@ -12,6 +12,7 @@ from tarry.service.dispatch.ownership.owner import Owner
 from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.settling.writer import SettlementWriter
 from tarry.service.dispatch.signals import Signals
+from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.testing.samples import ENVIRONMENT
@@ -80,7 +81,7 @@ async def test_the_lanes_of_shards_that_were_lost_are_let_go_and_it_is_said(
         signals = Signals()
         signals.stop.set()  # so that no shard is taken anew
         with caplog.at_level(logging.WARNING):
-            await owner_of(service, signals).own_once()
+            await owner_of(service, signals).renew_once()
         assert "1 shards were lost" in caplog.text
         assert lane.left
         assert held.lease.shard not in service.dispatcher.shards.owned
@@ -119,7 +120,7 @@ async def test_what_waited_because_a_lease_was_about_to_end_goes_when_it_is_kept
         await service.add()
         await asyncio.sleep(5)
         assert service.sender.sent == []
-        await owner_of(service, Signals()).own_once()
+        await owner_of(service, Signals()).renew_once()
         await service.until_delivered(endpoint, within=1)
         assert not held.held.end_delay(), "nothing waits for it any more"
 
@@ -210,3 +211,27 @@ async def test_if_another_server_answers_all_is_read_again_although_no_call_fail
         assert between.shaky.looked_through == before + 1
         assert lane.backlog.buffer.turn > turn
         assert "the database server was started anew" in caplog.text
+
+
+class SlowToList(Shaky):
+    """A store that takes longer than a lease to say which lanes are awake."""
+
+    async def awake(self, shards: Sequence[int]) -> list[int]:
+        await asyncio.sleep(20)
+        return await self._store.awake(shards)
+
+
+@virtually
+async def test_leases_are_renewed_while_the_store_takes_long_for_other_things() -> None:
+    limits = Limits(lease=6, look=1, keep_up=600)
+    async with virtual_service(limits=limits, through=Between(SlowToList)) as service:
+        shards = service.dispatcher.shards
+        epochs = {shard.lease.epoch for shard in shards.owned.values()}
+        for shard in shards.owned.values():
+            shard.doubt()
+        await asyncio.sleep(60)
+        assert len(shards.owned) == SHARDS
+        assert {shard.lease.epoch for shard in shards.owned.values()} == epochs
+        endpoint = await service.add_endpoint("a.example")
+        await service.add()
+        await service.until_delivered(endpoint, within=5)

@@ -43,9 +43,7 @@ class Owner:
         """When the database server was started that answered last."""
 
     async def own_once(self) -> None:
-        """Keep the shards that are owned, take new ones, and leave those beyond the share."""
-        await self._renew()
-        await self._look_at_server()
+        """Take new shards, have their lanes loaded, and leave those beyond the share."""
         if self._signals.stop.is_set():
             return
         before = dict(self._shards.owned)
@@ -58,8 +56,11 @@ class Owner:
         if self._shards.moving:
             self._context.later(HANDED_OVER_WITHIN, self._signals.own.set)
 
-    async def _renew(self) -> None:
-        """Keep what is owned, and let lanes go on that had to wait for that."""
+    async def renew_once(self) -> None:
+        """Keep what is owned, and let lanes go on that had to wait for that.
+
+        In a loop of its own: whatever else takes long, leases are renewed in time.
+        """
         lost = await self._shards.renew()
         self.drop(lost)
         if lost:
@@ -68,6 +69,7 @@ class Owner:
             if shard.held.end_delay():
                 for lane in list(shard.lanes.values()):
                     lane.pump()
+        await self._look_at_server()
 
     async def _look_at_server(self) -> None:
         """Read everything again if another server answers: it may have lost the last commits.

@@ -65,11 +65,15 @@ class Shards:
         """Keep what is owned; those that were lost meanwhile."""
         asked_at = self._now()
         length = self._limits.lease
+        asked = dict(self.owned)  # others may be taken, or released, meanwhile
         kept = await self._store.renew(self.worker, self.leases(), length=length)
-        owned = {lease.shard: lease for lease in kept}
-        lost = [self.owned.pop(number) for number in list(self.owned) if number not in owned]
-        for shard in self.owned.values():
-            shard.held.renew(asked_at + length - self._limits.margin)
+        numbers = {lease.shard for lease in kept}
+        lost = []
+        for number, shard in asked.items():
+            if number in numbers:
+                shard.held.renew(asked_at + length - self._limits.margin)
+            elif self.owned.get(number) is shard:
+                lost.append(self.owned.pop(number))
         return lost
 
     async def take(self) -> list[OwnedShard]:
