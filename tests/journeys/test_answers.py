@@ -28,7 +28,7 @@ from tarry.testing.virtual_service import (
     virtual_service,
 )
 
-SELDOM = Limits(lease=600, look=300, keep_up=600)
+SELDOM = Limits(lease=600, look=300, keep_up=600, watch=HOUR)
 _UNKNOWN: float | None = None
 BUSY = status(429, retry_after="90")
 STEPS = (10, 30, 120, 600, 1800, 7200, 28_800, 86_400)

@@ -13,7 +13,7 @@ from tarry.testing.samples import a_task
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, VirtualService, virtual_service
 
-SELDOM = Limits(lease=600, look=300, keep_up=600)
+SELDOM = Limits(lease=600, look=300, keep_up=600, watch=HOUR)
 SOON = Parking(after=10 * HOUR, over=HOUR)
 
 

@@ -26,7 +26,7 @@ from tarry.testing.virtual_service import (
     virtual_service,
 )
 
-SELDOM = Limits(lease=600, look=300, keep_up=600)
+SELDOM = Limits(lease=600, look=300, keep_up=600, watch=HOUR)
 TEN_MINUTES = 600.0
 
 
