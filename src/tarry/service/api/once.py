@@ -8,6 +8,7 @@ from http import HTTPStatus
 
 from msgspec.structs import replace
 
+from tarry.core.backoff import Exponential
 from tarry.errors import Conflict, StoreError, TarryError
 from tarry.service.api.problem import Answer
 from tarry.service.model.claim import Claim
@@ -17,8 +18,8 @@ from tarry.service.wire.seal import Place, Seals
 IDEMPOTENCY_KEY = "idempotency key"
 CLAIMED_FOR = 30.0
 """Seconds after which whoever carries a request out counts as gone, and the next one does it."""
-FIRST_LOOK, LAST_LOOK = 0.01, 0.25
-"""Seconds between looks for the answer of somebody else: they double."""
+LOOKS = Exponential(base=0.01, cap=0.25)
+"""The waits between looks for the response of another process that carries out the request."""
 
 
 class Once:
@@ -75,7 +76,7 @@ class Once:
 
     async def _claimed(self, environment: str, key: str, fingerprint: bytes) -> Claim:
         """The claim once it is ours, or has an answer."""
-        holder, pause = os.urandom(16).hex(), FIRST_LOOK
+        holder, looks = os.urandom(16).hex(), 0
         while True:
             now = self._now()
             claim = await self._registry.claim(
@@ -93,5 +94,5 @@ class Once:
                 raise Conflict("request", key.partition(" ")[2] or key, IDEMPOTENCY_KEY)
             if claim.status is not None or claim.holder == holder:
                 return claim
-            await self._sleep(pause)
-            pause = min(LAST_LOOK, pause * 2)
+            looks += 1
+            await self._sleep(LOOKS.curve(looks))

@@ -70,7 +70,7 @@ async def test_neither_a_lane_nor_its_parts_have_room_for_more_than_they_need() 
         await asyncio.sleep(60)
         lane = lane_of(service, endpoint)
         parts = (
-            *(lane, lane.allowance, lane.backlog, lane.backlog.buffer, lane.doubts, lane.gates),
+            *(lane, lane.allowance, lane.backlog, lane.backlog.buffer, lane.blame, lane.gates),
             *(lane.gates.own, lane.gates.group, lane.record, lane.allowance.rate),
         )
         assert not any(hasattr(part, "__dict__") for part in parts)

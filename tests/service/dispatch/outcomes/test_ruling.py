@@ -1,4 +1,4 @@
-"""What becomes of a delivery: by the answer, by how its lane lay, and by its policy."""
+"""What becomes of a delivery: by the answer, by whose failure it is, and by its policy."""
 
 import math
 from collections.abc import Callable
@@ -8,26 +8,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.backoff import Exponential, Fixed
+from tarry.core.blame import Whose
 from tarry.core.jitter import Decorrelated, NoJitter
 from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.core.policy import Policy
 from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
-from tarry.service.dispatch.outcomes.ruling import MOMENTS, Lay, Ruling, rule, rule_resent
+from tarry.service.dispatch.outcomes.ruling import (
+    SPREAD,
+    Fault,
+    Ruling,
+    hold_until,
+    rule,
+    rule_resent,
+)
 from tarry.service.model.delivery import ENDED, LIVE, Reason, State
 from tarry.service.model.lane import Due
 from tarry.service.model.settings import DAY, DELIVERY
 from tarry.testing.samples import NOON, a_due
 
-CLOSED, PACED, OPEN = (Lay(phase) for phase in (Phase.CLOSED, Phase.PACED, Phase.OPEN))
+CLOSED = Fault(Whose.UNKNOWN, Phase.CLOSED)
+PACED = Fault(Whose.PACE, Phase.PACED)
+OPEN = Fault(Whose.ENDPOINT, Phase.OPEN)
 FAILED = Judgement(Verdict.FAILED, Kind.TRANSIENT)
 REFUSED = Judgement(Verdict.REFUSED, Kind.PERMANENT)
 HELD = Judgement(Verdict.HELD, Kind.THROTTLED)
+ASKED = Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0)
 
 
 def ruled(  # noqa: PLR0913  what a ruling is made from
     judgement: Judgement,
-    lay: Lay = CLOSED,
+    fault: Fault = CLOSED,
     policy: Policy = DELIVERY,
     *,
     due: Due | None = None,
@@ -35,10 +46,10 @@ def ruled(  # noqa: PLR0913  what a ruling is made from
     draw: Callable[[], float] = lambda: 0.5,
 ) -> Ruling:
     due = due or a_due(attempts=2, memory=7.0)
-    return rule(due, judgement, lay, policy, started_at=NOON - age, now=NOON, draw=draw)
+    return rule(due, judgement, fault, policy, started_at=NOON - age, now=NOON, draw=draw)
 
 
-@pytest.mark.parametrize("lay", [CLOSED, PACED, OPEN, Lay(Phase.PACED, proven=True, moments=9)])
+@pytest.mark.parametrize("fault", [CLOSED, PACED, OPEN, Fault(Whose.MESSAGE, Phase.PACED, 9)])
 @pytest.mark.parametrize(
     ("verdict", "state", "reason"),
     [
@@ -48,68 +59,79 @@ def ruled(  # noqa: PLR0913  what a ruling is made from
         (Verdict.GONE, State.FAILED, Reason.GONE),
     ],
 )
-def test_what_the_receiver_decided_is_final_however_the_lane_lay(
-    lay: Lay, verdict: Verdict, state: State, reason: Reason
+def test_what_the_receiver_decided_is_final_whosever_failure_it_is(
+    fault: Fault, verdict: Verdict, state: State, reason: Reason
 ) -> None:
-    found = ruled(Judgement(verdict), lay, age=math.inf)
+    found = ruled(Judgement(verdict), fault, age=math.inf)
     assert found == Ruling(state, reason, attempts=3, decision=state)
 
 
 @pytest.mark.parametrize("phase", Phase)
-def test_one_that_is_held_keeps_its_attempts_and_its_place(phase: Phase) -> None:
-    found = ruled(HELD, Lay(phase))
+def test_one_that_is_throttled_keeps_its_attempts_and_its_place(phase: Phase) -> None:
+    found = ruled(HELD, Fault(Whose.ENDPOINT, phase))
     assert (found.state, found.reason, found.counted) == (State.READY, Reason.PACE, False)
     assert (found.attempts, found.memory, found.due_at) == (2, 7.0, None)
 
 
-def test_one_that_is_held_says_whether_it_was_told_until_when() -> None:
-    asked = Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0)
-    found = ruled(asked, Lay(Phase.PACED))
-    assert (found.state, found.reason, found.moment) == (State.READY, Reason.RETRY_AFTER, None)
+@pytest.mark.parametrize("phase", [Phase.PACED, Phase.OPEN])
+def test_one_that_is_held_waits_for_its_lane(phase: Phase) -> None:
+    found = ruled(ASKED, Fault(Whose.ENDPOINT, phase, held_until=NOON + 31))
+    assert (found.state, found.reason, found.pause) == (State.READY, Reason.RETRY_AFTER, None)
+    assert found.due_at is None
 
 
-def test_one_that_is_held_by_a_lane_that_is_well_waits_on_record() -> None:
-    found = ruled(Judgement(Verdict.HELD, Kind.THROTTLED, asked=30.0), Lay(Phase.CLOSED))
+def test_one_that_is_held_by_a_healthy_lane_waits_as_long_as_the_lane() -> None:
+    found = ruled(ASKED, Fault(Whose.ENDPOINT, Phase.CLOSED, held_until=NOON + 31))
     assert (found.state, found.reason, found.counted) == (State.WAITING, Reason.RETRY_AFTER, False)
-    assert found.attempts == 2
-    assert found.due_at is not None
-    assert NOON + 30 <= found.due_at <= NOON + 33
+    assert (found.attempts, found.due_at) == (2, NOON + 31)
+
+
+@pytest.mark.parametrize("draw", [0.0, 0.5, 1.0])
+def test_a_hold_is_as_long_as_was_asked_for_and_a_little_longer_by_chance(draw: float) -> None:
+    assert hold_until(ASKED, now=NOON, draw=draw) == NOON + 30 * (1 + SPREAD * draw)
+
+
+@pytest.mark.parametrize(
+    "judgement", [HELD, FAILED, Judgement(Verdict.FAILED, Kind.THROTTLED, asked=30.0)]
+)
+def test_nothing_is_held_unless_a_throttled_request_was_told_until_when(
+    judgement: Judgement,
+) -> None:
+    assert hold_until(judgement, now=NOON, draw=0.5) is None
 
 
 @pytest.mark.parametrize("asked", [None, 0.0])
-def test_one_that_is_held_without_being_told_until_when_waits_longer_each_time(
+def test_one_that_is_throttled_without_being_told_until_when_waits_longer_each_time(
     asked: float | None,
 ) -> None:
     held = Judgement(Verdict.HELD, Kind.THROTTLED, asked=asked)
-    waits = [ruled(held, Lay(Phase.CLOSED, moments=moments)).moment or 0.0 for moments in range(8)]
+    faults = [Fault(Whose.ENDPOINT, Phase.CLOSED, slowed) for slowed in range(8)]
+    waits = [ruled(held, fault).pause or 0.0 for fault in faults]
     assert waits == sorted(waits)
     assert waits[0] >= 0.125
     assert 1.0 <= waits[-1] <= 2.0
 
 
 @pytest.mark.parametrize("judgement", [FAILED, REFUSED])
-@pytest.mark.parametrize("proven", [False, True])
-def test_an_open_lane_takes_the_blame_for_every_failure(
-    judgement: Judgement, *, proven: bool
-) -> None:
-    found = ruled(judgement, Lay(Phase.OPEN, proven=proven), age=math.inf)
+def test_an_open_lane_takes_the_blame_for_every_failure(judgement: Judgement) -> None:
+    found = ruled(judgement, OPEN, age=math.inf)
     assert (found.state, found.reason) == (State.READY, Reason.LANE_OPEN)
     assert (found.attempts, found.counted, found.memory) == (2, False, 7.0)
-    assert (found.due_at, found.moment) == (None, None)
+    assert (found.due_at, found.pause) == (None, None)
 
 
 @pytest.mark.parametrize("phase", [Phase.CLOSED, Phase.PACED])
-def test_one_is_refused_for_good_by_an_endpoint_that_took_others_since(phase: Phase) -> None:
-    found = ruled(REFUSED, Lay(phase, proven=True))
+def test_a_refusal_that_is_the_messages_is_final(phase: Phase) -> None:
+    found = ruled(REFUSED, Fault(Whose.MESSAGE, phase))
     assert (found.state, found.reason, found.attempts) == (State.FAILED, Reason.REFUSED, 3)
     assert found.counted
 
 
 @pytest.mark.parametrize("phase", [Phase.CLOSED, Phase.PACED])
-def test_one_that_is_refused_by_who_takes_nothing_is_tried_again(phase: Phase) -> None:
-    found = ruled(REFUSED, Lay(phase))
+def test_a_refusal_that_may_be_the_endpoints_is_tried_again(phase: Phase) -> None:
+    found = ruled(REFUSED, Fault(Whose.UNKNOWN, phase))
     assert (found.state, found.reason, found.attempts) == (State.WAITING, Reason.BACKOFF, 3)
-    assert found.moment is None
+    assert found.pause is None
 
 
 @pytest.mark.parametrize("kind", [Kind.BLOCKED, Kind.REFUSED, Kind.PERMANENT])
@@ -117,29 +139,25 @@ def test_what_its_owner_may_mend_is_tried_again(kind: Kind) -> None:
     assert ruled(Judgement(Verdict.FAILED, kind)).state is State.WAITING
 
 
-@pytest.mark.parametrize(("moments", "least", "most"), [(0, 0.125, 0.25), (1, 0.25, 0.5)])
-def test_a_failure_at_a_pace_costs_a_moment_and_no_attempt(
-    moments: int, least: float, most: float
+@pytest.mark.parametrize(("slowed", "least", "most"), [(0, 0.125, 0.25), (1, 0.25, 0.5)])
+def test_a_failure_at_a_pace_costs_a_pause_and_no_attempt(
+    slowed: int, least: float, most: float
 ) -> None:
-    lay = Lay(Phase.PACED, moments=moments)
-    soonest, latest = ruled(FAILED, lay, draw=lambda: 0.0), ruled(FAILED, lay, draw=lambda: 1.0)
+    fault = Fault(Whose.PACE, Phase.PACED, slowed)
+    soonest, latest = ruled(FAILED, fault, draw=lambda: 0.0), ruled(FAILED, fault, draw=lambda: 1.0)
     for found in (soonest, latest):
         assert (found.state, found.reason) == (State.READY, Reason.PACE)
         assert (found.attempts, found.counted, found.due_at) == (2, False, None)
         assert found.memory == 7.0
-    assert soonest.moment == pytest.approx(least)
-    assert latest.moment == pytest.approx(most)
+    assert soonest.pause == pytest.approx(least)
+    assert latest.pause == pytest.approx(most)
 
 
-def test_after_a_few_moments_a_failure_is_the_delivery_s_own() -> None:
-    counted = [ruled(FAILED, Lay(Phase.PACED, moments=n)).counted for n in range(MOMENTS + 2)]
-    assert counted == [False] * MOMENTS + [True, True]
-
-
-def test_one_that_fails_while_others_are_taken_is_not_put_down_to_the_pace() -> None:
-    assert not ruled(FAILED, Lay(Phase.PACED)).counted
-    assert ruled(FAILED, Lay(Phase.PACED, proven=True)).counted
-    assert not ruled(FAILED, Lay(Phase.OPEN, proven=True)).counted
+@pytest.mark.parametrize("whose", [Whose.MESSAGE, Whose.UNKNOWN])
+@pytest.mark.parametrize("phase", [Phase.CLOSED, Phase.PACED])
+def test_a_failure_that_may_be_the_messages_counts(whose: Whose, phase: Phase) -> None:
+    found = ruled(FAILED, Fault(whose, phase))
+    assert (found.state, found.counted, found.attempts) == (State.WAITING, True, 3)
 
 
 def test_its_own_failure_counts_and_waits_as_its_policy_says() -> None:
@@ -185,7 +203,13 @@ def test_one_that_would_go_again_too_late_is_too_old() -> None:
     assert (found.state, found.reason, found.attempts) == (State.FAILED, Reason.AGED, 3)
 
 
-LAYS = st.builds(Lay, st.sampled_from(Phase), st.booleans(), st.integers(0, 5))
+FAULTS = st.builds(
+    Fault,
+    st.sampled_from(Whose),
+    st.sampled_from(Phase),
+    st.integers(0, 5),
+    st.floats(NOON, NOON + 4000),
+)
 JUDGEMENTS = st.builds(
     Judgement,
     st.sampled_from(Verdict),
@@ -195,27 +219,27 @@ JUDGEMENTS = st.builds(
 
 
 @given(
-    lay=LAYS,
+    fault=FAULTS,
     judgement=JUDGEMENTS,
     attempts=st.integers(0, 12),
     age=st.floats(0, 10 * DAY),
     draw=st.floats(0, 1, exclude_max=True),
 )
 def test_whatever_happens_one_attempt_counts_at_the_most_and_no_wait_is_in_the_past(
-    lay: Lay, judgement: Judgement, attempts: int, age: float, draw: float
+    fault: Fault, judgement: Judgement, attempts: int, age: float, draw: float
 ) -> None:
     due = a_due(attempts=attempts, memory=3.0)
-    found = ruled(judgement, lay, due=due, age=age, draw=lambda: draw)
+    found = ruled(judgement, fault, due=due, age=age, draw=lambda: draw)
 
     assert found.attempts == attempts + found.counted
     assert (found.due_at is not None) is (found.state is State.WAITING)
     assert found.due_at is None or found.due_at >= NOON
     if found.due_at is not None and found.counted:  # others end by their age while they wait
         assert found.due_at <= NOON - age + 5 * DAY + 1e-6
-    assert found.moment is None or (found.state is State.READY and 0 < found.moment <= 2)
+    assert found.pause is None or (found.state is State.READY and 0 < found.pause <= 2)
     assert found.state in (LIVE if not found.counted else ENDED | {State.WAITING})
     assert found.decision
-    if lay.phase is Phase.OPEN and found.state in ENDED:
+    if fault.whose is Whose.ENDPOINT and found.state in ENDED:
         assert judgement.verdict in {Verdict.TAKEN, Verdict.UNFIT, Verdict.ABORTED, Verdict.GONE}
 
 

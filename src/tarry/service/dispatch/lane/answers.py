@@ -12,7 +12,7 @@ from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.outcomes.judge import Judgement, Verdict, judge
-from tarry.service.dispatch.outcomes.ruling import SPREAD, Lay, Ruling, rule, rule_resent
+from tarry.service.dispatch.outcomes.ruling import Fault, Ruling, hold_until, rule, rule_resent
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent
@@ -30,15 +30,15 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
     judgement = judge(answer, pending.config.policy, now=now)
     context.slots.give_back(lane)
     lane.allowance.ended(now - pending.sent_at)
-    attempt = context.id(ids.ATTEMPT, now)
-    _report(lane, pending, judgement, now)
+    attempt, draw = context.id(ids.ATTEMPT, now), context.draw()
+    held_until = hold_until(judgement, now=now, draw=draw)
+    _report(lane, pending, judgement, held_until, now)
     if due.resend:
         made = pending.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
         why = rule_resent(judgement)
         lane.finish(due, Resent(lane.number, due.resend, made, lane.epoch, why))
     else:
-        draw = context.draw()
-        ruling = _ruling(lane, pending, judgement, now, draw)
+        ruling = _ruling(lane, pending, judgement, held_until, now=now, draw=draw)
         made = pending.attempt(answer, judgement, ruling, id=attempt, now=now, draw=draw)
         outcome = settlement(due, ruling, made, epoch=lane.epoch, now=now)
         lane.finish(_to_keep(lane, due, ruling), outcome)
@@ -48,53 +48,53 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
 
 def _to_keep(lane: Lane, due: Due, ruling: Ruling) -> Due:
     """Return what to keep until the outcome is written: the payload only if it goes from memory."""
-    again = ruling.moment is not None or (lane.endpoint.fifo and ruling.state not in ENDED)
+    again = ruling.pause is not None or (lane.endpoint.fifo and ruling.state not in ENDED)
     return due if again else replace(due, payload=None)
 
 
 # --- What becomes of the delivery ---------------------------------------------------------------
 
 
-def _ruling(
-    lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float, draw: float
+def _ruling(  # noqa: PLR0913  an answer, and time and chance as arguments
+    lane: Lane,
+    pending: PendingAttempt,
+    judgement: Judgement,
+    held_until: float | None,
+    *,
+    now: float,
+    draw: float,
 ) -> Ruling:
-    """Return what becomes of the delivery, and remember it as far as it is in doubt."""
-    doubts, phase = lane.doubts, lane.gates.phase
+    """Decide what becomes of the delivery, and remember it if it has not ended."""
+    blame, phase = lane.blame, lane.gates.phase
     if judgement.private and pending.url != lane.endpoint.url:
         # The old place does not want it any more; where the endpoint is by now was not asked.
         judgement = replace(judgement, verdict=Verdict.FAILED)
-    due = doubts.refunded(pending.due)
+    due, verdict = blame.refunded(pending.due), judgement.verdict
+    accepted_at = lane.record.accepted_at
+    whose = blame.whose(due, verdict, phase=phase, accepted_at=accepted_at, now=now)
     ruling = rule(
         due,
         judgement,
-        Lay(phase, _is_proven(lane, due, judgement, now), doubts.moments(due)),
+        Fault(whose, phase, blame.slowed(due), held_until),
         pending.config.policy,
         started_at=now - lane.endpoint.age(due.accepted_at, lane.context.earlier_now()),
         now=now,
         draw=lambda: draw,
     )
-    doubts.remember(due, ruling)
+    blame.remember(due, verdict, ruling, now)
     return ruling
-
-
-def _is_proven(lane: Lane, due: Due, judgement: Judgement, now: float) -> bool:
-    """Return whether the endpoint is known to take others since it would not take this one."""
-    doubts, accepted_at = lane.doubts, lane.record.accepted_at
-    match judgement.verdict:
-        case Verdict.REFUSED:
-            return doubts.proven(due, accepted_at=accepted_at, now=now)
-        case Verdict.FAILED:
-            if doubts.mostly_own and doubts.again(due, accepted_at=accepted_at, now=now):
-                return True
-            return doubts.own(due, accepted_at=accepted_at, now=now)
-        case _:
-            return False
 
 
 # --- What the answer says about the endpoint ----------------------------------------------------
 
 
-def _report(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
+def _report(
+    lane: Lane,
+    pending: PendingAttempt,
+    judgement: Judgement,
+    held_until: float | None,
+    now: float,
+) -> None:
     """Tell the gate, the origin and the endpoint's record about an answer."""
     gates, gate, group = lane.gates, pending.gate, lane.gates.group
     if pending.url != lane.endpoint.url:  # it says nothing about where the endpoint is by now
@@ -109,7 +109,7 @@ def _report(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: floa
     failures = _failures(lane, pending, judgement, now)
     _record(lane, pending, judgement, failures, now)
     if judgement.verdict is Verdict.HELD:
-        _hold(lane, judgement.asked, now)
+        _hold(lane, held_until, now)
     if gate is not gates.current and gate is not gates.shared:
         gate.lost()  # the lane goes by another gate since
         group.serve_all()
@@ -161,7 +161,7 @@ def _record(
     if judgement.verdict is Verdict.TAKEN:
         lane.write(lane.record.taken(lane.gates.own.pace, now))
     if judgement.alive:
-        lane.doubts.taken(pending.due)
+        lane.blame.succeeded(pending.due)
         lane.allowance.passed()
     elif failures is not None:
         lane.allowance.failed(now)
@@ -170,42 +170,23 @@ def _record(
 
 
 def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int | None:
-    """Return for how many failures an answer speaks; None if it says nothing of the endpoint.
-
-    One page missing is no outage, all pages are.
-    """
+    """Return how many failures the gate counts; None if it learns nothing of the endpoint."""
     if judgement.alive:
         return 0
-    doubts, due, accepted_at = lane.doubts, pending.due, lane.record.accepted_at
-    phase = pending.gate.phase
-    own, spoken = False, 1
-    if judgement.verdict is Verdict.FAILED:
-        doubts.failed(due, now=now)
-        own = doubts.own(due, accepted_at=accepted_at, now=now)
-        if not own and doubts.again(due, accepted_at=accepted_at, now=now):
-            own = True
-            doubts.failed_again()
-        elif not own and phase is Phase.PACED and doubts.spares():
-            spoken = 0
-    elif judgement.verdict is Verdict.REFUSED:
-        own = doubts.usual(due, accepted_at=accepted_at, now=now)
-        spoken = _refused(lane, pending) if phase is Phase.OPEN or not own else 0
-    if own and phase is not Phase.OPEN:
-        return None
-    in_a_row = lane.allowance.failing + 1 == RULE.failures and doubts.refusals > 0
-    closed = pending.gate is lane.gates.own and phase is Phase.CLOSED
-    return RULE.failures if in_a_row and closed else spoken
-
-
-def _refused(lane: Lane, pending: PendingAttempt) -> int:
-    """Return for how many failures a refusal speaks: single ones for none, and later for one."""
-    lane.doubts.refused()
     gate, leader = pending.gate, lane.gates.group.leader
-    if gate is not lane.gates.own:
-        if gate is leader.gate:
-            leader.refused(lane)
-        return 0  # what it means, others' answers have to tell
-    return int(gate.phase is not Phase.CLOSED or lane.allowance.failing >= RULE.failures)
+    failures = lane.blame.failed(
+        pending.due,
+        judgement.verdict,
+        phase=gate.phase,
+        shared=gate is not lane.gates.own,
+        in_a_row=lane.allowance.failing,
+        accepted_at=lane.record.accepted_at,
+        now=now,
+    )
+    refused = judgement.verdict is Verdict.REFUSED and failures is not None
+    if refused and gate is leader.gate:
+        leader.refused(lane)  # what it means, others' answers have to tell
+    return failures
 
 
 def _own_gate_answered(lane: Lane, judgement: Judgement, now: float) -> None:
@@ -227,14 +208,13 @@ def _go_apart_if_refused(lane: Lane, judgement: Judgement, now: float) -> None:
         return
     leader = gates.group.leader
     alone = leader.gate.phase is Phase.PACED and not leader.refuses(lane)
-    if alone and lane.doubts.refusals >= RULE.failures:
+    if alone and lane.blame.refusals >= RULE.failures:
         phases.go_apart(lane, now)
 
 
-def _hold(lane: Lane, asked: float | None, now: float) -> None:
+def _hold(lane: Lane, until: float | None, now: float) -> None:
     """Send nothing for as long as the endpoint asked for, and then at a pace: it was too many."""
-    if asked is not None:
-        until = now + asked * (1 + SPREAD * lane.context.draw())
+    if until is not None:
         lane.gates.group.held(lane, until, now)
         if until > lane.gates.own.pace.held_until:
             lane.gates.own.hold(until)

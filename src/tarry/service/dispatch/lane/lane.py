@@ -33,7 +33,7 @@ from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.limits.spacing import LONG_AGO
 from tarry.service.dispatch.limits.tenant_rate import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
-from tarry.service.dispatch.outcomes.doubts import Doubts
+from tarry.service.dispatch.outcomes.blame import LaneBlame
 from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -78,7 +78,7 @@ class Lane:
     """
 
     __slots__ = (
-        *("_driver", "allowance", "backlog", "budget", "config", "context", "doubts"),
+        *("_driver", "allowance", "backlog", "budget", "config", "context", "blame"),
         *("endpoint", "gates", "held", "left", "number", "record", "tenant", "tenant_rate"),
         *("unsettled", "version", "wake_at", "work"),
     )
@@ -108,7 +108,7 @@ class Lane:
         pace = pace_text.read(b"" if moved else row.known.pace, now=now)
         self.gates = LaneGates(Gate(pace, context.draw), group)
         self.backlog = Backlog(row, context.buffered)
-        self.doubts = Doubts()
+        self.blame = LaneBlame()
         self.budget = retry_budget.Budget()
         # An owner that was lost may have left an attempt on its way.
         self.allowance = Allowance(LONG_AGO if held.lease.clean else now + config.timeout)
@@ -161,7 +161,7 @@ class Lane:
     @property
     def refusals(self) -> int:
         """How many deliveries were refused since the last one was taken."""
-        return self.doubts.refusals
+        return self.blame.refusals
 
     @property
     def is_well(self) -> bool:
@@ -230,7 +230,7 @@ class Lane:
         self.backlog.buffer.set_order(fifo=endpoint.fifo)
         if self.record.moved(config.origin):
             self.gates.own.close(forget=True)
-            self.doubts.begin_anew()
+            self.blame.start_over()
             self.allowance.start_over()
             self.save(self.context.now())
 

@@ -44,16 +44,12 @@ def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:
 
 def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None:
     """Begin a phase of the gate that the lane goes by."""
-    if phase is Phase.CLOSED:
-        lane.doubts.settled_down()
-    elif failed:
-        lane.doubts.blame_the_lane()
-        refund(lane, now)
+    lane.blame.turned(phase, failed=failed)
+    refund(lane, now)
     if phase is Phase.OPEN:
         lane.backlog.buffer.changed()  # read again when they can be sent: it may take days
         lane.backlog.mark_fresh()  # what comes from now on must not wait for all of them
     if phase is Phase.PACED:
-        lane.doubts.forget_refusals()
         lane.backlog.mark_fresh()
         lane.ask_for_rows()
     lane.pump()
@@ -120,18 +116,18 @@ def replay(lane: Lane, now: float) -> None:
 
 def refund(lane: Lane, now: float) -> None:
     """Give deliveries back the attempts that failed because the lane was about to open."""
-    for seq, attempts, tries, message in lane.doubts.refundable(lane.backlog.buffer.busy):
+    for seq, charge in lane.blame.take_refunds(lane.backlog.buffer.busy):
         due = Due(
             lane=lane.number,
             seq=seq,
             stream=Stream.READY,
-            message=message,
+            message=charge.message,
             event_type="",
             payload=None,
             accepted_at=now,
-            tries=tries,
+            tries=charge.tries,
         )
-        ruling = Ruling(State.READY, Reason.LANE_OPEN, attempts, counted=False)
+        ruling = Ruling(State.READY, Reason.LANE_OPEN, charge.attempts, counted=False)
         lane.backlog.buffer.is_busy(seq)
         lane.backlog.buffer.rewind()  # it may be at hand as it was
         lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))

@@ -59,8 +59,8 @@ def _go_again(lane: Lane, due: Due, made: Settlement) -> None:
         buffer.done(due)
         buffer.due_at(at)
         return
-    moment = lane.doubts.moment(due)
-    if due.payload is None or not (buffer.fifo or moment is not None):
+    pause = lane.blame.pause(due)
+    if due.payload is None or not (buffer.fifo or pause is not None):
         buffer.behind(due.seq)
         return
     tried = made.attempt is not None
@@ -72,4 +72,4 @@ def _go_again(lane: Lane, due: Due, made: Settlement) -> None:
         due_at=at,
         stream=Stream.READY,
     )
-    buffer.later(row, lane.context.now() + (moment or 0.0) if at is None else at)
+    buffer.later(row, lane.context.now() + (pause or 0.0) if at is None else at)

@@ -1,8 +1,8 @@
 """What becomes of a delivery after an attempt: the one place where the service decides.
 
-Two kinds of failure. The delivery's own, because the endpoint takes others: its policy decides,
-and the attempt counts. The lane's, because the endpoint is down, overloaded or refuses everything:
-the delivery keeps its place and its attempts, and only its age can end it. Pure.
+Whose failure it is, `core.blame` has decided. If it is the message's own or not known yet, the
+attempt counts and the delivery's policy decides. If it is the endpoint's or the pace's, the
+delivery keeps its place and its attempts, and only its age can end it. Pure.
 """
 
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tarry.core.backoff import Exponential
+from tarry.core.blame import Whose
 from tarry.core.decide import decide
 from tarry.core.jitter import Equal
 from tarry.core.outcome import FINAL, Again, Done, Failure, GiveUp, Kind, Why
@@ -22,28 +23,27 @@ from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due
 
-MOMENT = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
-"""When a delivery goes again that failed while its lane was finding its pace, or was too many."""
+SOON = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
+"""The pause of a delivery that failed at the lane's pace, or that was throttled."""
 SPREAD = 0.1
-"""What is added by chance to a wait that was asked for, at most, as a share of it."""
-MOMENTS = 3
-"""How often that is put down to the pace before it is the delivery's own failure."""
+"""At most this share of a wait that the endpoint asked for is added to it by chance."""
 
 
-class Lay(Struct, frozen=True):
-    """How the lane lay when the answer came.
+class Fault(Struct, frozen=True):
+    """Whose failure it is, and how the lane stands.
 
-    `proven`: it has taken another delivery since it first refused this one, or since this one
-    failed. `moments`: how often this one failed while the lane was finding its pace.
+    `phase` is that of its gate. `slowed` failures of this delivery were put down to the lane's
+    pace. The endpoint asked to be left alone until `held_until`.
     """
 
+    whose: Whose
     phase: Phase
-    proven: bool = False
-    moments: int = 0
+    slowed: int = 0
+    held_until: float | None = None
 
 
 class Ruling(Struct, frozen=True):
-    """What becomes of a delivery. With `moment` it stays ready, but not before so many seconds."""
+    """What becomes of a delivery. With a `pause` it stays ready and waits for these seconds."""
 
     state: State
     reason: Reason
@@ -51,7 +51,7 @@ class Ruling(Struct, frozen=True):
     counted: bool = True
     due_at: float | None = None
     memory: float | None = None
-    moment: float | None = None
+    pause: float | None = None
     decision: str = ""
 
 
@@ -64,68 +64,71 @@ _ENDINGS = {
 
 
 def rule_resent(judgement: Judgement) -> Reason:
-    """How a delivery ended of which a resend was the only attempt."""
+    """Return why a delivery ended whose only attempt was a resend."""
     _, reason = _ENDINGS.get(judgement.verdict, (State.FAILED, Reason.EXHAUSTED))
     return reason
+
+
+def hold_until(judgement: Judgement, *, now: float, draw: float) -> float | None:
+    """Return until when the endpoint asked to be left alone, and a little longer by chance."""
+    if judgement.verdict is not Verdict.HELD or judgement.asked is None:
+        return None
+    return now + judgement.asked * (1 + SPREAD * draw)
 
 
 def rule(  # noqa: PLR0913  a delivery, an answer, and time and chance as arguments
     due: Due,
     judgement: Judgement,
-    lay: Lay,
+    fault: Fault,
     policy: Policy,
     *,
     started_at: float,
     now: float,
     draw: Callable[[], float],
 ) -> Ruling:
-    """What becomes of a delivery whose attempt was answered so, `now`.
+    """Return what becomes of a delivery whose attempt was answered so, `now`.
 
     `started_at` is when it was accepted, later by the time it spent parked.
     """
-    verdict = judgement.verdict
+    verdict, whose = judgement.verdict, fault.whose
     if verdict in _ENDINGS:
         state, reason = _ENDINGS[verdict]
         return Ruling(state, reason, due.attempts + 1, decision=state)
-    if verdict is Verdict.REFUSED and lay.proven and lay.phase is not Phase.OPEN:
-        return Ruling(State.FAILED, Reason.REFUSED, due.attempts + 1, decision="refused for good")
     if verdict is Verdict.HELD:
-        return _held(due, judgement.asked, lay, now=now, draw=draw)
-    if lay.phase is Phase.OPEN:
+        return _held(due, judgement, fault, draw)
+    if whose is Whose.ENDPOINT:
         return _kept(due, Reason.LANE_OPEN, "the lane's failure: open")
-    own = lay.proven or lay.moments >= MOMENTS
-    if lay.phase is Phase.PACED and verdict is Verdict.FAILED and not own:
-        moment, _ = MOMENT.wait(lay.moments + 1, None, draw())
-        return _kept(due, Reason.PACE, "the lane's failure: paced", moment)
+    if whose is Whose.PACE:
+        pause, _ = SOON.wait(fault.slowed + 1, None, draw())
+        return _kept(due, Reason.PACE, "the lane's failure: paced", pause)
+    if whose is Whose.MESSAGE and verdict is Verdict.REFUSED:
+        return Ruling(State.FAILED, Reason.REFUSED, due.attempts + 1, decision="refused for good")
     return _own(due, judgement, policy, started_at=started_at, now=now, draw=draw)
 
 
-def _kept(due: Due, reason: Reason, decision: str, moment: float | None = None) -> Ruling:
+def _kept(due: Due, reason: Reason, decision: str, pause: float | None = None) -> Ruling:
     return Ruling(
         State.READY,
         reason,
         due.attempts,
         counted=False,
         memory=due.memory,
-        moment=moment,
+        pause=pause,
         decision=decision,
     )
 
 
-def _held(
-    due: Due, asked: float | None, lay: Lay, *, now: float, draw: Callable[[], float]
-) -> Ruling:
-    """One that was too many; the lane is held if the endpoint said until when."""
-    said = "the lane's failure: held"
-    if not asked:  # nothing is held, but this one must not go again at once
-        moment, _ = MOMENT.wait(lay.moments + 1, None, draw())
-        return _kept(due, Reason.PACE, said, moment)
-    held = _kept(due, Reason.RETRY_AFTER, said)
-    if lay.phase is not Phase.CLOSED:
+def _held(due: Due, judgement: Judgement, fault: Fault, draw: Callable[[], float]) -> Ruling:
+    """Keep a delivery that was throttled; its lane is held if the endpoint said until when."""
+    decision = "the lane's failure: held"
+    if not judgement.asked:  # nothing is held, but this delivery must not be retried at once
+        pause, _ = SOON.wait(fault.slowed + 1, None, draw())
+        return _kept(due, Reason.PACE, decision, pause)
+    held = _kept(due, Reason.RETRY_AFTER, decision)
+    if fault.phase is not Phase.CLOSED:
         return held
-    # The lane is held, and knows; but who asks when this one goes is told by the delivery itself.
-    until = now + asked * (1 + SPREAD * draw())
-    return replace(held, state=State.WAITING, due_at=until)
+    # The lane knows its hold. The delivery carries it too, so that `explain` can name the time.
+    return replace(held, state=State.WAITING, due_at=fault.held_until)
 
 
 def _own(  # noqa: PLR0913  as above

@@ -1,0 +1,228 @@
+"""Decide whose failure a failed attempt is: the message's, the endpoint's, or not known yet.
+
+The answer has two uses. The delivery learns whether the attempt counts, and the gate of its lane
+learns how many failures to count against the endpoint. `blame` decides both, from three values:
+what is known of the lane, what is known of the delivery, and the failed attempt. Its docstring is
+the table of cases.
+
+Nearly all of it rests on one comparison. Each lane numbers its successes, and a delivery that fails
+keeps the number of the last success. If the lane's number has grown since, the endpoint accepted
+another message after this one failed. Then it was the message's own failure. If the lane opens
+before the number grows, it was the endpoint's failure and the delivery gets its attempts back.
+
+The origin's part, several lanes that fail together, is in the service (`origins/evidence.py`).
+"""
+
+from enum import StrEnum
+
+from tarry.core.blame_facts import UNSEEN, DeliveryFacts, LaneFacts
+from tarry.core.pace import PacerRule, Phase
+from tarry.core.value import Value, settle
+
+FINAL_WITHIN = 600.0
+"""For how many seconds after a success a repeated refusal is final."""
+AT_PACE = 3
+"""How many failures of one delivery are put down to the pace of its lane."""
+MOSTLY = 0.8
+"""If more than this share of the failures are the messages' own, a second failure is as well."""
+
+
+class Trouble(StrEnum):
+    """How an attempt failed."""
+
+    FAILED = "failed"
+    REFUSED = "refused"  # 401, 403, 404, 405: this message, or every message for now
+    THROTTLED = "throttled"  # 429
+
+
+class Whose(StrEnum):
+    """Whose failure it is, and so what becomes of the delivery."""
+
+    MESSAGE = "the message's"  # the attempt counts; a refusal is final
+    UNKNOWN = "not known yet"  # the attempt counts, and is given back if the lane opens
+    PACE = "the pace's"  # the attempt does not count, and the next one follows soon
+    ENDPOINT = "the endpoint's"  # the attempt does not count
+
+
+class Blame(Value):
+    """Whose failure it is, and how many failures the gate counts; None if it learns nothing.
+
+    The gate counts no failure (0) for an attempt that says only that so much was sent. `spared`
+    says that this used up credit of the second tries.
+    """
+
+    whose: Whose
+    counts: int | None
+    spared: bool
+
+    def __init__(self, whose: Whose, counts: int | None, *, spared: bool = False) -> None:
+        settle(self, "whose", whose)
+        settle(self, "counts", counts)
+        settle(self, "spared", spared)
+
+
+class FailedAttempt(Value):
+    """A failed attempt: how and when it failed, and through which gate it was sent.
+
+    `phase` is that of the gate now. `shared` says that the gate is its origin's.
+    """
+
+    trouble: Trouble
+    event_type: str
+    phase: Phase
+    at: float
+    shared: bool
+
+    def __init__(
+        self,
+        trouble: Trouble,
+        event_type: str,
+        phase: Phase,
+        at: float,
+        *,
+        shared: bool = False,
+    ) -> None:
+        settle(self, "trouble", trouble)
+        settle(self, "event_type", event_type)
+        settle(self, "phase", phase)
+        settle(self, "at", at)
+        settle(self, "shared", shared)
+
+
+class _Evidence(StrEnum):
+    """What earlier attempts say about a failure."""
+
+    NOTHING = "nothing"
+    OWN = "the endpoint accepted another message since this one, or its event type, failed"
+    SLOWED = "the endpoint accepted another message since this one failed at a pace"
+    UNWANTED = "the endpoint accepts other event types, and never accepted this one"
+
+
+# Plain names: looking up a member of an enum takes its time.
+FAILED, REFUSED, THROTTLED = Trouble
+MESSAGE, UNKNOWN, PACE, ENDPOINT = Whose
+CLOSED, OPEN, PACED = Phase
+NOTHING, OWN, SLOWED, UNWANTED = _Evidence
+
+
+def learn(
+    rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
+) -> LaneFacts:
+    """Return what is known of a lane once this attempt is counted; ask `blame` afterwards.
+
+    The failure has to be counted for its event type already.
+    """
+    evidence = _evidence(rule, lane, delivery, attempt)
+    if attempt.trouble is REFUSED:
+        ignored = evidence is not NOTHING and attempt.phase is not OPEN
+        return lane if ignored else lane.replace(refusals=lane.refusals + 1)
+    if evidence is SLOWED:
+        return lane.replace(tries=lane.tries.second(failed=True))
+    first = attempt.trouble is FAILED and evidence is NOTHING
+    if first and attempt.phase is PACED:
+        return lane.replace(tries=lane.tries.first(failed=True))
+    return lane
+
+
+def blame(
+    rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
+) -> Blame:
+    """Return whose failure an attempt is, and how many failures the gate counts.
+
+    The first row that fits decides. "Accepted since" means: the endpoint accepted another message
+    since this one first failed or was refused so, and it accepted one in the last minute (ten
+    minutes for a refusal). The stories that need a row are named below the table.
+
+    =========  ======  ==========================================  =========  ===========
+    trouble    gate    known                                       whose      gate counts
+    =========  ======  ==========================================  =========  ===========
+    throttled  any                                                 endpoint   1
+    failed     open                                                endpoint   1
+    refused    open                                                endpoint   1 (f)
+    refused    other   accepted since                              message    nothing (a)
+    refused    other   never accepted this event type, but others  unknown    nothing (b)
+    refused    closed                                              unknown    0 (c, f)
+    refused    paced                                               unknown    1 (f)
+    failed     other   accepted since                              message    nothing (d)
+    failed     other   event type only fails, accepted since       message    nothing (d)
+    failed     other   failed at a pace, accepted since, most      message    nothing (e)
+                       such messages fail again
+    failed     paced   failed at a pace, accepted since            pace (g)   nothing (e)
+    failed     closed  failed at a pace, accepted since            unknown    nothing
+    failed     paced   credit of the second tries                  pace (g)   0 (e)
+    failed     paced                                               pace (g)   1
+    failed     closed                                              unknown    1 (c)
+    =========  ======  ==========================================  =========  ===========
+
+    (a) One page is missing: its message ends, the others are not slowed down.
+    (b) An endpoint was never asked to accept an event type, and says so with 404.
+    (c) A bad deploy answers 404 to everything. Single refusals count nothing, but the failure that
+        makes it five in a row, any refusals among them, counts for all five and opens the lane.
+        From there on each refusal counts 1.
+    (d) One message, or one event type in five, is always answered with 500. If each failure
+        counted, the lane would open over and over.
+    (e) A backlog holds many messages that always fail. `second_tries` tells them from an overload.
+    (f) Through the gate of an origin a refusal counts 0: other endpoints have to tell what it says.
+    (g) Unknown after three failures of this delivery at a pace: no delivery is retried for ever
+        without using up its attempts.
+    """
+    if attempt.trouble is REFUSED:
+        found = _refused(rule, lane, delivery, attempt)
+    elif attempt.trouble is THROTTLED or attempt.phase is OPEN:
+        found = Blame(ENDPOINT, 1)
+    else:
+        found = _failed(rule, lane, delivery, attempt)
+    own_gate = attempt.phase is CLOSED and not attempt.shared
+    completes_row = lane.in_a_row + 1 == rule.failures and lane.refusals > 0
+    if found.counts is not None and own_gate and completes_row:
+        return Blame(found.whose, rule.failures)
+    return found
+
+
+def _refused(
+    rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
+) -> Blame:
+    counts = attempt.phase is not CLOSED or lane.in_a_row >= rule.failures
+    counted = 0 if attempt.shared else int(counts)
+    if attempt.phase is OPEN:
+        return Blame(ENDPOINT, counted)
+    evidence = _evidence(rule, lane, delivery, attempt)
+    if evidence is OWN:
+        return Blame(MESSAGE, None)
+    return Blame(UNKNOWN, None if evidence is UNWANTED else counted)
+
+
+def _failed(
+    rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
+) -> Blame:
+    evidence = _evidence(rule, lane, delivery, attempt)
+    mostly_own = lane.tries.own > MOSTLY
+    if evidence is OWN or (evidence is SLOWED and mostly_own):
+        return Blame(MESSAGE, None)
+    paced = attempt.phase is PACED
+    whose = PACE if paced and delivery.slowed < AT_PACE else UNKNOWN
+    if evidence is SLOWED:
+        return Blame(whose, None)
+    spared = paced and lane.tries.spares
+    return Blame(whose, 0 if spared else 1, spared=spared)
+
+
+def _evidence(
+    rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
+) -> _Evidence:
+    event_type = lane.types.get(attempt.event_type, UNSEEN)
+    if attempt.trouble is REFUSED:
+        recent = attempt.at - lane.accepted_at < FINAL_WITHIN
+        if recent and delivery.refused_at < lane.accepted_at:
+            return OWN
+        accepts_others = lane.successes > 0 and lane.is_healthy(attempt.at)
+        unwanted = accepts_others and not event_type.accepted
+        return UNWANTED if unwanted else NOTHING
+    if attempt.trouble is THROTTLED or not lane.is_healthy(attempt.at):
+        return NOTHING
+    only_fails = event_type.failures >= rule.failures
+    if only_fails and event_type.failing_since < lane.accepted_at:
+        return OWN
+    if delivery.failed_after < lane.successes:
+        return OWN
+    return SLOWED if delivery.slowed_after < lane.successes else NOTHING

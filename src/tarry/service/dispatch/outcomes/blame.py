@@ -1,0 +1,215 @@
+"""Keeps what `core.blame` has to know of a lane and of its deliveries that failed.
+
+In memory only, and bounded. A delivery beyond the bound is judged as if it had failed at the
+lane's pace often enough already: each failure costs it an attempt, and none is given back.
+"""
+
+from collections.abc import Callable, Container
+
+from msgspec.structs import replace
+
+from tarry.core.blame import AT_PACE, FailedAttempt, Trouble, Whose, blame, learn
+from tarry.core.blame_facts import (
+    ACCEPTED,
+    CLEAN,
+    UNSEEN,
+    Charge,
+    DeliveryFacts,
+    EventTypeFacts,
+    LaneFacts,
+)
+from tarry.core.pace import Phase
+from tarry.core.second_tries import NO_TRIES
+from tarry.service.dispatch.limits.gate import RULE
+from tarry.service.dispatch.outcomes.judge import Verdict
+from tarry.service.dispatch.outcomes.ruling import Ruling
+from tarry.service.dispatch.sparse import NOTHING, put, without
+from tarry.service.model.delivery import ENDED
+from tarry.service.model.lane import Due
+
+DELIVERIES = 10_000
+"""How many deliveries of a lane are remembered."""
+TYPES = 1000
+"""How many event types of a lane are remembered."""
+
+_BEYOND = DeliveryFacts(slowed=AT_PACE)
+_TROUBLES = {
+    Verdict.FAILED: Trouble.FAILED,
+    Verdict.REFUSED: Trouble.REFUSED,
+    Verdict.HELD: Trouble.THROTTLED,
+}
+
+
+class LaneBlame:
+    """What one lane remembers, to decide whose failure an attempt is.
+
+    For each answer of the endpoint call `succeeded` or `failed`. Then, unless it was a resend, ask
+    `refunded` for the delivery, `whose` and `slowed` for the ruling, and call `remember` with that.
+    Call `turned` when the gate is in another phase, and `take_refunds` after that and whenever a
+    delivery is not busy any more. `refusals` is for reading.
+    """
+
+    __slots__ = ("_deliveries", "_refunds", "_successes", "_tries", "_types", "refusals")
+
+    def __init__(self) -> None:
+        self.refusals = 0
+        """How many attempts were refused since the last success."""
+        self._successes = 0
+        self._tries = NO_TRIES
+        self._types: dict[str, EventTypeFacts] = NOTHING
+        self._deliveries: dict[int, DeliveryFacts] = NOTHING
+        self._refunds: dict[int, Charge] = NOTHING
+        """Attempts to give back because the lane opened, until they are saved."""
+
+    # --- Answers --------------------------------------------------------------------------------
+
+    def succeeded(self, due: Due) -> None:
+        """Count an answer which shows that the endpoint works."""
+        self.refusals = 0
+        if self._tries is not NO_TRIES:
+            second = self._of(due).slowed_after < self._successes
+            step = self._tries.second if second else self._tries.first
+            self._tries = step(failed=False)
+        self._successes += 1
+        if self._types.get(due.event_type) is not ACCEPTED:
+            self._learn_type(due.event_type, ACCEPTED)
+
+    def failed(  # noqa: PLR0913  an attempt, and what the lane knows of its endpoint
+        self,
+        due: Due,
+        verdict: Verdict,
+        *,
+        phase: Phase,
+        shared: bool,
+        in_a_row: int,
+        accepted_at: float,
+        now: float,
+    ) -> int | None:
+        """Count a failure and return how many failures the gate counts; None if it learns nothing.
+
+        `phase` is that of the gate it was sent through, `shared` whether that is the origin's.
+        `in_a_row` failures came before it, and the last success was at `accepted_at`.
+        """
+        if verdict is Verdict.FAILED:
+            known = self._types.get(due.event_type, UNSEEN)
+            self._learn_type(due.event_type, known.fail(now))
+        attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now, shared=shared)
+        delivery = self._of(due)
+        lane = learn(RULE, self._facts(accepted_at, in_a_row), delivery, attempt)
+        found = blame(RULE, lane, delivery, attempt)
+        self.refusals = lane.refusals
+        self._tries = lane.tries.spared() if found.spared else lane.tries
+        return found.counts
+
+    def whose(
+        self, due: Due, verdict: Verdict, *, phase: Phase, accepted_at: float, now: float
+    ) -> Whose:
+        """Return whose failure it is, by the phase of the gate that the lane goes by now."""
+        if verdict not in _TROUBLES:
+            return Whose.MESSAGE  # the answer is about the message alone, and ends it
+        attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now)
+        return blame(RULE, self._facts(accepted_at), self._of(due), attempt).whose
+
+    def slowed(self, due: Due) -> int:
+        """Return how many failures of a delivery were put down to the lane's pace."""
+        return self._of(due).slowed
+
+    def pause(self, due: Due) -> float | None:
+        """Return how long a delivery waits that failed at the lane's pace; None if it did not."""
+        return self._of(due).pause
+
+    def remember(self, due: Due, verdict: Verdict, ruling: Ruling, now: float) -> None:
+        """Remember what was ruled on a delivery, until it ends."""
+        if ruling.state in ENDED:
+            if self._deliveries:
+                self._deliveries = without(self._deliveries, due.seq)
+            return
+        if due.seq not in self._deliveries and len(self._deliveries) >= DELIVERIES:
+            return
+        facts = self._of(due)
+        if verdict is Verdict.REFUSED:
+            facts = facts.refuse(now)
+        if ruling.pause is not None:
+            facts = facts.slow(self._successes, ruling.pause)
+        elif ruling.counted:
+            facts = facts.charge_for(self._successes, due.attempts, due.tries, due.message)
+        if facts is not CLEAN:
+            self._deliveries = put(self._deliveries, due.seq, facts)
+
+    # --- What changes a lane --------------------------------------------------------------------
+
+    def turned(self, phase: Phase, *, failed: bool) -> None:
+        """Take in that the lane's gate is in another phase, maybe because the endpoint failed.
+
+        Then the attempts that failed since the last success are given back.
+        """
+        if phase is Phase.CLOSED:
+            self._change_all(DeliveryFacts.settle_down)
+        elif failed:
+            self._give_back()
+        if phase is Phase.PACED:
+            self.refusals = min(self.refusals, 1)  # the outage with its refusals is over
+
+    def start_over(self) -> None:
+        """Forget what was learned: the endpoint has moved to another origin."""
+        self.refusals = self._successes = 0
+        self._tries, self._types = NO_TRIES, NOTHING
+        self._change_all(DeliveryFacts.start_over)
+
+    # --- Attempts that are given back -----------------------------------------------------------
+
+    def refunded(self, due: Due) -> Due:
+        """Return a delivery that was answered, with its attempts given back if they are due."""
+        if due.seq not in self._refunds:
+            return due
+        attempts = self._refunds[due.seq].attempts
+        self._refunds = without(self._refunds, due.seq)
+        return replace(due, attempts=attempts)
+
+    def take_refunds(self, busy: Container[int]) -> list[tuple[int, Charge]]:
+        """Remove and return the attempts to give back now, except those of busy deliveries."""
+        if not self._refunds:
+            return []
+        free = [seq for seq in self._refunds if seq not in busy]
+        taken = [(seq, self._refunds.pop(seq)) for seq in free]
+        self._refunds = self._refunds or NOTHING
+        return taken
+
+    def _give_back(self) -> None:
+        after = self._successes
+        for seq, facts in list(self._deliveries.items()):
+            if facts.charge is not None and facts.charge.after == after:
+                self._refunds = put(self._refunds, seq, facts.charge)
+                self._keep(seq, facts.give_back(after))
+
+    # --- Facts ----------------------------------------------------------------------------------
+
+    def _facts(self, accepted_at: float, in_a_row: int = 0) -> LaneFacts:
+        return LaneFacts(
+            successes=self._successes,
+            accepted_at=accepted_at,
+            in_a_row=in_a_row,
+            refusals=self.refusals,
+            types=self._types,
+            tries=self._tries,
+        )
+
+    def _of(self, due: Due) -> DeliveryFacts:
+        deliveries = self._deliveries
+        return deliveries.get(due.seq) or (CLEAN if len(deliveries) < DELIVERIES else _BEYOND)
+
+    def _learn_type(self, event_type: str, facts: EventTypeFacts) -> None:
+        if event_type in self._types or len(self._types) < TYPES:
+            self._types = put(self._types, event_type, facts)
+
+    def _change_all(self, change: Callable[[DeliveryFacts], DeliveryFacts]) -> None:
+        for seq, facts in list(self._deliveries.items()):
+            changed = change(facts)
+            if changed is not facts:
+                self._keep(seq, changed)
+
+    def _keep(self, seq: int, facts: DeliveryFacts) -> None:
+        if facts == CLEAN:
+            self._deliveries = without(self._deliveries, seq)
+        else:
+            self._deliveries = put(self._deliveries, seq, facts)
