@@ -1,23 +1,25 @@
-"""An endpoint that asks to be left alone for a while is left alone, and no retry comes at once."""
+"""An endpoint that asks for a pause gets it, and a retry does not follow its failure at once."""
 
 from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.policies import shortest_wait
 from tests.simulation.log import Answered, Requested
 
 TOO_MANY = 429
 AT_ONCE = 0.05
-"""Seconds after a failure in which the same message does not go again."""
+"""Seconds after a failure in which no retry begins, if the policy cannot draw so short a wait."""
 ROUNDING = 0.01
 
 
 def holds(facts: Facts) -> Iterator[Violation]:
-    """Check what follows upon every failure."""
+    """Check which requests follow an answer that asks for a pause, and which follow a failure."""
     for endpoint, requests in facts.at_endpoint.items():
         yield from _left_alone(facts, endpoint, requests)
-    for requests in facts.requests.values():
-        yield from _hammered(facts, requests)
+    for (_, endpoint), requests in facts.requests.items():
+        if shortest_wait(facts, endpoint) > AT_ONCE:
+            yield from _retried_at_once(facts, requests)
 
 
 def _left_alone(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Violation]:
@@ -36,7 +38,7 @@ def _left_alone(facts: Facts, endpoint: str, requests: list[Requested]) -> Itera
                 break
 
 
-def _hammered(facts: Facts, requests: list[Requested]) -> Iterator[Violation]:
+def _retried_at_once(facts: Facts, requests: list[Requested]) -> Iterator[Violation]:
     for first, second in pairwise(requests):
         answer = facts.answers.get(first.request)
         if answer is None or answer.is_success or not 0 <= second.at - answer.at < AT_ONCE:

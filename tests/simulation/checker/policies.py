@@ -21,6 +21,16 @@ def longest_timeout(facts: Facts, endpoint: str) -> float:
     return max(policy.attempt_timeout or TIMEOUT for policy in _policies(facts, endpoint))
 
 
+def oldest_allowed(facts: Facts, endpoint: str) -> float:
+    """Return after how many seconds a delivery is too old, by the strictest of the policies."""
+    return min(policy.within or math.inf for policy in _policies(facts, endpoint))
+
+
+def shortest_wait(facts: Facts, endpoint: str) -> float:
+    """Return the shortest wait before a first retry that any policy of an endpoint can draw."""
+    return min(policy.wait(1, None, 0.0)[0] for policy in _policies(facts, endpoint))
+
+
 def _policies(facts: Facts, endpoint: str) -> list[Policy]:
     documents = [change.endpoint.policy for change in facts.changes[endpoint]]
     return [DELIVERY if document is None else _read(document) for document in documents or [None]]

@@ -1,0 +1,59 @@
+"""An endpoint gets the pause that it asks for, and no retry comes at once."""
+
+import json
+from collections.abc import Mapping
+
+import pytest
+
+from tarry.service.model.delivery import Reason, State
+from tests.simulation.checker.hand_made import (
+    HERE,
+    TWO,
+    accepted,
+    added,
+    answered,
+    delivery,
+    ending,
+    requested,
+    rules,
+)
+from tests.simulation.log import Asked, Entry, Fault
+
+HALF_AT_LEAST = {"backoff": {"kind": "fixed", "delay": 0.5}, "jitter": {"kind": "equal"}}
+ANYTHING_UP_TO = {"backoff": {"kind": "fixed", "delay": 0.5}}
+FAILED: list[Entry] = [accepted(1), requested(2, 1), answered(2.1, 1, 500)]
+THROTTLED: list[Entry] = [
+    accepted(1),
+    accepted(1, TWO),
+    requested(2, 1),
+    answered(2.1, 1, 429, retry_after=3.0),
+]
+
+
+def check(log: list[Entry], policy: Mapping[str, object] | None = None) -> set[str]:
+    document = None if policy is None else json.dumps({"version": 1, **policy})
+    unsent = [delivery(message, State.READY, Reason.NEW) for message in ("msg_one", TWO)]
+    return rules([added(policy=document), *log], ending(*unsent))
+
+
+@pytest.mark.parametrize("policy", [None, HALF_AT_LEAST])
+def test_a_retry_does_not_follow_its_failure_at_once(policy: Mapping[str, object] | None) -> None:
+    assert check([*FAILED, requested(2.13, 2)], policy) == {"did not wait"}
+    assert check([*FAILED, requested(2.4, 2)], policy) == set()
+
+
+def test_a_policy_whose_jitter_may_draw_next_to_nothing_lets_a_retry_follow_at_once() -> None:
+    assert check([*FAILED, requested(2.13, 2)], ANYTHING_UP_TO) == set()
+
+
+def test_nothing_is_sent_before_the_pause_is_over() -> None:
+    assert check([*THROTTLED, requested(3, 2, TWO)]) == {"did not wait"}
+    assert check([*THROTTLED, requested(5.2, 2, TWO)]) == set()
+
+
+def test_a_person_or_a_fault_may_end_a_pause() -> None:
+    early = requested(3, 2, TWO)
+    asked = Asked(at=2.5, wish="probe", endpoint=HERE)
+    fault = Fault(at=2.5, until=2.8, kind="away")
+    assert check([*THROTTLED, early, asked]) == set()
+    assert check([*THROTTLED, early, fault]) == set()
