@@ -156,6 +156,7 @@ class Commits:
                 application=message.application,
                 endpoints=endpoints,
                 scheduled_for=None if due is None else due - self._clock_ahead(),
+                key=one.key,
             )
             self.known.accepted[message.id] = entry
             self._log.add(entry)

@@ -1,22 +1,24 @@
 """What goes wrong in a history: workers, connections, clocks, and the store itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.simulation.commits import Commits
 from tests.simulation.log import Fault, Log, Lost
 from tests.simulation.loop import SimulatedLoop
+from tests.simulation.people import People
 from tests.simulation.steps import (
     AnyStep,
     Conditions,
     Failover,
     Kill,
+    Poison,
     StartWorker,
     StepClock,
     StopWorker,
     StoreTrouble,
     Suspend,
 )
-from tests.simulation.store_link import Trouble
+from tests.simulation.store_link import StoreLink, Trouble
 from tests.simulation.workforce import Workforce
 
 API = -1
@@ -53,12 +55,15 @@ class Faults:
         clock: Clock,
         everybody: Trouble,
         api: Trouble,
+        links: Sequence[StoreLink],
         commits: Commits,
+        people: People,
         snapshot: Snapshot,
     ) -> None:
         self._conditions, self._loop, self._log = conditions, loop, log
         self._workforce, self._clock, self._commits = workforce, clock, commits
-        self._everybody, self._api = everybody, api
+        self._everybody, self._api, self._people = everybody, api, people
+        self._links = links
         self._snapshot = snapshot
 
     def prepare(self, step: AnyStep) -> None:
@@ -82,6 +87,8 @@ class Faults:
                 self._step_clock(step.seconds)
             case Failover():
                 self._fail_over(step.lost)
+            case Poison():
+                self._poison(step)
             case _:
                 raise AssertionError(f"{step} is no fault")
 
@@ -107,6 +114,12 @@ class Faults:
                 trouble.slow_down(until, step.slowness)
         over = until + step.slowness
         self._log.add(Fault(at=now, until=over, kind=step.kind, process=process))
+
+    def _poison(self, step: Poison) -> None:
+        message, now = self._people.message(step.message), self._loop.time()
+        if message is not None:
+            self._everybody.poison(message, now + step.seconds)
+            self._log.add(Fault(at=now, until=now + step.seconds, kind="poison", message=message))
 
     def _step_clock(self, seconds: float) -> None:
         """Leases end early, or late; workers find out when they renew theirs."""

@@ -20,6 +20,7 @@ from tests.simulation.steps import (
     Kill,
     Limit,
     Move,
+    Poison,
     Probe,
     Replay,
     Resend,
@@ -43,6 +44,12 @@ POLICIES = tuple(
             "attempt_timeout": 5,
         },
         {"attempts": 3, "backoff": {"kind": "fixed", "delay": 3}, "attempt_timeout": 2},
+        {
+            "attempts": 20,
+            "within": 12,
+            "backoff": {"kind": "fixed", "delay": 2},
+            "attempt_timeout": 3,
+        },
         {"attempts": 4, "backoff": {"kind": "fixed", "delay": 0.5}, "attempt_timeout": 2},
         {
             "attempts": 9,
@@ -80,12 +87,15 @@ class Theme(Struct, frozen=True, kw_only=True):
     faults: tuple[int, ...] = (0,)
     workers: tuple[int, ...] = (1, 1, 1, 2, 2, 3)
     latencies: tuple[float, ...] = (0.0005, 0.004, 0.015, 0.03)
+    apart: tuple[float, ...] = (0.0, 0.02, 0.1, 0.5)
     at_once: bool = False
-    """Whether all applications send at the same time, and for a while."""
+    """Whether all applications send at the same time."""
     failovers: bool = False
     """Whether every fault is a failover, and endpoints are slow."""
     ordered: bool = False
     """Whether all endpoints are ordered and slow, and workers come and go."""
+    one_tenant_fails: bool = False
+    """Whether all endpoints of the first application fail, and those of others do not."""
 
 
 MIXED = Theme(weight=3, people=(0, 0, 1, 2, 4), faults=(0, 0, 1, 2, 3))
@@ -99,16 +109,18 @@ BUSY = Theme(
     by_chance=True,
     workers=(1, 1, 2),
     latencies=(0.015, 0.03),
+    apart=(0.02, 0.05, 0.1, 0.2),
     at_once=True,
 )
 PEOPLE = Theme(weight=2, people=(3, 5, 8))
 FAULTS = Theme(weight=2, behaviours=(0, 1, 2), faults=(3, 4, 6), workers=(1, 2, 3))
 FAILOVERS = Theme(
     weight=1,
-    messages=(3, 5, 8),
+    messages=(8, 12, 16),
     behaviours=(2,),
     faults=(1, 2),
     workers=(1, 2),
+    apart=(0.1, 0.2, 0.4),
     failovers=True,
 )
 ORDERED = Theme(
@@ -118,7 +130,15 @@ ORDERED = Theme(
     workers=(2, 3),
     ordered=True,
 )
-THEMES = (MIXED, BUSY, PEOPLE, FAULTS, FAILOVERS, ORDERED)
+NEIGHBOURS = Theme(
+    weight=1,
+    applications=(2, 3),
+    origins=(1,),
+    sends=(4, 6),
+    behaviours=(0,),
+    one_tenant_fails=True,
+)
+THEMES = (MIXED, BUSY, PEOPLE, FAULTS, FAILOVERS, ORDERED, NEIGHBOURS)
 
 
 def generate(seed: int, frame: Frame = Frame()) -> History:  # noqa: B008  a frozen value
@@ -137,6 +157,8 @@ class _Draft:
         self._applications = chance.choice(self._theme.applications)
         self._origins = chance.choice(self._theme.origins)
         self._endpoints = max(self._applications, chance.randint(1, 5))
+        if self._theme.one_tenant_fails:
+            self._endpoints = 4 * self._applications
         self._messages = 0
         self._sent: list[Send] = []
 
@@ -145,6 +167,7 @@ class _Draft:
         conditions = self._conditions()
         steps: list[AnyStep] = [*self._things(), *self._sends()]
         steps += [self._behave() for _ in range(choose(theme.behaviours))]
+        steps += self._failing_tenant() if theme.one_tenant_fails else []
         steps += [self._person() for _ in range(choose(theme.people))]
         steps += [self._fault() for _ in range(choose(theme.faults))]
         return History(conditions, tuple(sorted(steps, key=lambda step: step.at)))
@@ -221,9 +244,10 @@ class _Draft:
             application=chance.randrange(self._applications),
             message=first,
             count=count,
-            apart=chance.choice((0.02, 0.05, 0.1, 0.2) if together else (0.0, 0.02, 0.1, 0.5)),
+            apart=chance.choice(self._theme.apart),
             event_type=chance.choice(TYPES),
             deliver_in=chance.uniform(0.5, 15) if chance.random() < 0.1 else None,
+            keyed=chance.random() < 0.3,
         )
 
     # --- Endpoints ------------------------------------------------------------------------------
@@ -238,6 +262,17 @@ class _Draft:
         return Behave(
             at=at, endpoint=chance.randrange(self._endpoints), behaviour=self._behaviour()
         )
+
+    def _failing_tenant(self) -> list[AnyStep]:
+        """Let all endpoints of the first application fail in the same way."""
+        at, status = self._when() / 2, self._chance.choice((404, 429, 500, 503))
+        behaviour = Behaviour(
+            failing=1.0, status=status, retry_after=self._chance.choice((None, 8.0))
+        )
+        return [
+            Behave(at=at, endpoint=number, behaviour=behaviour)
+            for number in range(0, self._endpoints, self._applications)
+        ]
 
     def _behaviour(self) -> Behaviour:
         chance = self._chance
@@ -302,10 +337,19 @@ class _Draft:
 
     # --- Faults ---------------------------------------------------------------------------------
 
+    def _poison(self) -> Poison:
+        """Poison a message right after it was sent."""
+        sent = self._chance.choice(self._sent)
+        at = min(sent.at + self._chance.uniform(0, 0.2), self._length - 1)
+        seconds = self._chance.choice((1.0, 5.0, 15.0))
+        return Poison(at=at, message=sent.message, seconds=seconds)
+
     def _fault(self) -> AnyStep:
         chance, at = self._chance, self._when()
         if self._theme.failovers:
-            return Failover(at=at, lost=chance.choice((0.5, 1.0, 2.0)))
+            lost = chance.choice((0.5, 1.0, 2.0))
+            begun = chance.choice(self._sent).at + lost + chance.uniform(0, 1)
+            return Failover(at=min(begun, self._length - 1), lost=lost)
         if self._theme.ordered:
             return chance.choice(
                 (
@@ -328,5 +372,6 @@ class _Draft:
             StoreTrouble(at=at, kind="slow", seconds=seconds, worker=whose, slowness=1.0),
             StepClock(at=at, seconds=chance.choice((-5.0, -1.0, 1.0, 5.0, 20.0))),
             Failover(at=at, lost=chance.choice((0.0, 0.1, 1.0))),
+            self._poison(),
         )
         return chance.choice(kinds)

@@ -20,6 +20,7 @@ class Accepted(Struct, frozen=True, kw_only=True):
     endpoints: tuple[str, ...]
     scheduled_for: float | None = None
     """When it is to be delivered at the earliest, in true time."""
+    key: str | None = None
 
 
 class Acknowledged(Struct, frozen=True):
@@ -92,7 +93,8 @@ class Answered(Struct, frozen=True, kw_only=True):
 class Fault(Struct, frozen=True, kw_only=True):
     """Something went wrong, and was over at `until`. Without a `process` it hit all of them.
 
-    `seconds` is by how much a clock was set forward or back.
+    `seconds` is by how much a clock was set forward or back. With a `message` it is about that
+    one alone.
     """
 
     at: float
@@ -100,6 +102,7 @@ class Fault(Struct, frozen=True, kw_only=True):
     kind: str
     process: str | None = None
     seconds: float = 0.0
+    message: str | None = None
 
 
 class Lost(Struct, frozen=True):

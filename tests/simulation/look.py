@@ -3,7 +3,7 @@
 It reads the store without delays or faults, and changes nothing.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from tarry.service.explain import Outlook, Scope, origins_of, outlook
@@ -21,6 +21,8 @@ from tests.simulation.store_link import at_once
 EVERY = 1.0
 SLOWEST_PACE = 4.0
 """The longest pause between two requests at any pace."""
+REFUSED_AGAIN_AFTER = 65.0
+"""Within so many seconds a settlement is tried again that the store refused."""
 SOON = 40.0
 """A delivery that is due later than in so many seconds is not waited for."""
 
@@ -29,7 +31,8 @@ class Look:
     """Looks at all endpoints, again and again.
 
     `is_quiet` tells that nothing will be sent soon; `is_drained` that nothing is left to send.
-    `late_nudges` is how long it may take until a worker hears of something new.
+    `late_nudges` is how long it may take until a worker hears of something new. `refused` are the
+    messages whose settlements the store refuses, and until when.
     """
 
     def __init__(  # noqa: PLR0913  all that it looks at
@@ -42,11 +45,12 @@ class Look:
         endpoints: Endpoints,
         commits: Commits,
         bug: Bug,
+        refused: Mapping[str, float],
         late_nudges: float = 0.0,
     ) -> None:
         self._observer, self._store, self._clock = observer, observer.store, clock
         self._loop, self._log, self._endpoints, self._commits = loop, log, endpoints, commits
-        self._bug, self._late_nudges = bug, late_nudges
+        self._bug, self._refused, self._late_nudges = bug, refused, late_nudges
         self._idle_since: dict[str, float] = {}
         self.is_quiet = self.is_drained = False
 
@@ -69,6 +73,7 @@ class Look:
             self._explain(endpoint, live[0])
         clock = self._clock()
         eligible = [one for one in live if may_go_by(one, clock)]
+        eligible = self._writable(eligible, fifo=row.endpoint.fifo)
         if row.endpoint.fifo and any(_holds_up(one, clock) for one in live):
             eligible = []
         if standing is Standing.ENABLED and live:
@@ -91,6 +96,17 @@ class Look:
     def _live(self, row: LaneRow) -> list[Delivery]:
         found = at_once(self._store.undelivered(row.endpoint.application, lane=row.lane))
         return [delivery for _, delivery in found if delivery.state in LIVE]
+
+    def _writable(self, eligible: list[Delivery], *, fifo: bool) -> list[Delivery]:
+        """Leave out what may have been sent already, with a settlement that was refused.
+
+        An ordered endpoint waits for such a delivery if it is the first one.
+        """
+        late = self._loop.time() - REFUSED_AGAIN_AFTER
+        refused = {message for message, until in self._refused.items() if until > late}
+        if fifo and eligible and eligible[0].message in refused:
+            return []
+        return [delivery for delivery in eligible if delivery.message not in refused]
 
     def _wait(self, row: LaneRow, eligible: list[Delivery], since: float, busy: set[str]) -> None:
         endpoint, first = row.endpoint, eligible[0]

@@ -6,6 +6,7 @@ effect; the log shows what was committed.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from tarry.errors import TarryError
 from tarry.service.hooks import Hooks
@@ -31,6 +32,9 @@ from tests.simulation.steps import (
     Stand,
 )
 
+AGAIN_AFTER = (0.3, 1.0, 3.0)
+"""After how many seconds a sender tries again that has a key and heard of an error."""
+
 
 class People:
     """Applications, endpoints and messages by their numbers, and what is done to them."""
@@ -49,6 +53,13 @@ class People:
         self._applications: dict[int, Application] = {}
         self._endpoints: dict[int, Endpoint] = {}
         self._messages: dict[int, Message] = {}
+        self.pending = 0
+        """How many steps are not finished."""
+
+    def message(self, number: int) -> str | None:
+        """Return the id of a message by its number, if it was sent."""
+        sent = self._messages.get(number)
+        return None if sent is None else sent.id
 
     @property
     def endpoints(self) -> list[int]:
@@ -57,10 +68,10 @@ class People:
 
     async def do(self, step: AnyStep) -> None:
         """Carry out a step."""
-        try:
+        self.pending += 1
+        with suppress(TarryError):  # it was refused, and whoever asked was told so
             await self._do(step)
-        except TarryError:  # it was refused, and whoever asked was told so
-            return
+        self.pending -= 1
 
     async def _do(self, step: AnyStep) -> None:
         match step:
@@ -98,20 +109,27 @@ class People:
                 await asyncio.sleep(step.apart)
 
     async def _send_one(self, application: Application, step: Send, number: int) -> None:
-        deliver_at = None
-        if step.deliver_in is not None:
-            deliver_at = self._clock() + step.deliver_in
-        message = self._hooks.message(
-            application, step.event_type, {"n": number}, deliver_at=deliver_at
-        )
+        key = f"key-{number}" if step.keyed else None
+        for pause in (*AGAIN_AFTER, None) if step.keyed else (None,):
+            message = self._new_message(application, step, number)
+            try:
+                (answer,) = await self._hooks.send_many([NewMessage(message, key)])
+            except TarryError:
+                if pause is None:
+                    return
+                await asyncio.sleep(pause)
+                continue
+            if isinstance(answer, Accepted):
+                self._messages[number] = answer.message
+                self._log.add(Acknowledged(self._loop.time(), answer.message.id))
+            return
+
+    def _new_message(self, application: Application, step: Send, number: int) -> Message:
+        due = None if step.deliver_in is None else self._clock() + step.deliver_in
+        message = self._hooks.message(application, step.event_type, {"n": number}, deliver_at=due)
         self._messages[number] = message
         self._receivers.know(message.id, number, step.event_type)
-        try:
-            (answer,) = await self._hooks.send_many([NewMessage(message)])
-        except TarryError:
-            return
-        if isinstance(answer, Accepted):
-            self._log.add(Acknowledged(self._loop.time(), message.id))
+        return message
 
     async def _change(
         self,

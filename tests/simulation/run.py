@@ -55,7 +55,8 @@ def run(history: History, bug: Bug | None = None) -> Outcome:
         violation = Violation(world.loop.time(), "goes on for ever", str(spinning))
         return Outcome(history, [violation], world.loop.time(), world.log.entries)
     log = world.log.entries
-    return Outcome(history, violations(log, ending), ending.at, log, ending)
+    found = violations(log, ending)
+    return Outcome(history, found, ending.at, log, ending)
 
 
 @contextmanager

@@ -68,7 +68,10 @@ class AddEndpoint(Step, frozen=True, kw_only=True):
 
 
 class Send(Step, frozen=True, kw_only=True):
-    """Send messages, one after the other; `message` is the number of the first one."""
+    """Send messages, one after the other; `message` is the number of the first one.
+
+    With `keyed` each has an idempotency key and is sent again when its sender hears of an error.
+    """
 
     application: int
     message: int
@@ -76,6 +79,7 @@ class Send(Step, frozen=True, kw_only=True):
     apart: float = 0.0
     event_type: str = "a"
     deliver_in: float | None = None
+    keyed: bool = False
 
 
 # --- What endpoints do --------------------------------------------------------------------------
@@ -192,6 +196,13 @@ class StepClock(Step, frozen=True, kw_only=True):
     seconds: float
 
 
+class Poison(Step, frozen=True, kw_only=True):
+    """Let no settlement of a message be written for a while: the store refuses it each time."""
+
+    message: int
+    seconds: float
+
+
 class Failover(Step, frozen=True, kw_only=True):
     """Replace the store by its standby, which has not seen the commits of the last `lost` seconds.
 
@@ -220,6 +231,7 @@ AnyStep = (
     | StartWorker
     | StoreTrouble
     | StepClock
+    | Poison
     | Failover
 )
 

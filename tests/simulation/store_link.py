@@ -7,11 +7,12 @@ happens to the process meanwhile does not stop the commit.
 import asyncio
 import inspect
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any, cast
 
-from tarry.errors import StoreUnavailable
+from tarry.errors import StoreError, StoreUnavailable
+from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.store.contract import Nudge, Store
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.planted.bug import Bug, Commit
@@ -25,6 +26,8 @@ class Trouble:
 
     def __init__(self) -> None:
         self.server_started_at = 0.0
+        self.poisoned: dict[str, float] = {}
+        """Messages of which no settlement is written before a time."""
         self.end()
 
     def end(self) -> None:
@@ -51,6 +54,11 @@ class Trouble:
     def lose_answers(self, until: float) -> None:
         """Lose answers: a call is committed, and its caller hears of an error."""
         self.forgetful_until = until
+        self.until = max(self.until, until)
+
+    def poison(self, message: str, until: float) -> None:
+        """Refuse every settlement of a message."""
+        self.poisoned[message] = until
         self.until = max(self.until, until)
 
     def slow_down(self, until: float, slowness: float) -> None:
@@ -94,6 +102,8 @@ class StoreLink:
         self._observe, self._bug = observe, bug
         self._lost_nudges = lost_nudges
         self.calls: Counter[str] = Counter()
+        self.is_broken = False
+        """Whether the connection was cut: its next call finds out."""
         self.worker_ids: set[str] = set()
         """The ids by which this process has asked for leases."""
 
@@ -171,8 +181,11 @@ class StoreLink:
         loop, now = self._loop, self._loop.time()
         answer: Any = None
         error: Exception | None = None
-        if self._is_in_trouble(now, "away_until"):
+        if self.is_broken or self._is_in_trouble(now, "away_until"):
+            self.is_broken = False
             error = StoreUnavailable(f"{name}: nobody is there")
+        elif name == "settle" and self._is_poisoned(args[0], now):
+            error = StoreError("settle: one of them cannot be written")
         else:
             try:
                 answer = self._bug.call(name, self._commit(name, step), args, kwargs)
@@ -190,6 +203,14 @@ class StoreLink:
             return answer
 
         return commit
+
+    def _is_poisoned(self, settlements: Sequence[Settlement | Resent], now: float) -> bool:
+        return any(
+            trouble.poisoned.get(one.message if isinstance(one, Settlement) else "", 0.0) > now
+            for trouble in self._troubles
+            if trouble.poisoned
+            for one in settlements
+        )
 
     def _is_in_trouble(self, now: float, kind: str) -> bool:
         for trouble in self._troubles:

@@ -10,7 +10,7 @@ from tarry.service.hooks import DEFAULT, Hooks
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
 from tests.simulation.faults import Clock, Faults
-from tests.simulation.log import Crashed, Ending, Fault, Log, Rested
+from tests.simulation.log import Crashed, Ending, Fault, Log, Rested, Settled
 from tests.simulation.look import Look
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.memory import MemoryBase
@@ -116,7 +116,9 @@ class World:
             clock=clock,
             everybody=self._everybody,
             api=self._api_trouble,
+            links=self.links,
             commits=self.commits,
+            people=self._people,
             snapshot=self._base.snapshot,
         )
         self._look = Look(
@@ -127,6 +129,7 @@ class World:
             endpoints=self.endpoints,
             commits=self.commits,
             bug=self._bug,
+            refused=self._everybody.poisoned,
             late_nudges=conditions.look if conditions.lost_nudges else 0.0,
         )
 
@@ -174,11 +177,23 @@ class World:
         self._look.start()
         self.loop.run_to(self._conditions.length)
         self._recover()
+        self.loop.run_for(1.0)  # until it is known that somebody asks for probes
         end = self.loop.time() + LONGEST_DRAIN
-        while not self._look.is_quiet and self.loop.time() < end:
+        while self.loop.time() < end and not self._is_over():
             self.loop.run_for(1.0)
         if self._look.is_drained:
             self._watch_rest()
+
+    def _is_over(self) -> bool:
+        """Whether nothing will be sent soon, and all that went wrong is past."""
+        if not self._look.is_quiet or self._people.pending:
+            return False
+        entries = self.log.entries
+        faults = (entry.until for entry in entries if isinstance(entry, Fault))
+        settled = (entry.at for entry in reversed(entries) if isinstance(entry, Settled))
+        over = max(next(settled, 0.0), *faults, 0.0)
+        # A shard may still change hands, and the last notices are sent after the next look.
+        return self.loop.time() >= over + max(self._conditions.lease, self._conditions.look)
 
     def _prepare(self, step: AnyStep) -> None:
         match step:
@@ -220,10 +235,6 @@ class World:
 
     def _watch_rest(self) -> None:
         """Count the calls that reach the store while there is nothing to do."""
-        now = self.loop.time()
-        over = [entry.until for entry in self.log.entries if isinstance(entry, Fault)]
-        # What happened last is told to operational webhooks at the next look.
-        self.loop.run_to(max([now, *over]) + self._conditions.look)
         before = self._calls()
         self.loop.run_for(REST)
         calls = {name: count for name, count in (self._calls() - before).items() if count}

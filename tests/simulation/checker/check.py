@@ -13,7 +13,7 @@ from tests.simulation.checker.order import order
 from tests.simulation.checker.ownership import ownership
 from tests.simulation.checker.rest import crashes, rest
 from tests.simulation.checker.sent import sent
-from tests.simulation.checker.truth import truth
+from tests.simulation.checker.truth import neighbours, truth
 from tests.simulation.checker.wishes import wishes
 from tests.simulation.log import Ending, Entry
 
@@ -29,6 +29,7 @@ RULES = (
     liveness,
     wishes,
     truth,
+    neighbours,
     rest,
     crashes,
 )

@@ -30,6 +30,8 @@ def _unexplained(facts: Facts, place: Place, requests: list[Requested]) -> Itera
             continue
         if facts.fault_between(first.at, second.at, worker=first.worker) is not None:
             continue
+        if facts.poisoned_between(first.at, second.at, message=first.message):
+            continue
         what = "while the first was on its way" if is_open else "although it was taken"
         text = (
             f"{first.message} to {endpoint} was requested at {first.at:.3f} by {first.worker},"

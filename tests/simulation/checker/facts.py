@@ -79,6 +79,10 @@ class Facts:
             case _:
                 pass
 
+    def application(self, endpoint: str) -> str:
+        """Return whose an endpoint is."""
+        return self.changes[endpoint][0].endpoint.application
+
     def was_lost(self, at: float) -> bool:
         """Whether a failover lost a commit that was made at an instant."""
         return any(loss.since < at <= loss.at for loss in self.losses)
@@ -90,9 +94,17 @@ class Facts:
         for fault in self.faults:
             hit = worker is None or fault.process in {None, worker}
             in_force = fault.at <= until and fault.until >= since
-            if hit and in_force and fault.kind not in DELAYS:
+            about_all = fault.message is None and fault.kind not in DELAYS
+            if hit and in_force and about_all:
                 return fault
         return None
+
+    def poisoned_between(self, since: float, until: float, *, message: str) -> bool:
+        """Whether settlements of a message could not be written at some time in between."""
+        return any(
+            fault.message == message and fault.at <= until and fault.until >= since
+            for fault in self.faults
+        )
 
     def sudden_between(self, since: float, until: float) -> bool:
         """Whether a fault was in force that can make two workers own a lane at the same time."""

@@ -104,7 +104,8 @@ def log_of(*entries: Entry) -> list[Entry]:
 
 def found(entries: list[Entry], end: Ending | None = None) -> list[Violation]:
     """Return what the checker says to a log, brought into the order of time."""
-    return violations(sorted(entries, key=lambda entry: entry.at), end or ending())
+    in_order = sorted(entries, key=lambda entry: entry.at)
+    return violations(in_order, end or ending())
 
 
 def rules(entries: list[Entry], end: Ending | None = None) -> set[str]:

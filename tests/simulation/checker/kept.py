@@ -5,17 +5,20 @@ from collections.abc import Iterator
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import Facts, Violation
-from tests.simulation.checker.policies import attempts_allowed
-from tests.simulation.log import Answered
+from tests.simulation.checker.policies import attempts_allowed, oldest_allowed
+from tests.simulation.log import Accepted, Answered
 
 REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
 GONE = 410
+CLOCKS_DIFFER = 5.0
+"""Seconds by which the clocks of a history may differ, but for those that were set."""
 OPENS_AFTER, KNOWN_AFTER = 8, 5.0
 """After so many failures in a row over so many seconds an outage costs no delivery an attempt."""
 
 
 def kept(facts: Facts) -> Iterator[Violation]:
     """Check what became of every message that was accepted, at every endpoint it goes to."""
+    yield from _accepted_twice(facts)
     for told in facts.acknowledged:
         if told.message not in facts.accepted:
             text = f"{told.message} was acknowledged, and no commit has accepted it"
@@ -42,6 +45,18 @@ def kept(facts: Facts) -> Iterator[Violation]:
                 yield Violation(facts.ending.at, "ended without cause", text)
 
 
+def _accepted_twice(facts: Facts) -> Iterator[Violation]:
+    """A message with a key is accepted once, however often it is sent."""
+    known: dict[str, Accepted] = {}
+    for accepted in facts.accepted.values():
+        if accepted.key is None or facts.was_lost(accepted.at):
+            continue
+        if accepted.key in known:
+            text = f"{known[accepted.key].message} and {accepted.message}: both are {accepted.key}"
+            yield Violation(accepted.at, "accepted twice", text)
+        known[accepted.key] = accepted
+
+
 def _is_justified(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> bool:
     """Whether something happened that lets a delivery end so."""
     answers = _answers(facts, message, endpoint)
@@ -56,23 +71,27 @@ def _is_justified(facts: Facts, message: str, endpoint: str, delivery: Delivery)
         case State.SKIPPED:
             return Standing.DISABLED in standings
         case _:
-            allowed = attempts_allowed(facts, endpoint, least=True)
-            return _may_fail(delivery.reason, answers, allowed) and not (
-                delivery.reason is Reason.EXHAUSTED
-                and _used_up_by_outage(facts, message, endpoint, allowed)
-            )
+            return _may_fail(facts, message, endpoint, delivery)
 
 
-def _may_fail(reason: Reason, answers: list[Answered], attempts: float) -> bool:
-    """Whether a delivery may fail for a reason after these answers."""
+def _may_fail(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> bool:
+    """Whether a delivery may fail for its reason, after what was answered."""
+    answers = _answers(facts, message, endpoint)
     statuses = {answer.status for answer in answers}
-    match reason:
+    match delivery.reason:
         case Reason.REFUSED:
             return bool(statuses & REFUSALS)
         case Reason.GONE:
             return GONE in statuses
+        case Reason.AGED:
+            stepped = sum(abs(fault.seconds) for fault in facts.faults)
+            lived = facts.ending.at - facts.accepted[message].at + stepped
+            return lived >= oldest_allowed(facts, endpoint) - CLOCKS_DIFFER
         case Reason.EXHAUSTED:
-            return sum(not answer.is_success for answer in answers) >= attempts
+            allowed = attempts_allowed(facts, endpoint, least=True)
+            failed = sum(not answer.is_success for answer in answers)
+            used_up = _used_up_by_outage(facts, message, endpoint, allowed)
+            return failed >= allowed and not used_up
         case _:
             return False
 

@@ -12,7 +12,7 @@ DOWN_AFTER = 3.0
 """Seconds in which the service may find out that an endpoint is down."""
 PROBES = 20
 """How many probes ten minutes may have, and a history is shorter."""
-FIRST_PROBES = 4
+FIRST_PROBES = 10
 """How many there may be at first; later one a second, up to that number."""
 MORE = 6
 """How many more requests it may take to find out again, for a new owner or after a change."""

@@ -42,7 +42,7 @@ def _deadline(facts: Facts, entry: Waiting, promised: float) -> float:
     # An ordered endpoint's new owner waits for a request that the last one may have left behind.
     behind = longest_timeout(facts, entry.endpoint) if entry.fifo else 0.0
     for fault in facts.faults:
-        if fault.at <= entry.at:
+        if fault.at <= entry.at and fault.message is None:  # one message's holds up no others
             deadline = max(deadline, fault.until + AFTER_A_FAULT + entry.gap + behind)
     return deadline
 

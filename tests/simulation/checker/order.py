@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tarry.service.model.delivery import LIVE
+from tarry.service.model.delivery import LIVE, Reason
 from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.log import Requested, Settled
 
@@ -42,7 +42,9 @@ def _in_order(facts: Facts, endpoint: str) -> Iterator[Violation]:
     line = [
         message
         for message, accepted in facts.accepted.items()
-        if endpoint in accepted.endpoints and accepted.scheduled_for is None
+        if endpoint in accepted.endpoints
+        and accepted.scheduled_for is None
+        and not _became_too_old(facts, message, endpoint)
     ]
     for place, later in enumerate(line):
         at = first_taken.get(later)
@@ -53,6 +55,11 @@ def _in_order(facts: Facts, endpoint: str) -> Iterator[Violation]:
             if gone_at > at:
                 text = f"{endpoint} took {later} before {earlier}, which was accepted first"
                 yield Violation(at, "out of order", text)
+
+
+def _became_too_old(facts: Facts, message: str, endpoint: str) -> bool:
+    delivery = facts.ending.deliveries.get((message, endpoint))
+    return delivery is not None and delivery.reason is Reason.AGED
 
 
 def _first_taken(facts: Facts, endpoint: str) -> dict[str, float]:

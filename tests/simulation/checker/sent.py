@@ -48,7 +48,8 @@ def _stopped(facts: Facts, request: Requested) -> Iterator[Violation]:
     """Nothing goes to an endpoint that was stopped, nor what was cancelled, soon after that."""
     late = request.at - SOON
     if any(
-        fault.at <= request.at and fault.until >= late - AFTER_A_FAULT for fault in facts.faults
+        fault.at <= request.at and fault.until >= late - AFTER_A_FAULT and fault.message is None
+        for fault in facts.faults
     ):
         return
     before = [one for one in facts.changes[request.endpoint] if one.at <= request.at]

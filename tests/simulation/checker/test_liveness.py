@@ -62,6 +62,11 @@ def test_after_a_fault_there_are_a_few_more_seconds() -> None:
     assert check(fault, waiting(11.5, since=2)) == {"stalled"}
 
 
+def test_a_settlement_that_is_refused_holds_up_no_other_delivery() -> None:
+    refused = Fault(at=3, until=6, kind="poison", message=ONE)
+    assert check(refused, waiting(6.5, since=2)) == {"stalled"}
+
+
 def test_each_stall_is_reported_once() -> None:
     log = [*BEGINNING, *(waiting(5.0 + number, since=2) for number in range(9))]
     assert len(found(log, ending(delivery(ONE, State.READY)))) == 1

@@ -60,3 +60,23 @@ def test_an_endpoint_that_a_person_stopped_is_said_to_be_stopped() -> None:
     assert check(told) == {"untrue reason"}
     told = Explained(at=5, endpoint=HERE, message=ONE, reason=Reason.PAUSED.value)
     assert check(told) == set()
+
+
+def test_a_neighbours_failures_hold_up_nobody_else() -> None:
+    other = "ep_other"
+    there = added(id=other, application="app_other", lane=2)
+    log: list[Entry] = [
+        there,
+        accepted(1, "msg_other", application="app_other", endpoints=()),
+        requested(2, 1, "msg_other", endpoint=other),
+        answered(2.1, 1, 500),
+    ]
+    found = check(*log, waiting(Reason.LANE_OPEN))
+    assert "held up by a neighbour" in found
+    own: list[Entry] = [requested(2.5, 2), answered(2.6, 2, 500)]
+    assert "held up by a neighbour" not in check(*log, *own, waiting(Reason.LANE_OPEN))
+    nobody: list[Entry] = [
+        requested(2.5, 2, "msg_other", endpoint=other),
+        answered(2.6, 2, None),
+    ]
+    assert "held up by a neighbour" not in check(*log, *nobody, waiting(Reason.LANE_OPEN))

@@ -7,6 +7,9 @@ from tarry.service.model.delivery import Reason
 from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.log import Explained, Waiting
 
+HELD_BACK = frozenset({Reason.LANE_OPEN, Reason.RETRY_AFTER, Reason.PACE})
+"""What an endpoint's trouble makes its deliveries wait for."""
+
 
 def truth(facts: Facts) -> Iterator[Violation]:
     """Check the reasons that were given against what happened before."""
@@ -33,6 +36,34 @@ def _is_true(facts: Facts, entry: Waiting) -> bool:
             return False  # it was looked at because it is enabled
         case _:
             return True
+
+
+def neighbours(facts: Facts) -> Iterator[Violation]:
+    """Check that no endpoint is held back for what one other application alone has caused."""
+    reported: set[str] = set()
+    for entry in facts.entries:
+        if not isinstance(entry, Waiting) or entry.reason not in HELD_BACK:
+            continue
+        if entry.endpoint not in reported and _is_a_neighbours(facts, entry):
+            reported.add(entry.endpoint)
+            text = f"{entry.endpoint} waits for {entry.reason!r}, and only a neighbour has failed"
+            yield Violation(entry.at, "held up by a neighbour", text)
+
+
+def _is_a_neighbours(facts: Facts, entry: Waiting) -> bool:
+    """Whether all that failed there, and was answered at all, is of one other application."""
+    hosts, failed = _hosts(facts, entry), set()
+    for endpoint, requests in facts.at_endpoint.items():
+        for request in requests:
+            answer = facts.answers.get(request.request)
+            if request.host not in hosts or answer is None or answer.at > entry.at:
+                continue
+            if answer.status is None:
+                return False  # nobody was there
+            if not answer.is_success:
+                failed.add(facts.application(endpoint))
+    wishes = facts.asked_between(0, entry.at, endpoint=entry.endpoint)
+    return not wishes and len(failed) == 1 and facts.application(entry.endpoint) not in failed
 
 
 def _hosts(facts: Facts, entry: Waiting) -> set[str]:
