@@ -19,6 +19,22 @@ from tests.simulation.log import Accepted, Asked, EndpointChanged, Leased, Log, 
 from tests.simulation.loop import Process
 from tests.simulation.store_link import at_once
 
+NOTED = frozenset(
+    {
+        "settle",
+        "add",
+        "lease",
+        "advance",
+        "put_application",
+        "put_endpoint",
+        "change_endpoint",
+        "delete_endpoint",
+        "resend",
+        "cancel",
+        "add_task",
+    }
+)
+"""The methods of the store whose commits mean something to the promise."""
 WISHES = {Work.RECOVER: "recover", Work.REPLAY_MISSING: "replay", Work.BULK_REPLAY: "replay"}
 
 
@@ -69,6 +85,8 @@ class Commits:
         answer: Any,  # noqa: ANN401  the store's
     ) -> None:
         """Take note of a commit that was made for a process."""
+        if method not in NOTED:
+            return
         match method:
             case "settle":
                 self._settled(process, args[0], answer)

@@ -189,11 +189,12 @@ class _Draft:
             lag=chance.choice((0.0, 0.0, 0.0, 0.001, 0.003)),
             any_order=chance.random() < 0.3,
             lost_nudges=lost_nudges,
-            look=2.0 if lost_nudges else chance.choice((4.0, 10.0, 20.0)),
+            look=2.0 if lost_nudges else chance.choice((4.0, 10.0)),
             lease=chance.choice((6.0, 12.0)),
             keep_up=chance.choice((30.0, 60.0, 300.0)),
             length=self._length,
             probed_at_end=chance.random() < 0.7,
+            watched_at_rest=chance.random() < 0.35,
         )
 
     def _when(self) -> float:

@@ -7,10 +7,10 @@ process keeps its callbacks until it goes on; a killed process loses them.
 
 import asyncio
 import contextvars
-import heapq
 from asyncio import events
 from collections import deque
 from collections.abc import Callable, Coroutine
+from heapq import heappop, heappush
 from random import Random
 from typing import Any, TypeVar
 
@@ -119,24 +119,24 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _run_to(self, end: float) -> None:
         timers, runnable, run_one = self._timers, self._runnable, self._run_one
+        wake_timers, lag = self._wake_timers, self._lag
         while True:
-            if runnable and not self._lag:
-                run_one()
-                continue
-            self._wake_timers()
+            if lag:  # time passes while callbacks run
+                wake_timers()
             if runnable:
                 run_one()
             elif timers and timers[0][0] <= end:
                 self._now = timers[0][0]
                 self._turns = 0
+                wake_timers()
             else:
                 self._now = max(self._now, end)
                 return
 
     def _wake_timers(self) -> None:
-        timers, now = self._timers, self._now
+        timers, now, enqueue = self._timers, self._now, self._enqueue
         while timers and timers[0][0] <= now:
-            self._enqueue(heapq.heappop(timers)[2])
+            enqueue(heappop(timers)[2])
 
     def _run_one(self) -> None:
         """Run one callback of a process, both chosen by chance as far as they are free."""
@@ -209,16 +209,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> Call:
         """Call something in a process after so many seconds."""
         call = Call(callback, args, process.context, process)
-        self._schedule(self._now + delay, call)
+        self._number += 1
+        heappush(self._timers, (self._now + delay, self._number, call))
         return call
 
     def soon_in(self, process: Process, callback: Callable[..., object], *args: object) -> None:
         """Call something in a process as soon as it is its turn."""
         self._enqueue(Call(callback, args, process.context, process))
-
-    def _schedule(self, when: float, call: Call) -> None:
-        self._number += 1
-        heapq.heappush(self._timers, (when, self._number, call))
 
     # --- What asyncio asks of a loop ------------------------------------------------------------
 
@@ -230,8 +227,13 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> Call:
         if context is None:
             context = contextvars.copy_context()
-        call = Call(callback, args, context, context.get(_process, self.world))
-        self._enqueue(call)
+        process = context.get(_process, self.world)
+        call = Call(callback, args, context, process)
+        if not process.is_dead:
+            queue = process.queue
+            if not queue and not process.is_suspended:
+                self._runnable.append(process)
+            queue.append(call)
         return call
 
     call_soon_threadsafe = call_soon  # there is one thread
@@ -255,7 +257,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if context is None:
             context = contextvars.copy_context()
         call = Call(callback, args, context, context.get(_process, self.world))
-        self._schedule(when, call)
+        self._number += 1
+        heappush(self._timers, (when, self._number, call))
         return call
 
     def create_future(self) -> asyncio.Future[Any]:

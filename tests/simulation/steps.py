@@ -36,6 +36,8 @@ class Conditions(Struct, frozen=True, kw_only=True):
     """When the last fault ends and every endpoint is healthy."""
     probed_at_end: bool = False
     """Whether somebody asks for all endpoints to be tried then."""
+    watched_at_rest: bool = True
+    """Whether the service is watched for a while once it has nothing left to do."""
 
 
 class Step(Struct, frozen=True, kw_only=True, tag=True):

@@ -34,8 +34,6 @@ class Trouble:
         """Let all of it be over."""
         self.away_until = self.stuck_until = self.forgetful_until = self.slow_until = 0.0
         self.slowness = 0.0
-        self.until = 0.0
-        """When the last of it is over."""
 
     def start_server(self, now: float) -> None:
         """Let another server answer from now on: a standby took over."""
@@ -44,27 +42,22 @@ class Trouble:
     def refuse(self, until: float) -> None:
         """Refuse calls: they change nothing."""
         self.away_until = until
-        self.until = max(self.until, until)
 
     def hold_up(self, until: float) -> None:
         """Let nothing reach the store before then; it arrives afterwards."""
         self.stuck_until = until
-        self.until = max(self.until, until)
 
     def lose_answers(self, until: float) -> None:
         """Lose answers: a call is committed, and its caller hears of an error."""
         self.forgetful_until = until
-        self.until = max(self.until, until)
 
     def poison(self, message: str, until: float) -> None:
         """Refuse every settlement of a message."""
         self.poisoned[message] = until
-        self.until = max(self.until, until)
 
     def slow_down(self, until: float, slowness: float) -> None:
         """Let each way take up to so many seconds more."""
         self.slow_until, self.slowness = until, slowness
-        self.until = max(self.until, until)
 
 
 class Travel:
@@ -135,18 +128,27 @@ class StoreLink:
         if not inspect.iscoroutinefunction(step):
             return step
 
-        async def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever it takes and gives
-            return await self._call(name, step, args, kwargs)
+        commit = self._bug.tamper(name, self._commit(name, step))
+
+        def call(*args: Any, **kwargs: Any) -> asyncio.Future[Any]:  # noqa: ANN401  whatever it takes
+            return self._call(name, commit, args, kwargs)
 
         setattr(self, name, call)
         return call
 
+    def _commit(self, name: str, step: Callable[..., Coroutine[Any, Any, Any]]) -> Commit:
+        """Return a function that makes a call to the store, and tells the observer of it."""
+        observe, process = self._observe, self._process
+
+        def commit(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever it takes and gives
+            answer = at_once(step(*args, **kwargs))
+            observe(process, name, args, kwargs, answer)
+            return answer
+
+        return commit
+
     def _call(
-        self,
-        name: str,
-        step: Callable[..., Coroutine[Any, Any, Any]],
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        self, name: str, commit: Commit, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> asyncio.Future[Any]:
         """Send a call on its way; the future gets its answer."""
         self.calls[name] += 1
@@ -159,7 +161,7 @@ class StoreLink:
         for trouble in self._troubles:
             if trouble.stuck_until > now:
                 delay = max(delay, trouble.stuck_until - now + self._travel())
-        loop.later_in(loop.world, delay, self._arrive, future, name, step, args, kwargs)
+        loop.later_in(loop.world, delay, self._arrive, future, name, commit, args, kwargs)
         return future
 
     def _way(self, now: float) -> float:
@@ -173,36 +175,36 @@ class StoreLink:
         self,
         future: asyncio.Future[Any],
         name: str,
-        step: Callable[..., Coroutine[Any, Any, Any]],
+        commit: Commit,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> None:
         """Commit a call, unless the store cannot be reached."""
         loop, now = self._loop, self._loop.time()
         answer: Any = None
-        error: Exception | None = None
-        if self.is_broken or self._is_in_trouble(now, "away_until"):
-            self.is_broken = False
-            error = StoreUnavailable(f"{name}: nobody is there")
-        elif name == "settle" and self._is_poisoned(args[0], now):
-            error = StoreError("settle: one of them cannot be written")
-        else:
+        error: Exception | None = self._refusal(name, args, now)
+        if error is None:
             try:
-                answer = self._bug.call(name, self._commit(name, step), args, kwargs)
+                answer = commit(*args, **kwargs)
             except Exception as raised:  # noqa: BLE001  whatever it is, the caller gets it
                 error = raised
             else:
-                if self._is_in_trouble(now, "forgetful_until"):
+                if any(trouble.forgetful_until > now for trouble in self._troubles):
                     error = StoreUnavailable(f"{name}: the connection was lost")
         loop.later_in(loop.world, self._way(now), _resolve, future, answer, error)
 
-    def _commit(self, name: str, step: Callable[..., Coroutine[Any, Any, Any]]) -> Commit:
-        def commit(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever it takes and gives
-            answer = at_once(step(*args, **kwargs))
-            self._observe(self._process, name, args, kwargs, answer)
-            return answer
-
-        return commit
+    def _refusal(self, name: str, args: tuple[Any, ...], now: float) -> StoreError | None:
+        """Return why the store does not even begin with a call."""
+        is_away = self.is_broken
+        for trouble in self._troubles:
+            if trouble.away_until > now:
+                is_away = True
+        if is_away:
+            self.is_broken = False
+            return StoreUnavailable(f"{name}: nobody is there")
+        if name == "settle" and self._is_poisoned(args[0], now):
+            return StoreError("settle: one of them cannot be written")
+        return None
 
     def _is_poisoned(self, settlements: Sequence[Settlement | Resent], now: float) -> bool:
         return any(
@@ -211,12 +213,6 @@ class StoreLink:
             if trouble.poisoned
             for one in settlements
         )
-
-    def _is_in_trouble(self, now: float, kind: str) -> bool:
-        for trouble in self._troubles:
-            if trouble.until > now and getattr(trouble, kind) > now:
-                return True
-        return False
 
 
 def _resolve(future: asyncio.Future[Any], answer: object, error: Exception | None) -> None:

@@ -181,7 +181,7 @@ class World:
         end = self.loop.time() + LONGEST_DRAIN
         while self.loop.time() < end and not self._is_over():
             self.loop.run_for(1.0)
-        if self._look.is_drained:
+        if self._look.is_drained and self._conditions.watched_at_rest:
             self._watch_rest()
 
     def _is_over(self) -> bool:

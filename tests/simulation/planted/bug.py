@@ -7,6 +7,7 @@ interfaces, so that it outlives changes behind them.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tarry.service.explain import Explanation
@@ -32,18 +33,10 @@ class Bug:
         self.data: Data
         """What the store in memory keeps, for bugs of the store itself."""
 
-    def call(
-        self,
-        method: str,
-        commit: Commit,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> Any:  # noqa: ANN401  the store's answer
-        """Make a call to the store and return its answer."""
+    def tamper(self, method: str, commit: Commit) -> Commit:
+        """Return what is done in place of a method of the store."""
         tampered = getattr(self, method, None)
-        if tampered is None:
-            return commit(*args, **kwargs)
-        return tampered(commit, *args, **kwargs)
+        return commit if tampered is None else partial(tampered, commit)
 
     def heard(self, answer: Answer) -> Answer | None:
         """Return what a worker hears of an endpoint's answer; None for nothing at all."""
