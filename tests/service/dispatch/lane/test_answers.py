@@ -1,11 +1,14 @@
 """What comes back to a lane: whose failure it is, and who is told."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
+from tarry.service.dispatch.lane import answers
 from tarry.service.dispatch.lane.endpoint_record import SAVED_EVERY
+from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.store.memory.store import MemoryStore
@@ -83,8 +86,8 @@ async def test_what_the_old_place_says_after_a_move_is_not_about_the_new_one(cod
 @virtually
 async def test_a_delivery_says_why_it_waits() -> None:
     async with virtual_service() as service:
-        answers = {"a": status(500), "b": DOWN, "c": status(429, retry_after="600")}
-        for name, answer in answers.items():
+        said = {"a": status(500), "b": DOWN, "c": status(429, retry_after="600")}
+        for name, answer in said.items():
             await service.add_endpoint(f"{name}.example", always(answer))
         first, *_ = await service.add(6)
         await asyncio.sleep(5)
@@ -94,3 +97,25 @@ async def test_a_delivery_says_why_it_waits() -> None:
         }
         assert reasons["https://b.example/in"] is Reason.LANE_OPEN
         assert reasons["https://c.example/in"] is Reason.RETRY_AFTER
+
+
+@virtually
+async def test_an_ordered_lane_sends_nothing_else_while_an_answer_is_judged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    report = answers._report  # noqa: SLF001  what an answer sets off, an origin's turns included
+
+    def report_and_pump(lane: Lane, *judged: Any) -> None:  # noqa: ANN401  as it comes
+        report(lane, *judged)
+        lane.pump(turn=True)
+
+    monkeypatch.setattr(answers, "_report", report_and_pump)
+    async with virtual_service() as service:
+        codes = iter([OK, status(500), status(500), *[OK] * 5])
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: next(codes), fifo=True)
+        await service.add(5)
+        await service.until_delivered(endpoint, within=120)
+        sent = service.sender.sent
+    assert len(sent) == 7
+    for before, after in pairwise(sent):
+        assert before.answer is OK or before.message == after.message

@@ -32,16 +32,17 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
     lane.allowance.ended(now - pending.sent_at)
     attempt, draw = context.id(ids.ATTEMPT, now), context.draw()
     held_until = hold_until(judgement, now=now, draw=draw)
+    lane.begin_outcome()
     _report(lane, pending, judgement, held_until, now)
     if due.resend:
         made = pending.attempt(answer, judgement, None, id=attempt, now=now, draw=0.0)
         why = rule_resent(judgement)
-        lane.finish(due, Resent(lane.number, due.resend, made, lane.epoch, why))
+        lane.hand_in(due, Resent(lane.number, due.resend, made, lane.epoch, why))
     else:
         ruling = _ruling(lane, pending, judgement, held_until, now=now, draw=draw)
         made = pending.attempt(answer, judgement, ruling, id=attempt, now=now, draw=draw)
         outcome = settlement(due, ruling, made, epoch=lane.epoch, now=now)
-        lane.finish(_to_keep(lane, due, ruling), outcome)
+        lane.hand_in(_to_keep(lane, due, ruling), outcome)
     context.slots.serve()
     lane.pump()
 

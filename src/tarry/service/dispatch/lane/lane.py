@@ -279,10 +279,18 @@ class Lane:
         self.backlog.ask()
         self.work.feed(self)
 
-    def finish(self, due: Due, outcome: Settlement | Resent) -> None:
-        """Have the outcome of an attempt written."""
+    def begin_outcome(self) -> None:
+        """Count an outcome that is being decided: an ordered lane sends nothing else meanwhile."""
         self.unsettled += 1
+
+    def hand_in(self, due: Due, outcome: Settlement | Resent) -> None:
+        """Have an outcome written that was begun."""
         self.work.finish(self, due, outcome)
+
+    def finish(self, due: Due, outcome: Settlement | Resent) -> None:
+        """Have the outcome of a delivery written."""
+        self.begin_outcome()
+        self.hand_in(due, outcome)
 
     def wrote(self) -> None:
         """Take in that an outcome was written."""
