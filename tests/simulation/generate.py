@@ -59,6 +59,7 @@ POLICIES = tuple(
         },
     )
 )
+FEW_ATTEMPTS = POLICIES[4]
 TYPES = ("a", "b")
 READY_AT = 1.5
 """When applications and endpoints have been added."""
@@ -96,6 +97,8 @@ class Theme(Struct, frozen=True, kw_only=True):
     """Whether all endpoints are ordered and slow, and workers come and go."""
     one_tenant_fails: bool = False
     """Whether all endpoints of the first application fail, and those of others do not."""
+    one_type_fails: bool = False
+    """Whether one type of event always fails, with a policy of few attempts."""
 
 
 MIXED = Theme(weight=3, people=(0, 0, 1, 2, 4), faults=(0, 0, 1, 2, 3))
@@ -131,14 +134,24 @@ ORDERED = Theme(
     ordered=True,
 )
 NEIGHBOURS = Theme(
-    weight=1,
+    weight=2,
     applications=(2, 3),
     origins=(1,),
     sends=(4, 6),
     behaviours=(0,),
     one_tenant_fails=True,
 )
-THEMES = (MIXED, BUSY, PEOPLE, FAULTS, FAILOVERS, ORDERED, NEIGHBOURS)
+BY_TYPE = Theme(
+    weight=1,
+    applications=(1, 2),
+    sends=(5, 6, 7),
+    messages=(8, 12),
+    behaviours=(2, 3),
+    apart=(0.2, 0.5),
+    faults=(0, 0, 1),
+    one_type_fails=True,
+)
+THEMES = (MIXED, BUSY, PEOPLE, FAULTS, FAILOVERS, ORDERED, NEIGHBOURS, BY_TYPE)
 
 
 def generate(seed: int, frame: Frame = Frame()) -> History:  # noqa: B008  a frozen value
@@ -200,6 +213,10 @@ class _Draft:
     def _when(self) -> float:
         return self._chance.uniform(READY_AT, self._length - 1)
 
+    def _soon_after_a_send(self) -> float:
+        sent = self._chance.choice(self._sent)
+        return min(sent.at + self._chance.uniform(0, 3), self._length - 1)
+
     # --- Applications and their messages --------------------------------------------------------
 
     def _things(self) -> list[AnyStep]:
@@ -227,6 +244,8 @@ class _Draft:
         )
 
     def _policy(self) -> str | None:
+        if self._theme.one_type_fails:
+            return FEW_ATTEMPTS
         if self._theme.ordered or self._chance.random() < 0.1:
             return None
         return self._chance.choice(POLICIES)
@@ -255,7 +274,7 @@ class _Draft:
 
     def _behave(self) -> Behave:
         chance = self._chance
-        at = chance.choice((READY_AT, self._when()))
+        at = READY_AT if self._theme.one_type_fails else chance.choice((READY_AT, self._when()))
         if chance.random() < 0.4:
             return Behave(
                 at=at, origin=chance.randrange(self._origins), behaviour=self._behaviour()
@@ -266,10 +285,9 @@ class _Draft:
 
     def _failing_tenant(self) -> list[AnyStep]:
         """Let all endpoints of the first application fail in the same way."""
-        at, status = self._when() / 2, self._chance.choice((404, 429, 500, 503))
-        behaviour = Behaviour(
-            failing=1.0, status=status, retry_after=self._chance.choice((None, 8.0))
-        )
+        choose = self._chance.choice
+        at, status = choose((READY_AT, self._when() / 2)), choose((404, 429, 429, 500, 503))
+        behaviour = Behaviour(failing=1.0, status=status, retry_after=choose((None, 8.0)))
         return [
             Behave(at=at, endpoint=number, behaviour=behaviour)
             for number in range(0, self._endpoints, self._applications)
@@ -299,6 +317,8 @@ class _Draft:
             return Behaviour(latency=chance.uniform(0.3, 2))
         if self._theme.ordered:
             return Behaviour(latency=chance.uniform(1, 12))
+        if self._theme.one_type_fails:
+            return kinds[10]
         if self._theme.by_chance:
             return chance.choice((kinds[1], kinds[2], kinds[10], kinds[13]))
         return chance.choice(kinds)
@@ -306,9 +326,10 @@ class _Draft:
     # --- People ---------------------------------------------------------------------------------
 
     def _person(self) -> AnyStep:
-        chance, at = self._chance, self._when()
+        chance = self._chance
+        at = chance.choice((self._when(), self._soon_after_a_send()))
         endpoint, message = chance.randrange(self._endpoints), chance.randrange(self._messages)
-        standing = chance.choice(("paused", "enabled", "enabled", "disabled"))
+        standing = chance.choice(("paused", "paused", "enabled", "disabled"))
         kinds: tuple[AnyStep, ...] = (
             Stand(at=at, endpoint=endpoint, standing=standing),
             Stand(at=at, endpoint=endpoint, standing="enabled"),

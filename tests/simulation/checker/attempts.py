@@ -1,5 +1,6 @@
 """A delivery gets no more attempts than its policy allows."""
 
+import math
 from collections.abc import Iterator
 
 from tests.simulation.checker.facts import Facts, Violation
@@ -17,12 +18,13 @@ def attempts(facts: Facts) -> Iterator[Violation]:
             text = f"{message} to {endpoint}: {delivery.attempts} attempts, {allowed:g} are allowed"
             yield Violation(facts.ending.at, "too many attempts", text)
     for (message, endpoint), requests in facts.requests.items():
-        if any(one.endpoint == endpoint and one.wish != "cancel" for one in facts.asked):
-            continue
+        wishes = [one.at for one in facts.asked if one.endpoint == endpoint]
+        asked_at = min(wishes, default=math.inf)  # a person may ask for more attempts
         failed = [
             request
             for request in requests
             if not request.is_down
+            and request.at < asked_at
             and request.request in facts.answers
             and not facts.answers[request.request].is_success
         ]

@@ -1,6 +1,5 @@
 """Bugs in what a worker reads: rows, settings, and what was learned."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -97,23 +96,3 @@ class OrderForgotten(_OtherSettings):
 
     def _instead(self, endpoint: Endpoint) -> Endpoint:
         return replace(endpoint, fifo=False)
-
-
-class LeakedHold(Bug):
-    """What was learned of one origin is not held against another's tenants."""
-
-    story = "what was learned of one origin is told of all others too"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._last = b""
-
-    def learn(self, commit: Commit, origins: Mapping[str, bytes]) -> object:
-        """Remember what was learned last."""
-        self._last = [*origins.values()][-1]
-        return commit(origins)
-
-    def origin(self, commit: Commit, origin: str) -> bytes:
-        """Tell that of whatever is asked for."""
-        own: bytes = commit(origin)
-        return self._last or own

@@ -2,7 +2,15 @@
 
 from collections.abc import Mapping
 
-from tests.simulation.planted import answering, asking, fencing, reading, settling, sleeping
+from tests.simulation.planted import (
+    answering,
+    asking,
+    fencing,
+    judging,
+    reading,
+    settling,
+    sleeping,
+)
 from tests.simulation.planted.bug import Bug
 
 BUGS: Mapping[str, type[Bug]] = {
@@ -30,7 +38,8 @@ BUGS: Mapping[str, type[Bug]] = {
     "rate forgotten": reading.RateForgotten,
     "concurrency forgotten": reading.ConcurrencyForgotten,
     "order forgotten": reading.OrderForgotten,
-    "leaked hold": reading.LeakedHold,
+    "leaked hold": judging.LeakedHold,
+    "one tenant speaks": judging.OneTenantSpeaks,
     "acknowledged early": asking.AcknowledgedEarly,
     "narrow fan-out": asking.NarrowFanOut,
     "cancel forgotten": asking.CancelForgotten,

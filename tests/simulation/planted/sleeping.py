@@ -14,29 +14,11 @@ Positions = Mapping[int, int]
 class DozeRule(Bug):
     """Restores the rule by which lanes stalled: see issue 12."""
 
-    story = "a lane sleeps on how many were added, not on how far it has read"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._added: dict[int, int] = {}
-
-    def fetch(self, commit: Commit, *args: Any, **kwargs: Any) -> Fetched:  # noqa: ANN401  passed on
-        """Remember how many were added, whatever was asked for."""
-        fetched: Fetched = commit(*args, **kwargs)
-        for lane, added in fetched.added.items():
-            self._added[lane] = max(added, self._added.get(lane, 0))
-        return fetched
+    story = "a lane that waits for retries sleeps on how many were added, not on how far it read"
 
     def doze(self, commit: Commit, lanes: Positions, leases: object) -> object:
-        """Sleep on that number."""
-        return commit(self._all_of(lanes), leases)
-
-    def rest(self, commit: Commit, lanes: Positions, leases: object) -> object:
-        """Likewise."""
-        return commit(self._all_of(lanes), leases)
-
-    def _all_of(self, lanes: Positions) -> dict[int, int]:
-        return {lane: max(read, self._added.get(lane, 0)) for lane, read in lanes.items()}
+        """Sleep on the number that the store has."""
+        return commit({lane: self.data.lanes[lane].added for lane in lanes}, leases)
 
 
 class DroppedRest(Bug):
@@ -57,10 +39,6 @@ class RestWithoutProof(Bug):
 
     def rest(self, commit: Commit, lanes: Positions, leases: object) -> object:
         """Agree to any position."""
-        return commit(dict.fromkeys(lanes, 10**9), leases)
-
-    def doze(self, commit: Commit, lanes: Positions, leases: object) -> object:
-        """Likewise."""
         return commit(dict.fromkeys(lanes, 10**9), leases)
 
 

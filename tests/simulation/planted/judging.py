@@ -1,0 +1,33 @@
+"""Bugs in whose failure it is: the only ones that reach into the dispatcher."""
+
+from contextlib import AbstractContextManager
+from unittest.mock import patch
+
+from tarry.service.dispatch.evidence import Failures
+from tarry.service.dispatch.origin import Origin
+from tests.simulation.planted.bug import Bug
+
+
+class OneTenantSpeaks(Bug):
+    """The rule by which one tenant held up another: see issue 12."""
+
+    story = "three failing endpoints of one tenant open a shared origin for all tenants"
+
+    def planted(self) -> AbstractContextManager[object]:
+        """Count endpoints where applications have to be counted."""
+        return patch.object(Failures, "of_several_applications", Failures.of_several_lanes)
+
+
+class LeakedHold(Bug):
+    """What one tenant is asked to wait for holds up no other."""
+
+    story = "an endpoint that asks for a pause holds up all tenants of its origin"
+
+    def planted(self) -> AbstractContextManager[object]:
+        """Hold all endpoints of the origin."""
+
+        def held(group: Origin, _lane: object, until: float, _now: float) -> None:
+            for lane in (group.whole or group)._lanes():  # noqa: SLF001  of all applications
+                lane.gate.hold(until)
+
+        return patch.object(Origin, "held", held)
