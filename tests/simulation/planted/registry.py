@@ -16,7 +16,6 @@ from tests.simulation.planted.bug import Bug
 BUGS: Mapping[str, type[Bug]] = {
     "doze rule": sleeping.DozeRule,
     "dropped rest": sleeping.DroppedRest,
-    "rest without proof": sleeping.RestWithoutProof,
     "lost wake-up": sleeping.LostWakeUp,
     "silent add": sleeping.SilentAdd,
     "forgotten due time": sleeping.ForgottenDueTime,

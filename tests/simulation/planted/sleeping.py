@@ -32,16 +32,6 @@ class DroppedRest(Bug):
         return set(lanes)
 
 
-class RestWithoutProof(Bug):
-    """The store's part of the doze rule."""
-
-    story = "the store lets a lane rest although more came than its owner has read"
-
-    def rest(self, commit: Commit, lanes: Positions, leases: object) -> object:
-        """Agree to any position."""
-        return commit(dict.fromkeys(lanes, 10**9), leases)
-
-
 class LostWakeUp(Bug):
     """A wake-up is told once; who loses it sleeps on."""
 
