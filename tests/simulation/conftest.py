@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-WHOLE = {"test_histories.py", "test_registry.py", "test_run.py", "test_sqlite.py"}
+WHOLE = {
+    "test_histories.py",
+    "test_registry.py",
+    "test_postgres.py",
+    "test_run.py",
+    "test_sqlite.py",
+}
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that are not asked for are left out

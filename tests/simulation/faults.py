@@ -59,12 +59,13 @@ class Faults:
         commits: Commits,
         people: People,
         snapshot: Snapshot,
+        restart: Callable[[], None],
     ) -> None:
         self._conditions, self._loop, self._log = conditions, loop, log
         self._workforce, self._clock, self._commits = workforce, clock, commits
         self._everybody, self._api, self._people = everybody, api, people
         self._links = links
-        self._snapshot = snapshot
+        self._snapshot, self._restart = snapshot, restart
 
     def prepare(self, step: AnyStep) -> None:
         """Have a step carried out at its time."""
@@ -110,6 +111,10 @@ class Faults:
                 trouble.hold_up(until)
             case "forgetful":
                 trouble.lose_answers(until)
+            case "cut":
+                for link in self._links:
+                    if process in {None, link.process}:
+                        link.cut()
             case _:
                 trouble.slow_down(until, step.slowness)
         over = until + step.slowness
@@ -139,6 +144,7 @@ class Faults:
             self._everybody.start_server(now)
             over = now + self._workforce.reclaimed_after
             self._log.add(Fault(at=now, until=over, kind="failover"))
+            self._restart()
             if bring_back is not None:
                 bring_back()
                 self._commits.known = known

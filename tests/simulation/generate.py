@@ -61,6 +61,8 @@ POLICIES = tuple(
 )
 FEW_ATTEMPTS = POLICIES[4]
 TYPES = ("a", "b")
+REAL = "postgres"
+"""The store whose histories run in real time: they are short, and all of them have faults."""
 READY_AT = 1.5
 """When applications and endpoints have been added."""
 
@@ -166,7 +168,9 @@ class _Draft:
         self._chance = chance = Random(f"{seed} history")
         self._seed, self._frame = seed, frame
         (self._theme,) = chance.choices(THEMES, [theme.weight for theme in THEMES])
-        self._length = chance.uniform(10, 35) if frame.minutes is None else 60 * frame.minutes
+        longest = 12 if frame.store == REAL else 35
+        length = chance.uniform(10, longest)
+        self._length = length if frame.minutes is None else 60 * frame.minutes
         self._applications = chance.choice(self._theme.applications)
         self._origins = chance.choice(self._theme.origins)
         self._endpoints = max(self._applications, chance.randint(1, 5))
@@ -182,7 +186,8 @@ class _Draft:
         steps += [self._behave() for _ in range(choose(theme.behaviours))]
         steps += self._failing_tenant() if theme.one_tenant_fails else []
         steps += [self._person() for _ in range(choose(theme.people))]
-        steps += [self._fault() for _ in range(choose(theme.faults))]
+        faults = (1, 2, 3) if self._frame.store == REAL else theme.faults
+        steps += [self._fault() for _ in range(choose(faults))]
         return History(conditions, tuple(sorted(steps, key=lambda step: step.at)))
 
     def _conditions(self) -> Conditions:
@@ -190,6 +195,18 @@ class _Draft:
         workers = self._frame.workers or chance.choice(self._theme.workers)
         if self._frame.store == "sqlite":
             workers = 1
+        if self._frame.store == REAL:
+            return Conditions(
+                seed=self._seed,
+                store=REAL,
+                workers=workers,
+                latency=0.0,
+                look=2.0,
+                lease=4.0,
+                length=self._length,
+                probed_at_end=True,
+                watched_at_rest=False,
+            )
         lost_nudges = chance.choice((0.0, 0.0, 0.0, 0.0, 0.3))
         drifting = chance.random() < 0.15
         return Conditions(
@@ -366,8 +383,26 @@ class _Draft:
         seconds = self._chance.choice((1.0, 5.0, 15.0))
         return Poison(at=at, message=sent.message, seconds=seconds)
 
+    def _real_fault(self, at: float, worker: int) -> AnyStep:
+        """Return a fault that a real server can have, without a standby or another clock."""
+        seconds = self._chance.choice((0.2, 1.0, 3.0))
+        kinds: tuple[AnyStep, ...] = (
+            Kill(at=at, worker=worker),
+            StopWorker(at=at, worker=worker),
+            StartWorker(at=at),
+            Suspend(at=at, worker=worker, seconds=3 * seconds),
+            StoreTrouble(at=at, kind="cut", seconds=0.2, worker=worker),
+            StoreTrouble(at=at, kind="away", seconds=seconds, worker=worker),
+            StoreTrouble(at=at, kind="stuck", seconds=seconds, worker=worker),
+            StoreTrouble(at=at, kind="forgetful", seconds=seconds / 4, worker=worker),
+            Failover(at=at, lost=0.0),
+        )
+        return self._chance.choice(kinds)
+
     def _fault(self) -> AnyStep:
         chance, at = self._chance, self._when()
+        if self._frame.store == REAL:
+            return self._real_fault(at, chance.randrange(3))
         if self._theme.failovers:
             lost = chance.choice((0.5, 1.0, 2.0))
             begun = chance.choice(self._sent).at + lost + chance.uniform(0, 1)
@@ -392,6 +427,7 @@ class _Draft:
             StoreTrouble(at=at, kind="stuck", seconds=seconds, worker=whose),
             StoreTrouble(at=at, kind="forgetful", seconds=seconds / 4, worker=whose),
             StoreTrouble(at=at, kind="slow", seconds=seconds, worker=whose, slowness=1.0),
+            StoreTrouble(at=at, kind="cut", seconds=0.2, worker=whose),
             StepClock(at=at, seconds=chance.choice((-5.0, -1.0, 1.0, 5.0, 20.0))),
             Failover(at=at, lost=chance.choice((0.0, 0.1, 1.0))),
             self._poison(),

@@ -29,11 +29,13 @@ class Spinning(KeyboardInterrupt):
 class Process:
     """A simulated operating system process: a queue of callbacks that run one after the other."""
 
-    __slots__ = ("context", "is_dead", "is_suspended", "name", "queue")
+    __slots__ = ("context", "held", "is_dead", "is_suspended", "name", "queue")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.queue: deque[Call] = deque()
+        self.held: deque[asyncio.Handle] = deque()
+        """Callbacks that wait in real time until it goes on."""
         self.is_suspended = False
         self.is_dead = False
         self.context = contextvars.copy_context()
@@ -41,6 +43,11 @@ class Process:
 
     def __repr__(self) -> str:
         return f"<process {self.name}>"
+
+
+def process_of(context: contextvars.Context) -> Process | None:
+    """Return the process that a context belongs to."""
+    return context.get(_process)
 
 
 class Call(asyncio.TimerHandle):

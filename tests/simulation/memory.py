@@ -35,5 +35,8 @@ class MemoryBase:
 
         return bring_back
 
+    def restart(self) -> None:
+        """Nothing is left of a server that was restarted but what it holds."""
+
     def close(self) -> None:
         """Nothing is left behind."""

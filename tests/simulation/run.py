@@ -8,6 +8,7 @@ from types import FrameType
 
 from msgspec import Struct
 
+from tarry.testing.postgres import Cluster
 from tests.simulation.checker.check import violations
 from tests.simulation.checker.facts import Violation
 from tests.simulation.log import Ending, Entry
@@ -45,9 +46,12 @@ class Outcome(Struct, frozen=True):
         return told.hexdigest()
 
 
-def run(history: History, bug: Bug | None = None) -> Outcome:
-    """Carry out a history from its beginning to its end, and check it; maybe with a bug planted."""
-    world = World(history, bug)
+def run(history: History, bug: Bug | None = None, cluster: Cluster | None = None) -> Outcome:
+    """Carry out a history from its beginning to its end, and check it; maybe with a bug planted.
+
+    A history on PostgreSQL needs a server.
+    """
+    world = World(history, bug, cluster)
     try:
         with _limited(LONGEST):
             ending = world.run()

@@ -48,6 +48,9 @@ class SqliteBase:
         """There is no standby: a file is what it is."""
         return lambda: None
 
+    def restart(self) -> None:
+        """There is no server."""
+
     def close(self) -> None:
         """Close and remove the file."""
         threads = self.store._threads  # noqa: SLF001  its own way waits for threads

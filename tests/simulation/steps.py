@@ -14,6 +14,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
 
     seed: int
     store: str = "memory"
+    """With `postgres` a history runs in real time."""
     workers: int = 1
     drifts: tuple[float, ...] = ()
     """By which share the clock of each worker runs fast; those that are not named run true."""
@@ -183,7 +184,8 @@ class StoreTrouble(Step, frozen=True, kw_only=True):
     """Let the connection of a worker, of the API (-1) or of everybody (None) be in trouble.
 
     `away` refuses calls, `stuck` delays them until it is over, `forgetful` commits them and loses
-    the answers, `slow` makes each way longer by up to `slowness` seconds.
+    the answers, `slow` makes each way longer by up to `slowness` seconds. `cut` breaks the
+    connection once.
     """
 
     kind: str

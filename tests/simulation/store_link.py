@@ -101,6 +101,11 @@ class StoreLink:
         """The ids by which this process has asked for leases."""
 
     @property
+    def process(self) -> str:
+        """The name of the process."""
+        return self._process.name
+
+    @property
     def store(self) -> Store:
         """The link, as a store."""
         return cast("Store", self)
@@ -151,18 +156,25 @@ class StoreLink:
         self, name: str, commit: Commit, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> asyncio.Future[Any]:
         """Send a call on its way; the future gets its answer."""
+        self._count(name, args)
+        loop = self._loop
+        future = loop.create_future()
+        delay = self._delay(loop.time())
+        loop.later_in(loop.world, delay, self._arrive, future, name, commit, args, kwargs)
+        return future
+
+    def _count(self, name: str, args: tuple[Any, ...]) -> None:
         self.calls[name] += 1
         if name == "lease":
             self.worker_ids.add(args[0])
-        loop = self._loop
-        future = loop.create_future()
-        now = loop.time()
+
+    def _delay(self, now: float) -> float:
+        """Return how long a call travels to the store."""
         delay = self._way(now)
         for trouble in self._troubles:
             if trouble.stuck_until > now:
                 delay = max(delay, trouble.stuck_until - now + self._travel())
-        loop.later_in(loop.world, delay, self._arrive, future, name, commit, args, kwargs)
-        return future
+        return delay
 
     def _way(self, now: float) -> float:
         delay = self._travel()
@@ -189,9 +201,17 @@ class StoreLink:
             except Exception as raised:  # noqa: BLE001  whatever it is, the caller gets it
                 error = raised
             else:
-                if any(trouble.forgetful_until > now for trouble in self._troubles):
+                if self._is_forgetful(now):
                     error = StoreUnavailable(f"{name}: the connection was lost")
         loop.later_in(loop.world, self._way(now), _resolve, future, answer, error)
+
+    def _is_forgetful(self, now: float) -> bool:
+        """Whether the answers of commits are lost."""
+        return any(trouble.forgetful_until > now for trouble in self._troubles)
+
+    def cut(self) -> None:
+        """Break the connection: the next call finds out."""
+        self.is_broken = True
 
     def _refusal(self, name: str, args: tuple[Any, ...], now: float) -> StoreError | None:
         """Return why the store does not even begin with a call."""

@@ -133,6 +133,7 @@ class Workforce:
         worker = self.find(number)
         if worker is not None:
             self._loop.kill(worker.process)
+            worker.link.cut()
             self._forget(worker)
             self._gone("killed", worker)
             if self._is_for_one:

@@ -1,12 +1,15 @@
 """Runs one history: puts the service together from its real parts, and carries out the steps."""
 
+import time
 from collections import Counter
 from collections.abc import Mapping
 from copy import copy
 from random import Random
+from typing import cast
 
 from tarry.service import build
 from tarry.service.hooks import DEFAULT, Hooks
+from tarry.testing.postgres import Cluster
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
 from tests.simulation.faults import Clock, Faults
@@ -16,6 +19,8 @@ from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.memory import MemoryBase
 from tests.simulation.people import People, host
 from tests.simulation.planted.bug import Bug
+from tests.simulation.postgres import PostgresBase, PostgresLink
+from tests.simulation.real_time import RealTimeLoop
 from tests.simulation.sqlite import SqliteBase
 from tests.simulation.steps import (
     AddApplication,
@@ -54,19 +59,17 @@ BASES: Mapping[str, type[MemoryBase | SqliteBase]] = {
 class World:
     """All that a history needs."""
 
-    def __init__(self, history: History, bug: Bug | None = None) -> None:
+    def __init__(
+        self, history: History, bug: Bug | None = None, cluster: Cluster | None = None
+    ) -> None:
         self._history, self._conditions = history, history.conditions
         self._bug = bug or Bug()
         conditions = self._conditions
         self.log = log = Log()
-        self.loop = loop = SimulatedLoop(
-            self._chance("order"),
-            any_order=conditions.any_order,
-            lag=conditions.lag,
-            on_crash=self._crashed,
-        )
-        self.clock = clock = Clock(loop.time, NOON)
-        self._base = BASES[conditions.store](clock)
+        self.loop = loop = self._loop(cluster)
+        ahead = NOON if cluster is None else time.time() - loop.time()
+        self.clock = clock = Clock(loop.time, ahead)
+        self._base = BASES[conditions.store](clock) if cluster is None else PostgresBase(cluster)
         self.store = self._base.store
         if isinstance(self._base, MemoryBase):
             self._bug.data = self._base.data
@@ -120,6 +123,7 @@ class World:
             commits=self.commits,
             people=self._people,
             snapshot=self._base.snapshot,
+            restart=self._base.restart,
         )
         self._look = Look(
             self.observer,
@@ -130,7 +134,17 @@ class World:
             commits=self.commits,
             bug=self._bug,
             refused=self._everybody.poisoned,
-            late_nudges=conditions.look if conditions.lost_nudges else 0.0,
+            late_nudges=conditions.look if conditions.lost_nudges or cluster else 0.0,
+        )
+
+    def _loop(self, cluster: Cluster | None) -> SimulatedLoop:
+        if cluster is not None:
+            return cast("SimulatedLoop", RealTimeLoop(self._crashed))  # it has the same methods
+        return SimulatedLoop(
+            self._chance("order"),
+            any_order=self._conditions.any_order,
+            lag=self._conditions.lag,
+            on_crash=self._crashed,
         )
 
     def _chance(self, purpose: str) -> Random:
@@ -138,8 +152,11 @@ class World:
 
     def _connect(self, process: Process, trouble: Trouble) -> StoreLink:
         chance = self._chance(f"connection of {process.name}")
-        link = StoreLink(
-            self.store,
+        kind, store = StoreLink, self.store
+        if isinstance(self._base, PostgresBase):
+            kind, store = PostgresLink, self._base.connect(process)
+        link = kind(
+            store,
             process,
             self.loop,
             travel=Travel(self._conditions.latency, chance),
@@ -149,6 +166,8 @@ class World:
             bug=self._bug,
             lost_nudges=self._conditions.lost_nudges,
         )
+        if isinstance(link, PostgresLink) and isinstance(self._base, PostgresBase):
+            link.base = self._base
         self.links.append(link)
         return link
 
@@ -165,7 +184,13 @@ class World:
                 ending = self._ending()
                 self._workforce.end()
         finally:
+            if isinstance(self.loop, RealTimeLoop):
+                links = [link for link in self.links if isinstance(link, PostgresLink)]
+                self.loop.shut_down(*(link.close() for link in links))
             self._base.close()
+            if isinstance(self._base, PostgresBase) and self._base.deadlocks:
+                text = f"the server has counted {self._base.deadlocks} deadlocks"
+                self.log.add(Crashed(self.loop.time(), "server", text))
         return ending
 
     def _run(self) -> None:

@@ -1,0 +1,188 @@
+"""A PostgreSQL server as the store of histories, in real time.
+
+Every process of a history has connections of its own, under its own name.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
+from uuid import uuid4
+
+import psycopg
+from psycopg.sql import SQL, Identifier
+
+from tarry.errors import StoreUnavailable
+from tarry.service.store.postgres import address
+from tarry.service.store.postgres.database import Database
+from tarry.service.store.postgres.store import CONNECTIONS, PostgresStore
+from tarry.testing.postgres import Cluster
+from tests.simulation.loop import Process
+from tests.simulation.planted.bug import Commit
+from tests.simulation.store_link import StoreLink
+
+if TYPE_CHECKING:
+    from tarry.service.store.contract import Store
+
+AWAY_FOR = 20.0
+"""For how many seconds an observer waits for the server to come back."""
+_CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
+_DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = %s"
+
+
+class BlockingStore:
+    """A store whose calls are over when they return: its work is done in a thread of its own.
+
+    It is there to observe, so it waits for a server that is away.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._store: PostgresStore = self._wait_for(PostgresStore.open(url, migrate=True))
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
+        """Return a method of the store that does not wait for others."""
+        step = getattr(self._store, name)
+
+        async def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever it takes and gives
+            away_at = time.monotonic() + AWAY_FOR
+            while True:
+                try:
+                    return self._wait_for(step(*args, **kwargs))
+                except StoreUnavailable:
+                    if time.monotonic() > away_at:
+                        raise
+
+        return call
+
+    def _wait_for(self, program: Any) -> Any:  # noqa: ANN401  a coroutine, and its result
+        return asyncio.run_coroutine_threadsafe(program, self._loop).result(AWAY_FOR)
+
+    def stop(self) -> None:
+        """Close the store and end the thread."""
+        self._wait_for(self._store.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+class PostgresBase:
+    """A database of its own in a server that others may use at the same time."""
+
+    data = None
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._name = f"history_{uuid4().hex}"
+        self._ask(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(self._name)))
+        self._observer = BlockingStore(cluster.url_of(self._name))
+        self.store = cast("Store", self._observer)
+        self.deadlocks = 0
+        """How many the server has counted; known once the base is closed."""
+
+    def connect(self, process: Process) -> PostgresStore:
+        """Return a store for one process."""
+        named = f"{self._cluster.url_of(self._name)}&application_name={quote(self._alias(process))}"
+        return PostgresStore(Database(address.read(named), size=CONNECTIONS))
+
+    def cut(self, process: Process) -> None:
+        """Break all connections of a process."""
+        with self._server() as server:
+            server.execute(_CUT, [self._alias(process)])
+
+    def restart(self) -> None:
+        """Stop the server and start it again, while everything else goes on."""
+        asyncio.get_running_loop().run_in_executor(None, self._cluster.restart)
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Nothing has to be prepared."""
+        yield
+
+    def forget(self, worker: str) -> None:
+        """The leases of a worker that was killed end by themselves."""
+
+    def snapshot(self) -> Callable[[], None]:
+        """There is no standby: nothing is brought back."""
+        return lambda: None
+
+    def close(self) -> None:
+        """Read how many deadlocks there were, and drop the database."""
+        self._observer.stop()
+        with self._server() as server:
+            server.execute(
+                SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(Identifier(self._name))
+            )
+            for process in server.execute(
+                "SELECT pid FROM pg_stat_activity WHERE datname = %s", [self._name]
+            ).fetchall():
+                server.execute("SELECT pg_terminate_backend(%s, 5000)", process)
+            ((self.deadlocks,),) = server.execute(_DEADLOCKS, [self._name]).fetchall()
+            server.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(self._name)))
+
+    def _alias(self, process: Process) -> str:
+        return f"{process.name} of {self._name}"
+
+    def _ask(self, statement: Any) -> None:  # noqa: ANN401  as psycopg takes it
+        with self._server() as server:
+            server.execute(statement)
+
+    @contextmanager
+    def _server(self) -> Iterator["psycopg.Connection[Any]"]:
+        """Connect to the server, as soon as it is there."""
+        with self._dial() as connection:
+            yield connection
+
+    def _dial(self) -> "psycopg.Connection[Any]":
+        away_at = time.monotonic() + AWAY_FOR
+        while True:
+            try:
+                return psycopg.connect(self._cluster.url, autocommit=True)
+            except psycopg.OperationalError:
+                if time.monotonic() > away_at:
+                    raise
+                time.sleep(0.05)
+
+
+class PostgresLink(StoreLink):
+    """A process's connection to a real server: calls take as long as they take."""
+
+    base: PostgresBase
+
+    def cut(self) -> None:
+        """Break all connections of the process, as its end does."""
+        self.base.cut(self._process)
+
+    async def close(self) -> None:
+        """Let go of the server, whatever state the connections are in."""
+        with suppress(Exception):
+            async with asyncio.timeout(AWAY_FOR):
+                await cast("PostgresStore", self._store).close()
+
+    def _call(
+        self, name: str, commit: Commit, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> "asyncio.Future[Any]":
+        """Make a call, maybe later, and maybe without an answer."""
+        del commit  # what it makes of a call cannot wait
+        self._count(name, args)
+        return self._loop.create_task(self._make(name, args, kwargs))
+
+    async def _make(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401  the store's answer
+        now = self._loop.time()
+        delay = self._delay(now)
+        if delay:
+            await asyncio.sleep(delay)
+        now = self._loop.time()
+        error = self._refusal(name, args, now)
+        if error is not None:
+            raise error
+        answer = await getattr(self._store, name)(*args, **kwargs)
+        self._observe(self._process, name, args, kwargs, answer)
+        if self._is_forgetful(now):
+            raise StoreUnavailable(f"{name}: the connection was lost")
+        return answer
