@@ -1,5 +1,7 @@
 """Planted bugs: each has a name and a story, and some are looked for here."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.simulation.generate import Frame
@@ -23,6 +25,14 @@ def test_every_bug_tells_its_own_story() -> None:
     stories = {bug.story for bug in BUGS.values()}
     assert len(stories) == len(BUGS) >= 25
     assert Bug.story not in stories
+
+
+def test_the_documentation_has_a_row_for_every_bug() -> None:
+    text = (Path(__file__).parents[3] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    section = text.partition("./dev simulate --planted")[2].partition("\n## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    assert [row[0].removeprefix("| ") for row in rows[1:]] == list(BUGS)
+    assert [row[1] for row in rows[1:]] == [bug.story for bug in BUGS.values()]
 
 
 @pytest.mark.parametrize("name", QUICKLY_FOUND)
