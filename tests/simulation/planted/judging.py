@@ -3,8 +3,8 @@
 from contextlib import AbstractContextManager
 from unittest.mock import patch
 
-from tarry.service.dispatch.evidence import Failures
-from tarry.service.dispatch.origin import Origin
+from tarry.service.dispatch.origins.evidence import Failures
+from tarry.service.dispatch.origins.origin import Origin
 from tests.simulation.planted.bug import Bug
 
 
