@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Mapping
-from copy import copy
 from random import Random
 from typing import cast
 
@@ -91,8 +90,8 @@ class World:
             now=lambda: clock() + conditions.api_skew,
             chance=self._chance("ids").randbytes,
         )
-        self.observer = copy(self.hooks)
-        """The same, without delays and faults."""
+        self.observer = self.hooks.within(DEFAULT, now=clock)
+        """The same, without delays and faults, and with the store's own clock."""
         self.observer.store = self.store
         self._people = People(
             self.hooks,

@@ -5,9 +5,23 @@ from collections.abc import Iterator
 
 from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.checker.policies import attempts_allowed
+from tests.simulation.log import Requested
 
 UNCOUNTED = 6
 """How many failures of one delivery may be put down to the endpoint while it is not down at all."""
+
+
+LATELY = 60.0
+"""Seconds after which nobody remembers that an endpoint took something."""
+
+
+def _takes_others(facts: Facts, request: Requested) -> bool:
+    """Whether the endpoint has lately taken another message."""
+    return any(
+        answer.is_success and request.at - LATELY < answer.at < request.at
+        for other in facts.at_endpoint[request.endpoint]
+        if (answer := facts.answers.get(other.request)) is not None
+    )
 
 
 def attempts(facts: Facts) -> Iterator[Violation]:
@@ -25,6 +39,7 @@ def attempts(facts: Facts) -> Iterator[Violation]:
             for request in requests
             if not request.is_down
             and request.at < asked_at
+            and _takes_others(facts, request)
             and request.request in facts.answers
             and not facts.answers[request.request].is_success
         ]

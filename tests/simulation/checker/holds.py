@@ -43,6 +43,8 @@ def _retried_at_once(facts: Facts, requests: list[Requested]) -> Iterator[Violat
         answer = facts.answers.get(first.request)
         if answer is None or answer.is_success or not 0 <= second.at - answer.at < AT_ONCE:
             continue
+        if second.is_down:  # a probe: it goes by the endpoint's own time
+            continue
         if not _is_explained(facts, first.endpoint, answer, second.at):
             text = f"{first.message} failed at {first.endpoint} at {answer.at:.3f} and went again"
             yield Violation(second.at, "did not wait", text)

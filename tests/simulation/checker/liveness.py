@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
-from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.facts import DELAYS, Facts, Violation
 from tests.simulation.checker.policies import longest_timeout
-from tests.simulation.log import Waiting
+from tests.simulation.log import Fault, Waiting
 
 PATIENCE = 2.0
 """How many seconds a delivery may wait for no reason."""
 AFTER_A_FAULT = 5.0
 """The same, once a fault is over."""
+REFUSED_AGAIN_AFTER = 60.0
+"""Seconds after which a settlement is tried again that the store has refused."""
 BUDGET, BUDGET_WINDOW = 20, 10.0
 """So many retries in so many seconds may be all that an endpoint gets."""
 
@@ -43,8 +45,20 @@ def _deadline(facts: Facts, entry: Waiting, promised: float) -> float:
     behind = longest_timeout(facts, entry.endpoint) if entry.fifo else 0.0
     for fault in facts.faults:
         if fault.at <= entry.at and fault.message is None:  # one message's holds up no others
-            deadline = max(deadline, fault.until + AFTER_A_FAULT + entry.gap + behind)
+            over = max(fault.until, _handed_over_by(facts, fault))
+            deadline = max(deadline, over + AFTER_A_FAULT + entry.gap + behind)
     return deadline
+
+
+def _handed_over_by(facts: Facts, fault: Fault) -> float:
+    """Return when a shard is given away that has a settlement which the store refuses.
+
+    Its owner keeps it until that is written, or until it has waited for long enough.
+    """
+    if fault.kind not in DELAYS:
+        return 0.0
+    refused = (one.until + REFUSED_AGAIN_AFTER for one in facts.faults if one.message is not None)
+    return max((over for over in refused if over > fault.at), default=0.0)
 
 
 def _budget(facts: Facts, entry: Waiting) -> float:

@@ -46,6 +46,10 @@ def test_a_policy_whose_jitter_may_draw_next_to_nothing_lets_a_retry_follow_at_o
     assert check([*FAILED, requested(2.13, 2)], ANYTHING_UP_TO) == set()
 
 
+def test_a_probe_of_an_endpoint_that_is_down_is_no_retry() -> None:
+    assert check([*FAILED, requested(2.13, 2, is_down=True)]) == set()
+
+
 def test_nothing_is_sent_before_the_pause_is_over() -> None:
     assert check([*THROTTLED, requested(3, 2, TWO)]) == {"did not wait"}
     assert check([*THROTTLED, requested(5.2, 2, TWO)]) == set()
