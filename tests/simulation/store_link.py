@@ -119,12 +119,12 @@ class StoreLink:
 
         self._store.listen(pass_on)
 
-    async def server_started_at(self) -> float:
+    def server_started_at(self) -> asyncio.Future[Any]:
         """Return when the server was started that answers now."""
-        answer = await self._call("server_started_at", self._server_started_at, (), {})
-        return float(answer)
+        name = "server_started_at"
+        return self._call(name, self._bug.tamper(name, self._server_started_at), (), {})
 
-    async def _server_started_at(self) -> float:
+    def _server_started_at(self) -> float:
         return max(trouble.server_started_at for trouble in self._troubles)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has

@@ -17,6 +17,7 @@ BUGS: Mapping[str, type[Bug]] = {
     "doze rule": sleeping.DozeRule,
     "dropped rest": sleeping.DroppedRest,
     "lost wake-up": sleeping.LostWakeUp,
+    "unnoticed failover": sleeping.UnnoticedFailover,
     "silent add": sleeping.SilentAdd,
     "forgotten due time": sleeping.ForgottenDueTime,
     "fence without tries": fencing.FenceWithoutTries,

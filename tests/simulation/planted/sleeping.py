@@ -32,6 +32,16 @@ class DroppedRest(Bug):
         return set(lanes)
 
 
+class UnnoticedFailover(Bug):
+    """Who asked nothing while a standby took over trusts what it has read."""
+
+    story = "nobody notices that another database server answers"
+
+    def server_started_at(self, _commit: Commit) -> float:
+        """Always name the same server."""
+        return 0.0
+
+
 class LostWakeUp(Bug):
     """A wake-up is told once; who loses it sleeps on."""
 
