@@ -5,7 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.core.pace import FADING, MOVES, Mode, Pace, PacerRule, Phase, Seen, counted
+from tarry.core.pace import (
+    FADING,
+    MOVES,
+    REMEMBERED,
+    Mode,
+    Pace,
+    PacerRule,
+    Phase,
+    Sample,
+    Seen,
+    counted,
+)
 from tarry.core.value import Value
 from tarry.core.window import SLICES
 from tarry.errors import PolicyError
@@ -205,3 +216,38 @@ def test_what_was_spared_was_sent_and_served_but_speaks_for_nothing_else() -> No
     assert pace.busy(NOW)
     learned = after((NOW, Seen(spared=8)), pace=lane.replace(baseline=0.5))
     assert learned.accepted(NOW) * 0.25 == 4, "half of them, as of what passed"
+
+
+# --- The answers to a closed lane ---------------------------------------------------------------
+
+
+def test_a_sample_knows_its_share_of_failures() -> None:
+    assert Sample().share == 0
+    assert Sample(1, 1).add(2, 0) == Sample(3, 1)
+    assert (Sample(3, 1).answers, Sample(3, 1).share) == (4, 0.25)
+
+
+@given(st.integers(0, 100_000), st.integers(0, 100_000))
+def test_a_sample_with_too_many_answers_is_scaled_down_and_keeps_its_share(
+    passed: int, failed: int
+) -> None:
+    sample = Sample(passed, failed)
+    faded = sample.faded(REMEMBERED)
+    if sample.answers <= REMEMBERED:
+        assert faded == sample
+    else:
+        assert REMEMBERED / 2 - 2 <= faded.answers <= REMEMBERED / 2
+        assert faded.share == pytest.approx(sample.share, abs=0.02)
+
+
+def test_a_closed_lane_counts_its_failures_once_an_answer_has_passed_after_them() -> None:
+    failing = after((NOW, Seen(failed=3)), (NOW, Seen(failed=2)))
+    assert failing.history == Sample()
+    assert after((NOW, Seen(passed=1)), pace=failing).history == Sample(1, 5)
+    assert after((NOW, Seen(late=1)), pace=failing).history == Sample(0, 5)
+
+
+def test_a_lane_that_is_not_closed_leaves_its_history_alone() -> None:
+    for phase in (Phase.OPEN, Phase.PACED):
+        pace = Pace(phase=phase, rate=20.0, history=Sample(8, 2))
+        assert after((NOW, Seen(passed=5, failed=5)), pace=pace).history == Sample(8, 2)

@@ -1,5 +1,6 @@
 import math
 import pickle
+import random
 from collections.abc import Callable
 from functools import partial
 
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.core.pace import MOVES, Mode, Pace, PacerRule, Phase, Seen
-from tarry.core.pacer import handed_over, opened, ramped, step
+from tarry.core.pace import MOVES, Mode, Pace, PacerRule, Phase, Sample, Seen
+from tarry.core.pacer import BRISK, handed_over, in_a_row, opened, ramped, step
+from tarry.core.probe import probed
+from tarry.core.search import BELIEVABLE
 from tarry.core.window import Window
 
 RULE = PacerRule()
@@ -37,14 +40,14 @@ def told(
     return pace
 
 
-def down(capacity: float | None = None) -> Pace:
+def down(capacity: float | None = None, now: float = NOW) -> Pace:
     """A lane that opened now."""
-    return told(Pace(capacity=capacity), Seen(failed=RULE.failures))
+    return told(Pace(capacity=capacity), Seen(failed=RULE.failures), now=now)
 
 
 def paced(capacity: float | None = None, now: float = NOW) -> Pace:
-    """A lane whose probe passed now."""
-    return told(down(capacity), Seen(passed=1, took=0.05), now=now)
+    """A lane that opened a second ago and whose probe passed now."""
+    return told(down(capacity, now - 1), Seen(passed=1, took=0.05), now=now)
 
 
 # --- Closed -------------------------------------------------------------------------------------
@@ -76,17 +79,105 @@ def test_five_failures_just_after_a_success_do_not_open_a_lane_until_it_stays_si
     assert pace.phase is Phase.OPEN
 
 
-def test_a_closed_lane_of_which_half_fails_is_paced() -> None:
-    pace = told(Pace(), Seen(passed=40, failed=60, took=0.05), draw=never)
+def test_a_closed_lane_of_which_clearly_more_than_half_fails_is_paced() -> None:
+    pace = told(Pace(), Seen(passed=25, failed=75, took=0.05), draw=never)
     assert pace.phase is Phase.PACED
     assert 1 <= pace.rate < 100
     assert pace.epoch > 0
     assert pace.down_since == NOW
 
 
-def test_a_closed_lane_of_which_a_third_fails_stays_closed() -> None:
-    pace = told(Pace(), Seen(passed=40, failed=20, took=0.05), draw=never)
+@pytest.mark.parametrize("failed", [33, 50, 70])
+def test_a_closed_lane_of_which_half_may_fail_by_chance_stays_closed(failed: int) -> None:
+    pace = told(Pace(), Seen(passed=100 - failed, failed=failed, took=0.05), draw=never)
     assert (pace.phase, pace.rate) == (Phase.CLOSED, math.inf)
+
+
+# --- Failures by chance -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("history", "row"),
+    [
+        (Sample(), 5),
+        (Sample(96, 0), 5),
+        (Sample(90, 10), 5),
+        (Sample(70, 30), 10),
+        (Sample(48, 52), 17),
+        (Sample(0, 100), 17),
+    ],
+)
+def test_the_more_fail_by_chance_the_longer_the_row_that_is_an_outage(
+    history: Sample, row: int
+) -> None:
+    pace = Pace(history=history)
+    assert in_a_row(RULE, pace) == row
+    assert told(pace, *[Seen(failed=1)] * (row - 1), draw=never).phase is Phase.CLOSED
+    assert told(pace, *[Seen(failed=1)] * row).phase is Phase.OPEN
+
+
+def test_a_paced_lane_goes_by_its_baseline() -> None:
+    pace = paced(190.0).replace(baseline=0.5, passed_at=NOW - 60)
+    assert told(pace, Seen(failed=16), draw=never).phase is Phase.PACED
+    assert told(pace, Seen(failed=17)).phase is Phase.OPEN
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_every_lane_opens_after_at_most_17_failures(passed: int, failed: int) -> None:
+    assert RULE.failures <= in_a_row(RULE, Pace(history=Sample(passed, failed))) <= 17
+
+
+def test_a_lane_that_answers_just_after_it_was_opened_starts_faster() -> None:
+    soon, later = NOW + 0.9 * RULE.silence, NOW + RULE.silence + 0.01
+    for capacity, rate in ((None, BRISK * RULE.first), (1_000.0, 500.0)):
+        hardly = told(down(capacity), Seen(late=1, took=0.05), now=soon)
+        assert (hardly.phase, hardly.rate) == (Phase.PACED, rate)
+    assert told(down(), Seen(late=1), now=later).rate == RULE.first
+
+
+class Unreliable:
+    """A closed lane and an endpoint that takes anything but fails a share by chance."""
+
+    def __init__(self, share: float, rate: float, seed: int) -> None:
+        self.share, self.rate = share, rate
+        self.chance = random.Random(seed)  # noqa: S311  the same each time
+        self.pace, self.now, self.waiting, self.sent = Pace(), NOW, 0.0, 0.0
+
+    def tick(self) -> None:
+        """A tick: what arrived is sent as far as the pace allows, and answered at once."""
+        self.now += RULE.tick
+        self.waiting += self.rate * RULE.tick
+        pace = self.pace
+        if pace.phase is Phase.OPEN:
+            sends = int(self.now >= pace.probe_at)
+        else:
+            self.sent = min(self.waiting, pace.rate * RULE.tick + self.sent % 1)
+            sends = int(self.sent)
+        failed = sum(self.chance.random() < self.share for _ in range(sends))
+        self.waiting -= sends
+        if pace.phase is Phase.OPEN and sends:
+            self.pace = pace = probed(RULE, pace, now=self.now, waiting=1, draw=0.5)
+        self.pace = step(
+            RULE,
+            pace,
+            Seen(sends - failed, failed, took=0.02),
+            now=self.now,
+            waiting=int(self.waiting),
+            draw=half,
+        )
+
+
+@pytest.mark.parametrize("rate", [4, 20, 100, 400])
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+def test_what_fails_by_chance_keeps_nothing_waiting_for_five_seconds(
+    share: float, rate: float
+) -> None:
+    for seed in range(3):
+        lane = Unreliable(share, rate, seed)
+        for _ in range(round(60 / RULE.tick)):
+            lane.tick()
+            assert lane.waiting < max(5 * rate, 2)
+        assert lane.pace.phase is not Phase.OPEN
 
 
 # --- Open ---------------------------------------------------------------------------------------
@@ -153,7 +244,7 @@ def test_a_paced_lane_opens_again_only_after_a_longer_silence() -> None:
 
 
 def test_a_lane_that_opens_again_goes_on_with_the_old_outage() -> None:
-    pace = paced(190.0, now=NOW + 500)
+    pace = told(down(190.0), Seen(passed=1, took=0.05), now=NOW + 500)
     probes = pace.replace(probes=40)
     again = told(probes, Seen(failed=5), now=NOW + 510)
     assert (again.phase, again.down_since, again.probes) == (Phase.OPEN, NOW, 40)
@@ -218,7 +309,8 @@ def sane(pace: Pace, before: Pace) -> None:
     """What holds after every step, whatever was seen."""
     assert pace.epoch >= before.epoch
     assert pace.phase is before.phase or pace.phase in MOVES[before.phase]
-    assert 0 <= pace.baseline <= 0.2
+    assert 0 <= pace.baseline <= BELIEVABLE
+    assert 0 <= pace.most <= BELIEVABLE
     if pace.phase is Phase.CLOSED:
         assert pace.rate == math.inf
     elif pace.phase is Phase.OPEN:

@@ -126,6 +126,27 @@ def test_with_trouble(endpoint: Manner, keys: Mapping[str, Any]) -> None:
 
 
 @every_endpoint
+@pytest.mark.parametrize("remembered", [None, 190], ids=["without memory", "with memory"])
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_with_many_failures_by_chance(
+    endpoint: Manner, share: float, remembered: float | None
+) -> None:
+    keys = {**HEADLINE, "error_rate": share, "remembered": remembered}
+    case = Case({"endpoint": endpoint, **keys}, runs=10)
+    assert case.mean("recovery") <= 1.4 * case.limit / (1 - share)  # what the retries need
+    assert case.mean("attempts_per_delivery_after") <= 1.3 / (1 - share)
+
+
+@every_endpoint
+@pytest.mark.parametrize("remembered", [None, 114], ids=["without memory", "with memory"])
+def test_with_little_waiting_after_a_short_outage(
+    endpoint: Manner, remembered: float | None
+) -> None:
+    keys = {"waiting": 3_000, "capacity": 120, "outage": 40, "remembered": remembered}
+    assert Case({"endpoint": endpoint, **keys}).mean("recovery_ratio") <= 1.3
+
+
+@every_endpoint
 @pytest.mark.parametrize("remembered", [50, 200])
 def test_with_a_memory_that_is_wrong(endpoint: Manner, remembered: float) -> None:
     case = Case({**HALF_AS_LARGE, "endpoint": endpoint, "remembered": remembered})

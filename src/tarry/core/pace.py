@@ -23,6 +23,9 @@ SLOWLY = 60.0
 FADING = 3.0
 """How many seconds it takes until the most that passed counts for little more than a third."""
 
+REMEMBERED = 200
+"""How many answers of a closed lane are remembered at most."""
+
 
 class Phase(StrEnum):
     """Where a lane stands."""
@@ -145,6 +148,34 @@ class Seen(Value):
         return self.passed + self.failed
 
 
+class Sample(Value):
+    """How many attempts at one pace passed and failed."""
+
+    passed: int = 0
+    failed: int = 0
+
+    @property
+    def answers(self) -> int:
+        """How many there are in all."""
+        return self.passed + self.failed
+
+    @property
+    def share(self) -> float:
+        """The share that failed; 0 if there are none."""
+        return self.failed / self.answers if self.answers else 0.0
+
+    def add(self, passed: int, failed: int) -> "Sample":
+        """Return the sample with these answers added."""
+        return Sample(self.passed + passed, self.failed + failed)
+
+    def faded(self, most: int) -> "Sample":
+        """Return the sample, scaled down to half of `most` answers once it has more."""
+        if self.answers <= most:
+            return self
+        kept = most / 2 / self.answers
+        return Sample(int(kept * self.passed), int(kept * self.failed))
+
+
 class Pace(Value):
     """All a lane knows, as one frozen value.
 
@@ -154,16 +185,19 @@ class Pace(Value):
 
     What is known: `goal` is where the endpoint's limit is thought to be (None: no idea), and
     `capacity` the same, kept for the next outage. `baseline` is the share of failures that has
-    nothing to do with the pace, learned from `judged` answers. `failed_at` is the pace that last
-    proved too much. `latency` is how long answers take lately, `usual` how long passes usually do.
+    nothing to do with the pace, learned from `judged` answers; it is at `most` so high unless a
+    test shows more. `failed_at` is the pace that last proved too much. `latency` is how long
+    answers take lately, `usual` how long passes usually do.
 
     What comes next: `climb` is the share of the next step up, `hold` how long to wait before the
     pace that failed is tried again. In doubt, `tried` is the pace that made failures, `suspect`
-    their share, `found` what may be the limit, and `tests` how often that was tested before.
+    the answers at it, `found` what may be the limit, and `sample` the answers to the present pace
+    since it was taken up.
 
     What was seen: `answered` counts the answers to the present pace, whose number is `epoch`, and
-    `flow` all of them, passed and in all. `top` is the most that passed in a second, as of
-    `topped_at`. `run` passes and `streak` failures came in a row; the last pass was at `passed_at`.
+    `flow` all of them, passed and in all. `history` are the latest answers while the lane was
+    closed. `top` is the most that passed in a second, as of `topped_at`. `run` passes and `streak`
+    failures came in a row; the last pass was at `passed_at`.
     """
 
     phase: Phase = Phase.CLOSED
@@ -172,6 +206,7 @@ class Pace(Value):
     goal: float | None = None
     capacity: float | None = None
     baseline: float = 0.0
+    most: float = 0.0
     judged: int = 0
     epoch: int = 0
     since: float = 0.0
@@ -181,8 +216,9 @@ class Pace(Value):
     failed_at: float = math.inf
     tried: float = math.inf
     found: float = 0.0
-    suspect: float = 0.0
-    tests: int = 0
+    suspect: Sample = Sample()
+    sample: Sample = Sample()
+    history: Sample = Sample()
     answered: Window = Window()
     flow: Window = Window()
     top: float = 0.0
@@ -244,11 +280,22 @@ def counted(pace: Pace, seen: Seen, now: float) -> Pace:
         top=max(flow.sums(slot, SLICES, 2)[0], pace.best(now)),
         topped_at=now,
         run=0 if seen.failed else pace.run + seen.passed,
+        history=_history(pace, seen),
         streak=0 if passed else pace.streak + failed,
         passed_at=now if passed else pace.passed_at,
         latency=max(seen.took, 0.9 * pace.latency),
         usual=pace.usual if failed else _usual(pace, seen.took, now),
     )
+
+
+def _history(pace: Pace, seen: Seen) -> Sample:
+    """The answers of late while the lane was closed.
+
+    Failures count once an answer has passed after them: those of an outage never do.
+    """
+    if pace.phase is not Phase.CLOSED or not (seen.passed or seen.late):
+        return pace.history
+    return pace.history.add(seen.passed, pace.streak + seen.failed).faded(REMEMBERED)
 
 
 def _usual(pace: Pace, took: float, now: float) -> float:

@@ -10,13 +10,20 @@ from collections.abc import Callable
 
 from tarry.core.pace import MOVES, SECOND, Mode, Pace, PacerRule, Phase, Seen, counted
 from tarry.core.probe import JITTER, LONGEST_ASKED, put_off, scheduled
-from tarry.core.search import LEAST, cut, overloaded, search
+from tarry.core.search import HALF, LEAST, cut, overloaded, search
 from tarry.core.window import Window
 
 DEAD = 2.0
 """How many seconds without a success make a paced lane think that the endpoint is down again."""
 PATIENCE = 12
 """The same in attempts: a slow lane first has to try whether going slower helps."""
+ONE_IN_TEN = 0.1
+"""Up to this share of failures, the rule's row of failures is an outage. Above it takes a longer
+row: one that is as unlikely by chance."""
+UNSURE = 4
+"""How many answers of a new lane are assumed to have passed."""
+BRISK = 10
+"""How many times faster than usual a lane starts that was probably opened by chance."""
 GENTLER = 0.8
 """What is still believed of a capacity after the endpoint went down in the midst of a drain."""
 
@@ -38,11 +45,23 @@ def step(  # noqa: PLR0913  a state, a report, and time and chance as arguments
             return ramped(rule, pace.replace(latency=seen.took), now=now)
         return put_off(pace, seen.retry_after, now=now, draw=draw())
     silence = rule.silence if pace.phase is Phase.CLOSED else DEAD + PATIENCE / pace.rate
-    if pace.streak >= rule.failures and now - pace.passed_at >= silence:
+    if pace.streak >= in_a_row(rule, pace) and now - pace.passed_at >= silence:
         return opened(rule, pace, now=now, waiting=waiting, draw=draw())
     if pace.phase is Phase.CLOSED:
         return _slowed(rule, pace, now) if overloaded(pace, now=now) else pace
     return search(rule, pace, seen, now=now) if waiting else _closed(pace)
+
+
+def in_a_row(rule: PacerRule, pace: Pace) -> int:
+    """Return how many failures in a row are an outage.
+
+    The rule says how many where one delivery in ten fails by chance, or fewer. Where more fail, it
+    takes a row that is as unlikely: 17 instead of 5 where half of them do.
+    """
+    history = pace.history
+    closed = history.failed / (history.answers + UNSURE)
+    share = pace.baseline if pace.phase is Phase.PACED else closed
+    return math.ceil(rule.failures / -math.log10(min(max(share, ONE_IN_TEN), HALF)))
 
 
 def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
@@ -62,6 +81,8 @@ def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
     """The state after a probe that passed: it starts low, or near what it remembers."""
     goal = None if pace.capacity is None else max(LEAST, pace.capacity)
     rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
+    if pace.phase is Phase.OPEN and now - pace.down_since < rule.silence:
+        rate = max(rate, BRISK * rule.first)  # an answer came at once: it was hardly down
     return _moved(pace, Phase.PACED).replace(
         rate=rate,
         goal=goal,

@@ -24,20 +24,22 @@ def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
     age = now - pace.down_since
     pause = rule.span / allowed
     if age < rule.span:
-        # As long as it has lasted itself, if little waits; sooner the more does.
-        pause = min(age * rule.least_probes / allowed, _rest(rule, allowed))
+        # As long as it has lasted itself, if little waits. Sooner the more waits: a short outage
+        # is followed by a short drain, and a late probe would cost a large share of it.
+        eager = (rule.least_probes / allowed) ** 1.5
+        pause = min(age * eager, _rest(rule, allowed, eager))
     drain = 0.0 if pace.capacity is None else OF_THE_DRAIN * waiting / pace.capacity
     return min(LONGEST, max(SHORTEST, pause * (1 + ROUNDING), drain))
 
 
-def _rest(rule: PacerRule, allowed: int) -> float:
+def _rest(rule: PacerRule, allowed: int, eager: float) -> float:
     """Seconds between probes in the rest of the first span, once the outage is no longer young.
 
     What opened the lane and what its youth spends at the most is missing then. This is one number
     and not what is left at each probe: that would lead every lane to the same moment at the end.
     """
     age, left = SHORTEST, allowed - rule.failures - 1
-    while (young := max(SHORTEST, age * rule.least_probes / allowed)) < (rule.span - age) / left:
+    while (young := max(SHORTEST, age * eager)) < (rule.span - age) / left:
         age, left = age + young, left - 1
     return (rule.span - age) / left
 

@@ -8,8 +8,8 @@ feel the last second for another one: so a new pace is judged by what was sent u
 
 import math
 
-from tarry.core.pace import MOMENT, Mode, Pace, PacerRule, Seen
-from tarry.core.window import SLICES, Window
+from tarry.core.pace import MOMENT, Mode, Pace, PacerRule, Sample, Seen
+from tarry.core.window import Window
 
 CLEAN = 0.03
 """With a baseline below this, any failure is news."""
@@ -17,14 +17,16 @@ RARE = 0.005
 """What the baseline is taken for at least: once in a while anything fails."""
 CEILING = 0.12
 """Most of a baseline that is learned in passing; more takes a test."""
-BELIEVABLE = 0.2
+BELIEVABLE = 0.6
 """Larger shares of failures are never put down to chance: the worst mistake is to go on."""
-NEARLY_ALL = 0.6
-"""From this share on there is nothing to weigh."""
+HALF = 0.5
+"""If significantly more than this share fails, there is nothing to weigh."""
 BELOW = 0.98
 """How far under a limit that was found it stays."""
 UNDERSTOOD = 1000
 """After so many answers a baseline is known, and changes slowly."""
+UNSURE = 50
+"""So many answers count as if none of them had failed, before a baseline is learned."""
 TELLING = 80
 """So many answers tell one failure in ten from none."""
 PLENTY = 300
@@ -41,20 +43,22 @@ FAST = 1.6
 STEEPEST = 0.4
 LEAST = 1.0
 """The lowest goal: one a second."""
+LONG_ENOUGH = 2.0
+"""For how many seconds a test counts at most, unless the lane is slow."""
 
 
 def search(rule: PacerRule, pace: Pace, seen: Seen, *, now: float) -> Pace:
     """The paced state after a tick."""
     if pace.mode is Mode.SETTLE:
-        return _settle(rule, pace, now)
+        return _settle(rule, _sampled(pace, seen), now)
     if pace.mode is Mode.TEST:
-        return _test(rule, pace, now)
+        return _test(rule, pace, seen, now)
     if pace.mode is Mode.LOOK:
         return _look(rule, pace, now)
     passed, failed = pace.recent(now)
     if _failing(pace, passed, failed, now) or _slow(pace):
         return _alarmed(pace, now)
-    learned = _learned(pace, seen)
+    learned = _learned(_sampled(pace, seen), seen)
     if not _calm(learned, passed, failed):
         return learned
     return _climb(rule, learned, passed + failed, now)
@@ -63,8 +67,8 @@ def search(rule: PacerRule, pace: Pace, seen: Seen, *, now: float) -> Pace:
 def overloaded(pace: Pace, *, now: float) -> bool:
     """Whether more than half of what a closed lane sends comes to nothing, and not by chance."""
     passed, failed = pace.recent(now)
-    enough = failed >= 20 and failed >= passed  # noqa: PLR2004  a handful says nothing
-    return enough and _significant(passed + failed, failed, pace.baseline)
+    enough = failed >= 20  # noqa: PLR2004  a handful says nothing
+    return enough and _significant(passed + failed, failed, max(HALF, pace.baseline))
 
 
 # --- Climb --------------------------------------------------------------------------------------
@@ -81,7 +85,11 @@ def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
         return pace
     if pace.goal is None:
         # By as much as the answers can vouch for, and less where some fail anyway.
-        growth = min(rule.growth, 1.2 + answers / 400) if pace.baseline < CLEAN else 1.3
+        growth = (
+            min(rule.growth, 1.2 + answers / 400)
+            if pace.baseline < CLEAN
+            else min(rule.growth, 1.3)
+        )
         return pace.replace(rate=pace.rate * growth, since=now)
     if pace.rate < pace.goal:
         return pace.replace(rate=min(pace.goal, FAST * pace.rate), since=now)
@@ -105,6 +113,8 @@ def _creep(pace: Pace, goal: float, now: float) -> Pace:
     """
     waited = now - pace.since
     if pace.rate > goal and waited >= 2 * SETTLED:
+        if pace.baseline > CEILING and not _explained(pace.sample, pace.baseline, 1.5):
+            return _back(pace, goal, now)
         goal = pace.rate
     known = pace.failed_at < math.inf
     edge = BELOW * pace.failed_at if known else goal
@@ -123,6 +133,22 @@ def _creep(pace: Pace, goal: float, now: float) -> Pace:
         climb=min(1.5 * pace.climb, STEEPEST) if beyond else pace.climb,
         since=now,
         answered=Window(),
+        sample=Sample(),
+    )
+
+
+def _back(pace: Pace, goal: float, now: float) -> Pace:
+    """The state at its goal again: beyond it a little more failed than the baseline explains.
+
+    In a second that is within chance, over several it is not.
+    """
+    return pace.replace(
+        rate=goal,
+        failed_at=pace.rate,
+        epoch=pace.epoch + 1,
+        since=now,
+        answered=Window(),
+        sample=Sample(),
     )
 
 
@@ -130,13 +156,20 @@ def _learned(pace: Pace, seen: Seen) -> Pace:
     """The state with the baseline moved towards what was seen, where the pace is not in doubt."""
     if not seen.judged:
         return pace
-    weight = seen.judged / (seen.judged + min(pace.judged + 50, UNDERSTOOD))
+    judged = pace.judged + seen.judged
+    if pace.goal is not None and pace.rate > 1.02 * pace.goal:
+        return pace.replace(judged=judged)
+    weight = seen.judged / (seen.judged + min(pace.judged + UNSURE, UNDERSTOOD))
     share = (1 - weight) * pace.baseline + weight * seen.failed / seen.judged
-    proven = pace.goal is None or pace.rate <= 1.02 * pace.goal
-    return pace.replace(
-        judged=pace.judged + seen.judged,
-        baseline=min(share, max(CEILING, pace.baseline)) if proven else pace.baseline,
-    )
+    baseline = min(share, max(CEILING, pace.most))
+    # The more is known, the less may be put down to chance without a test.
+    most = min(pace.most, _most(baseline, min(judged, UNDERSTOOD)))
+    return pace.replace(judged=judged, baseline=baseline, most=most)
+
+
+def _most(share: float, answers: int) -> float:
+    """The highest baseline that so many answers, of which this share failed, speak for."""
+    return min(BELIEVABLE, share + 2 * _deviation(answers, share) / answers)
 
 
 # --- Look and test ------------------------------------------------------------------------------
@@ -158,7 +191,7 @@ def _look(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Nearly all fail: cut. More fail than chance explains: test. Otherwise it was a chance."""
     passed, failed = pace.recent(now)
     answers, waited = passed + failed, now - pace.since
-    if _hopeless(passed, failed):
+    if _hopeless(pace, passed, failed):
         return cut(rule, pace, now)
     enough = 40 if pace.baseline < CLEAN else 100
     patience = max(0.4 * pace.latency, max(enough / 80, 8 / pace.rate) if answers < enough else 0)
@@ -166,15 +199,14 @@ def _look(rule: PacerRule, pace: Pace, now: float) -> Pace:
         return pace
     if _slow(pace):
         return cut(rule, pace.replace(top=pace.accepted(now), topped_at=now), now)
-    error = max(pace.baseline, RARE)
-    doubt = 2.0 if pace.baseline < CLEAN else 2.5
-    if failed <= answers * error + doubt * _deviation(answers, error):
+    if _explained(Sample(passed, failed), pace.baseline, 2.0 if pace.baseline < CLEAN else 2.5):
         return pace.replace(mode=Mode.CLIMB, rate=min(pace.tried, 1.25 * pace.rate), since=now)
-    return _doubted(rule, pace, failed / answers, now)
+    return _doubted(rule, pace, Sample(passed, failed), now)
 
 
-def _doubted(rule: PacerRule, pace: Pace, share: float, now: float) -> Pace:
+def _doubted(rule: PacerRule, pace: Pace, sample: Sample, now: float) -> Pace:
     """More fail than chance explains, though not nearly all."""
+    share = sample.share
     below_memory = (
         pace.goal is not None and pace.tried < 0.85 * pace.goal and pace.failed_at == math.inf
     )
@@ -190,8 +222,8 @@ def _doubted(rule: PacerRule, pace: Pace, share: float, now: float) -> Pace:
         return _limited(rule, pace.replace(found=found), now)
     return pace.replace(
         mode=Mode.TEST,
-        tests=0,
-        suspect=share,
+        suspect=sample,
+        sample=Sample(),
         found=found,
         rate=max(LEAST, 0.9 * offered * (1 - excess)),
         epoch=pace.epoch + 1,
@@ -200,22 +232,23 @@ def _doubted(rule: PacerRule, pace: Pace, share: float, now: float) -> Pace:
     )
 
 
-def _test(rule: PacerRule, pace: Pace, now: float) -> Pace:
-    """If failures stay though it goes slower, they are the baseline; if not, it was the limit."""
-    if _hopeless(*pace.recent(now)):
+def _test(rule: PacerRule, pace: Pace, seen: Seen, now: float) -> Pace:
+    """Count answers at the slower pace until they tell whether going slower helps."""
+    if _hopeless(pace, *pace.recent(now)):
         return cut(rule, pace, now)
     counting = now - pace.since - SETTLED - pace.latency
     if counting < 0:
         return pace
-    passed, failed = pace.recent(now, max(1, min(SLICES, int(counting * SLICES))))
-    answers = passed + failed
-    if answers < TELLING and counting < 2:  # noqa: PLR2004  or as long as can be waited
+    pace = _sampled(pace, seen)
+    excess = max(pace.suspect.share - pace.baseline, RARE)
+    telling = min(TELLING, 25 * pace.suspect.share * (1 - pace.suspect.share) / excess**2)
+    if pace.sample.answers < telling and counting < max(LONG_ENOUGH, 12 / pace.rate):
         return pace
-    return _judged(rule, pace, failed / answers if answers else 0.0, answers, now)
+    return _judged(rule, pace, now)
 
 
-def _judged(rule: PacerRule, pace: Pace, share: float, answers: int, now: float) -> Pace:
-    """What a test has shown, in which this share of so many failed."""
+def _judged(rule: PacerRule, pace: Pace, now: float) -> Pace:
+    """If failures stay though it goes slower, they are the baseline; if not, it was the limit."""
     again = pace.replace(
         mode=Mode.CLIMB,
         epoch=pace.epoch + 1,
@@ -223,24 +256,42 @@ def _judged(rule: PacerRule, pace: Pace, share: float, answers: int, now: float)
         climb=rule.creep,
         answered=Window(),
     )
-    stayed = share - pace.baseline >= 0.5 * (pace.suspect - pace.baseline)
-    if not stayed or share >= BELIEVABLE:
-        weight = answers / (answers + 100)
-        baseline = min((1 - weight) * pace.baseline + weight * share, BELIEVABLE)
-        if 0 < answers < TELLING and pace.goal is None and pace.failed_at == math.inf:
-            # A slow ramp may have met bad luck: up once more, and if it fails again, it is so.
-            return again.replace(baseline=baseline, rate=pace.found, failed_at=pace.tried)
-        return _limited(rule, pace.replace(baseline=baseline), now)
-    if share > 0.12 and not pace.tests:  # noqa: PLR2004  too much to believe at once
-        slower = max(LEAST, 0.9 * pace.rate * (1 - share))
-        return again.replace(
-            mode=Mode.TEST,
-            tests=1,
-            suspect=share,
-            rate=slower,
-            found=min(pace.found, 1.1 * slower),
-        )
-    return again.replace(baseline=share, rate=pace.tried)
+    before, slower = pace.suspect, pace.sample
+    if not _explained(slower, pace.baseline, 2.0, 1):
+        if not _fewer(before, slower):
+            both = before.add(slower.passed, slower.failed)
+            return _unlimited(_based(again, both)).replace(rate=pace.tried)
+        pace, again = _based(pace, slower), _based(again, slower)
+    else:
+        weight = slower.answers / (slower.answers + 100)
+        baseline = (1 - weight) * pace.baseline + weight * slower.share
+        pace, again = pace.replace(baseline=baseline), again.replace(baseline=baseline)
+    if 0 < slower.answers < TELLING and pace.goal is None and pace.failed_at == math.inf:
+        # A slow ramp may have met bad luck: up once more, and if it fails again, it is so.
+        return again.replace(rate=pace.found, failed_at=min(pace.tried, 1.25 * pace.found))
+    return _limited(rule, pace, now)
+
+
+def _based(pace: Pace, sample: Sample) -> Pace:
+    """The state with the share of a sample as its baseline, and as much in doubt as that is."""
+    share = min(sample.share, BELIEVABLE)
+    return pace.replace(baseline=share, most=_most(share, sample.answers), judged=sample.answers)
+
+
+def _unlimited(pace: Pace) -> Pace:
+    """The state without a limit that was found: the failures that spoke for it are the baseline."""
+    return pace if pace.failed_at == math.inf else pace.replace(goal=None, failed_at=math.inf)
+
+
+def _fewer(before: Sample, slower: Sample) -> bool:
+    """Whether significantly fewer fail at the slower pace (two proportions, three deviations).
+
+    The first sample is one that raised an alarm, and so has more failures than there are.
+    """
+    answers = before.answers + slower.answers
+    share = (before.failed + slower.failed) / answers
+    deviation = math.sqrt(share * (1 - share) * (1 / before.answers + 1 / slower.answers))
+    return before.share - slower.share > 3 * deviation
 
 
 def _limited(rule: PacerRule, pace: Pace, now: float) -> Pace:
@@ -277,23 +328,27 @@ def cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
         since=now,
         run=0,
         answered=Window(),
+        sample=Sample(),
     )
 
 
 def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
     """Three in a row have passed: on with it. Nothing after a while: the limit is lower still."""
     goal = pace.goal or LEAST
-    settled = pace.replace(epoch=pace.epoch + 1, since=now, answered=Window())
+    settled = pace.replace(epoch=pace.epoch + 1, since=now, answered=Window(), sample=Sample())
     if pace.run >= 3 and (goal == LEAST or not _slow(pace)):  # noqa: PLR2004  one may be luck
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
-    if now - pace.since >= max(SETTLED, 2 * pace.latency, 3 / pace.rate):
-        passed, failed = pace.recent(now)
-        if passed > 1 and not _hopeless(passed, failed) and not _slow(pace):
-            # Some fail, but not nearly all: at this pace it can be found out why.
-            return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=pace.rate)
+    if now - pace.since < max(SETTLED, 2 * pace.latency, 3 / pace.rate):
+        return pace
+    if _hopeless(pace, pace.sample.passed, pace.sample.failed) or _slow(pace):
         lower = max(LEAST, 0.6 * goal)
         return settled.replace(goal=lower, rate=lower / 2)
-    return pace
+    if pace.sample.passed <= 1:  # one may be luck
+        return pace
+    if pace.baseline >= CLEAN and _explained(pace.sample, pace.baseline, 1.0):
+        return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
+    # Some fail, but not nearly all: at this pace it can be found out why.
+    return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=pace.rate)
 
 
 def _held(rule: PacerRule, pace: Pace) -> float:
@@ -303,6 +358,11 @@ def _held(rule: PacerRule, pace: Pace) -> float:
 
 
 # --- Judgement ----------------------------------------------------------------------------------
+
+
+def _sampled(pace: Pace, seen: Seen) -> Pace:
+    passed, failed = pace.sample.passed + seen.passed, pace.sample.failed + seen.failed
+    return pace.replace(sample=Sample(passed, failed))
 
 
 def _failing(pace: Pace, passed: int, failed: int, now: float) -> bool:
@@ -327,9 +387,10 @@ def _slow(pace: Pace) -> bool:
     return pace.latency > 3 * pace.usual + 0.2
 
 
-def _hopeless(passed: int, failed: int) -> bool:
-    answers = passed + failed
-    return failed >= 4 and (not passed or (answers >= 8 and failed / answers >= NEARLY_ALL))  # noqa: PLR2004  fewer may be a chance
+def _hopeless(pace: Pace, passed: int, failed: int) -> bool:
+    """Whether more fail than the highest baseline explains."""
+    answers, error = passed + failed, max(HALF, pace.baseline)
+    return failed > answers * error + 3 * _deviation(answers, error)
 
 
 def _significant(answers: int, failed: int, baseline: float) -> bool:
@@ -340,6 +401,13 @@ def _significant(answers: int, failed: int, baseline: float) -> bool:
     error = max(baseline, RARE)
     deviations = 3.0 if baseline < CLEAN else 4.0
     return failed >= 2 and failed > answers * error + deviations * _deviation(answers, error) + 1  # noqa: PLR2004  see above
+
+
+def _explained(sample: Sample, baseline: float, deviations: float, more: float = 0.0) -> bool:
+    """Whether no more failed than the baseline and so much chance explain."""
+    error = max(baseline, RARE)
+    spread = deviations * _deviation(sample.answers, error)
+    return sample.failed <= sample.answers * error + spread + more
 
 
 def _deviation(answers: int, error: float) -> float:

@@ -445,3 +445,29 @@ def test_it_may_be_known_since_when_an_endpoint_is_down() -> None:
     gate.open(NOON, 1, 9.0, NOON - 60)
     assert (gate.phase, gate.pace.capacity, gate.pace.down_since) == (Phase.OPEN, 9.0, NOON - 60)
     assert NOON < gate.pace.probe_at <= NOON + 2 * SHORTEST
+
+
+def test_a_paced_gate_waits_for_the_last_answer_before_it_closes() -> None:
+    gate = ramped()
+    gate.sent(NOON, 0)
+    assert gate.step(NOON + 0.1, 0) is False
+    gate.lost()
+    assert gate.step(NOON + 0.2, 0) is True
+    assert gate.phase is Phase.CLOSED
+
+
+def test_a_row_of_failures_is_by_chance_as_long_as_it_is_a_usual_one() -> None:
+    gate = a_gate()
+    answer(gate, NOON)
+    assert not gate.fails_by_chance  # hardly one in ten fails
+    for number in range(20):
+        answer(gate, NOON, passed=bool(number % 2))
+    gate.step(NOON, 1)
+    for _ in range(9):
+        answer(gate, NOON)
+        assert gate.fails_by_chance
+    for _ in range(9):
+        answer(gate, NOON)
+    assert not gate.fails_by_chance
+    gate.open(NOON, 1)
+    assert not gate.fails_by_chance

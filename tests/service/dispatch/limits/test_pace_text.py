@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.core.pace import Mode, Pace, Phase
+from tarry.core.pace import Mode, Pace, Phase, Sample
 from tarry.core.pacer import handed_over
 from tarry.core.probe import JITTER, LONGEST_ASKED
 from tarry.core.window import Window
@@ -30,6 +30,7 @@ def test_a_new_owner_goes_on_where_the_old_one_was() -> None:
         goal=80.0,
         capacity=120.0,
         baseline=0.02,
+        most=0.04,
         judged=300,
         epoch=4,
         climb=0.03,
@@ -53,7 +54,7 @@ def test_what_is_about_attempts_in_the_air_is_not_handed_over() -> None:
         mode=Mode.TEST,
         rate=40.0,
         tried=50.0,
-        tests=2,
+        sample=Sample(8, 2),
         run=9,
         streak=4,
         top=99.0,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 
 from tarry.core.pace import Pace, PacerRule, Phase, Seen
-from tarry.core.pacer import opened, ramped, step
+from tarry.core.pacer import in_a_row, opened, ramped, step
 from tarry.core.probe import probed
 from tarry.core.window import Window
 from tarry.service.dispatch.limits.spacing import LONG_AGO, UNLIMITED, Spacing
@@ -105,6 +105,13 @@ class Gate:
         """A send ended that says nothing about the endpoint."""
         self.air -= 1
 
+    @property
+    def fails_by_chance(self) -> bool:
+        """Whether its latest failures in a row are too few to tell from those it has anyway."""
+        row = in_a_row(RULE, self.pace)
+        streak = self.pace.streak + self._failed + self._missed
+        return self.phase is Phase.CLOSED and RULE.failures < row and streak < row
+
     def ticks(self, now: float) -> bool:
         """Whether it has to be stepped soon."""
         phase = self.pace.phase
@@ -129,7 +136,9 @@ class Gate:
         )
         self._passed = self._failed = self._late = self._missed = self._spared = 0
         self._took, self._asked = 0.0, None
-        self._become(step(RULE, self.pace, seen, now=now, waiting=waiting, draw=self._draw))
+        # A paced gate waits for the last answer: one that fails goes again at its pace.
+        left = waiting or (self.air if self.phase is Phase.PACED else 0)
+        self._become(step(RULE, self.pace, seen, now=now, waiting=left, draw=self._draw))
 
     def hurry(self, now: float) -> float:
         """Let the next probe go at once, somebody asks for it; how much sooner that is."""
@@ -186,7 +195,15 @@ class Gate:
         """Leave the pace to somebody else; what was learned may be kept or forgotten."""
         kept = Pace() if forget else self.pace
         self._become(
-            Pace(capacity=kept.capacity, epoch=self.pace.epoch + 1, held_until=kept.held_until)
+            Pace(
+                capacity=kept.capacity,
+                baseline=kept.baseline,
+                most=kept.most,
+                judged=kept.judged,
+                history=kept.history,
+                epoch=self.pace.epoch + 1,
+                held_until=kept.held_until,
+            )
         )
         self._told = self.phase
 

@@ -8,7 +8,7 @@ from tarry.core.pace import Pace, Phase
 from tarry.core.pacer import handed_over
 
 _NUMBERS = (
-    *("rate", "goal", "capacity", "baseline", "judged", "epoch", "since", "begun", "climb"),
+    *("rate", "goal", "capacity", "baseline", "most", "judged", "epoch", "since", "begun", "climb"),
     *("hold", "failed_at", "latency", "usual", "down_since", "probes", "probe_at"),
     "held_until",
 )
