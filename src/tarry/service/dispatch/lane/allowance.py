@@ -70,10 +70,10 @@ class Allowance:
         self.failing = 0
         self.trust = min(self.trust + 1, self.most)
 
-    def failed(self, now: float) -> None:
-        """Allow fewer after a second failure in a row."""
+    def failed(self, now: float, *, by_chance: bool) -> None:
+        """Allow fewer after a second failure in a row, unless so many fail by chance anyway."""
         self.failing, self._failed_at = self.failing + 1, now
-        if self.failing > 1:
+        if self.failing > 1 and not by_chance:
             self.trust = max(1, self.trust // 2)
 
     @property

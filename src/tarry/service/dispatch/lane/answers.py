@@ -21,6 +21,9 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due
 from tarry.service.wire.exchange import Answer
 
+NO_PACE = -1
+"""The number of no pace: an answer with it only says that the endpoint answers."""
+
 
 def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
     """Take in the answer to an attempt, and send what may go now."""
@@ -108,6 +111,7 @@ def _report(
         _disable(lane, gate, judgement, now)
         return
     failures = _failures(lane, pending, judgement, now)
+    epoch = _epoch(lane, pending, judgement, now)
     _record(lane, pending, judgement, failures, now)
     if judgement.verdict is Verdict.HELD:
         _hold(lane, held_until, now)
@@ -115,7 +119,7 @@ def _report(
         gate.lost()  # the lane goes by another gate since
         group.serve_all()
         return
-    _tell_gate(lane, pending, judgement, failures, now)
+    _tell_gate(lane, pending, judgement, failures, epoch=epoch, now=now)
     if gate is gates.own:
         if judgement.alive or failures:
             _own_gate_answered(lane, judgement, now)
@@ -126,8 +130,25 @@ def _report(
         _go_apart_if_refused(lane, judgement, now)
 
 
-def _tell_gate(
-    lane: Lane, pending: PendingAttempt, judgement: Judgement, failures: int | None, now: float
+def _epoch(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int:
+    """Return the pace that an answer speaks for: none if a failure would not have counted either.
+
+    Otherwise retries that pass would hide how many first attempts fail.
+    """
+    if not judgement.alive:
+        return pending.epoch
+    ignored = lane.blame.ignores(pending.due, accepted_at=lane.record.accepted_at, now=now)
+    return NO_PACE if ignored else pending.epoch
+
+
+def _tell_gate(  # noqa: PLR0913  all that an answer says to a gate
+    lane: Lane,
+    pending: PendingAttempt,
+    judgement: Judgement,
+    failures: int | None,
+    *,
+    epoch: int,
+    now: float,
 ) -> None:
     """Tell the gate by which the attempt went."""
     gate, group = pending.gate, lane.gates.group
@@ -136,7 +157,7 @@ def _tell_gate(
     pending.gate.answered(
         passed=judgement.alive,
         failures=0 if spared else failures or 0,
-        epoch=pending.epoch,
+        epoch=epoch,
         took=now - pending.sent_at,
         asked=judgement.asked if own or group.leader is group else None,
         now=now,
@@ -165,7 +186,7 @@ def _record(
         lane.blame.succeeded(pending.due)
         lane.allowance.passed()
     elif failures is not None:
-        lane.allowance.failed(now)
+        lane.allowance.failed(now, by_chance=lane.gates.own.fails_by_chance)
         lane.record.failed(now)
         lane.look_after(now)
 

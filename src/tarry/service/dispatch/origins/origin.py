@@ -194,10 +194,11 @@ class Origin:
     def blame(self, lane: Member, gate: Gate, *, unreachable: bool, now: float) -> None:
         """Count a failure of a lane that goes by another `gate`, and open this one if it is down.
 
-        A gate that was open before another lane passed is no evidence.
+        A gate that was open before another lane passed is no evidence, and a failure by chance is
+        none either.
         """
         known = gate.phase is Phase.OPEN and gate.pace.down_since <= self._passed_at
-        if self.shared or (known and not unreachable):
+        if self.shared or ((known or gate.fails_by_chance) and not unreachable):
             return
         self.count(lane, unreachable=unreachable, now=now)
         if not self._open_whole(now) and self.is_down(now):

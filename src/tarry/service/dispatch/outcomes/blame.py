@@ -110,6 +110,14 @@ class LaneBlame:
         attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now)
         return blame(RULE, self._facts(accepted_at), self._of(due), attempt).whose
 
+    def ignores(self, due: Due, *, accepted_at: float, now: float) -> bool:
+        """Return whether a failure of this delivery would say nothing about the endpoint."""
+        type_fails = self._types.get(due.event_type, UNSEEN).failures
+        if not type_fails and due.seq not in self._deliveries:
+            return False
+        attempt = FailedAttempt(Trouble.FAILED, due.event_type, Phase.CLOSED, now)
+        return blame(RULE, self._facts(accepted_at), self._of(due), attempt).counts is None
+
     def slowed(self, due: Due) -> int:
         """Return how many failures of a delivery were put down to the lane's pace."""
         return self._of(due).slowed

@@ -1,0 +1,49 @@
+"""A receiver fails by chance, whatever the pace: that is no outage and no overload."""
+
+import asyncio
+import math
+import random
+
+import pytest
+
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import VirtualService, virtual_service
+
+TENANTS = 4
+
+
+async def waits(service: VirtualService, share: float, sizes: list[int], seed: int) -> list[float]:
+    """Send batches of these sizes for each tenant, ten a second, to one receiver.
+
+    Return how long each message waited for its first attempt.
+    """
+    chance = random.Random(seed)  # noqa: S311  the same each time
+
+    def unreliable(_request: Request, _now: float) -> Answer:
+        return Answer(0.02, status=500 if chance.random() < share else 200)
+
+    tenants = [await service.add_application() for _ in range(TENANTS)]
+    for tenant in tenants:
+        await service.add_endpoint("a.example", unreliable, application=tenant)
+    added: dict[str, float] = {}
+    for size in sizes:
+        for tenant in tenants:
+            messages = await service.add(size, application=tenant)
+            added.update(dict.fromkeys(messages, service.now()))
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(10)
+    first: dict[str, float] = {}
+    for sent in service.sender.sent:
+        first.setdefault(sent.message, sent.at)
+    return [first.get(message, math.inf) - at for message, at in added.items()]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5])
+@pytest.mark.parametrize("sizes", [[1] * 150, [200], [6] * 60], ids=["a few", "a burst", "many"])
+@virtually
+async def test_what_fails_by_chance_keeps_no_message_waiting(
+    share: float, sizes: list[int]
+) -> None:
+    async with virtual_service() as service:
+        assert max(await waits(service, share, sizes, seed=7)) < 5
