@@ -155,14 +155,10 @@ def test_a_settlement_that_the_store_did_not_take_has_the_leases_checked() -> No
     assert set_ones(signals) == ["renew"]
 
 
-def test_origins_are_written_once_for_many_changes() -> None:
+def test_what_is_new_of_an_origin_wakes_the_loop_that_shares_it() -> None:
     signals = Signals()
-    work = Work[FakeLane](signals)
-    work.write_origins()
-    work.write_origins()
-    assert set_ones(signals) == ["settle"]
-    assert work.take_origins()
-    assert not work.take_origins()
+    Work[FakeLane](signals).write_origins()
+    assert set_ones(signals) == ["share"]
 
 
 def test_changes_of_one_lane_are_written_as_one() -> None:

@@ -155,7 +155,7 @@ class Dispatcher:
         self.work = work = Work[Lane](signals)
         worker = ids.make("worker_", now=clock(), entropy=self._chance(ids.CHANCE))
         self.shards = shards = Shards(store, worker, self._limits, clock)
-        self.origins = origins = Origins(store, context, work)
+        self.origins = origins = Origins(store, context, work, worker)
         self.loader = loader = LaneLoader(
             store,
             context,
@@ -167,7 +167,7 @@ class Dispatcher:
             policy=self._policy,
         )
         sleep = Sleep(store, context, work, shards)
-        self._writer = writer = SettlementWriter(store, context, work, shards, origins, sleep)
+        self._writer = writer = SettlementWriter(store, context, work, shards, sleep)
         self._owner = Owner(
             store,
             context=context,
@@ -205,6 +205,7 @@ class Dispatcher:
             self._repeat(self._feed_all, None, signals.feed),
             self._repeat(self._writer.settle_all, None, signals.settle),
             self._repeat(self._tick_all, None, signals.tick),
+            self._repeat(self.origins.share, None, signals.share),
             self._repeat(self._upkeep.upkeep_once, limits.look, signals.upkeep),
             self._repeat(self._counts.count_all, limits.look),
             self._repeat(self._send_notices, limits.look),

@@ -13,6 +13,7 @@ class Signals:
         self.feed = asyncio.Event()
         self.settle = asyncio.Event()
         self.tick = asyncio.Event()
+        self.share = asyncio.Event()
         self.upkeep = asyncio.Event()
         self.stop = asyncio.Event()
         """Set once and for all: nothing more is sent."""

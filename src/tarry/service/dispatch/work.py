@@ -45,8 +45,6 @@ class Work(Generic[LaneT]):
         self.ticking: dict[Ticking, None] = {}
         self.to_load: dict[int, None] = {}
         """Lanes to be loaded, by number: new ones, and those whose endpoints changed."""
-        self.origins_changed = False
-        """Whether there is something new to write about an origin."""
         self._stopped: dict[LaneT, None] = {}
         """Lanes that send nothing because too much is not written yet."""
 
@@ -102,13 +100,7 @@ class Work(Generic[LaneT]):
 
     def write_origins(self) -> None:
         """Have what was learned of origins written."""
-        self.origins_changed = True
-        self._signals.settle.set()
-
-    def take_origins(self) -> bool:
-        """Return whether origins are to be written, and take that off the list."""
-        changed, self.origins_changed = self.origins_changed, False
-        return changed
+        self._signals.share.set()
 
     # --- Lanes ----------------------------------------------------------------------------------
 

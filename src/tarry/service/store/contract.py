@@ -14,6 +14,7 @@ Rules that hold for every method:
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from msgspec import Struct
@@ -29,6 +30,7 @@ from tarry.service.store.listing import Listing
 from tarry.service.store.registry import Registry
 from tarry.service.store.tasks import Tasks
 
+NO_RECORDS: Mapping[str, bytes] = MappingProxyType({})
 TOO_LONG = 10
 """How many lengths of a lease no lease is long: if one is, the clock was set back since."""
 
@@ -201,8 +203,14 @@ class Queue(Protocol):
         The answers are in the order of the names, and empty where nothing is known.
         """
 
-    async def learn(self, origins: Mapping[str, bytes]) -> None:
-        """Keep what was learned of origins."""
+    async def learn(
+        self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
+    ) -> dict[str, bytes]:
+        """Save what was learned of origins; return the records that were not replaced.
+
+        A record that is named in `expected` is replaced only if it is as given there. If there is
+        no record yet, it is written in any case. All other records are replaced as well.
+        """
 
 
 class Retention(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,8 @@
 # ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
 """The catalogue: environments, applications and policies, as they were put."""
 
+import asyncio
+
 import pytest
 from msgspec.structs import replace
 
@@ -178,11 +180,39 @@ class CatalogueContract(Topic):
         a, b = "https://a.example", "https://b.example"
         assert await scene.store.origins([a, b]) == [b"", b""]
         assert await scene.store.origins([]) == []
-        await scene.store.learn({a: b"\x00\xff", b: b"b"})
+        assert await scene.store.learn({a: b"\x00\xff", b: b"b"}) == {}
         await scene.store.learn({b: b"new"})
-        await scene.store.learn({})
+        assert await scene.store.learn({}) == {}
         assert await scene.store.origins([a, "https://c.example", b]) == [b"\x00\xff", b"", b"new"]
         assert await scene.store.origins([b]) == [b"new"]
+
+    async def test_a_record_of_an_origin_is_replaced_only_if_it_is_as_expected(
+        self, scene: Scene
+    ) -> None:
+        learn, names = scene.store.learn, [f"https://{letter}.example" for letter in "abcd"]
+        a, b, c, d = names
+        assert await learn({a: b"a0"}, expected={a: b""}) == {}
+        await learn({b: b"b0", c: b"c0"})
+        kept = await learn(
+            dict.fromkeys(names, b"new"),
+            expected={a: b"a0", b: b"other", d: b"gone"},
+        )
+        assert kept == {b: b"b0"}
+        assert await scene.store.origins(names) == [b"new", b"b0", b"new", b"new"]
+        assert await learn({a: b"late"}, expected={a: b""}) == {a: b"new"}
+
+    async def test_of_two_that_replace_the_same_record_one_succeeds(self, scene: Scene) -> None:
+        name = "https://a.example"
+        await scene.store.learn({name: b"old"})
+        for _ in range(10):
+            before = (await scene.store.origins([name]))[0]
+            texts = [before + letter for letter in (b"x", b"y", b"z")]
+            kept = await asyncio.gather(
+                *(scene.store.learn({name: text}, expected={name: before}) for text in texts)
+            )
+            won = [text for text, others in zip(texts, kept, strict=True) if not others]
+            assert await scene.store.origins([name]) == won
+            assert [others for others in kept if others] == [{name: won[0]}] * 2
 
     async def test_a_store_that_works_says_so(self, scene: Scene) -> None:
         await scene.store.check()

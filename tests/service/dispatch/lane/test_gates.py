@@ -14,7 +14,7 @@ AT = "https://gw.example:443"
 
 
 def the_gates(own: Pace = Pace()) -> LaneGates:  # noqa: B008  a frozen value
-    origins = Origins(MemoryStore(clock=lambda: NOON), a_context(), Work(Signals()))
+    origins = Origins(MemoryStore(clock=lambda: NOON), a_context(), Work(Signals()), "worker_1")
     return LaneGates(Gate(own, lambda: 0.5), origins.group(AT, "app_1"))
 
 

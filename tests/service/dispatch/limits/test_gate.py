@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tarry.core.pace import Pace, Phase
 from tarry.core.probe import SHORTEST
-from tarry.service.dispatch.limits.gate import RULE, WATCHED, Gate
+from tarry.service.dispatch.limits.gate import RULE, WATCHED, Gate, scaled
 from tarry.service.dispatch.limits.spacing import GRAIN
 from tarry.testing.samples import NOON
 
@@ -471,3 +471,32 @@ def test_a_row_of_failures_is_by_chance_as_long_as_it_is_a_usual_one() -> None:
     assert not gate.fails_by_chance
     gate.open(NOON, 1)
     assert not gate.fails_by_chance
+
+
+def test_a_gate_takes_over_the_outage_that_another_process_knows() -> None:
+    gate = opened()
+    epoch = gate.pace.epoch
+    theirs = gate.pace.replace(
+        epoch=99, probes=7, probe_at=NOON + 40, down_since=NOON - 60, capacity=9.0
+    )
+    gate.follow(theirs)
+    assert gate.pace == theirs.replace(epoch=epoch)
+    assert gate.free_at(NOON, MOST) == NOON + 40
+
+
+def test_a_probe_that_passed_elsewhere_counts_like_its_own() -> None:
+    gate = opened()
+    air = gate.air
+    gate.passed_elsewhere(Pace(capacity=50.0, latency=0.3), NOON + 1)
+    assert gate.step(NOON + 1, 1)
+    assert (gate.phase, gate.air) == (Phase.PACED, air)
+    assert (gate.pace.goal, gate.pace.latency) == (50.0, 0.3)
+
+
+def test_a_pace_is_scaled_with_all_that_is_known_of_the_capacity() -> None:
+    gate = a_gate(Pace(phase=Phase.PACED, rate=40.0, goal=80.0, capacity=100.0, failed_at=120.0))
+    gate.scale(0.25)
+    pace = gate.pace
+    assert (pace.rate, pace.goal, pace.capacity, pace.failed_at) == (10.0, 20.0, 25.0, 30.0)
+    fresh = scaled(Pace(), 0.25)
+    assert fresh == Pace()

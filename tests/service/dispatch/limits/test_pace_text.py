@@ -10,7 +10,7 @@ from tarry.core.pace import Mode, Pace, Phase, Sample
 from tarry.core.pacer import handed_over
 from tarry.core.probe import JITTER, LONGEST_ASKED
 from tarry.core.window import Window
-from tarry.service.dispatch.limits.pace_text import read, read_whole, write
+from tarry.service.dispatch.limits.pace_text import read, read_whole, read_workers, write
 from tarry.testing.samples import NOON
 
 
@@ -139,3 +139,16 @@ def test_of_a_whole_origin_that_an_earlier_version_wrote_only_its_capacity_is_be
 @pytest.mark.parametrize("text", [b"", b"nonsense", b"[]", b'{"phase":"up","whole":1}'])
 def test_what_cannot_be_read_of_a_whole_origin_is_as_good_as_nothing(text: bytes) -> None:
     assert read_whole(text, now=NOON) == Pace()
+
+
+def test_a_record_names_the_workers_that_share_it_and_what_waits_there() -> None:
+    text = write(DOWN, whole=True, workers={"worker_2": 7, "worker_1": 0})
+    assert [*read_workers(text).items()] == [("worker_2", 7), ("worker_1", 0)]
+    assert read_whole(text, now=NOON) == read_whole(write(DOWN, whole=True), now=NOON)
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"nonsense", b"[]", write(DOWN), b'{"workers":3}', b'{"workers":"worker_1"}']
+)
+def test_a_record_that_names_no_worker_is_shared_by_nobody(text: bytes) -> None:
+    assert read_workers(text) == {}

@@ -167,7 +167,7 @@ async def test_what_could_not_be_written_is_written_later(monkeypatch: pytest.Mo
             await service.add_endpoint("gw.example", path=f"/{number}")
         service.sender.scripts["gw.example"] = lambda _request, _now: status(500)
 
-        async def learn(_origins: dict[str, bytes]) -> None:
+        async def learn(_origins: dict[str, bytes], **_expected: dict[str, bytes]) -> None:
             raise StoreUnavailable("it is away")
 
         with monkeypatch.context() as away:

@@ -286,3 +286,46 @@ def test_it_knows_whether_others_wait(*, first: bool) -> None:
     assert stage.queue.has_applications_but({"a"})
     assert stage.queue.has_applications_but({"b"})
     assert not stage.queue.has_applications_but({"a", "b"})
+
+
+def test_a_probe_waits_until_this_worker_may_send_it() -> None:
+    stage = Stage(Phase.OPEN)
+    asked: list[bool] = []
+    allowed: list[bool] = []
+
+    def may_probe(*, first: bool) -> bool:
+        asked.append(first)
+        return bool(allowed)
+
+    stage.queue = TurnQueue(stage.gate, stage.context, may_probe)
+    stage.queue.add(stage.lane("a"), first=False)
+    stage.push(29)
+    assert not asked
+    stage.push(60)
+    assert (asked, stage.sent, stage.due[0]) == ([False], [], math.inf)
+    stage.queue.add(stage.lane("b"), first=True)
+    assert (asked, stage.sent) == ([False, True], [])
+    allowed.append(True)
+    stage.queue.serve()
+    assert stage.sent == ["b"]
+
+
+def test_a_paced_gate_asks_no_other_worker() -> None:
+    stage = Stage(Phase.PACED, rate=1000.0)
+
+    def may_probe(*, first: bool) -> bool:
+        raise NotImplementedError(first)
+
+    stage.queue = TurnQueue(stage.gate, stage.context, may_probe)
+    stage.queue.add(stage.lane("a", is_well=True), first=True)
+    stage.push(1)
+    assert stage.sent == ["a"]
+
+
+def test_a_probe_that_another_worker_sent_is_not_made_up_for() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.queue.add(stage.lane("a"), first=True)
+    planned = stage.gate.pace.probe_at
+    stage.queue.overtaken()
+    stage.queue.make_up()
+    assert stage.gate.pace.probe_at == planned

@@ -45,7 +45,7 @@ def owner_of(service: VirtualService, signals: Signals) -> Owner:
         work=work,
         shards=shards,
         loader=dispatcher.loader,
-        writer=SettlementWriter(store, context, work, shards, dispatcher.origins, sleep),
+        writer=SettlementWriter(store, context, work, shards, sleep),
         signals=signals,
     )
 

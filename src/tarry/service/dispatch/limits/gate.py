@@ -20,6 +20,16 @@ WATCHED = 1.0
 _NOTHING = Window()
 
 
+def scaled(pace: Pace, factor: float) -> Pace:
+    """Return a pace so many times as fast, with what is known of the capacity."""
+    return pace.replace(
+        rate=pace.rate * factor,
+        goal=None if pace.goal is None else pace.goal * factor,
+        capacity=None if pace.capacity is None else pace.capacity * factor,
+        failed_at=pace.failed_at * factor,
+    )
+
+
 class Gate:
     """One pacer, its sends in the air, and the answers since its last step."""
 
@@ -176,6 +186,34 @@ class Gate:
         pace = opened(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
         self._become(pace if since is None else pace.replace(down_since=since))
         self._told = self.phase
+
+    def follow(self, other: Pace) -> None:
+        """Take over the outage and the next probe from a process that probes the same endpoint."""
+        self._become(
+            self.pace.replace(
+                probe_at=other.probe_at,
+                probes=other.probes,
+                down_since=other.down_since,
+                capacity=other.capacity,
+            )
+        )
+
+    def passed_elsewhere(self, other: Pace, now: float) -> None:
+        """Count a probe that another process sent and that passed."""
+        self.follow(other)
+        self.air += 1
+        self.answered(
+            passed=True,
+            failures=0,
+            epoch=self.pace.epoch,
+            took=other.latency,
+            asked=None,
+            now=now,
+        )
+
+    def scale(self, factor: float) -> None:
+        """Multiply the pace and what is known of the capacity."""
+        self._become(scaled(self.pace, factor))
 
     def failed_before(self, failures: int) -> None:
         """So many failed in a row when it was somebody else's, or at rest, and nothing passed."""

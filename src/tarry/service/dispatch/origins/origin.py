@@ -23,6 +23,7 @@ from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.origins.evidence import NO_FAILURES, NO_REFUSALS, SEVERAL, Failures
 from tarry.service.dispatch.origins.member import Member
+from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.origins.turn_queue import TurnQueue
 from tarry.service.dispatch.outcomes.judge import Judgement
 from tarry.service.dispatch.sparse import NOTHING, put
@@ -45,7 +46,7 @@ class Origin:
     __slots__ = (
         *("_context", "_failures", "_held", "_make_whole", "_passed_at", "_queue", "_refusals"),
         *("_work", "application", "gate", "groups", "is_changed", "is_parted"),
-        *("lanes", "leader", "place", "whole"),
+        *("lanes", "leader", "place", "record", "whole"),
     )
 
     def __init__(  # noqa: PLR0913  what an origin stands between
@@ -57,6 +58,7 @@ class Origin:
         *,
         pace: Pace,
         make_whole: "Callable[[Origin], Origin]",
+        record: SharedRecord | None = None,
     ) -> None:
         self.place, self.application = place, application
         self._context, self._work = context, work
@@ -69,6 +71,8 @@ class Origin:
         """The whole of a group, if there is one."""
         self.leader = self
         """The level by which the lanes of this group go while it is shared: itself or its whole."""
+        self.record = record
+        """What all workers know of a whole. A group's lanes are all at this worker."""
         self._make_whole = make_whole
         self.is_parted = False
         """Whether this group goes by its own gate although its whole is shared."""
@@ -98,7 +102,11 @@ class Origin:
         return self if self.application else self.groups[lane.tenant]
 
     def waiting(self) -> int:
-        """Return how many deliveries wait for it, those in the air left out."""
+        """Return how many deliveries wait for it at all workers, those in the air left out."""
+        return self.waiting_here() + (self.record.waiting_elsewhere if self.record else 0)
+
+    def waiting_here(self) -> int:
+        """Return how many deliveries wait for it at this worker."""
         return sum(lane.waiting() for lane in self._lanes() if not lane.is_apart)
 
     def _lanes(self) -> Iterator[Member]:
@@ -149,7 +157,8 @@ class Origin:
     def queue(self, lane: Member) -> None:
         """Let a lane send when its turn comes."""
         if self._queue is None:
-            self._queue = TurnQueue(self.gate, self._context)
+            may_probe = None if self.record is None else self._may_probe
+            self._queue = TurnQueue(self.gate, self._context, may_probe)
         paced = self.gate.phase is Phase.PACED
         comes_first = self._is_past_doubt if paced else self._is_promising
         self._queue.add(lane, first=comes_first(lane))
@@ -410,7 +419,7 @@ class Origin:
     def tick(self, now: float) -> bool:
         """Look at the answers; return whether it wants to be asked again."""
         # While it is open, it does not matter how many wait.
-        if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting()):
+        if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting_here()):
             self._moved(now)
         elif self.gate.phase is Phase.OPEN:
             self.change()  # a probe failed: `explain` tells when the next one goes
@@ -506,13 +515,44 @@ class Origin:
     def _turned(self) -> None:
         """Log and record the new phase, and count failures from here on."""
         self._failures = self._failures.counted_anew()
+        if self.record is not None:
+            self.record.turned(self.gate, self.waiting_here())
         if self._queue is not None:
             self._queue.turned()
         lanes = sum(1 for _ in self._lanes())
         if lanes:  # none are left once the dispatcher was told to stop
             said = "all %d lanes to %s are %s; %d wait"
-            log.info(said, lanes, self.name, self.gate.phase, self.waiting())
+            log.info(said, lanes, self.name, self.gate.phase, self.waiting_here())
         self.change()
+
+    # --- What other workers know ----------------------------------------------------------------
+
+    @property
+    def wants_probe(self) -> bool:
+        """Whether a probe is to be claimed."""
+        return self.record is not None and self.record.wants_probe
+
+    @property
+    def has_lanes(self) -> bool:
+        """Whether lanes of this worker belong to this whole."""
+        return any(group.lanes for group in self.groups.values())
+
+    def _may_probe(self, *, first: bool) -> bool:
+        record = self.record
+        return record is None or record.may_probe(self.gate.pace, first=first, serve=self.serve)
+
+    def take_over(self, pace: Pace) -> None:
+        """Probe when another worker, whose gate is open too, has said that it is time."""
+        self.gate.follow(pace)
+        if self._queue is not None:
+            self._queue.overtaken()
+        self.serve()
+
+    def come_back(self, pace: Pace, now: float) -> None:
+        """Be paced: a probe of another worker passed."""
+        self.clear(now)
+        self.gate.passed_elsewhere(pace, now)
+        self.tick(now)
 
     def _close_queue(self) -> None:
         if self._queue is not None:

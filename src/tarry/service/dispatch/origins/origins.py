@@ -7,6 +7,8 @@ from tarry.core.pace import Pace
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.origins.origin import Origin
+from tarry.service.dispatch.origins.record_exchange import RecordExchange
+from tarry.service.dispatch.origins.shared_record import SharedRecord
 from tarry.service.dispatch.work import Work
 from tarry.service.model.origin import group_name
 from tarry.service.store.contract import Store
@@ -15,8 +17,9 @@ from tarry.service.store.contract import Store
 class Origins:
     """Groups by origin and application, and the whole of each origin that needs one."""
 
-    def __init__(self, store: Store, context: Context, work: Work[Any]) -> None:
+    def __init__(self, store: Store, context: Context, work: Work[Any], worker: str) -> None:
         self._store, self._context, self._work = store, context, work
+        self._exchange = RecordExchange(store, context, work, worker)
         self._tops: dict[str, Origin] = {}
         """By origin: its whole, or its only group."""
         # One for all groups: each would have its own otherwise.
@@ -39,7 +42,7 @@ class Origins:
         now = self._context.now()
         for place, application in new:
             if (text := texts.get(place)) and not self._has_whole(place):
-                self._make_whole(place, pace_text.read_whole(text, now=now))
+                self._read_whole(place, text)
             pace = pace_text.read(texts[group_name(place, application)], now=now)
             self.group(place, application, pace)
 
@@ -59,31 +62,40 @@ class Origins:
             whole.adopt(group)
         return group
 
-    def _make_whole(self, place: str, pace: Pace) -> Origin:
+    def _read_whole(self, place: str, text: bytes) -> None:
+        """Make the whole of an origin that has a record."""
+        record = self._exchange.record()
+        record.read(text)
+        whole = self._make_whole(place, record.pace, record)
+        record.turned(whole.gate, 0)
+        self._exchange.watch(whole)
+
+    def _make_whole(self, place: str, pace: Pace, record: SharedRecord | None = None) -> Origin:
         """Make the whole of an origin, around its only group if that is in memory."""
-        whole = Origin(place, "", self._context, self._work, pace=pace, make_whole=self._maker)
+        record = record or self._exchange.record()
+        whole = Origin(
+            place,
+            "",
+            self._context,
+            self._work,
+            pace=pace,
+            make_whole=self._maker,
+            record=record,
+        )
         group = self._tops.get(place)
         self._tops[place] = whole
         if group is not None:
             whole.adopt(group)
         return whole
 
+    async def share(self) -> None:
+        """Write what was learned, and look at what other workers know of origins in trouble."""
+        await self._exchange.write(self)
+        await self._exchange.look()
+
     async def learn(self) -> None:
         """Save the records of origins that changed."""
-        dirty = [origin for origin in self if origin.is_changed]
-        paces = {
-            origin.name: pace_text.write(origin.gate.pace, whole=not origin.application)
-            for origin in dirty
-        }
-        for origin in dirty:
-            origin.saved()  # now, since more may be learned while this is written
-        try:
-            if paces:
-                await self._store.learn(paces)
-        except BaseException:
-            for origin in dirty:
-                origin.change()
-            raise
+        await self._exchange.write(self)
 
     def forget(self) -> None:
         """Forget origins that have no lanes here and are healthy."""

@@ -48,6 +48,16 @@ class Waiting(Protocol):
         """Send one, if it has anything to send."""
 
 
+class MayProbe(Protocol):
+    """Says whether this worker may probe, where several workers could."""
+
+    def __call__(self, *, first: bool) -> bool:
+        """Return whether a probe may go now, of a lane that goes first or not.
+
+        If not, `serve` is called later.
+        """
+
+
 class _Round:
     """Lanes by application, in the order of their turns."""
 
@@ -97,12 +107,12 @@ class TurnQueue:
     """The lanes that wait for a shared gate, and the timer that serves them."""
 
     __slots__ = (
-        *("_context", "_early", "_first", "_gate", "_last", "_others", "_patient_until"),
-        *("_serving", "_timer", "_trials"),
+        *("_context", "_early", "_first", "_gate", "_last", "_may_probe", "_others"),
+        *("_patient_until", "_serving", "_timer", "_trials"),
     )
 
-    def __init__(self, gate: Gate, context: Context) -> None:
-        self._gate, self._context = gate, context
+    def __init__(self, gate: Gate, context: Context, may_probe: "MayProbe | None" = None) -> None:
+        self._gate, self._context, self._may_probe = gate, context, may_probe
         self._first, self._others = _Round(), _Round()
         self._last = self._others
         """Among whom the lane was that was served last."""
@@ -159,6 +169,9 @@ class TurnQueue:
         self._stop_timer()
         now = self._context.now()
         while (waiting := self._next(now)) is not None:
+            if self._must_wait(waiting):
+                self._serving = False
+                return
             self._last = waiting
             if waiting is self._first or self._gate.phase is Phase.OPEN:
                 waiting.pop().pump(turn=True)
@@ -171,6 +184,12 @@ class TurnQueue:
         free_at = min((self._free_at(one, now) for one in rounds if one), default=math.inf)
         if free_at < math.inf:
             self._timer = self._context.later(max(0.0, free_at - now), self.serve)
+
+    def _must_wait(self, waiting: _Round) -> bool:
+        """Return whether a probe of one of these waits until this worker may send it."""
+        if self._gate.phase is not Phase.OPEN or self._may_probe is None:
+            return False
+        return not self._may_probe(first=waiting is self._first)
 
     def _next(self, now: float) -> _Round | None:
         """Return the round whose next lane may send now, or None.
@@ -227,9 +246,15 @@ class TurnQueue:
     def make_up(self) -> None:
         """Let the next probe be as late as if none had been brought forward.
 
-        So probes do not become more by that.
+        So probes do not become more by that. One that was asked for and not sent yet is left alone.
         """
+        if self._gate.asks:
+            return
         self._gate.delay(self._early)
+        self._early = 0.0
+
+    def overtaken(self) -> None:
+        """Forget by how much a probe was brought forward: another worker sent it."""
         self._early = 0.0
 
     def turned(self) -> None:

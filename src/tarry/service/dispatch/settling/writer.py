@@ -9,7 +9,6 @@ from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.settled import take_settlement
-from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.settling.refused import Part
 from tarry.service.dispatch.settling.sleep import Sleep
@@ -33,17 +32,16 @@ class SettlementWriter:
     later; the others do not wait for it, and it is not sent again meanwhile.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  the parts that it goes between
+    def __init__(
         self,
         store: Store,
         context: Context,
         work: Work[Lane],
         shards: Shards,
-        origins: Origins,
         sleep: Sleep,
     ) -> None:
         self._store, self._context, self._work, self._shards = store, context, work, shards
-        self._origins, self._sleep = origins, sleep
+        self._sleep = sleep
         self._busy = asyncio.Lock()
 
     async def settle_all(self) -> None:
@@ -54,8 +52,6 @@ class SettlementWriter:
                 await self._settle_once()
                 if work.resting:  # also while settlements keep coming: nobody else reads for them
                     await self._sleep.sleep_once()
-        if work.take_origins():
-            await self._origins.learn()
 
     async def _settle_once(self) -> None:
         """Settle some, with all changes, and let their lanes go on."""

@@ -10,6 +10,7 @@ from tarry.service.model.attempt import Attempt, Resent, Settlement
 from tarry.service.model.delivery import ENDED, Delivery, Reason, State
 from tarry.service.model.lane import Change, Due, Fetched, LaneRow, Lease, Stream, Want
 from tarry.service.model.text import mend
+from tarry.service.store.contract import NO_RECORDS
 from tarry.service.store.memory.data import Data
 from tarry.service.store.memory.lane import Lane
 
@@ -81,9 +82,18 @@ class MemoryQueue:
         """Return what was learned of each of these origins."""
         return [self._data.origins.get(name, b"") for name in names]
 
-    async def learn(self, origins: Mapping[str, bytes]) -> None:
-        """Keep what was learned of origins."""
-        self._data.origins.update(origins)
+    async def learn(
+        self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
+    ) -> dict[str, bytes]:
+        """Save what was learned of origins; return the records that were not replaced."""
+        records = self._data.origins
+        kept = {
+            name: records[name]
+            for name in origins.keys() & records.keys()
+            if expected.get(name, records[name]) != records[name]
+        }
+        records.update({**origins, **kept})
+        return kept
 
     def _stream(self, lane: Lane, want: Want, now: float) -> Iterator[Due]:
         match want.stream:

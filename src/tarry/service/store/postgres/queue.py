@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason
 from tarry.service.model.lane import Fetched, LaneRow, Lease, Want
+from tarry.service.store.contract import NO_RECORDS
 from tarry.service.store.postgres import rows
 from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.part import Part, held
@@ -64,9 +65,17 @@ class PostgresQueue(Part):
         known = {row["origin"]: bytes(row["known"]) for row in found}
         return [known.get(name, b"") for name in names]
 
-    async def learn(self, origins: Mapping[str, bytes]) -> None:
-        """Keep what was learned of origins."""
-        if origins:
-            hit("learn.before")
-            await self._database.execute(SQL["learn"], list(origins), list(origins.values()))
-            hit("learn.after")
+    async def learn(
+        self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
+    ) -> dict[str, bytes]:
+        """Save what was learned of origins; return the records that were not replaced."""
+        if not origins:
+            return {}
+        texts = [*origins.values()]
+        before = [expected.get(name) for name in origins]
+        hit("learn.before")
+        found = await self._database.execute(SQL["learn"], [*origins], texts, before)
+        hit("learn.after")
+        replaced = {row["origin"] for row in found}
+        left = [name for name in origins if name not in replaced]
+        return dict(zip(left, await self.origins(left), strict=True)) if left else {}

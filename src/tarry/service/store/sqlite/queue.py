@@ -7,6 +7,7 @@ import apsw
 
 from tarry.service.failpoints import hit
 from tarry.service.model.lane import Due, Fetched, LaneRow, Stream, Want
+from tarry.service.store.contract import NO_RECORDS
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
@@ -47,16 +48,27 @@ class SqliteQueue:
 
         return await self._threads.read(work)
 
-    async def learn(self, origins: Mapping[str, bytes]) -> None:
-        """Keep what was learned of origins."""
-        learned = list(origins.items())
+    async def learn(
+        self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
+    ) -> dict[str, bytes]:
+        """Save what was learned of origins; return the records that were not replaced."""
+        wanted = rows.array(origins)
 
-        def work(session: Session) -> None:
+        def work(session: Session) -> dict[str, bytes]:
+            records = dict(session.db.execute(SQL["origins"], (wanted,)))
+            kept = {
+                name: record
+                for name, record in records.items()
+                if expected.get(name, record) != record
+            }
+            learned = [(name, text) for name, text in origins.items() if name not in kept]
             session.db.executemany(SQL["learn"], learned)
             hit("learn.before")
+            return kept
 
-        await self._threads.write(work)
+        kept = await self._threads.write(work)
         hit("learn.after")
+        return kept
 
 
 def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_bytes: int) -> Fetched:

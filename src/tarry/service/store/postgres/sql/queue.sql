@@ -248,8 +248,10 @@ RETURNING seq;
 SELECT origin, known FROM tarry.origin WHERE origin = ANY($1::text[]);
 
 -- name: learn
--- Keep what was learned of origins.
-INSERT INTO tarry.origin (origin, known)
+-- Save what was learned of origins, unless a record is not as expected; which ones were saved.
+INSERT INTO tarry.origin AS o (origin, known)
 SELECT origin, known FROM unnest($1::text[], $2::bytea[]) AS new (origin, known)
  ORDER BY origin COLLATE "C"
-    ON CONFLICT (origin) DO UPDATE SET known = excluded.known;
+    ON CONFLICT (origin) DO UPDATE SET known = excluded.known
+ WHERE o.known = coalesce(($3::bytea[])[array_position($1::text[], o.origin)], o.known)
+RETURNING origin;

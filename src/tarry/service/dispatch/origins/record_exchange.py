@@ -1,0 +1,153 @@
+"""Writes the records of origins to the store, and reads what other workers wrote there."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from tarry.core.pace import Phase
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.origins.origin import Origin
+from tarry.service.dispatch.origins.shared_record import AHEAD, Fleet, SharedRecord
+from tarry.service.dispatch.work import Work
+from tarry.service.store.contract import Store
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.alarms import Timer
+
+LOOK = 2.0
+"""Seconds between two looks at the records of wholes that are in trouble."""
+
+
+class RecordExchange:
+    """Keeps the gates of wholes in step with their records: see `shared_record`."""
+
+    def __init__(self, store: Store, context: Context, work: Work[Any], worker: str) -> None:
+        self._store, self._context, self._work = store, context, work
+        self._fleet = Fleet(worker)
+        self._in_trouble: dict[str, Origin] = {}
+        """The wholes that were shared lately."""
+        self._looked_at = context.now()
+        self._timer: Timer | None = None
+        """Runs while a whole is in trouble: a healthy service asks for nothing."""
+        self._busy = asyncio.Lock()
+
+    def record(self) -> SharedRecord:
+        """Return a record of which nothing is known yet."""
+        return SharedRecord(self._fleet, self._context, self._work)
+
+    def watch(self, whole: Origin) -> None:
+        """Have the record of a whole read now and then while it is shared."""
+        self._in_trouble[whole.name] = whole
+
+    async def write(self, origins: Iterable[Origin]) -> None:
+        """Write the records that changed, and claim the probes that are due."""
+        async with self._busy:
+            changed = [origin for origin in origins if origin.is_changed or origin.wants_probe]
+            for origin in changed:
+                origin.saved()  # now, since more may be learned while this is written
+            mine = [origin for origin in changed if not _is_left(origin)]
+            if mine:
+                await self._write(mine)
+
+    async def look(self) -> None:
+        """Read the records of wholes in trouble, unless that was done a moment ago."""
+        async with self._busy:
+            now = self._context.now()
+            wholes = [whole for whole in self._in_trouble.values() if whole.shared]
+            self._in_trouble = {whole.name: whole for whole in wholes}
+            is_due = now - self._looked_at >= LOOK / 2
+            if wholes and (is_due or self._timer is None):
+                self._set_timer()
+            if wholes and is_due:
+                self._looked_at = now
+                await self._look(wholes)
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._context.later(LOOK, self._look_again)
+
+    def _look_again(self) -> None:
+        self._timer = None
+        self._work.write_origins()
+
+    async def _write(self, changed: list[Origin]) -> None:
+        texts: dict[str, bytes] = {}
+        expected: dict[str, bytes] = {}
+        for origin in changed:
+            record = origin.record
+            if record is None:
+                texts[origin.name] = pace_text.write(origin.gate.pace)
+                continue
+            texts[origin.name] = record.next_text(origin.gate, waiting=_waiting(origin))
+            expected[origin.name] = record.text
+        try:
+            kept = await self._store.learn(texts, expected=expected)
+        except BaseException:
+            for origin in changed:
+                origin.change()
+            raise
+        for origin in changed:
+            if origin.record is not None:
+                text = texts[origin.name]
+                self._written(origin, origin.record, text, kept.get(origin.name, text))
+
+    def _written(self, whole: Origin, record: SharedRecord, text: bytes, found: bytes) -> None:
+        """Take in that a record was written, or that another one was found in its place."""
+        self.watch(whole)
+        if found != text:
+            self._take_in(whole, record, found)
+            both_well = not whole.shared and record.pace.phase is Phase.CLOSED
+            if whole.gate.phase is Phase.PACED or both_well:
+                whole.change()
+        elif record.written(text):
+            whole.serve()
+
+    async def _look(self, wholes: list[Origin]) -> None:
+        records = await self._store.origins([whole.name for whole in wholes])
+        now = self._context.now()
+        for whole, text in zip(wholes, records, strict=True):
+            record = whole.record
+            if record is None or not whole.shared:
+                continue
+            if text != record.text:
+                self._take_in(whole, record, text)
+            is_open = whole.gate.phase is Phase.OPEN
+            hangs = bool(whole.gate.air) and record.pace.probe_at < now + AHEAD - LOOK
+            if is_open and (hangs or record.is_outdated(_waiting(whole))):
+                whole.change()
+        if any(whole.record is not None and whole.record.has_others for whole in wholes):
+            self._fleet.count(await self._store.workers())
+
+    def _take_in(self, whole: Origin, record: SharedRecord, text: bytes) -> None:
+        """Follow a record that another worker wrote, as far as it is news to this gate."""
+        before, mine = record.pace, whole.gate.phase
+        record.read(text)
+        theirs = record.pace.phase
+        if mine is Phase.PACED and theirs is Phase.CLOSED:
+            whole.change()  # the other one has nothing left to send, but this one has
+        if mine is not Phase.OPEN:
+            return
+        if theirs is Phase.OPEN:
+            if record.keeps_wish(whole.gate, before):
+                self._work.write_origins()
+            else:
+                record.forget_wish()
+                whole.take_over(record.pace)
+        elif before.phase is Phase.OPEN and text:
+            record.forget_wish()
+            whole.come_back(record.pace, self._context.now())
+        else:
+            whole.change()  # it opened here since
+
+
+def _is_left(origin: Origin) -> bool:
+    """Return whether an origin that is well here leaves its record to one that found it down."""
+    record = origin.record
+    return record is not None and not origin.shared and record.is_of_another_outage
+
+
+def _waiting(whole: Origin) -> int | None:
+    """Return how many deliveries wait at this worker; None if it has no lanes there."""
+    return whole.waiting_here() if whole.has_lanes else None

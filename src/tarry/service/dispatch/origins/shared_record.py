@@ -1,0 +1,193 @@
+"""The record of a whole origin, through which workers probe it as one and come back as one.
+
+The lanes of one application are all at one worker. Those of a whole origin may be at several, and
+each worker has its own gate for them. Three rules keep the gates in step:
+
+- **A probe is claimed.** Before a worker probes, it writes the time of the next probe into the
+  record. The store replaces the record only if it is the one that the worker knows. So one worker
+  sends each probe. If it dies, another sends the next one.
+- **An open gate follows the record.** Every worker whose gate is open reads the record every few
+  seconds, and when a write was refused. It takes over the time of the next probe. If the record is
+  not open any more, a probe of another worker passed, and the gate is paced as well.
+- **A backlog drains in shares.** The record names the workers that wait for the origin, and how
+  many deliveries wait at each. So probes are as frequent as if all waited at one worker, and each
+  worker drains with its share of the pace. What the record says of pace and capacity is for all.
+
+The record never decides whether a delivery is lost: a claim that goes wrong costs a probe more, or
+one that comes later.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tarry.core.pace import Pace, Phase
+from tarry.core.probe import probed
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import RULE, Gate, scaled
+from tarry.service.dispatch.work import Work
+
+AHEAD = 5.0
+"""Seconds that the record's next probe is away, at least, while a probe has no answer yet."""
+LOT = 1.0
+"""Seconds within which workers claim a probe that is due, so that all of them get some."""
+
+Probe = tuple[int, int]
+"""A gate's epoch and how many probes it counts: one more probe can be claimed for each."""
+
+
+class Fleet:
+    """This worker's name, and how many workers are alive."""
+
+    def __init__(self, worker: str) -> None:
+        self.worker = worker
+        self.alive: float = math.inf
+        """Not known at first."""
+
+    def count(self, alive: int) -> None:
+        """Take in how many workers are alive."""
+        self.alive = alive
+
+
+class SharedRecord:
+    """A whole's record as this worker last read or wrote it, and the probe that it has claimed."""
+
+    __slots__ = (
+        *("_asked_for", "_claimed", "_context", "_drawn_for", "_fleet", "_share", "_turn_for"),
+        *("_work", "pace", "text", "wants_probe", "workers"),
+    )
+
+    def __init__(self, fleet: Fleet, context: Context, work: Work[Any]) -> None:
+        self._fleet, self._context, self._work = fleet, context, work
+        self.text = b""
+        self.pace = Pace()
+        """What the record says. Its pace and capacity are those of all workers together."""
+        self.workers: dict[str, int] = {}
+        """The workers that have lanes there, and how many deliveries wait at each."""
+        self.wants_probe = False
+        """Whether the next write claims a probe."""
+        self._asked_for: Probe | None = None
+        self._claimed: Probe | None = None
+        self._drawn_for: Probe | None = None
+        self._turn_for: Probe | None = None
+        self._share = 1.0
+
+    def read(self, text: bytes) -> None:
+        """Take in the record as it is in the store."""
+        self.text = text
+        self.pace = pace_text.read_whole(text, now=self._context.now())
+        self.workers = pace_text.read_workers(text)
+
+    # --- Claims ---------------------------------------------------------------------------------
+
+    def may_probe(self, pace: Pace, *, first: bool, serve: Callable[[], None]) -> bool:
+        """Return whether the next probe is claimed. If not, claim it and call `serve` later.
+
+        Workers draw lots for who claims first. One with a lane that goes `first` does not wait, and
+        the one that probed last waits longest.
+        """
+        probe = (pace.epoch, pace.probes)
+        if self._claimed == probe:
+            return True
+        if first or self.sharers == 1 or self._turn_for == probe:
+            self.wants_probe = True
+            self._work.write_origins()
+        elif self._drawn_for != probe:
+            self._drawn_for = probe
+            was_mine = self._claimed == (pace.epoch, pace.probes - 1)
+            wait = LOT if was_mine else LOT * self._context.draw()
+            self._context.later(wait, lambda: self._take_turn(probe, serve))
+        return False
+
+    def _take_turn(self, probe: Probe, serve: Callable[[], None]) -> None:
+        self._turn_for = probe
+        serve()
+
+    def next_text(self, gate: Gate, *, waiting: int | None) -> bytes:
+        """Return the record to write for a gate, with a probe claimed if one is wanted.
+
+        `waiting` deliveries wait at this worker; None if it has no lanes there.
+        """
+        now, pace = self._context.now(), gate.pace
+        claims = self.wants_probe and pace.phase is Phase.OPEN
+        self._asked_for = (pace.epoch, pace.probes) if claims else None
+        if claims:
+            total = max(1, self.waiting_elsewhere + (waiting or 0))
+            # Without jitter: the gate draws it when the probe goes, and the record follows then.
+            pace = probed(RULE, pace, now=now, waiting=total, draw=0.0)
+        if pace.phase is Phase.OPEN and (claims or gate.air):
+            pace = pace.replace(probe_at=max(pace.probe_at, now + AHEAD))
+        # The writer comes first: no two workers write the same text.
+        mine = {} if waiting is None else {self._fleet.worker: waiting}
+        workers = {} if pace.phase is Phase.CLOSED else {**mine, **self._others}
+        return pace_text.write(scaled(pace, 1 / self._share), whole=True, workers=workers)
+
+    def written(self, text: bytes) -> bool:
+        """Take in that the store has this text now; return whether a probe was claimed with it."""
+        self.read(text)
+        self.wants_probe = False
+        self._claimed = self._asked_for or self._claimed
+        return self._asked_for is not None
+
+    def forget_wish(self) -> None:
+        """Claim no probe with the next write: another worker has probed."""
+        self.wants_probe = False
+
+    def keeps_wish(self, gate: Gate, before: Pace) -> bool:
+        """Return whether a probe that was brought forward may still be claimed.
+
+        It may if no worker has probed since. `before` is what the record said then.
+        """
+        is_early = gate.pace.probe_at < before.probe_at
+        return self.wants_probe and is_early and self.pace.probes == gate.pace.probes
+
+    # --- Shares ---------------------------------------------------------------------------------
+
+    @property
+    def _others(self) -> dict[str, int]:
+        worker = self._fleet.worker
+        return {name: waiting for name, waiting in self.workers.items() if name != worker}
+
+    @property
+    def has_others(self) -> bool:
+        """Whether the record names other workers."""
+        return bool(self._others)
+
+    @property
+    def sharers(self) -> int:
+        """How many workers wait for the origin, this one included."""
+        return int(max(1, min(1 + len(self._others), self._fleet.alive)))
+
+    @property
+    def waiting_elsewhere(self) -> int:
+        """How many deliveries wait at other workers; some that are named may be dead."""
+        others = self._others
+        return sum(others.values()) * (self.sharers - 1) // max(1, len(others))
+
+    @property
+    def is_of_another_outage(self) -> bool:
+        """Whether another worker has written that the origin is down."""
+        writer = next(iter(self.workers), self._fleet.worker)
+        return self.pace.phase is Phase.OPEN and writer != self._fleet.worker
+
+    def is_outdated(self, waiting: int | None) -> bool:
+        """Return whether the record says too little of this worker, at which so many wait."""
+        known = self.workers.get(self._fleet.worker)
+        if known is None or waiting is None:
+            return known is not waiting
+        return waiting > 2 * known + 100
+
+    def turned(self, gate: Gate, waiting: int) -> None:
+        """Give a gate that is paced now its share of the pace, and take that back from others.
+
+        Half of the pace is divided evenly between workers, and half by how many deliveries wait.
+        """
+        self.wants_probe = False
+        share = 1.0
+        if gate.phase is Phase.PACED and self.sharers > 1:
+            total = max(1, waiting + self.waiting_elsewhere)
+            share = 0.5 / self.sharers + 0.5 * waiting / total
+        if share != self._share:
+            gate.scale(share / self._share)
+            self._share = share

@@ -1,0 +1,265 @@
+"""A whole's record: who may probe, what is written, and which share of the pace a worker has."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tarry.core.pace import Pace, Phase
+from tarry.service.dispatch.alarms import Timer
+from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.origins.shared_record import AHEAD, LOT, Fleet, SharedRecord
+from tarry.service.dispatch.signals import Signals
+from tarry.service.dispatch.work import Work
+from tarry.service.model.settings import Limits, Parking
+from tarry.testing.samples import NOON
+from tests.service.dispatch.test_context import Nobody
+
+OPEN = Pace(
+    phase=Phase.OPEN,
+    rate=0.0,
+    epoch=1,
+    down_since=NOON - 3600,
+    probes=7,
+    probe_at=NOON,
+    capacity=80.0,
+)
+PACED = Pace(phase=Phase.PACED, rate=40.0, goal=80.0, capacity=80.0, epoch=2)
+
+
+class Timers:
+    """Timers that a test fires."""
+
+    def __init__(self) -> None:
+        self.set: list[tuple[float, Callable[[], None]]] = []
+
+    def later(self, seconds: float, then: Callable[[], None]) -> Timer:
+        self.set.append((seconds, then))
+        return self
+
+    def cancel(self) -> None:
+        raise NotImplementedError
+
+
+SIGNALS = Signals()
+"""Those of the records under test."""
+
+
+def a_record(worker: str = "me", **others: int) -> tuple[SharedRecord, Context, Timers]:
+    """A record of an open origin at which so many deliveries wait at other workers."""
+    timers = Timers()
+    context = Context(
+        now=lambda: NOON,
+        wall=lambda: NOON,
+        later=timers.later,
+        draw=lambda: 0.5,
+        sender=Nobody(),
+        limits=Limits(),
+        parking=Parking(),
+    )
+    record = SharedRecord(Fleet(worker), context, Work(SIGNALS))
+    record.read(pace_text.write(OPEN, whole=True, workers=others))
+    return record, context, timers
+
+
+def a_gate(pace: Pace = OPEN) -> Gate:
+    return Gate(pace, lambda: 0.5)
+
+
+def never() -> None:
+    raise NotImplementedError
+
+
+def test_a_worker_alone_claims_at_once_and_may_probe_once_that_is_written() -> None:
+    record, _, timers = a_record()
+    gate = a_gate()
+    assert not record.may_probe(gate.pace, first=False, serve=never)
+    assert SIGNALS.share.is_set()
+    assert record.written(record.next_text(gate, waiting=5))
+    assert record.may_probe(gate.pace, first=False, serve=never)
+    assert not timers.set
+
+
+def test_a_claim_is_for_one_probe() -> None:
+    record, _, _ = a_record()
+    gate = a_gate()
+    record.may_probe(gate.pace, first=False, serve=never)
+    record.written(record.next_text(gate, waiting=5))
+    gate.sent(NOON, 5)
+    assert not record.may_probe(gate.pace, first=False, serve=never)
+
+
+def test_a_claim_says_when_the_next_probe_goes() -> None:
+    record, _, _ = a_record()
+    gate = a_gate()
+    record.may_probe(gate.pace, first=False, serve=never)
+    written = pace_text.read_whole(record.next_text(gate, waiting=5), now=NOON)
+    assert written.probes == OPEN.probes + 1
+    assert 30 <= written.probe_at - NOON <= 33
+    assert gate.pace == OPEN  # until it is sent
+
+
+def test_probes_are_as_frequent_as_if_all_deliveries_waited_at_one_worker() -> None:
+    record, _, _ = a_record(other=9_000)
+    gate = a_gate(OPEN.replace(capacity=None))
+    record.may_probe(gate.pace, first=True, serve=never)
+    written = pace_text.read_whole(record.next_text(gate, waiting=1_000), now=NOON)
+    assert written.probe_at == NOON + AHEAD  # every 2 s, were it not for an answer to wait for
+    alone, _, _ = a_record()
+    alone.may_probe(gate.pace, first=True, serve=never)
+    written = pace_text.read_whole(alone.next_text(gate, waiting=1_000), now=NOON)
+    assert 20 <= written.probe_at - NOON <= 22
+
+
+def test_while_a_probe_has_no_answer_the_next_one_is_some_seconds_away() -> None:
+    record, _, _ = a_record()
+    gate = a_gate(OPEN.replace(down_since=NOON - 1))
+    gate.sent(NOON, 1)
+    assert gate.pace.probe_at < NOON + AHEAD
+    written = pace_text.read_whole(record.next_text(gate, waiting=1), now=NOON)
+    assert written.probe_at == NOON + AHEAD
+    gate.lost()
+    written = pace_text.read_whole(record.next_text(gate, waiting=1), now=NOON)
+    assert written.probe_at == pytest.approx(gate.pace.probe_at)
+
+
+def test_workers_draw_lots_for_a_probe() -> None:
+    record, _, timers = a_record(other=5)
+    gate, served = a_gate(), list[int]()
+    for _ in range(3):
+        assert not record.may_probe(gate.pace, first=False, serve=lambda: served.append(1))
+    assert not record.wants_probe
+    ((wait, then),) = timers.set
+    assert wait == 0.5 * LOT
+    then()
+    assert served == [1]
+    assert not record.may_probe(gate.pace, first=False, serve=never)
+    assert record.wants_probe
+
+
+def test_who_probed_last_lets_others_go_first() -> None:
+    record, _, timers = a_record(other=5)
+    gate = a_gate()
+    record.may_probe(gate.pace, first=True, serve=never)
+    record.written(record.next_text(gate, waiting=5))
+    gate.sent(NOON, 5)
+    record.may_probe(gate.pace, first=False, serve=never)
+    assert [wait for wait, _ in timers.set] == [LOT]
+
+
+def test_a_lane_that_goes_first_does_not_wait_for_its_lot() -> None:
+    record, _, timers = a_record(other=5)
+    record.may_probe(OPEN, first=True, serve=never)
+    assert record.wants_probe
+    assert not timers.set
+
+
+def test_a_probe_that_was_brought_forward_is_claimed_again_if_nobody_has_probed() -> None:
+    record, _, _ = a_record(other=5)
+    before = OPEN.replace(probe_at=NOON + 20)
+    early = a_gate(OPEN)
+    record.may_probe(early.pace, first=True, serve=never)
+    assert record.keeps_wish(early, before)
+    assert not record.keeps_wish(a_gate(before), before)
+    record.read(pace_text.write(OPEN.replace(probes=8), whole=True))
+    assert not record.keeps_wish(early, before)
+
+
+def test_two_workers_never_write_the_same_text() -> None:
+    texts = set()
+    for worker in ("a", "b"):
+        record, _, _ = a_record(worker, a=5, b=5)
+        record.may_probe(OPEN, first=True, serve=never)
+        texts.add(record.next_text(a_gate(), waiting=5))
+    assert len(texts) == 2
+
+
+def test_a_worker_without_lanes_there_is_not_named() -> None:
+    record, _, _ = a_record(me=5, other=7)
+    assert pace_text.read_workers(record.next_text(a_gate(), waiting=None)) == {"other": 7}
+    assert pace_text.read_workers(record.next_text(a_gate(), waiting=0)) == {"me": 0, "other": 7}
+
+
+def test_a_record_of_an_origin_that_is_well_names_nobody() -> None:
+    record, _, _ = a_record(me=5, other=7)
+    assert record.next_text(a_gate(Pace()), waiting=5) == b'{"phase":"closed","whole":1}'
+
+
+@pytest.mark.parametrize(
+    ("known", "waiting", "outdated"),
+    [
+        (None, None, False),
+        (None, 0, True),
+        (5, None, True),
+        (5, 0, False),
+        (5, 110, False),
+        (5, 111, True),
+        (1_000, 2_000, False),
+        (1_000, 2_101, True),
+    ],
+)
+def test_a_record_is_outdated_if_it_says_too_little_of_a_worker(
+    known: int | None, waiting: int | None, *, outdated: bool
+) -> None:
+    record, context, _ = a_record()
+    workers = {} if known is None else {"me": known}
+    record = SharedRecord(Fleet("me"), context, Work(SIGNALS))
+    record.read(pace_text.write(OPEN, whole=True, workers=workers))
+    assert record.is_outdated(waiting) is outdated
+
+
+def test_a_worker_alone_has_all_of_the_pace() -> None:
+    record, _, _ = a_record(me=5)
+    gate = a_gate(PACED)
+    record.turned(gate, 5)
+    assert gate.pace == PACED
+
+
+@pytest.mark.parametrize(("mine", "share"), [(30, 0.25), (0, 0.125), (270, 0.5)])
+def test_half_of_the_pace_is_divided_by_what_waits(mine: int, share: float) -> None:
+    record, _, _ = a_record(a=30, b=30, c=30)
+    gate = a_gate(PACED)
+    record.turned(gate, mine)
+    assert gate.pace.rate == pytest.approx(share * 40)
+    assert gate.pace.goal == pytest.approx(share * 80)
+    written = pace_text.read_whole(record.next_text(gate, waiting=mine), now=NOON)
+    assert written.rate == pytest.approx(40)
+    assert written.capacity == pytest.approx(80)
+
+
+def test_an_origin_that_is_well_again_has_the_capacity_of_all_workers() -> None:
+    record, _, _ = a_record(other=30)
+    gate = a_gate(PACED)
+    record.turned(gate, 30)
+    gate.close()
+    record.turned(gate, 30)
+    assert gate.pace.capacity == pytest.approx(80)
+
+
+def test_workers_that_are_dead_count_neither_as_sharers_nor_with_what_waited_there() -> None:
+    _, context, _ = a_record()
+    fleet = Fleet("me")
+    record = SharedRecord(fleet, context, Work(SIGNALS))
+    assert not record.has_others
+    record.read(pace_text.write(OPEN, whole=True, workers={"a": 30, "b": 50, "c": 40, "d": 40}))
+    assert (record.sharers, record.waiting_elsewhere) == (5, 160)
+    fleet.count(3)
+    assert (record.sharers, record.waiting_elsewhere) == (3, 80)
+    fleet.alive = 1
+    assert (record.sharers, record.waiting_elsewhere) == (1, 0)
+    assert record.has_others  # so it is asked again how many are alive
+
+
+def test_a_probe_that_was_wanted_is_forgotten_when_the_gate_turns() -> None:
+    record, _, _ = a_record()
+    record.may_probe(OPEN, first=False, serve=never)
+    record.turned(a_gate(PACED), 5)
+    assert not record.wants_probe
+
+
+def test_the_first_worker_that_a_record_names_has_written_it() -> None:
+    record, _, _ = a_record(other=5, me=5)
+    assert record.is_of_another_outage
+    record.written(record.next_text(a_gate(), waiting=5))
+    assert not record.is_of_another_outage
