@@ -175,6 +175,7 @@ class Commits:
                 endpoints=endpoints,
                 scheduled_for=None if due is None else due - self._clock_ahead(),
                 key=one.key,
+                event_type=message.event_type,
             )
             self.known.accepted[message.id] = entry
             self._log.add(entry)

@@ -21,6 +21,7 @@ class Accepted(Struct, frozen=True, kw_only=True):
     scheduled_for: float | None = None
     """When it is to be delivered at the earliest, in true time."""
     key: str | None = None
+    event_type: str = ""
 
 
 class Acknowledged(Struct, frozen=True):

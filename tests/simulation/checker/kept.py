@@ -1,5 +1,6 @@
 """Nothing accepted is lost: each delivery is live, or has ended for a reason that holds."""
 
+import math
 from collections.abc import Iterator
 
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
@@ -12,6 +13,8 @@ REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
 GONE = 410
 CLOCKS_DIFFER = 5.0
 """Seconds by which the clocks of a history may differ, but for those that were set."""
+LATELY = 60.0
+"""Seconds after which nobody remembers that an endpoint took something."""
 OPENS_AFTER, KNOWN_AFTER = 8, 5.0
 """After so many failures in a row over so many seconds an outage costs no delivery an attempt."""
 
@@ -99,14 +102,20 @@ def _may_fail(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> 
 def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: float) -> bool:
     """Whether a delivery had fewer failures than allowed besides those in a long outage."""
     failed = own = in_a_row = 0
-    since = 0.0
+    since, taken_at = 0.0, -math.inf
+    types: set[str] = set()
     for request in facts.at_endpoint[endpoint]:
         answer = facts.answers.get(request.request)
         if answer is None or answer.is_success or not request.is_down:
-            in_a_row, since = 0, request.at
+            in_a_row, types = 0, set()
+            taken_at = request.at if answer is not None and answer.is_success else taken_at
         else:
+            since = since if in_a_row else request.at
             in_a_row += 1
-        is_known = in_a_row > OPENS_AFTER and request.at - since > KNOWN_AFTER
+            types.add(facts.accepted[request.message].event_type)
+        # If one type alone fails, and others were taken lately, it may be about that type.
+        of_all = len(types) > 1 or request.at - taken_at > LATELY
+        is_known = of_all and in_a_row > OPENS_AFTER and request.at - since > KNOWN_AFTER
         if request.message == message and answer is not None and not answer.is_success:
             failed += 1
             own += not is_known

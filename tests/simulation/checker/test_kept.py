@@ -70,3 +70,28 @@ def test_nothing_else_ends_a_delivery() -> None:
     log: list[Entry] = [added(), accepted(1)]
     end = ending(delivery(ONE, State.FAILED, Reason.EXPUNGED))
     assert rules(log, end) == {"ended without cause"}
+
+
+def failures(count: int, apart: float, begin: float) -> list[Entry]:
+    """Requests that fail while the endpoint is down."""
+    log: list[Entry] = []
+    for number in range(1, count + 1):
+        at = begin + apart * number
+        log.append(requested(at, number, number=number, is_down=True))
+        log.append(answered(at + 0.01, number, 500))
+    return log
+
+
+def test_an_outage_uses_up_no_delivery_once_it_is_known() -> None:
+    used_up = ending(delivery(ONE, State.FAILED, Reason.EXHAUSTED))
+    begun: list[Entry] = [added(policy='{"version": 1, "attempts": 12}'), accepted(1)]
+    assert "ended without cause" in rules([*begun, *failures(12, 1.0, 20)], used_up)
+    assert "ended without cause" not in rules([*begun, *failures(12, 0.2, 20)], used_up)
+
+
+def test_a_type_of_event_that_fails_alone_is_no_outage() -> None:
+    used_up = ending(delivery(ONE, State.FAILED, Reason.EXHAUSTED), delivery(TWO))
+    begun: list[Entry] = [added(policy='{"version": 1, "attempts": 12}'), accepted(1)]
+    taken: list[Entry] = [accepted(1, TWO), requested(15, 99, TWO), answered(15.1, 99)]
+    failed = failures(12, 1.0, 20)
+    assert "ended without cause" not in rules([*begun, *taken, *failed], used_up)
