@@ -32,6 +32,8 @@ def attempts(facts: Facts) -> Iterator[Violation]:
             text = f"{message} to {endpoint}: {delivery.attempts} attempts, {allowed:g} are allowed"
             yield Violation(facts.ending.at, "too many attempts", text)
     for (message, endpoint), requests in facts.requests.items():
+        if any(change.endpoint.fifo for change in facts.changes[endpoint]):
+            continue  # an ordered endpoint takes no others before this one
         wishes = [one.at for one in facts.asked if one.endpoint == endpoint]
         asked_at = min(wishes, default=math.inf)  # a person may ask for more attempts
         failed = [
