@@ -26,8 +26,8 @@ API = -1
 RECONNECTED_AFTER = 0.5
 """How long a store cannot be reached while its standby takes over."""
 
-Snapshot = Callable[[], Callable[[], None]]
-"""Remembers what a store holds; what it returns brings that back."""
+Snapshot = Callable[[], Callable[[], None] | None]
+"""Remembers what a store holds; what it returns brings that back. None: nothing can be lost."""
 
 
 class Clock:

@@ -6,13 +6,14 @@ Every process of a history has connections of its own, under its own name.
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 from uuid import uuid4
 
 import psycopg
+from msgspec.structs import replace
 from psycopg.sql import SQL, Identifier
 
 from tarry.errors import StoreUnavailable
@@ -20,6 +21,7 @@ from tarry.service.store.postgres import address
 from tarry.service.store.postgres.database import Database
 from tarry.service.store.postgres.store import CONNECTIONS, PostgresStore
 from tarry.testing.postgres import Cluster
+from tests.simulation.log import Accepted, Entry, Requested
 from tests.simulation.loop import Process
 from tests.simulation.planted.bug import Commit
 from tests.simulation.store_link import StoreLink
@@ -107,9 +109,8 @@ class PostgresBase:
     def forget(self, worker: str) -> None:
         """The leases of a worker that was killed end by themselves."""
 
-    def snapshot(self) -> Callable[[], None]:
-        """There is no standby: nothing is brought back."""
-        return lambda: None
+    def snapshot(self) -> None:
+        """There is no standby: nothing is lost."""
 
     def close(self) -> None:
         """Read how many deadlocks there were, and drop the database."""
@@ -147,6 +148,24 @@ class PostgresBase:
                 if time.monotonic() > away_at:
                     raise
                 time.sleep(0.05)
+
+
+def by_time(entries: Sequence[Entry]) -> list[Entry]:
+    """Return a log by time, each message accepted before it is requested.
+
+    A commit is observed when its answer is there, and a worker may have been quicker.
+    """
+    first: dict[str, float] = {}
+    for entry in entries:
+        if isinstance(entry, Requested):
+            first.setdefault(entry.message, entry.at)
+    true = [
+        replace(entry, at=min(entry.at, first.get(entry.message, entry.at)))
+        if isinstance(entry, Accepted)
+        else entry
+        for entry in entries
+    ]
+    return sorted(true, key=lambda entry: entry.at)
 
 
 class PostgresLink(StoreLink):

@@ -44,9 +44,8 @@ class SqliteBase:
         """Let a worker that was killed have the dispatcher's role no more, as the kernel does."""
         self.store._threads.lock.leave(worker)  # noqa: SLF001  no other process was really there
 
-    def snapshot(self) -> Callable[[], None]:
-        """There is no standby: a file is what it is."""
-        return lambda: None
+    def snapshot(self) -> None:
+        """There is no standby: a file is what it is, and nothing is lost."""
 
     def restart(self) -> None:
         """There is no server."""

@@ -7,8 +7,9 @@ import psycopg
 import pytest
 
 from tarry.testing.postgres import Cluster, throw_away_cluster
+from tests.simulation.checker.hand_made import accepted, requested
 from tests.simulation.loop import Process
-from tests.simulation.postgres import PostgresBase
+from tests.simulation.postgres import PostgresBase, by_time
 from tests.simulation.run import run
 from tests.simulation.steps import (
     AddApplication,
@@ -76,3 +77,8 @@ def test_a_process_has_connections_of_its_own_that_can_be_cut(cluster: Cluster) 
     finally:
         base.close()
     assert base.deadlocks == 0
+
+
+def test_a_message_is_accepted_before_it_is_requested() -> None:
+    assert by_time([requested(2, 1), accepted(2.1)]) == [requested(2, 1), accepted(2)]
+    assert by_time([accepted(2.1)]) == [accepted(2.1)]

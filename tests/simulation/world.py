@@ -18,7 +18,7 @@ from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.memory import MemoryBase
 from tests.simulation.people import People, host
 from tests.simulation.planted.bug import Bug
-from tests.simulation.postgres import PostgresBase, PostgresLink
+from tests.simulation.postgres import PostgresBase, PostgresLink, by_time
 from tests.simulation.real_time import RealTimeLoop
 from tests.simulation.sqlite import SqliteBase
 from tests.simulation.steps import (
@@ -187,9 +187,11 @@ class World:
                 links = [link for link in self.links if isinstance(link, PostgresLink)]
                 self.loop.shut_down(*(link.close() for link in links))
             self._base.close()
-            if isinstance(self._base, PostgresBase) and self._base.deadlocks:
+        if isinstance(self._base, PostgresBase):
+            if self._base.deadlocks:
                 text = f"the server has counted {self._base.deadlocks} deadlocks"
-                self.log.add(Crashed(self.loop.time(), "server", text))
+                self.log.add(Crashed(ending.at, "server", text))
+            self.log.entries = by_time(self.log.entries)
         return ending
 
     def _run(self) -> None:
