@@ -16,6 +16,7 @@ METHODS = {
 IN_POSTGRES_ONLY = {
     "clock": "the time of an SQLite file is its process's own",
     "collect": "nobody else's transaction can write into an SQLite file safely",
+    "server_started_at": "an SQLite file has no server",
     "status": "an SQLite file has a number for its schema that needs no query",
     "up": "likewise",
 }
