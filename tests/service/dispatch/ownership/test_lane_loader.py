@@ -13,7 +13,7 @@ from tarry.service.dispatch.limits.tenant_rate import TenantRate
 from tarry.service.dispatch.ownership import lane_loader as loader
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.lane import Lease
+from tarry.service.model.lane import Fetched, LaneRow, Lease, Want
 from tarry.service.model.settings import DELIVERY, HOUR, Limits
 from tarry.service.store.contract import Store
 from tarry.service.wire.exchange import Answer, Request
@@ -351,3 +351,34 @@ async def test_a_paused_endpoint_gets_nothing_that_was_accepted_after_the_pause(
         between.shaky.hears.set()
         await asyncio.sleep(5)
         assert service.sender.sent == []
+
+
+class Forgetful(Shaky):
+    """A store that may have lost the endpoint of every lane."""
+
+    has_lost = False
+    fetched = 0
+
+    async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
+        return [] if self.has_lost else await self._store.lanes(lanes)
+
+    async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
+        self.fetched += 1
+        return await self._store.fetch(wants, now=now, most_bytes=most_bytes)
+
+
+@virtually
+async def test_a_lane_that_the_store_does_not_know_any_more_is_let_go() -> None:
+    between = Between(Forgetful)
+    async with virtual_service(through=between) as service:
+        await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays
+        await asyncio.sleep(1)
+        lane = the_lane(service)
+        between.shaky.has_lost = True
+        await service.dispatcher.loader.load([lane.number])
+        assert lane.left
+        assert list(service.dispatcher.shards.lanes()) == []
+        before = between.shaky.fetched
+        await asyncio.sleep(30)
+        assert between.shaky.fetched == before, "nobody asks for it"

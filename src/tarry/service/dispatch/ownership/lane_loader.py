@@ -56,10 +56,18 @@ class LaneLoader:
             # Taken off the list before it is read: it may be put there once more meanwhile.
             while some := self._work.take_to_load(LOADED_TOGETHER):
                 try:
-                    await self._load_some(await self._store.lanes(some))
+                    rows = await self._store.lanes(some)
+                    self._drop_unknown(set(some) - {row.lane for row in rows})
+                    await self._load_some(rows)
                 except BaseException:
                     self._work.add_to_load(some)
                     raise
+
+    def _drop_unknown(self, numbers: set[int]) -> None:
+        """Forget lanes that the store does not know: a failover has lost their endpoints."""
+        if numbers:
+            for lane in [lane for lane in self._shards.lanes() if lane.number in numbers]:
+                self._shards.forget(lane)
 
     async def _load_some(self, rows: Sequence[LaneRow]) -> None:
         """Read all that is needed, then load them in one go."""

@@ -100,8 +100,10 @@ class Owner:
         """
         for shard in self._shards.owned.values():
             shard.doubt()
-        for lane in self._shards.lanes():
+        lanes = list(self._shards.lanes())
+        for lane in lanes:
             lane.start_over()
+        self._work.load([lane.number for lane in lanes])
         self._signals.own.set()
 
     async def load_once(self) -> None:
