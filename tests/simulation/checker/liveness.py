@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tests.simulation.checker.facts import DELAYS, Facts, Violation
+from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.checker.policies import longest_timeout
 from tests.simulation.log import Fault, Waiting
 
@@ -45,20 +45,16 @@ def _deadline(facts: Facts, entry: Waiting, promised: float) -> float:
     behind = longest_timeout(facts, entry.endpoint) if entry.fifo else 0.0
     for fault in facts.faults:
         if fault.at <= entry.at and fault.message is None:  # one message's holds up no others
-            over = max(fault.until, _handed_over_by(facts, fault))
-            deadline = max(deadline, over + AFTER_A_FAULT + entry.gap + behind)
+            deadline = max(deadline, fault.until + AFTER_A_FAULT + entry.gap + behind)
+        elif fault.at <= entry.at and entry.fifo and _was_sent(facts, entry, fault):
+            deadline = max(deadline, fault.until + REFUSED_AGAIN_AFTER + PATIENCE + entry.gap)
     return deadline
 
 
-def _handed_over_by(facts: Facts, fault: Fault) -> float:
-    """Return when a shard is given away that has a settlement which the store refuses.
-
-    Its owner keeps it until that is written, or until it has waited for long enough.
-    """
-    if fault.kind not in DELAYS:
-        return 0.0
-    refused = (one.until + REFUSED_AGAIN_AFTER for one in facts.faults if one.message is not None)
-    return max((over for over in refused if over > fault.at), default=0.0)
+def _was_sent(facts: Facts, entry: Waiting, fault: Fault) -> bool:
+    """Return whether the message of a fault was sent there: all behind it wait for its outcome."""
+    requests = facts.at_endpoint[entry.endpoint]
+    return any(request.message == fault.message for request in requests)
 
 
 def _budget(facts: Facts, entry: Waiting) -> float:

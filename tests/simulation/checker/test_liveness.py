@@ -67,14 +67,6 @@ def test_a_settlement_that_is_refused_holds_up_no_other_delivery() -> None:
     assert check(refused, waiting(6.5, since=2)) == {"stalled"}
 
 
-def test_a_shard_with_a_settlement_that_is_refused_changes_hands_later() -> None:
-    refused = Fault(at=3, until=6, kind="poison", message=ONE)
-    stopped = Fault(at=4, until=20, kind="handed over")
-    assert check(stopped, waiting(60, since=2)) == {"stalled"}
-    assert check(refused, stopped, waiting(60, since=2)) == set()
-    assert check(refused, stopped, waiting(75, since=2)) == {"stalled"}
-
-
 def test_each_stall_is_reported_once() -> None:
     log = [*BEGINNING, *(waiting(5.0 + number, since=2) for number in range(9))]
     assert len(found(log, ending(delivery(ONE, State.READY)))) == 1

@@ -230,3 +230,21 @@ async def test_a_change_that_cannot_be_written_holds_up_no_settlement(*, notices
         await asyncio.sleep(REFUSED_AGAIN_AFTER + 5)
         row = await service.store.lane(gone.application, gone.id)
         assert row.endpoint.standing is Standing.DISABLED
+
+
+@virtually
+async def test_a_shard_changes_hands_although_the_store_refuses_a_settlement_of_it() -> None:
+    between = Between(Choosy)
+    async with virtual_service(through=between) as service:
+        await service.add_endpoint("a.example")
+        between.shaky.refuses = lambda one: not isinstance(one, Change)
+        await service.add()
+        await asyncio.sleep(5)
+        (lane,) = service.dispatcher.shards.lanes()
+        assert (lane.unsettled, lane.is_quiet) == (1, True)
+        await asyncio.sleep(REFUSED_AGAIN_AFTER)
+        assert (lane.unsettled, lane.is_quiet) == (1, True), "it was refused once more"
+        between.shaky.refuses = lambda _: False
+        await asyncio.sleep(REFUSED_AGAIN_AFTER)
+        assert list(service.dispatcher.shards.lanes()) == []
+        assert len(service.sender.sent) == 1

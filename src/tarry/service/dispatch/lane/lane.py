@@ -78,7 +78,7 @@ class Lane:
     """
 
     __slots__ = (
-        *("_driver", "allowance", "backlog", "budget", "config", "context", "blame"),
+        *("_driver", "_refused", "allowance", "backlog", "budget", "config", "context", "blame"),
         *("endpoint", "gates", "held", "left", "number", "record", "tenant", "tenant_rate"),
         *("unsettled", "version", "wake_at", "work"),
     )
@@ -100,7 +100,7 @@ class Lane:
         self._driver = driver
         self.number, self.tenant = row.lane, intern(row.endpoint.application)
         self.version = row.version
-        self.unsettled = 0
+        self.unsettled = self._refused = 0
         self.left = False
         self.wake_at = math.inf
         self.record = EndpointRecord(row, context.parking, context.note, epoch=self.epoch)
@@ -170,8 +170,11 @@ class Lane:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing of it is on its way, or waits to be written."""
-        return not self.allowance.in_flight and not self.unsettled
+        """Whether nothing of it is on its way, or waits to be written.
+
+        What the store refuses in every form does not count: it may never be written.
+        """
+        return not self.allowance.in_flight and self.unsettled == self._refused
 
     @property
     def is_at_work(self) -> bool:
@@ -291,6 +294,14 @@ class Lane:
         """Have the outcome of a delivery written."""
         self.begin_outcome()
         self.hand_in(due, outcome)
+
+    def set_aside(self) -> None:
+        """Count an outcome that the store refuses in every form: it is handed in again later."""
+        self._refused += 1
+
+    def take_back(self) -> None:
+        """Count an outcome that is handed in again."""
+        self._refused -= 1
 
     def wrote(self) -> None:
         """Take in that an outcome was written."""

@@ -103,8 +103,16 @@ class SettlementWriter:
             log.error("defect: %s was written without its details: %s", part, error)
             return simpler, made
         log.error("defect: %s cannot be written now: %s", part, error)
-        self._context.later(REFUSED_AGAIN_AFTER, lambda: self._put_back([part]))
+        for lane, _, _ in part.finished:
+            lane.set_aside()
+        self._context.later(REFUSED_AGAIN_AFTER, lambda: self._try_again(part))
         return None
+
+    def _try_again(self, part: Part) -> None:
+        """Put what the store refused on the list again."""
+        for lane, _, _ in part.finished:
+            lane.take_back()
+        self._put_back([part])
 
     async def _settle(self, part: Part) -> list[bool]:
         return await self._store.settle(part.settlements, part.changes, self._leases(part))
