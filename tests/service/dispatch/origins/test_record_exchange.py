@@ -7,7 +7,7 @@ import pytest
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.origins.origin import Origin
-from tarry.service.dispatch.origins.record_exchange import LOOK
+from tarry.service.dispatch.origins.record_exchange import LOOK, LOOK_ALONE
 from tarry.service.dispatch.origins.shared_record import AHEAD, SharedRecord
 from tarry.service.wire.exchange import Answer
 from tarry.testing.virtual_loop import virtually
@@ -25,6 +25,8 @@ async def a_whole(service: VirtualService, answer: Answer = DOWN, waiting: int =
     await asyncio.sleep(300)
     whole, _ = service.dispatcher.loader.origins
     assert whole.gate.phase is Phase.OPEN
+    await another_writes(service, whole.gate.pace)  # so that it looks often
+    await asyncio.sleep(LOOK_ALONE + 1)
     return whole
 
 
@@ -189,7 +191,7 @@ async def test_what_waits_at_this_worker_is_told_when_it_has_doubled() -> None:
     async with virtual_service() as service:
         whole = await a_whole(service)
         worker = service.dispatcher.shards.worker
-        assert record_of(whole).workers == {worker: 50}
+        assert record_of(whole).workers[worker] == 50
         await service.add(500)
         await asyncio.sleep(60)
         assert record_of(whole).workers[worker] >= 500

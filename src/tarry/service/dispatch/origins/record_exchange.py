@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 LOOK = 2.0
 """Seconds between two looks at the records of wholes that are in trouble."""
+LOOK_ALONE = 60.0
+"""The same while the records name no other worker. One that comes writes its name there, so the
+next claim of a probe is refused and tells of it."""
 
 
 class RecordExchange:
@@ -56,17 +59,18 @@ class RecordExchange:
             now = self._context.now()
             wholes = [whole for whole in self._in_trouble.values() if whole.shared]
             self._in_trouble = {whole.name: whole for whole in wholes}
-            is_due = now - self._looked_at >= LOOK / 2
+            every = LOOK if any(map(_has_others, wholes)) else LOOK_ALONE
+            is_due = now - self._looked_at >= every / 2
             if wholes and (is_due or self._timer is None):
-                self._set_timer()
+                self._set_timer(every)
             if wholes and is_due:
                 self._looked_at = now
                 await self._look(wholes)
 
-    def _set_timer(self) -> None:
+    def _set_timer(self, seconds: float) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._context.later(LOOK, self._look_again)
+        self._timer = self._context.later(seconds, self._look_again)
 
     def _look_again(self) -> None:
         self._timer = None
@@ -117,7 +121,7 @@ class RecordExchange:
             hangs = bool(whole.gate.air) and record.pace.probe_at < now + AHEAD - LOOK
             if is_open and (hangs or record.is_outdated(_waiting(whole))):
                 whole.change()
-        if any(whole.record is not None and whole.record.has_others for whole in wholes):
+        if any(map(_has_others, wholes)):
             self._fleet.count(await self._store.workers())
 
     def _take_in(self, whole: Origin, record: SharedRecord, text: bytes) -> None:
@@ -140,6 +144,11 @@ class RecordExchange:
             whole.come_back(record.pace, self._context.now())
         else:
             whole.change()  # it opened here since
+
+
+def _has_others(whole: Origin) -> bool:
+    """Return whether other workers have lanes of a whole, as far as its record says."""
+    return whole.record is not None and whole.record.has_others
 
 
 def _is_left(origin: Origin) -> bool:
