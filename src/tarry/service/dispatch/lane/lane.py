@@ -16,8 +16,9 @@ A delivery passes through these files:
 
 import math
 from sys import intern
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tarry.core.pace import Phase
@@ -41,34 +42,24 @@ from tarry.service.model.lane import Change, Due, LaneRow
 from tarry.service.wire.exchange import Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tarry.service.dispatch.work import Work
 
 _NONE: dict[str, str] = {}
 
 
-class Driver(Protocol):
-    """What makes lanes move. One for all lanes: see `driver.py`."""
+class Driver(Struct, frozen=True):
+    """What makes lanes move: functions of other files, the same for all lanes. See `driver.py`."""
 
-    def pump(self, lane: "Lane", *, turn: bool) -> None:
-        """Send what a lane may send now."""
-
-    def answered(self, lane: "Lane", pending: PendingAttempt, answer: Answer) -> None:
-        """Take in the answer to an attempt."""
-
-    def tick(self, lane: "Lane", now: float) -> bool:
-        """Look at the answers; return whether to look again soon."""
-
-    def shared(self, lane: "Lane", now: float) -> None:
-        """Take in that the lane's origin is in trouble."""
-
-    def origin_turned(self, lane: "Lane", phase: Phase, now: float) -> None:
-        """Take in that the gate of the lane's origin is in another phase."""
-
-    def alone(self, lane: "Lane", now: float, capacity: float | None, since: float | None) -> None:
-        """Open the lane's own gate."""
-
-    def released(self, lane: "Lane", now: float) -> None:
-        """Take in that the lane's origin leaves the pace to it again."""
+    pump: "Callable[[Lane], None]"
+    take_turn: "Callable[[Lane], None]"
+    answered: "Callable[[Lane, PendingAttempt, Answer], None]"
+    tick: "Callable[[Lane, float], bool]"
+    shared: "Callable[[Lane, float], None]"
+    origin_turned: "Callable[[Lane, Phase, float], None]"
+    alone: "Callable[[Lane, float, float | None, float | None], None]"
+    released: "Callable[[Lane, float], None]"
 
 
 class Lane:
@@ -93,7 +84,7 @@ class Lane:
         held: HeldLease,
         group: Origin,
         tenant_rate: TenantRate,
-        driver: "Driver",
+        driver: Driver,
     ) -> None:
         now = context.now()
         self.context, self.work, self.held, self.tenant_rate = context, work, held, tenant_rate
@@ -270,8 +261,12 @@ class Lane:
         self.pump()
 
     def pump(self, *, turn: bool = False) -> None:
-        """Send what may be sent now, and see to it that the rest is looked at when it may."""
-        self._driver.pump(self, turn=turn)
+        """Send what may be sent now, or one delivery if it is its turn at a shared gate."""
+        driver = self._driver
+        if turn:
+            driver.take_turn(self)
+        else:
+            driver.pump(self)
 
     def answered(self, pending: PendingAttempt, answer: Answer) -> None:
         """Take in the answer to an attempt."""

@@ -34,23 +34,38 @@ PATIENCE = 0.1
 """How long to wait for what is in flight before the lane asks to sleep, in seconds."""
 
 
-def pump(lane: Lane, *, turn: bool = False) -> None:
-    """Send what may be sent now, and see to it that the rest is looked at when it may."""
+def pump(lane: Lane) -> None:
+    """Send what may be sent now, or queue for a turn at a gate that others share."""
     if not lane.is_at_work:
         return
-    gate = lane.gates.current
-    if gate.phase is Phase.PACED:  # before more is looked for than was read
-        lane.backlog.buffer.turn_back(Phase.PACED)
-    shared = gate is not lane.gates.own
-    if shared and not turn:
-        if _has_rows(lane, lane.context.now()):
+    _turn_back_if_paced(lane)
+    now = lane.context.now()
+    if lane.gates.current is not lane.gates.own:
+        if _has_rows(lane, now):
             lane.gates.group.leader.queue(lane)
         return
-    now = lane.context.now()
-    for _ in range(1 if shared else BURST):
+    for _ in range(BURST):
         if not _send_next(lane, now):
             return
     lane.context.later(0.0, lane.pump)
+
+
+def take_turn(lane: Lane) -> None:
+    """Send one delivery, and queue again: it is the lane's turn at a gate that others share."""
+    if not lane.is_at_work:
+        return
+    if lane.gates.current is lane.gates.own:  # it has left the gate since
+        pump(lane)
+        return
+    _turn_back_if_paced(lane)
+    if _send_next(lane, lane.context.now()):
+        lane.context.later(0.0, lane.pump)
+
+
+def _turn_back_if_paced(lane: Lane) -> None:
+    """Read again what was left behind, before more is read than was."""
+    if lane.gates.phase is Phase.PACED:
+        lane.backlog.buffer.turn_back(Phase.PACED)
 
 
 def _send_next(lane: Lane, now: float) -> bool:

@@ -7,7 +7,7 @@ from tarry.core.policy import Policy
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane import phases
 from tarry.service.dispatch.lane.config import LaneConfig, config
-from tarry.service.dispatch.lane.driver import LaneDriver
+from tarry.service.dispatch.lane.driver import DRIVER
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.tenant_rate import TenantRate
 from tarry.service.dispatch.origins.origins import Origins
@@ -44,7 +44,6 @@ class LaneLoader:
         self._store, self._context, self._work, self._shards = store, context, work, shards
         self._seals, self._egress, self._policy = seals, egress, policy
         self.origins = origins
-        self._driver = LaneDriver()
         self._tenant_rates: dict[str, TenantRate] = {}
         self._versions: set[str] = set()
         self._busy = asyncio.Lock()
@@ -106,7 +105,7 @@ class LaneLoader:
             held=held,
             group=group,
             tenant_rate=self._tenant_rate(row, held),
-            driver=self._driver,
+            driver=DRIVER,
         )
         lane.allowance.rate.doubt(held.since)
         group.join(lane)
