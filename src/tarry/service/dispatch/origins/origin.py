@@ -44,8 +44,8 @@ class Origin:
     """
 
     __slots__ = (
-        *("_context", "_failures", "_held", "_make_whole", "_passed_at", "_queue", "_refusals"),
-        *("_work", "application", "gate", "groups", "is_changed", "is_parted"),
+        *("_context", "_counted", "_failures", "_held", "_make_whole", "_passed_at", "_queue"),
+        *("_refusals", "_work", "application", "gate", "groups", "is_changed", "is_parted"),
         *("lanes", "leader", "place", "record", "whole"),
     )
 
@@ -82,6 +82,8 @@ class Origin:
         self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
         self._held: dict[int | str, float] = NOTHING
         """Until when lanes of a group, or applications of a whole, were told to wait by a 429."""
+        self._counted = (0.0, 0)
+        """When it was counted what waits here, and how many did."""
         # As if something had just passed: gates that are open already are no evidence.
         self._passed_at = context.now() - RULE.silence
         if self.shared:
@@ -106,8 +108,17 @@ class Origin:
         return self.waiting_here() + (self.record.waiting_elsewhere if self.record else 0)
 
     def waiting_here(self) -> int:
-        """Return how many deliveries wait for it at this worker."""
-        return sum(lane.waiting() for lane in self._lanes() if not lane.is_apart)
+        """Return how many deliveries wait for it at this worker.
+
+        While only probes go there, they are counted once a second: it may have thousands of lanes.
+        """
+        now = self._context.now()
+        counted_at, waiting = self._counted
+        if self.gate.phase is Phase.OPEN and now < counted_at + 1:
+            return waiting
+        waiting = sum(lane.waiting() for lane in self._lanes() if not lane.is_apart)
+        self._counted = (now, waiting)
+        return waiting
 
     def _lanes(self) -> Iterator[Member]:
         """Return the lanes that go by this gate while it is shared."""
