@@ -13,32 +13,20 @@ stalled are defects.
 import argparse
 import asyncio
 import json
-import os
-import re
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import aiohttp
+from served.service import PATIENCE, Service, free_port, serving, started
 
-from tarry.service.wire.seal import generate_key
 from tarry.testing.postgres import throw_away_cluster
 
-LOOPBACK = "127.0.0.0/8"
 TENANTS = 4
 RATE = 125.0
 WITHIN = 5.0
 """The target: seconds until the first attempt."""
-PATIENCE = 60.0
-"""Seconds after which a message without an attempt is given up."""
-KEY = "k" * 40
 BUSY = "while True: sum(range(10_000))"
 
 
@@ -60,83 +48,6 @@ class Round:
         return "MISS" if self.late or self.untried or self.stalled else "pass"
 
 
-def free_port() -> int:
-    """Return a port at which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-@contextmanager
-def started(*arguments: str, log: Path, **variables: str) -> Iterator[None]:
-    """Run a program of this environment until the end of the block."""
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(  # noqa: S603  this very interpreter
-            [sys.executable, *arguments],
-            stdout=out,
-            stderr=out,
-            env={**os.environ, **variables},
-        ) as process,
-    ):
-        try:
-            yield
-        finally:
-            process.terminate()
-
-
-class Service:
-    """A running server, as its API shows it."""
-
-    def __init__(self, session: aiohttp.ClientSession) -> None:
-        self._session = session
-
-    async def until_ready(self) -> None:
-        """Return once it is ready; raise an error if that takes too long."""
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            try:
-                async with self._session.get("/readyz") as answer:
-                    if answer.ok:
-                        return
-            except aiohttp.ClientConnectionError:
-                pass
-            await asyncio.sleep(0.1)
-        message = f"the server was not ready after {PATIENCE:.0f} s"
-        raise TimeoutError(message)
-
-    async def post(self, path: str, **body: object) -> str:
-        """Create something and return its id."""
-        async with self._session.post(f"/api/v1{path}", json=body) as answer:
-            answer.raise_for_status()
-            return str((await answer.json())["id"])
-
-    async def first_attempts(self, application: str) -> dict[str, float]:
-        """Return when each message of an application was first attempted."""
-        first: dict[str, float] = {}
-        params = {"limit": "250"}
-        while True:
-            path = f"/api/v1/app/{application}/attempt/endpoint/e"
-            async with self._session.get(path, params=params) as answer:
-                answer.raise_for_status()
-                page = await answer.json()
-            for attempt in page["data"]:
-                at = datetime.fromisoformat(attempt["timestamp"]).timestamp()
-                first[attempt["msgId"]] = min(at, first.get(attempt["msgId"], at))
-            if page["done"]:
-                return first
-            params["iterator"] = page["iterator"]
-
-    async def stalled(self) -> int:
-        """Return how many lanes the watchdog has found stalled."""
-        async with self._session.get("/metrics") as answer:
-            text = await answer.text()
-        match = re.search(r"^tarry_lanes_stalled_total (\d+)", text, re.MULTILINE)
-        if match is None:
-            message = "/metrics has no tarry_lanes_stalled_total"
-            raise LookupError(message)
-        return int(match[1])
-
-
 async def run_round(service: Service, number: int, url: str, fail: str, messages: int) -> Round:
     """Send the messages of one round and wait for the first attempt of each."""
     tenants = [f"r{number}-{tenant}" for tenant in range(TENANTS)]
@@ -147,8 +58,7 @@ async def run_round(service: Service, number: int, url: str, fail: str, messages
     began = time.monotonic()
     for index in range(messages):
         tenant = tenants[index % TENANTS]
-        body = {"eventType": "order.paid", "payload": {"number": index}}
-        message = await service.post(f"/app/{tenant}/msg", **body)
+        message = await service.send(tenant, index)
         accepted[message] = time.time()
         await asyncio.sleep(max(0.0, began + index / RATE - time.monotonic()))
     first: dict[str, float] = {}
@@ -156,7 +66,7 @@ async def run_round(service: Service, number: int, url: str, fail: str, messages
     while accepted.keys() - first.keys() and time.monotonic() < until:
         await asyncio.sleep(1)
         for tenant in tenants:
-            first |= await service.first_attempts(tenant)
+            first |= await service.first_attempts(tenant, "e")
     waits = sorted(first[message] - at for message, at in accepted.items() if message in first)
     return Round(
         fail,
@@ -181,24 +91,7 @@ async def run_rounds(db: str, folder: Path, options: argparse.Namespace) -> list
             urls[fail] = f"http://127.0.0.1:{port}/hooks"
         for number in range(options.busy):
             running.enter_context(started("-c", BUSY, log=folder / f"busy-{number}"))
-        base = f"127.0.0.1:{free_port()}"
-        serve = (
-            "-m",
-            "tarry.cli",
-            "serve",
-            "--db",
-            db,
-            "--listen",
-            base,
-            "--allow-network",
-            LOOPBACK,
-        )
-        secrets = {"TARRY_API_KEY": KEY, "TARRY_SEALING_KEYS": generate_key("bench")}
-        running.enter_context(started(*serve, log=folder / "serve", **secrets))
-        headers = {"authorization": f"Bearer {KEY}"}
-        async with aiohttp.ClientSession(f"http://{base}", headers=headers) as session:
-            service = Service(session)
-            await service.until_ready()
+        async with serving(db, folder) as service:
             for number in range(options.rounds):
                 fail = options.fail[number % len(options.fail)]
                 rounds.append(await run_round(service, number, urls[fail], fail, options.messages))

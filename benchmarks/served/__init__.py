@@ -1,0 +1,1 @@
+"""A running server and its receivers, for benchmarks that see tarry only through its API."""
