@@ -13,6 +13,7 @@ from tarry.core.blame import (
     FailedAttempt,
     Trouble,
     Whose,
+    accept,
     blame,
     learn,
 )
@@ -158,10 +159,10 @@ def test_what_says_nothing_does_not_complete_a_row_either() -> None:
         (FAILED_SINCE, UNKNOWN, PACE),
         (FAILED_BEFORE, MESSAGE, MESSAGE),
         (SLOWED_SINCE, UNKNOWN, PACE),
-        (SLOWED_BEFORE, UNSAID, Blame(Whose.PACE, None)),
+        (SLOWED_BEFORE, UNKNOWN, PACE),
         (SLOWED_OFTEN, UNKNOWN, UNKNOWN),
         (SLOWED_OFTEN.replace(slowed=AT_PACE - 1), UNKNOWN, PACE),
-        (SLOWED_OFTEN.replace(slowed_after=6), UNSAID, UNSAID),
+        (SLOWED_OFTEN.replace(slowed_after=6), UNKNOWN, UNKNOWN),
     ],
 )
 def test_a_failure_is_the_messages_if_another_was_accepted_since_the_first_one(
@@ -210,7 +211,7 @@ def test_at_a_pace_a_failure_is_spared_while_there_is_credit() -> None:
     assert judged(FAILED, PACED, lane, SLOWED_OFTEN) == Blame(Whose.UNKNOWN, 0, spared=True)
     assert judged(FAILED, CLOSED, lane) == UNKNOWN
     assert judged(FAILED, OPEN, lane) == ENDPOINT
-    assert judged(FAILED, PACED, lane, SLOWED_BEFORE) == Blame(Whose.PACE, None)
+    assert judged(FAILED, PACED, lane, SLOWED_BEFORE) == Blame(Whose.PACE, 0, spared=True)
     assert judged(REFUSED, PACED, lane) == UNKNOWN
 
 
@@ -351,3 +352,14 @@ def test_without_a_success_in_ten_minutes_nothing_is_the_messages(
     found = blame(RULE, silent, delivery, attempt)
     assert found.whose is not Whose.MESSAGE
     assert found.counts is not None
+
+
+# --- Successes ----------------------------------------------------------------------------------
+
+
+def test_a_success_is_a_second_try_if_another_was_accepted_since_the_delivery_failed() -> None:
+    tries = NO_TRIES.first(failed=True)
+    assert accept(tries, CLEAN, 7) == tries.first(failed=False)
+    assert accept(tries, SLOWED_SINCE, 7) == tries.first(failed=False)
+    assert accept(tries, SLOWED_BEFORE, 7) == tries.second(failed=False)
+    assert accept(NO_TRIES, SLOWED_BEFORE, 7) is NO_TRIES

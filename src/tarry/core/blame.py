@@ -15,14 +15,20 @@ The origin's part, several lanes that fail together, is in the service (`origins
 
 from enum import StrEnum
 
+from tarry.core.backoff import Exponential
 from tarry.core.blame_facts import UNSEEN, DeliveryFacts, LaneFacts
+from tarry.core.jitter import Equal
 from tarry.core.pace import PacerRule, Phase
+from tarry.core.policy import Policy
+from tarry.core.second_tries import NO_TRIES, SecondTries
 from tarry.core.value import Value, settle
 
 FINAL_WITHIN = 600.0
 """For how many seconds after a success a repeated refusal is final."""
 AT_PACE = 3
 """How many failures of one delivery are put down to the pace of its lane."""
+SOON = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
+"""When a delivery is retried that failed because of its lane's pace, or that was throttled."""
 MOSTLY = 0.8
 """If more than this share of the failures are the messages' own, a second failure is as well."""
 
@@ -105,6 +111,17 @@ CLOSED, OPEN, PACED = Phase
 NOTHING, OWN, SLOWED, UNWANTED = _Evidence
 
 
+def accept(tries: SecondTries, delivery: DeliveryFacts, successes: int) -> SecondTries:
+    """Return the results of first and second tries once this delivery is accepted.
+
+    `successes` is the number of the lane's last success before it.
+    """
+    if tries is NO_TRIES:
+        return tries  # nothing failed at a pace, so nothing has to be told apart
+    second = delivery.slowed_after < successes
+    return tries.second(failed=False) if second else tries.first(failed=False)
+
+
 def learn(
     rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
 ) -> LaneFacts:
@@ -147,8 +164,6 @@ def blame(
     failed     other   event type only fails, accepted since       message    nothing (d)
     failed     other   failed at a pace, accepted since, most      message    nothing (e)
                        such messages fail again
-    failed     paced   failed at a pace, accepted since            pace (g)   nothing (e)
-    failed     closed  failed at a pace, accepted since            unknown    nothing
     failed     paced   credit of the second tries                  pace (g)   0 (e)
     failed     paced                                               pace (g)   1
     failed     closed                                              unknown    1 (c)
@@ -196,14 +211,12 @@ def _failed(
     rule: PacerRule, lane: LaneFacts, delivery: DeliveryFacts, attempt: FailedAttempt
 ) -> Blame:
     evidence = _evidence(rule, lane, delivery, attempt)
-    mostly_own = lane.tries.own > MOSTLY
-    if evidence is OWN or (evidence is SLOWED and mostly_own):
+    if evidence is OWN or (evidence is SLOWED and lane.tries.own > MOSTLY):
         return Blame(MESSAGE, None)
-    paced = attempt.phase is PACED
-    whose = PACE if paced and delivery.slowed < AT_PACE else UNKNOWN
-    if evidence is SLOWED:
-        return Blame(whose, None)
-    spared = paced and lane.tries.spares
+    if attempt.phase is CLOSED:
+        return Blame(UNKNOWN, 1)
+    whose = PACE if delivery.slowed < AT_PACE else UNKNOWN
+    spared = lane.tries.spares
     return Blame(whose, 0 if spared else 1, spared=spared)
 
 

@@ -1,8 +1,9 @@
 """A webhook lane at work in virtual time: the pacer of `core` sends what waits for one endpoint.
 
-The lane found the endpoint down when the outage began, and has been open since. A delivery that
-fails while others pass goes again after a short wait; one that fails with the lane is simply sent
-again when the lane is well. Fresh messages go first, but every second send is the backlog's.
+The lane found the endpoint down when the outage began, and has been open since. `core.blame` tells
+which failures count against the endpoint. A delivery that fails while the lane is paced goes again
+after a short wait; one that fails while it is open or closed goes to the end. Fresh messages go
+first, but every second send is the backlog's.
 
 The `lanes` of one origin share its pacer while it is not closed, and so are sent to in turns: a
 dead gateway is probed as one endpoint is, however many lie behind it.
@@ -15,18 +16,14 @@ from itertools import count
 
 import numpy as np
 
-from tarry.core.backoff import Exponential
-from tarry.core.jitter import Equal
 from tarry.core.pace import Pace, PacerRule, Phase, Seen
 from tarry.core.pacer import handed_over, step
-from tarry.core.policy import Policy
 from tarry.core.probe import probed
 from tarry.sim.chance import Chance
+from tarry.sim.lane_blame import LaneBlame
 from tarry.sim.ledger import Ledger
 from tarry.sim.world import World
 
-AGAIN = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
-"""When a delivery goes again that failed while others passed."""
 MOST_IN_FLIGHT = 256
 SCATTER = 0.2
 """Answers take their latency, give or take this share."""
@@ -51,7 +48,7 @@ class _Lane:
         self._backlog.rotate(-rule.failures)  # the first have been tried: they opened the lane
         self._fresh: deque[int] = deque()
         self._retries: list[tuple[float, int]] = []
-        self._failures: dict[int, int] = {}
+        self._blame = LaneBlame(rule)
         self._left = world.waiting
         self._delivered = np.full(world.waiting + len(self._fresh_at), np.inf)
         opening = rule.failures if world.outage else 0  # without an outage nobody met it down
@@ -155,18 +152,28 @@ class _Lane:
 
     def _answer(self) -> None:
         _, _, delivery, passed, epoch, sent_at = heapq.heappop(self._air)
-        self._tally.add(passed=passed, late=epoch != self._pace.epoch, took=self._now - sent_at)
+        late, took = epoch != self._pace.epoch, self._now - sent_at
         if passed:
+            self._blame.succeeded(delivery, self._now)
+            self._tally.passed(late=late, took=took)
             self._delivered[delivery] = self._now
             self._left -= delivery < self._world.waiting
-        elif self._pace.phase is Phase.PACED:
-            failures = self._failures[delivery] = self._failures.get(delivery, 0) + 1
-            wait, _ = AGAIN.wait(failures, None, self._again())
+        else:
+            self._failed(delivery, late=late, took=took)
+        if self._pace.phase is Phase.OPEN:
+            self._report()
+
+    def _failed(self, delivery: int, *, late: bool, took: float) -> None:
+        """Count a failure for the endpoint if it is one, and let the delivery go again."""
+        phase = self._pace.phase
+        found = self._blame.failed(delivery, phase, self._now)
+        if found.counts is not None:
+            self._tally.failed(found.counts, late=late, took=took)
+        if phase is Phase.PACED:
+            wait = self._blame.retry_in(delivery, found.whose, self._again())
             heapq.heappush(self._retries, (self._now + wait, delivery))
         else:
             self._backlog.append(delivery)
-        if self._pace.phase is Phase.OPEN:
-            self._report()
 
     def _report(self) -> None:
         asked = self._world.retry_after if self._now < 0 else None
@@ -175,9 +182,12 @@ class _Lane:
 
     def _step(self, pace: Pace, seen: Seen) -> Pace:
         self._stepped_at = self._now
-        return step(
+        stepped = step(
             self._rule, pace, seen, now=self._now, waiting=self._waiting(), draw=self._jitter
         )
+        if stepped.phase is not pace.phase:
+            self._blame.turned(stepped.phase)
+        return stepped
 
     def _hand_over(self) -> None:
         """What is in the air is lost to the new owner, who sends it again."""
@@ -211,20 +221,36 @@ class _Tally:
 
     def __init__(self) -> None:
         self.answers = 0
-        self._passed = self._failed = self._late = self._missed = 0
+        self._passed = self._failed = self._late = self._missed = self._spared = 0
         self._took = 0.0
 
-    def add(self, *, passed: bool, late: bool, took: float) -> None:
+    def passed(self, *, late: bool, took: float) -> None:
+        """Count an answer that is a success."""
+        self._late += late
+        self._passed += not late
+        self._count(took)
+
+    def failed(self, failures: int, *, late: bool, took: float) -> None:
+        """Count an answer that speaks for so many failures of the endpoint."""
+        if not failures:
+            self._spared += 1
+            return
+        self._missed += failures * late
+        self._failed += failures * (not late)
+        self._count(took)
+
+    def _count(self, took: float) -> None:
         self.answers += 1
         self._took += took
-        if late:
-            self._late += passed
-            self._missed += not passed
-        elif passed:
-            self._passed += 1
-        else:
-            self._failed += 1
 
     def seen(self, retry_after: float | None) -> Seen:
         took = self._took / self.answers if self.answers else 0.0
-        return Seen(self._passed, self._failed, self._late, took, retry_after, missed=self._missed)
+        return Seen(
+            self._passed,
+            self._failed,
+            self._late,
+            took,
+            retry_after,
+            missed=self._missed,
+            spared=self._spared,
+        )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container
 
 from msgspec.structs import replace
 
-from tarry.core.blame import AT_PACE, FailedAttempt, Trouble, Whose, blame, learn
+from tarry.core.blame import AT_PACE, FailedAttempt, Trouble, Whose, accept, blame, learn
 from tarry.core.blame_facts import (
     ACCEPTED,
     CLEAN,
@@ -66,10 +66,7 @@ class LaneBlame:
     def succeeded(self, due: Due) -> None:
         """Count an answer which shows that the endpoint works."""
         self.refusals = 0
-        if self._tries is not NO_TRIES:
-            second = self._of(due).slowed_after < self._successes
-            step = self._tries.second if second else self._tries.first
-            self._tries = step(failed=False)
+        self._tries = accept(self._tries, self._of(due), self._successes)
         self._successes += 1
         if self._types.get(due.event_type) is not ACCEPTED:
             self._learn_type(due.event_type, ACCEPTED)

@@ -11,10 +11,8 @@ from typing import assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tarry.core.backoff import Exponential
-from tarry.core.blame import Whose
+from tarry.core.blame import SOON, Whose
 from tarry.core.decide import decide
-from tarry.core.jitter import Equal
 from tarry.core.outcome import FINAL, Again, Done, Failure, GiveUp, Kind, Why
 from tarry.core.pace import Phase
 from tarry.core.policy import Policy
@@ -23,8 +21,6 @@ from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due
 
-SOON = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
-"""The pause of a delivery that failed at the lane's pace, or that was throttled."""
 SPREAD = 0.1
 """At most this share of a wait that the endpoint asked for is added to it by chance."""
 
