@@ -47,3 +47,12 @@ async def test_what_fails_by_chance_keeps_no_message_waiting(
 ) -> None:
     async with virtual_service() as service:
         assert max(await waits(service, share, sizes, seed=7)) < 5
+
+
+@pytest.mark.parametrize("seed", range(4))
+@virtually
+async def test_new_lanes_expect_the_failures_that_their_origin_is_known_for(seed: int) -> None:
+    async with virtual_service() as service:
+        await waits(service, 0.5, [1] * 20, seed=seed)
+        for number in range(10):  # with four new tenants each
+            assert max(await waits(service, 0.5, [1] * 20, seed=100 * number + seed)) < 5

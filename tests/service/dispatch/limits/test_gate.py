@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarry.core.pace import Pace, Phase
+from tarry.core.pace import Pace, Phase, Sample
 from tarry.core.probe import SHORTEST
 from tarry.service.dispatch.limits.gate import RULE, WATCHED, Gate, scaled
 from tarry.service.dispatch.limits.spacing import GRAIN
@@ -471,6 +471,23 @@ def test_a_row_of_failures_is_by_chance_as_long_as_it_is_a_usual_one() -> None:
     assert not gate.fails_by_chance
     gate.open(NOON, 1)
     assert not gate.fails_by_chance
+
+
+def test_a_new_gate_expects_the_failures_by_chance_that_others_have() -> None:
+    gate = a_gate()
+    gate.assume(Sample(30, 30))
+    assert gate.pace.history == Sample(5, 5)
+    for _ in range(8):
+        answer(gate, NOON)
+        assert gate.fails_by_chance
+    gate.assume(Sample(100, 0))
+    assert gate.pace.history == Sample(5, 5)  # what it knows by now is enough
+
+
+def test_a_gate_goes_by_its_own_answers_where_others_have_none() -> None:
+    gate = a_gate()
+    gate.assume(Sample())
+    assert gate.pace.history == Sample()
 
 
 def test_a_gate_takes_over_the_outage_that_another_process_knows() -> None:

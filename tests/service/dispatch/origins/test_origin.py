@@ -8,6 +8,7 @@ import pytest
 from tarry.core.outcome import Kind
 from tarry.core.pace import Phase
 from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.origins.evidence import SEVERAL
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.explain import Scope, origins_of, outlook, waits
@@ -135,6 +136,36 @@ async def test_a_lane_that_fails_alone_has_its_own_troubles(answer: Answer) -> N
         for endpoint in endpoints[1:]:
             await service.until_delivered(endpoint, within=1)
             assert await service.counts(endpoint) == {State.DELIVERED: 30}
+
+
+@virtually
+async def test_it_remembers_how_many_fail_by_chance_for_its_new_lanes() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 2)
+        answers = cycle([OK, status(500)])
+        service.sender.scripts["gw.example"] = lambda _request, _now: next(answers)
+        for _ in range(10):
+            await service.add()
+            await asyncio.sleep(0.1)
+        history = the_origin(service).history
+        assert history.passed >= 8
+        assert history.failed == pytest.approx(history.passed, abs=2)
+
+
+@virtually
+async def test_failures_of_an_outage_are_none_by_chance() -> None:
+    async with virtual_service() as service:
+        await lanes(service, 2)
+        all_answer(service, status(500))
+        for _ in range(10):
+            await service.add()
+            await asyncio.sleep(1)
+        assert the_origin(service).history.failed == 0
+        all_answer(service, OK)
+        await asyncio.sleep(60)
+        await service.add()
+        await asyncio.sleep(0.2)
+        assert the_origin(service).history.failed <= RULE.failures
 
 
 @virtually

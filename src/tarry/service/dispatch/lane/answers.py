@@ -217,7 +217,10 @@ def _own_gate_answered(lane: Lane, judgement: Judgement, now: float) -> None:
     if not leader.shared:
         seen = judgement.unreachable
         leader.saw(lane, passed=judgement.alive, unreachable=seen, now=now)
-    if gate.phase is Phase.OPEN or lane.allowance.failing == RULE.failures:
+    completes_row = lane.allowance.failing == RULE.failures
+    if completes_row:
+        gate.assume(lane.gates.group.history)
+    if gate.phase is Phase.OPEN or completes_row:
         lane.tick(now)  # what becomes of this one depends on it
     if gate.phase is not Phase.OPEN and not judgement.alive:
         lane.work.tick(lane)

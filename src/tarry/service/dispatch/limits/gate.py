@@ -6,7 +6,7 @@ A lane has one, and an origin has one for all its lanes together.
 import math
 from collections.abc import Callable
 
-from tarry.core.pace import Pace, PacerRule, Phase, Seen
+from tarry.core.pace import Pace, PacerRule, Phase, Sample, Seen
 from tarry.core.pacer import in_a_row, opened, ramped, step
 from tarry.core.probe import probed
 from tarry.core.window import Window
@@ -17,6 +17,8 @@ RULE = PacerRule(growth=1.2)
 the endpoint can do, and a recovery takes a few seconds longer than with bigger steps."""
 WATCHED = 1.0
 """How long a closed gate is looked at after a failure: as long as it may still open over it."""
+FEW_ANSWERS = 10
+"""With fewer answers of its own a gate also goes by others, and by twice as many of these."""
 _NOTHING = Window()
 
 
@@ -218,6 +220,17 @@ class Gate:
     def failed_before(self, failures: int) -> None:
         """So many failed in a row when it was somebody else's, or at rest, and nothing passed."""
         self.pace = self.pace.replace(streak=failures)
+
+    def assume(self, history: Sample) -> None:
+        """Expect as many failures by chance as others have at the same origin.
+
+        A new lane whose first five attempts fail would take that for an outage, although half of
+        what others send there is accepted.
+        """
+        own = self.pace.history
+        if own.answers < FEW_ANSWERS:
+            others = history.faded(2 * FEW_ANSWERS)
+            self.pace = self.pace.replace(history=own.add(others.passed, others.failed))
 
     def ramp(self, now: float) -> None:
         """Send what waits at a pace, although nothing failed: much is waiting at once."""

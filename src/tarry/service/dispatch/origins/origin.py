@@ -18,7 +18,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tarry.core.pace import Pace, Phase
+from tarry.core.pace import REMEMBERED, Pace, Phase, Sample
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.origins.evidence import NO_FAILURES, NO_REFUSALS, SEVERAL, Failures
@@ -44,9 +44,9 @@ class Origin:
     """
 
     __slots__ = (
-        *("_context", "_counted", "_failures", "_held", "_make_whole", "_passed_at", "_queue"),
-        *("_refusals", "_work", "application", "gate", "groups", "is_changed", "is_parted"),
-        *("lanes", "leader", "place", "record", "whole"),
+        *("_context", "_counted", "_failures", "_held", "_history", "_make_whole", "_passed_at"),
+        *("_queue", "_refusals", "_row", "_work", "application", "gate", "groups", "is_changed"),
+        *("is_parted", "lanes", "leader", "place", "record", "whole"),
     )
 
     def __init__(  # noqa: PLR0913  what an origin stands between
@@ -82,6 +82,10 @@ class Origin:
         self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
         self._held: dict[int | str, float] = NOTHING
         """Until when lanes of a group, or applications of a whole, were told to wait by a 429."""
+        self._history = Sample()
+        """The latest answers to its closed lanes, since one first failed."""
+        self._row = 0
+        """How many of them failed since the last success: in an outage they do not count."""
         self._counted = (0.0, 0)
         """When it was counted what waits here, and how many did."""
         # As if something had just passed: gates that are open already are no evidence.
@@ -206,6 +210,8 @@ class Origin:
         if passed:
             self.passed(now)
             return
+        if lane.gate.phase is Phase.CLOSED:
+            self.count_failure()
         if self.whole is not None:
             self.whole.blame(lane, lane.gate, unreachable=unreachable, now=now)
         if len(self.lanes) > 1 and self.leader is self:
@@ -223,6 +229,17 @@ class Origin:
         self.count(lane, unreachable=unreachable, now=now)
         if not self._open_whole(now) and self.is_down(now):
             self.open(now)
+
+    def count_failure(self) -> None:
+        """Count a failure that may be one by chance, at both levels."""
+        self._row += 1
+        if self.whole is not None:
+            self.whole.count_failure()
+
+    @property
+    def history(self) -> Sample:
+        """The latest answers at this origin, for lanes that have few of their own."""
+        return self._history if self.whole is None else self.whole.history
 
     def count(self, lane: Member, *, unreachable: bool, now: float) -> None:
         """Count a failure of a lane."""
@@ -272,6 +289,9 @@ class Origin:
 
     def clear(self, now: float) -> None:
         """Drop the evidence of failures and holds: something passed."""
+        if self._row or self._history.answers:
+            self._history = self._history.add(1, self._row).faded(REMEMBERED)
+            self._row = 0
         self._passed_at = now
         self._failures = NO_FAILURES
         if self._refusals.lanes:
