@@ -39,6 +39,7 @@ HEALTHY = LaneFacts(successes=7, accepted_at=NOW - 1, types={"paid": ACCEPTED})
 DOWN = HEALTHY.replace(accepted_at=NOW - HEALTHY_WITHIN)
 """It accepted nothing for a minute."""
 MOSTLY_OWN = SecondTries(firsts=100, recent=0.1, usual=0.1, tried=90, failed=90, expected=9)
+OFTEN_OWN = MOSTLY_OWN.replace(failed=60)
 CREDIT = NO_TRIES.replace(credit=1.0)
 ONLY_FAILS = EventTypeFacts(accepted=False, failures=RULE.failures, failing_since=NOW - 2)
 
@@ -203,6 +204,13 @@ def test_a_second_failure_is_the_messages_where_most_such_failures_are(phase: Ph
     lane = HEALTHY.replace(tries=MOSTLY_OWN)
     assert judged(FAILED, phase, lane, SLOWED_BEFORE) == MESSAGE
     assert judged(FAILED, phase, lane, SLOWED_SINCE).counts == 1
+
+
+def test_a_second_failure_says_nothing_of_the_pace_where_many_messages_fail_again() -> None:
+    lane = HEALTHY.replace(tries=OFTEN_OWN)
+    assert judged(FAILED, PACED, lane, SLOWED_BEFORE) == Blame(Whose.PACE, None)
+    assert judged(FAILED, PACED, lane, SLOWED_SINCE).counts == 1
+    assert judged(FAILED, CLOSED, lane, SLOWED_BEFORE) == UNKNOWN
 
 
 def test_at_a_pace_a_failure_is_spared_while_there_is_credit() -> None:

@@ -29,8 +29,9 @@ AT_PACE = 3
 """How many failures of one delivery are put down to the pace of its lane."""
 SOON = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
 """When a delivery is retried that failed because of its lane's pace, or that was throttled."""
-MOSTLY = 0.8
-"""If more than this share of the failures are the messages' own, a second failure is as well."""
+OFTEN, MOSTLY = 0.4, 0.8
+"""If more than this share of the failures are the messages' own, a second failure says nothing of
+the pace; if more than that one are, it is the message's own as well."""
 
 
 class Trouble(StrEnum):
@@ -164,6 +165,7 @@ def blame(
     failed     other   event type only fails, accepted since       message    nothing (d)
     failed     other   failed at a pace, accepted since, most      message    nothing (e)
                        such messages fail again
+    failed     paced   the same, and many fail again               pace (g)   nothing (e)
     failed     paced   credit of the second tries                  pace (g)   0 (e)
     failed     paced                                               pace (g)   1
     failed     closed                                              unknown    1 (c)
@@ -216,6 +218,8 @@ def _failed(
     if attempt.phase is CLOSED:
         return Blame(UNKNOWN, 1)
     whose = PACE if delivery.slowed < AT_PACE else UNKNOWN
+    if evidence is SLOWED and lane.tries.own > OFTEN:
+        return Blame(whose, None)
     spared = lane.tries.spares
     return Blame(whose, 0 if spared else 1, spared=spared)
 
