@@ -142,7 +142,7 @@ async def test_a_lane_that_fails_alone_has_its_own_troubles(answer: Answer) -> N
 async def test_it_remembers_how_many_fail_by_chance_for_its_new_lanes() -> None:
     async with virtual_service() as service:
         await lanes(service, 2)
-        answers = cycle([OK, status(500)])
+        answers = cycle([OK, OK, status(500), status(500)])
         service.sender.scripts["gw.example"] = lambda _request, _now: next(answers)
         for _ in range(10):
             await service.add()

@@ -184,6 +184,8 @@ def _record(
         lane.write(lane.record.taken(lane.gates.own.pace, now))
     if judgement.alive:
         lane.blame.succeeded(pending.due)
+        if pending.gate.phase is Phase.CLOSED:
+            lane.gates.group.add_success(lane.allowance.failing)
         lane.allowance.passed()
     elif failures is not None:
         lane.allowance.failed(now, by_chance=lane.gates.own.fails_by_chance)

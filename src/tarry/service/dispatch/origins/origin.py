@@ -45,7 +45,7 @@ class Origin:
 
     __slots__ = (
         *("_context", "_counted", "_failures", "_held", "_history", "_make_whole", "_passed_at"),
-        *("_queue", "_refusals", "_row", "_work", "application", "gate", "groups", "is_changed"),
+        *("_queue", "_refusals", "_work", "application", "gate", "groups", "is_changed"),
         *("is_parted", "lanes", "leader", "place", "record", "whole"),
     )
 
@@ -83,9 +83,7 @@ class Origin:
         self._held: dict[int | str, float] = NOTHING
         """Until when lanes of a group, or applications of a whole, were told to wait by a 429."""
         self._history = Sample()
-        """The latest answers to its closed lanes, since one first failed."""
-        self._row = 0
-        """How many of them failed since the last success: in an outage they do not count."""
+        """The latest answers to its closed lanes, since one first failed and passed again."""
         self._counted = (0.0, 0)
         """When it was counted what waits here, and how many did."""
         # As if something had just passed: gates that are open already are no evidence.
@@ -210,8 +208,6 @@ class Origin:
         if passed:
             self.passed(now)
             return
-        if lane.gate.phase is Phase.CLOSED:
-            self.count_failure()
         if self.whole is not None:
             self.whole.blame(lane, lane.gate, unreachable=unreachable, now=now)
         if len(self.lanes) > 1 and self.leader is self:
@@ -230,11 +226,15 @@ class Origin:
         if not self._open_whole(now) and self.is_down(now):
             self.open(now)
 
-    def count_failure(self) -> None:
-        """Count a failure that may be one by chance, at both levels."""
-        self._row += 1
-        if self.whole is not None:
-            self.whole.count_failure()
+    def add_success(self, failures: int) -> None:
+        """Count a success of a closed lane, and its failures just before, at both levels.
+
+        So a lane that only fails says nothing about what fails by chance here.
+        """
+        if failures or self._history.answers:
+            self._history = self._history.add(1, failures).faded(REMEMBERED)
+            if self.whole is not None:
+                self.whole.add_success(failures)
 
     @property
     def history(self) -> Sample:
@@ -289,9 +289,6 @@ class Origin:
 
     def clear(self, now: float) -> None:
         """Drop the evidence of failures and holds: something passed."""
-        if self._row or self._history.answers:
-            self._history = self._history.add(1, self._row).faded(REMEMBERED)
-            self._row = 0
         self._passed_at = now
         self._failures = NO_FAILURES
         if self._refusals.lanes:
