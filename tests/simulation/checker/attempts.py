@@ -3,16 +3,12 @@
 import math
 from collections.abc import Iterator
 
-from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.facts import LATELY, Facts, Violation
 from tests.simulation.checker.policies import attempts_allowed
 from tests.simulation.log import Requested
 
 UNCOUNTED = 6
 """How many failures of one delivery may be put down to the endpoint while it is not down at all."""
-
-
-LATELY = 60.0
-"""Seconds after which nobody remembers that an endpoint took something."""
 
 
 def _takes_others(facts: Facts, request: Requested) -> bool:

@@ -29,6 +29,10 @@ DELAYS = frozenset({"handed over", "nobody at work"})
 """What takes time, and is no excuse for anything else."""
 
 
+LATELY = 60.0
+"""Seconds after which nobody remembers that an endpoint took something."""
+
+
 class Violation(Struct, frozen=True):
     """A promise that was not kept: when, which rule, and what happened."""
 
@@ -82,6 +86,11 @@ class Facts:
     def application(self, endpoint: str) -> str:
         """Return whose an endpoint is."""
         return self.changes[endpoint][0].endpoint.application
+
+    def event_type(self, request: Requested) -> str:
+        """Return the event type of a request's message."""
+        accepted = self.accepted.get(request.message)
+        return "" if accepted is None else accepted.event_type
 
     def was_lost(self, at: float) -> bool:
         """Whether a failover lost a commit that was made at an instant."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
-from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.facts import LATELY, Facts, Violation
 from tests.simulation.checker.policies import attempts_allowed, oldest_allowed
 from tests.simulation.log import Accepted, Answered
 
@@ -13,8 +13,6 @@ REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
 GONE = 410
 CLOCKS_DIFFER = 5.0
 """Seconds by which the clocks of a history may differ, but for those that were set."""
-LATELY = 60.0
-"""Seconds after which nobody remembers that an endpoint took something."""
 OPENS_AFTER, KNOWN_AFTER = 8, 5.0
 """After so many failures in a row over so many seconds an outage costs no delivery an attempt."""
 
@@ -112,7 +110,7 @@ def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: floa
         else:
             since = since if in_a_row else request.at
             in_a_row += 1
-            types.add(facts.accepted[request.message].event_type)
+            types.add(facts.event_type(request))
         # If one type alone fails, and others were taken lately, it may be about that type.
         of_all = len(types) > 1 or request.at - taken_at > LATELY
         is_known = of_all and in_a_row > OPENS_AFTER and request.at - since > KNOWN_AFTER

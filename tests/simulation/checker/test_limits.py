@@ -1,7 +1,9 @@
 """No more requests in a second, at a time, or while an endpoint is down than is allowed."""
 
+from tarry.service.model.delivery import State
 from tests.simulation.checker.hand_made import (
     HERE,
+    TWO,
     accepted,
     added,
     answered,
@@ -66,6 +68,25 @@ def probes(count: int) -> list[Entry]:
 def test_an_endpoint_that_is_down_is_not_tried_all_the_time() -> None:
     assert check(probes(20)) == set()
     assert check(probes(30)) == {"too many probes"}
+
+
+def refused(count: int, *, accepts: str = "b", attempts: int = 30, status: int = 404) -> set[str]:
+    """Return the broken rules if an endpoint accepts one event type, and then fails another."""
+    policy = f'{{"version": 1, "attempts": {attempts}}}'
+    log: list[Entry] = [added(policy=policy), accepted(0.5, event_type="a")]
+    log += [accepted(0.5, TWO, event_type=accepts), requested(1, 99, TWO), answered(1.1, 99)]
+    for number in range(count):
+        at = 5.0 + number
+        log += [requested(at, number, number=number + 1, is_down=True)]
+        log.append(answered(at + 0.1, number, status))
+    return rules(log, ending(delivery(state=State.READY), delivery(TWO)))
+
+
+def test_the_policy_retries_an_event_type_that_the_endpoint_never_accepted() -> None:
+    assert refused(30) == set()
+    assert refused(30, accepts="a") == {"too many probes"}
+    assert refused(30, status=500) == {"too many probes"}
+    assert refused(28, attempts=5) == {"too many probes"}
 
 
 def test_people_may_have_it_tried() -> None:
