@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint
@@ -177,10 +178,11 @@ async def test_one_that_stays_down_when_the_others_are_back_is_on_its_own(code: 
         assert await service.counts(endpoints[0]) == {State.DELIVERED: 100}
 
 
+@pytest.mark.parametrize("code", [401, 500])
 @virtually
-async def test_one_that_is_refused_goes_apart_while_the_others_come_back() -> None:
+async def test_one_that_stays_down_goes_apart_while_the_others_come_back(code: int) -> None:
     async with virtual_service() as service:
-        endpoints, gateway = await behind_one(service, 4, down=120, own={"/0": 401})
+        endpoints, gateway = await behind_one(service, 4, down=120, own={"/0": code})
         await service.add(1000)
         await asyncio.sleep(120)
         origin = the_origin(service)
@@ -200,6 +202,27 @@ async def test_one_that_is_refused_goes_apart_while_the_others_come_back() -> No
         for endpoint in endpoints:
             await service.until_delivered(endpoint, within=300)
             assert await service.counts(endpoint) == {State.DELIVERED: 1000}
+
+
+@virtually
+async def test_one_that_cannot_be_reached_gets_few_requests_once_the_others_are_back() -> None:
+    async with virtual_service() as service:
+        dead, *others = await lanes(service, 3)
+        up_at = service.now() + 20
+        asked: list[float] = []
+
+        def script(request: Request, now: float) -> Answer:
+            if request.target.path == "/0" and now >= up_at:
+                asked.append(now)
+            return OK if request.target.path != "/0" and now >= up_at else DOWN
+
+        service.sender.scripts["gw.example"] = script
+        await service.add(5)
+        for endpoint in others:
+            await service.until_delivered(endpoint, within=300)
+        await asyncio.sleep(30)
+        assert len(asked) <= RULE.failures + 5
+        assert lane_of(service, dead).gate.phase is Phase.OPEN
 
 
 @virtually

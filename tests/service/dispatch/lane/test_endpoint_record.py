@@ -294,6 +294,17 @@ def test_what_the_later_change_does_not_say_the_earlier_one_still_does() -> None
     assert joined(old, later).standing is Standing.PAUSED
 
 
+def test_an_endpoint_fails_since_the_first_failure_after_a_success() -> None:
+    record = a_record()
+    told = [record.failing_since]
+    for at in (NOON + 1, NOON + 2):
+        record.failed(at)
+        told.append(record.failing_since)
+    record.taken(PACE, NOON + 3)
+    told.append(record.failing_since)
+    assert told == [math.inf, NOON + 1, NOON + 1, math.inf]
+
+
 def test_an_endpoint_is_well_until_something_fails_and_once_it_takes_something() -> None:
     record = a_record()
     told = [record.is_well]

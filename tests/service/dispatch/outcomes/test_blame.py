@@ -139,6 +139,19 @@ def test_refusals_are_counted_until_a_success() -> None:
     assert lane.refusals == 0
 
 
+def test_failures_are_counted_until_a_success_or_another_phase() -> None:
+    lane = LaneBlame()
+    for _ in range(2):
+        failed(lane)
+    assert lane.failures == 2
+    lane.turned(PACED, failed=False)
+    assert lane.failures == 0
+    failed(lane, phase=PACED)
+    assert lane.failures == 1
+    lane.succeeded(DUE)
+    assert lane.failures == 0
+
+
 def test_the_fifth_in_a_row_counts_for_all_if_there_were_refusals() -> None:
     lane = LaneBlame()
     assert failed(lane, in_a_row=RULE.failures - 1) == 1
@@ -248,7 +261,7 @@ def test_of_another_endpoint_in_its_place_nothing_is_known() -> None:
     lane.succeeded(a_due(seq=5, event_type="another"))
     assert [failed(lane), failed(lane, DUE, REFUSED)] == [None, None]
     lane.start_over()
-    assert (lane.refusals, lane.slowed(DUE)) == (0, 0)
+    assert (lane.refusals, lane.failures, lane.slowed(DUE)) == (0, 0, 0)
     assert [failed(lane), failed(lane, DUE, REFUSED, phase=PACED)] == [1, 1]
 
 

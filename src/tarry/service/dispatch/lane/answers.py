@@ -127,7 +127,7 @@ def _report(
         group.leader.serve()
     else:
         group.leader.answered(lane, judgement, now)
-        _go_apart_if_refused(lane, judgement, now)
+        _go_apart_if_alone(lane, judgement, now)
 
 
 def _epoch(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int:
@@ -228,15 +228,21 @@ def _own_gate_answered(lane: Lane, judgement: Judgement, now: float) -> None:
         lane.work.tick(lane)
 
 
-def _go_apart_if_refused(lane: Lane, judgement: Judgement, now: float) -> None:
-    """Leave the others of the origin to their pace if this lane alone is refused, and always is."""
-    gates = lane.gates
-    if judgement.verdict is not Verdict.REFUSED or gates.current is gates.own:
+def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
+    """Leave the others of the origin to their pace if this lane is refused or fails every time.
+
+    A failure may be the pace's, unless the lane failed before others passed and did not pass since.
+    """
+    gates, leader = lane.gates, lane.gates.group.leader
+    if gates.current is gates.own or leader.gate.phase is not Phase.PACED:
         return
-    leader = gates.group.leader
-    alone = leader.gate.phase is Phase.PACED and not leader.refuses(lane)
-    if alone and lane.blame.refusals >= RULE.failures:
+    refused = judgement.verdict is Verdict.REFUSED
+    if refused and not leader.refuses(lane) and lane.blame.refusals >= RULE.failures:
         phases.go_apart(lane, now)
+    failing_since = lane.record.failing_since
+    down = judgement.verdict is Verdict.FAILED and failing_since < leader.gate.pace.begun
+    if down and lane.blame.failures >= RULE.failures:
+        phases.go_apart(lane, now, failing_since)
 
 
 def _hold(lane: Lane, until: float | None, now: float) -> None:

@@ -45,6 +45,12 @@ class EndpointRecord:
         """Whether nothing failed since the endpoint took something, or ever."""
         return not self.known.failures
 
+    @property
+    def failing_since(self) -> float:
+        """When the endpoint first failed since it took something; infinity if it did not."""
+        since = self.known.failing_since
+        return math.inf if since is None else since
+
     def taken(self, pace: Pace, now: float) -> Change | None:
         """A delivery was taken."""
         self.accepted_at = now

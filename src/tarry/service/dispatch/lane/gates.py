@@ -14,7 +14,7 @@ class LaneGates:
         self.own, self.group = own, group
         self.is_apart = False
         """Whether the lane goes by its own gate although its origin is in trouble: it is refused
-        where others pass."""
+        or fails where others pass."""
 
     @property
     def shared(self) -> Gate:

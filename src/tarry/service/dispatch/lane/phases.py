@@ -79,10 +79,13 @@ def alone(
     _gate_moved(lane, now)
 
 
-def go_apart(lane: Lane, now: float) -> None:
-    """Go by its own gate, and open it, while its origin goes by another."""
+def go_apart(lane: Lane, now: float, since: float | None = None) -> None:
+    """Go by its own gate, and open it, while its origin goes by another.
+
+    It is down since now, or since the earlier time that is given.
+    """
     lane.gates.go_apart()
-    alone(lane, now)
+    alone(lane, now, since=since)
 
 
 def probe(lane: Lane, now: float) -> None:

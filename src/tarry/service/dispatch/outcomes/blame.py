@@ -46,14 +46,18 @@ class LaneBlame:
     For each answer of the endpoint call `succeeded` or `failed`. Then, unless it was a resend, ask
     `refunded` for the delivery, `whose` and `slowed` for the ruling, and call `remember` with that.
     Call `turned` when the gate is in another phase, and `take_refunds` after that and whenever a
-    delivery is not busy any more. `refusals` is for reading.
+    delivery is not busy any more. `refusals` and `failures` are for reading.
     """
 
-    __slots__ = ("_deliveries", "_refunds", "_successes", "_tries", "_types", "refusals")
+    __slots__ = (
+        *("_deliveries", "_refunds", "_successes", "_tries", "_types", "failures", "refusals"),
+    )
 
     def __init__(self) -> None:
         self.refusals = 0
         """How many attempts were refused since the last success."""
+        self.failures = 0
+        """How many failures counted since the last success in this phase of the gate."""
         self._successes = 0
         self._tries = NO_TRIES
         self._types: dict[str, EventTypeFacts] = NOTHING
@@ -65,7 +69,7 @@ class LaneBlame:
 
     def succeeded(self, due: Due) -> None:
         """Count an answer which shows that the endpoint works."""
-        self.refusals = 0
+        self.refusals = self.failures = 0
         self._tries = accept(self._tries, self._of(due), self._successes)
         self._successes += 1
         if self._types.get(due.event_type) is not ACCEPTED:
@@ -95,6 +99,7 @@ class LaneBlame:
         lane = learn(RULE, self._facts(accepted_at, in_a_row), delivery, attempt)
         found = blame(RULE, lane, delivery, attempt)
         self.refusals = lane.refusals
+        self.failures += found.counts is not None
         self._tries = lane.tries.spared() if found.spared else lane.tries
         return found.counts
 
@@ -148,6 +153,7 @@ class LaneBlame:
 
         Then the attempts that failed since the last success are given back.
         """
+        self.failures = 0
         if phase is Phase.CLOSED:
             self._change_all(DeliveryFacts.settle_down)
         elif failed:
@@ -157,7 +163,7 @@ class LaneBlame:
 
     def start_over(self) -> None:
         """Forget what was learned: the endpoint has moved to another origin."""
-        self.refusals = self._successes = 0
+        self.refusals = self.failures = self._successes = 0
         self._tries, self._types = NO_TRIES, NOTHING
         self._change_all(DeliveryFacts.start_over)
 
