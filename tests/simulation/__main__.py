@@ -14,7 +14,7 @@ from tests.simulation import report
 from tests.simulation.generate import REAL, Frame, generate
 from tests.simulation.planted.hunt import hunt
 from tests.simulation.planted.registry import BUGS
-from tests.simulation.run import Outcome, run
+from tests.simulation.run import Outcome, collect_seldom, run
 from tests.simulation.shrink import Shrinker
 from tests.simulation.steps import History
 
@@ -28,6 +28,7 @@ TOLD_EVERY = 5.0
 def main(arguments: list[str]) -> int:
     """Run what the command line asks for; 1 if a promise was not kept."""
     options = _parser().parse_args(arguments)
+    collect_seldom()
     logging.disable(logging.CRITICAL)  # what the service says of faults is expected
     frame = Frame(store=options.store, workers=options.workers, minutes=options.minutes)
     if options.planted is not None:

@@ -214,7 +214,13 @@ class Log:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
+        self.over_at = 0.0
+        """When the last settlement was made and the last fault is over."""
 
     def add(self, entry: Entry) -> None:
         """Write down one more."""
         self.entries.append(entry)
+        if isinstance(entry, Fault):
+            self.over_at = max(self.over_at, entry.until)
+        elif isinstance(entry, Settled):
+            self.over_at = max(self.over_at, entry.at)

@@ -3,7 +3,7 @@
 It reads the store without delays or faults, and changes nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from tarry.service.explain import Outlook, Scope, origins_of, outlook
@@ -62,12 +62,16 @@ class Look:
         self._loop.later_in(self._loop.world, EVERY, self._look)
         busy = self._endpoints.busy()
         self.is_quiet = self.is_drained = not busy
-        for endpoint in self._commits.known.endpoints.values():
-            self._look_at(endpoint, busy)
+        rows: Sequence[LaneRow] = at_once(self._store.lanes(list(self._commits.known.lanes)))
+        for row in rows:
+            self._look_at(row, busy)
 
-    def _look_at(self, endpoint: Endpoint, busy: set[str]) -> None:
-        row: LaneRow = at_once(self._store.lane(endpoint.application, endpoint.id))
-        live = self._live(row) if row.waiting else []
+    def _look_at(self, row: LaneRow, busy: set[str]) -> None:
+        endpoint = row.endpoint
+        if not row.waiting:
+            self._idle_since.pop(endpoint.id, None)
+            return
+        live = self._live(row)
         standing = row.endpoint.standing
         if live and standing in {Standing.PAUSED, Standing.DISABLED}:
             self._explain(endpoint, live[0])

@@ -84,7 +84,7 @@ class StoreLink:
         loop: SimulatedLoop,
         *,
         travel: Travel,
-        troubles: tuple[Trouble, ...],
+        troubles: tuple[Trouble, Trouble],
         chance: Random,
         observe: Observer,
         bug: Bug,
@@ -171,16 +171,17 @@ class StoreLink:
     def _delay(self, now: float) -> float:
         """Return how long a call travels to the store."""
         delay = self._way(now)
-        for trouble in self._troubles:
-            if trouble.stuck_until > now:
-                delay = max(delay, trouble.stuck_until - now + self._travel())
-        return delay
+        everybody, own = self._troubles
+        stuck_until = max(everybody.stuck_until, own.stuck_until)
+        return delay if stuck_until <= now else max(delay, stuck_until - now + self._travel())
 
     def _way(self, now: float) -> float:
         delay = self._travel()
-        for trouble in self._troubles:
-            if trouble.slow_until > now:
-                delay += trouble.slowness * self._random()
+        everybody, own = self._troubles
+        if everybody.slow_until > now:
+            delay += everybody.slowness * self._random()
+        if own.slow_until > now:
+            delay += own.slowness * self._random()
         return delay
 
     def _arrive(
@@ -207,7 +208,8 @@ class StoreLink:
 
     def _is_forgetful(self, now: float) -> bool:
         """Whether the answers of commits are lost."""
-        return any(trouble.forgetful_until > now for trouble in self._troubles)
+        everybody, own = self._troubles
+        return everybody.forgetful_until > now or own.forgetful_until > now
 
     def cut(self) -> None:
         """Break the connection: the next call finds out."""
@@ -215,11 +217,8 @@ class StoreLink:
 
     def _refusal(self, name: str, args: tuple[Any, ...], now: float) -> StoreError | None:
         """Return why the store does not even begin with a call."""
-        is_away = self.is_broken
-        for trouble in self._troubles:
-            if trouble.away_until > now:
-                is_away = True
-        if is_away:
+        everybody, own = self._troubles
+        if self.is_broken or everybody.away_until > now or own.away_until > now:
             self.is_broken = False
             return StoreUnavailable(f"{name}: nobody is there")
         if name == "settle" and self._is_poisoned(args[0], now):

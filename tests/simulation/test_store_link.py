@@ -26,7 +26,7 @@ class Scene:
             self.process,
             self.loop,
             travel=Travel(0.1, Random(1)),
-            troubles=(self.trouble,),
+            troubles=(Trouble(), self.trouble),
             chance=Random(1),
             observe=lambda _p, name, _a, _k, _r: self.commits.append((self.loop.time(), name)),
             bug=Bug(),

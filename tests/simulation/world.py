@@ -12,7 +12,7 @@ from tarry.testing.postgres import Cluster
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
 from tests.simulation.faults import Clock, Faults
-from tests.simulation.log import Crashed, Ending, Fault, Log, Rested, Settled
+from tests.simulation.log import Crashed, Ending, Log, Rested
 from tests.simulation.look import Look
 from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.memory import MemoryBase
@@ -45,6 +45,9 @@ NOON = 1_800_000_000.0
 SEALING_KEYS = "simulation:" + "A" * 43 + "="
 LONGEST_DRAIN = 200.0
 """How many seconds after the last fault everything has to be delivered that can be."""
+LAST_ANSWERS = 3.0
+"""Seconds after the last settlement, and after all faults, in which something could be sent again.
+"""
 REST = 12.0
 """For how many seconds a service with nothing to do is watched."""
 
@@ -214,12 +217,11 @@ class World:
         """Whether nothing will be sent soon, and all that went wrong is past."""
         if not self._look.is_quiet or self._people.pending:
             return False
-        entries = self.log.entries
-        faults = (entry.until for entry in entries if isinstance(entry, Fault))
-        settled = (entry.at for entry in reversed(entries) if isinstance(entry, Settled))
-        over = max(next(settled, 0.0), *faults, 0.0)
-        # A shard may still change hands, and the last notices are sent after the next look.
-        return self.loop.time() >= over + max(self._conditions.lease, self._conditions.look)
+        conditions = self._conditions
+        # Before it is at rest a shard may change hands, and the last notices are sent.
+        longest = max(conditions.lease, conditions.look)
+        rests_after = longest if conditions.watched_at_rest else LAST_ANSWERS
+        return self.loop.time() >= self.log.over_at + rests_after
 
     def _prepare(self, step: AnyStep) -> None:
         match step:

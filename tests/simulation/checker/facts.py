@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from tests.simulation.log import (
     Accepted,
-    Acknowledged,
     Answered,
     Asked,
     Ending,
@@ -18,6 +18,7 @@ from tests.simulation.log import (
     Requested,
 )
 
+EntryT = TypeVar("EntryT", bound=Entry)
 Place = tuple[str, str]
 """A message and an endpoint."""
 
@@ -49,39 +50,26 @@ class Facts:
 
     def __init__(self, entries: Sequence[Entry], ending: Ending) -> None:
         self.entries, self.ending = entries, ending
-        self.faults: list[Fault] = []
-        self.losses: list[Lost] = []
-        self.accepted: dict[str, Accepted] = {}
-        self.acknowledged: list[Acknowledged] = []
-        self.asked: list[Asked] = []
+        self._by_kind: defaultdict[type, list[Any]] = defaultdict(list)
+        for entry in entries:
+            self._by_kind[type(entry)].append(entry)
+        self.faults = self.all(Fault)
+        self.losses = self.all(Lost)
+        self.asked = self.all(Asked)
+        self.accepted = {entry.message: entry for entry in self.all(Accepted)}
+        self.answers = {entry.request: entry for entry in self.all(Answered)}
         self.changes: defaultdict[str, list[EndpointChanged]] = defaultdict(list)
+        for change in self.all(EndpointChanged):
+            self.changes[change.endpoint.id].append(change)
         self.requests: defaultdict[Place, list[Requested]] = defaultdict(list)
         self.at_endpoint: defaultdict[str, list[Requested]] = defaultdict(list)
-        self.answers: dict[int, Answered] = {}
-        for entry in entries:
-            self._sort(entry)
+        for request in self.all(Requested):
+            self.requests[request.message, request.endpoint].append(request)
+            self.at_endpoint[request.endpoint].append(request)
 
-    def _sort(self, entry: Entry) -> None:
-        match entry:
-            case Requested():
-                self.requests[entry.message, entry.endpoint].append(entry)
-                self.at_endpoint[entry.endpoint].append(entry)
-            case Answered():
-                self.answers[entry.request] = entry
-            case Accepted():
-                self.accepted[entry.message] = entry
-            case Acknowledged():
-                self.acknowledged.append(entry)
-            case EndpointChanged():
-                self.changes[entry.endpoint.id].append(entry)
-            case Asked():
-                self.asked.append(entry)
-            case Fault():
-                self.faults.append(entry)
-            case Lost():
-                self.losses.append(entry)
-            case _:
-                pass
+    def all(self, kind: type[EntryT]) -> list[EntryT]:
+        """Return all entries of one kind, in the order in which things happened."""
+        return self._by_kind[kind]
 
     def application(self, endpoint: str) -> str:
         """Return whose an endpoint is."""

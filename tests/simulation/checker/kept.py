@@ -7,7 +7,7 @@ from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import LATELY, Facts, Violation
 from tests.simulation.checker.policies import attempts_allowed, oldest_allowed
-from tests.simulation.log import Accepted, Answered
+from tests.simulation.log import Accepted, Acknowledged, Answered
 
 REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
 GONE = 410
@@ -20,7 +20,7 @@ OPENS_AFTER, KNOWN_AFTER = 8, 5.0
 def kept(facts: Facts) -> Iterator[Violation]:
     """Check what became of every message that was accepted, at every endpoint it goes to."""
     yield from _accepted_twice(facts)
-    for told in facts.acknowledged:
+    for told in facts.all(Acknowledged):
         if told.message not in facts.accepted:
             text = f"{told.message} was acknowledged, and no commit has accepted it"
             yield Violation(told.at, "accepted and lost", text)

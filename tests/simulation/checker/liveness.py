@@ -20,9 +20,7 @@ def liveness(facts: Facts) -> Iterator[Violation]:
     """Check every look that found an endpoint with something to send and nothing on its way."""
     reported: set[tuple[str, float]] = set()
     promised: dict[tuple[str, float], float] = {}
-    for entry in facts.entries:
-        if not isinstance(entry, Waiting):
-            continue
+    for entry in facts.all(Waiting):
         pause = entry.endpoint, entry.since
         promised[pause] = max(promised.get(pause, 0.0), entry.next_at or 0.0)
         if pause not in reported and entry.at > _deadline(facts, entry, promised[pause]):

@@ -73,7 +73,7 @@ def _first_taken(facts: Facts, endpoint: str) -> dict[str, float]:
 
 def _ended_at(facts: Facts, endpoint: str) -> dict[str, float]:
     ended: dict[str, float] = {}
-    for entry in facts.entries:
-        if isinstance(entry, Settled) and entry.endpoint == endpoint and entry.state not in LIVE:
+    for entry in facts.all(Settled):
+        if entry.endpoint == endpoint and entry.state not in LIVE:
             ended.setdefault(entry.message, entry.at)
     return ended

@@ -11,9 +11,7 @@ LAST_FEW = 6
 
 def rest(facts: Facts) -> Iterator[Violation]:
     """Check how many calls reached the store at rest."""
-    for entry in facts.entries:
-        if not isinstance(entry, Rested):
-            continue
+    for entry in facts.all(Rested):
         many = {
             name: count
             for name, count in entry.calls.items()
@@ -28,6 +26,5 @@ def rest(facts: Facts) -> Iterator[Violation]:
 
 def crashes(facts: Facts) -> Iterator[Violation]:
     """Report exceptions that nothing caught."""
-    for entry in facts.entries:
-        if isinstance(entry, Crashed):
-            yield Violation(entry.at, "crashed", f"{entry.process}: {entry.error}")
+    for entry in facts.all(Crashed):
+        yield Violation(entry.at, "crashed", f"{entry.process}: {entry.error}")

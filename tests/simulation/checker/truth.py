@@ -13,13 +13,12 @@ HELD_BACK = frozenset({Reason.LANE_OPEN, Reason.RETRY_AFTER, Reason.PACE})
 
 def truth(facts: Facts) -> Iterator[Violation]:
     """Check the reasons that were given against what happened before."""
-    for entry in facts.entries:
-        if isinstance(entry, Explained) and entry.reason not in {Reason.PAUSED, Reason.DISABLED}:
-            text = (
-                f"{entry.message} to {entry.endpoint}, which is stopped, waits for {entry.reason!r}"
-            )
-            yield Violation(entry.at, "untrue reason", text)
-        if isinstance(entry, Waiting) and not _is_true(facts, entry):
+    for told in facts.all(Explained):
+        if told.reason not in {Reason.PAUSED, Reason.DISABLED}:
+            text = f"{told.message} to {told.endpoint}, which is stopped, waits for {told.reason!r}"
+            yield Violation(told.at, "untrue reason", text)
+    for entry in facts.all(Waiting):
+        if not _is_true(facts, entry):
             text = (
                 f"{entry.message} to {entry.endpoint} waits for {entry.reason!r}: nothing says so"
             )
@@ -41,10 +40,10 @@ def _is_true(facts: Facts, entry: Waiting) -> bool:
 def neighbours(facts: Facts) -> Iterator[Violation]:
     """Check that no endpoint is held back for what one other application alone has caused."""
     reported: set[str] = set()
-    for entry in facts.entries:
-        if not isinstance(entry, Waiting) or entry.reason not in HELD_BACK:
+    for entry in facts.all(Waiting):
+        if entry.reason not in HELD_BACK or entry.endpoint in reported:
             continue
-        if entry.endpoint not in reported and _is_a_neighbours(facts, entry):
+        if _is_a_neighbours(facts, entry):
             reported.add(entry.endpoint)
             text = f"{entry.endpoint} waits for {entry.reason!r}, and only a neighbour has failed"
             yield Violation(entry.at, "held up by a neighbour", text)

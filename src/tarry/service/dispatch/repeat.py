@@ -44,10 +44,18 @@ async def repeat(
             continue
         if signal is None:
             await asyncio.sleep(pause or 0.0)
-            continue
+        else:
+            await _wait_for(signal, pause)
+
+
+async def _wait_for(signal: asyncio.Event, longest: float | None) -> None:
+    """Wait until the signal is set, but no longer than so many seconds, and clear it."""
+    if not signal.is_set():
+        loop = asyncio.get_running_loop()
+        timer = None if longest is None else loop.call_later(longest, signal.set)
         try:
-            async with asyncio.timeout(pause):
-                await signal.wait()
-        except TimeoutError:
-            continue
-        signal.clear()
+            await signal.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
+    signal.clear()

@@ -6,6 +6,7 @@ backslashes, spaces, user names. What is left is ASCII and means one thing.
 
 import re
 import unicodedata
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address
 from sys import intern
 from urllib.parse import quote
@@ -18,6 +19,8 @@ PORTS = {"http": 80, "https": 443}
 """The schemes that are called, and the ports that they need not name."""
 LONGEST = 2048
 """Characters of a URL, also when letters beyond ASCII are written as %xx."""
+MOST_READ = 1000
+"""URLs that are kept as they were read: those of endpoints in use are read again and again."""
 
 _LAST_PORT = 65_535
 _LONGEST_NAME = 253
@@ -39,6 +42,7 @@ class Location(Struct, frozen=True):
     path: str
 
 
+@lru_cache(MOST_READ)
 def read_url(url: str) -> Location:
     """Take a URL apart.
 

@@ -117,7 +117,7 @@ def _has_rows(lane: Lane, now: float) -> bool:
     """Return whether there is something at hand; ask for more before it runs out."""
     backlog = lane.backlog
     at_hand = backlog.buffer.at_hand(now)
-    if not backlog.asking and _runs_low(lane, at_hand) and _wants_rows(lane, now):
+    if not backlog.asking and _runs_low(lane, at_hand, now):
         lane.ask_for_rows()
     if at_hand or backlog.buffer.next_in(now, lane.gates.phase):
         return True
@@ -126,13 +126,15 @@ def _has_rows(lane: Lane, now: float) -> bool:
     return False
 
 
-def _runs_low(lane: Lane, at_hand: int) -> bool:
-    """Whether it is time to ask for more; asked in vain, it would ask again at once."""
-    enough = room(lane) // 2
-    few = at_hand <= enough
-    if lane.gates.phase is Phase.PACED:
-        few = few or lane.backlog.buffer.new_run_low(enough // 2)
-    return few and not (at_hand and lane.context.is_full())
+def _runs_low(lane: Lane, at_hand: int, now: float) -> bool:
+    """Whether to ask for more; asked in vain, it would ask again at once."""
+    buffer, phase, most = lane.backlog.buffer, lane.gates.phase, room(lane)
+    few = at_hand <= most // 2
+    if phase is Phase.PACED:
+        few = few or buffer.new_run_low(most // 4)
+    if not few or (at_hand and lane.context.is_full()):
+        return False
+    return bool(buffer.wants(most, now, phase))
 
 
 def _wants_rows(lane: Lane, now: float) -> bool:

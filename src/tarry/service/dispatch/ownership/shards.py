@@ -89,11 +89,19 @@ class Shards:
         workers = max(1, await self._store.workers())
         share = math.ceil(SHARDS / workers)
         self._least = SHARDS - share * (workers - 1)  # what the others leave if each has its share
-        # A shard that is being left sends nothing more: those with requests on their way stay.
-        by_quiet = sorted(self.numbers, key=lambda number: not self.owned[number].is_quiet)
-        for number in by_quiet[: max(0, len(by_quiet) - share)]:
-            self.owned[number].held.leave()
+        self._leave_beyond(share)
         return first if len(self.owned) >= share else first + await self._lease(share)
+
+    def _leave_beyond(self, share: int) -> None:
+        """Leave shards beyond this worker's share, those first that have nothing on its way.
+
+        A shard that is being left sends nothing more.
+        """
+        numbers = self.numbers
+        if len(numbers) > share:
+            by_quiet = sorted(numbers, key=lambda number: not self.owned[number].is_quiet)
+            for number in by_quiet[: len(numbers) - share]:
+                self.owned[number].held.leave()
 
     async def _compare_clocks(self) -> None:
         """Find out whether the database's clock has stepped."""
