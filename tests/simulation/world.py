@@ -204,7 +204,7 @@ class World:
         for step in self._history.steps:
             self._prepare(step)
         self._look.start()
-        self.loop.run_to(self._conditions.length)
+        self._run_to_end_of_steps()
         self._recover()
         self.loop.run_for(1.0)  # until it is known that somebody asks for probes
         end = self.loop.time() + LONGEST_DRAIN
@@ -212,6 +212,14 @@ class World:
             self.loop.run_for(1.0)
         if self._look.is_drained and self._conditions.watched_at_rest:
             self._watch_rest()
+
+    def _run_to_end_of_steps(self) -> None:
+        """Run for as long as the history says, or until all is done and nothing is left to send."""
+        last = max((step.at for step in self._history.steps), default=0.0)
+        self.loop.run_to(last)
+        end = self._conditions.length
+        while self.loop.time() < end and not self._is_over():
+            self.loop.run_to(min(self.loop.time() + 1.0, end))
 
     def _is_over(self) -> bool:
         """Whether nothing will be sent soon, and all that went wrong is past."""
