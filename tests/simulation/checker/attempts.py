@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 from tests.simulation.checker.facts import LATELY, Facts, Violation
 from tests.simulation.checker.policies import attempts_allowed
-from tests.simulation.log import Requested
+from tests.simulation.log import Answered, Requested
 
+OPENS_AFTER = 5
+"""So many failures in a row are the endpoint's."""
 UNCOUNTED = 6
 """How many failures of one delivery may be put down to the endpoint while it is not down at all."""
 
@@ -15,9 +17,37 @@ def _takes_others(facts: Facts, request: Requested) -> bool:
     """Whether the endpoint has lately taken another message."""
     return any(
         answer.is_success and request.at - LATELY < answer.at < request.at
-        for other in facts.at_endpoint[request.endpoint]
-        if (answer := facts.answers.get(other.request)) is not None
+        for _, answer in _answered(facts, request.endpoint)
     )
+
+
+def _overloaded(facts: Facts, endpoint: str) -> frozenset[int]:
+    """Return the failed requests in a row of failures so long that the endpoint has opened.
+
+    A row of an event type that the endpoint never accepted before is about the type.
+    """
+    answered = sorted(
+        ((answer.at, request) for request, answer in _answered(facts, endpoint)),
+        key=lambda pair: pair[0],
+    )
+    accepted: set[str] = set()
+    row: list[int] = []
+    found: set[int] = set()
+    for _, request in answered:
+        if facts.answers[request.request].is_success:
+            accepted.add(facts.event_type(request))
+            row = []
+        elif facts.event_type(request) in accepted:
+            row.append(request.request)
+            found.update(row if len(row) >= OPENS_AFTER else ())
+    return frozenset(found)
+
+
+def _answered(facts: Facts, endpoint: str) -> Iterator[tuple[Requested, Answered]]:
+    for request in facts.at_endpoint[endpoint]:
+        answer = facts.answers.get(request.request)
+        if answer is not None:
+            yield request, answer
 
 
 def attempts(facts: Facts) -> Iterator[Violation]:
@@ -27,6 +57,7 @@ def attempts(facts: Facts) -> Iterator[Violation]:
         if delivery.attempts > allowed:
             text = f"{message} to {endpoint}: {delivery.attempts} attempts, {allowed:g} are allowed"
             yield Violation(facts.ending.at, "too many attempts", text)
+    overloaded = {endpoint: _overloaded(facts, endpoint) for endpoint in facts.at_endpoint}
     for (message, endpoint), requests in facts.requests.items():
         if any(change.endpoint.fifo for change in facts.changes[endpoint]):
             continue  # an ordered endpoint takes no others before this one
@@ -37,6 +68,7 @@ def attempts(facts: Facts) -> Iterator[Violation]:
             for request in requests
             if not request.is_down
             and request.at < asked_at
+            and request.request not in overloaded[endpoint]
             and _takes_others(facts, request)
             and request.request in facts.answers
             and not facts.answers[request.request].is_success

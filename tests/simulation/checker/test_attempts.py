@@ -26,7 +26,7 @@ def test_one_attempt_too_many_is_noticed() -> None:
 
 
 def test_a_delivery_that_fails_on_while_others_are_taken_is_noticed() -> None:
-    log = log_of(added(policy=THREE_ATTEMPTS), accepted(1), accepted(1, TWO))
+    log = log_of(added(policy=THREE_ATTEMPTS), accepted(1), accepted(1, TWO, event_type="b"))
     for number in range(12):
         log += [requested(5 + number, number, number=number + 1)]
         log.append(answered(5.1 + number, number, 500))
@@ -34,6 +34,19 @@ def test_a_delivery_that_fails_on_while_others_are_taken_is_noticed() -> None:
     taken = log_of(requested(4, 99, TWO), answered(4.1, 99))
     assert "too many attempts" in rules([*log, *taken], ends)
     assert "too many attempts" not in rules(log, ends)
+
+
+def test_a_row_of_failures_of_what_is_accepted_at_other_times_is_the_endpoints() -> None:
+    log = log_of(added(policy=THREE_ATTEMPTS), accepted(1), accepted(1, TWO))
+    log += [requested(4, 99, TWO), answered(4.1, 99)]
+    for number in range(12):
+        log += [requested(5 + number, number, number=number + 1)]
+        log.append(answered(5.1 + number, number, 500))
+    ends = ending(delivery(ONE, State.WAITING, Reason.BACKOFF), delivery(TWO))
+    assert "too many attempts" not in rules(log, ends)
+    taken = [(requested(n + 0.2, 100 + n, TWO), answered(n + 0.3, 100 + n)) for n in range(5, 17)]
+    between = [entry for pair in taken for entry in pair]
+    assert "too many attempts" in rules([*log, *between], ends)
 
 
 def test_an_endpoint_without_a_policy_has_that_of_the_service() -> None:

@@ -50,6 +50,15 @@ def test_a_probe_of_an_endpoint_that_is_down_is_no_retry() -> None:
     assert check([*FAILED, requested(2.13, 2, is_down=True)]) == set()
 
 
+def test_what_an_outage_held_up_goes_as_soon_as_the_endpoint_takes_another_one() -> None:
+    probe: list[Entry] = [accepted(1, TWO), requested(2.105, 3, TWO), answered(2.12, 3)]
+    again = requested(2.13, 2)
+    failed: list[Entry] = [accepted(1), requested(2, 1, is_down=True), answered(2.1, 1, 500)]
+    assert check([*failed, *probe, again]) == set()
+    assert check([*failed, again]) == {"did not wait"}
+    assert check([*FAILED, *probe, again]) == {"did not wait"}
+
+
 def test_nothing_is_sent_before_the_pause_is_over() -> None:
     assert check([*THROTTLED, requested(3, 2, TWO)]) == {"did not wait"}
     assert check([*THROTTLED, requested(5.2, 2, TWO)]) == set()
