@@ -256,15 +256,16 @@ def test_a_lane_goes_by_the_pace_of_its_origin_while_that_is_in_trouble() -> Non
     assert ahead.done_at is None  # others wait for it too
 
 
-def test_a_lane_that_stays_open_while_its_origin_comes_back_is_apart() -> None:
+@pytest.mark.parametrize("origin", [PACED, b'{"phase":"open","probe_at":1799999000.0}'])
+def test_a_lane_that_is_open_by_itself_goes_by_itself(origin: bytes) -> None:
+    """Its origin may be open in the record of another worker that has no lane there any more."""
     assert (
-        explain(a_delivery(), a_row(OPEN), [], now=NOON, origins=whole(PACED)).reason
+        explain(a_delivery(), a_row(OPEN), [], now=NOON, origins=whole(origin)).reason
         is Reason.LANE_OPEN
     )
-    ahead = outlook(a_row(OPEN), now=NOON, origins=whole(PACED))
+    ahead = outlook(a_row(OPEN), now=NOON, origins=whole(origin))
     assert (ahead.phase, ahead.scope) == (Phase.OPEN, Scope.ENDPOINT)
     assert ahead.probe_at == NOON + 60
-    assert outlook(a_row(OPEN), now=NOON, origins=whole(OPEN)).scope is Scope.ORIGIN
 
 
 def test_a_lane_goes_by_the_pace_of_its_application_while_only_that_is_in_trouble() -> None:
@@ -293,15 +294,17 @@ def test_what_an_earlier_version_wrote_of_an_origin_holds_nobody_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("origins", "words"),
+    ("own", "origins", "words"),
     [
-        ((), "Its endpoint takes nothing"),
-        (of_application(OPEN), "Several endpoints of its application"),
-        (whole(OPEN), "All of its endpoint's host"),
+        (OPEN, (), "Its endpoint takes nothing"),
+        (CLOSED, of_application(OPEN), "Several endpoints of its application"),
+        (CLOSED, whole(OPEN), "All of its endpoint's host"),
     ],
 )
-def test_the_sentence_names_whose_trouble_it_is(origins: list[bytes], words: str) -> None:
-    found = explain(a_delivery(), a_row(OPEN), [], now=NOON, origins=origins)
+def test_the_sentence_names_whose_trouble_it_is(
+    own: bytes, origins: list[bytes], words: str
+) -> None:
+    found = explain(a_delivery(), a_row(own), [], now=NOON, origins=origins)
     assert found.sentences[0].startswith(words)
 
 

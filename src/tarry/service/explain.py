@@ -202,10 +202,10 @@ def _held(own: _Pace, shared: _Pace) -> _Pace:
 def _is_shared(own: _Pace, others: _Pace) -> bool:
     """Whether a lane leaves its pace to others.
 
-    One that is open while the others come back is apart from them.
+    One that does so has closed its own gate. One that is open by itself is apart from the others,
+    or another worker found them down, whose record may be old.
     """
-    apart = others.phase is Phase.PACED and own.phase is Phase.OPEN
-    return others.phase is not Phase.CLOSED and not apart
+    return others.phase is not Phase.CLOSED and own.phase is not Phase.OPEN
 
 
 def _read(pace: bytes) -> _Pace:
