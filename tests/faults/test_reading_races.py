@@ -20,7 +20,7 @@ def take(buffer: Buffer, stream: Stream, rows: list[Due], *, ask: bool = True) -
     if ask:
         buffer.ask()
     want = Want(lane=1, stream=stream, limit=EARLY)
-    buffer.take(want, rows, now=NOW, cut=False, fetched=Fetched(rows, {}, {}, {}))
+    buffer.take(want, rows, cut=False, fetched=Fetched(rows, {}, {}, {}))
 
 
 def out(buffer: Buffer) -> list[Due]:

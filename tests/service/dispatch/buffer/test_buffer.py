@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ class Source:
             added = {1: max([*self.ready, *self.waiting], default=0)}
             next_due = {} if next_due_at is None else {1: next_due_at}
             fetched = Fetched([], next_due, added, {})
-            buffer.take(want, rows[: want.limit], now=now, cut=False, fetched=fetched)
+            buffer.take(want, rows[: want.limit], cut=False, fetched=fetched)
         return bool(wants)
 
     def _rows(self, want: Want, now: float) -> list[Due]:
@@ -256,6 +257,35 @@ def test_retries_that_are_not_read_yet_are_looked_at_when_there_may_be_room_for_
     assert not buffer.all_read()
     assert buffer.ready_read()
     assert buffer.next_at() == NOON + 1
+
+
+@pytest.mark.parametrize("told_late", [False, True])
+def test_a_retry_that_was_read_while_its_outcome_was_being_written_is_read_again(
+    told_late: bool,  # noqa: FBT001  a parameter of the test
+) -> None:
+    buffer, source, _ = a_lane(2)
+    source.waiting = {3: a_row(3, Stream.WAITING, due_at=NOON + 1)}
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer) == [1, 2]
+    # Both fail, and the store knows already that they are due again.
+    again = [a_row(seq, Stream.WAITING, due_at=NOON + seq / 2) for seq in (1, 2)]
+    source.ready, source.waiting = {}, {**source.waiting, 1: again[0], 2: again[1]}
+    (want,) = buffer.wants(8, NOON + 2, Phase.CLOSED)
+    buffer.ask()
+    rows = [again[0], again[1], source.waiting[3]]
+    fetched = Fetched(rows, {}, {1: 3}, {})
+    if told_late:
+        buffer.take(want, rows, cut=False, fetched=fetched)
+    for row in again:
+        buffer.done(row)
+        buffer.due_at(row.due_at or 0.0)
+    if not told_late:
+        buffer.take(want, rows, cut=False, fetched=fetched)
+    assert taken(buffer, now=NOON + 2) == [3]
+    for _ in range(2):
+        source.feed(buffer, NOON + 2, Phase.CLOSED)
+        buffer.turn_back(Phase.CLOSED)
+    assert taken(buffer, now=NOON + 2) == [1, 2]
 
 
 def test_a_resend_goes_before_all_and_once() -> None:

@@ -29,7 +29,7 @@ def wants(
 def take(
     buffer: Buffer, want: Want, found: list[Due], *, cut: bool = False, added: int = 0
 ) -> None:
-    buffer.take(want, found, now=NOON, cut=cut, fetched=Fetched([], {}, {1: added}, {}))
+    buffer.take(want, found, cut=cut, fetched=Fetched([], {}, {1: added}, {}))
 
 
 def test_the_read_position_moves_only_when_the_ready_rows_were_read_to_the_end(

@@ -53,7 +53,7 @@ def test_what_waits_for_times_of_its_own_presses_nobody() -> None:
     backlog, row = a_backlog(added=5)
     assert backlog.pressing(0) == 5, "nothing is read yet"
     for want in backlog.buffer.wants(8, NOON, Phase.CLOSED):
-        backlog.buffer.take(want, [], now=NOON, cut=False, fetched=Fetched([], {}, {}, {}))
+        backlog.buffer.take(want, [], cut=False, fetched=Fetched([], {}, {}, {}))
     backlog.buffer.due_at(NOON + 60)
     assert backlog.pressing(0) == 0
     backlog.mark_fresh()

@@ -147,15 +147,14 @@ class Buffer:
         """The store is being asked: when it has answered, what is busy now may be settled."""
         self._were_busy = frozenset(self.busy) if self.busy else _NONE
         self._were_resending = self._resending
+        self._heard = None
 
     # --- Taking ---------------------------------------------------------------------------------
 
-    def take(
-        self, want: Want, rows: Sequence[Due], *, now: float, cut: bool, fetched: Fetched
-    ) -> None:
+    def take(self, want: Want, rows: Sequence[Due], *, cut: bool, fetched: Fetched) -> None:
         """Rows that a want brought; without `cut` fewer than it asked for are all there are.
 
-        `now` is when the store was asked, and `fetched` is its whole answer.
+        `fetched` is the whole answer of the store.
         """
         all_read = not rows or (len(rows) < want.limit and not cut)
         match want.stream:
@@ -168,7 +167,7 @@ class Buffer:
                     self.read_to = max(self.read_to, fetched.added.get(self.lane, 0))
             case Stream.WAITING:
                 self.next_due_at = fetched.next_due_at.get(self.lane) if all_read else 0.0
-                self._take_due(rows, now, all_read=all_read)
+                self._take_due(rows, all_read=all_read)
             case Stream.EARLY:
                 self._take_early(rows, all_read=all_read)
 
@@ -203,13 +202,11 @@ class Buffer:
                 self.later(row, known[row.seq])
         return [row for row in rows if row.seq not in self.busy]
 
-    def _take_due(self, rows: Sequence[Due], now: float, *, all_read: bool) -> None:
+    def _take_due(self, rows: Sequence[Due], *, all_read: bool) -> None:
         """What waited for a time of its own, which has come."""
         kept = self._kept([row for row in rows if self._is_free(row.seq)])
         self._due = self._due.on(rows, kept, all_read=all_read)
-        if self._heard is not None and self._heard <= now:
-            self._heard = None
-        if self._heard is not None:  # maybe after the store had looked
+        if self._heard is not None:  # the store may have looked before, and what it found was busy
             self.due_at(self._heard)
 
     def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
@@ -249,8 +246,12 @@ class Buffer:
         self._left_behind = True
 
     def due_at(self, at: float) -> None:
-        """A row waits in the store for a time of its own."""
+        """A row waits in the store for a time of its own.
+
+        If all that is due by then was read already, it was passed over as busy.
+        """
         self._heard = at if self._heard is None else min(at, self._heard)
+        self._left_behind = self._left_behind or at <= self._due.due_at
         if self.next_due_at is None or at < self.next_due_at:
             self.next_due_at = at
 

@@ -51,7 +51,7 @@ async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
         for lane in current
         if lane.backlog.buffer.turn == turns[lane] and not lane.left
     }
-    _hand_out(steady, wants, fetched, now=now, cut=_size(fetched) + LARGEST >= most)
+    _hand_out(steady, wants, fetched, cut=_size(fetched) + LARGEST >= most)
     for lane in current:
         lane.pump()
 
@@ -77,7 +77,7 @@ def _wants(context: Context, lanes: Sequence[Lane]) -> list[Want]:
 
 
 def _hand_out(
-    lanes: dict[int, Lane], wants: Sequence[Want], fetched: Fetched, *, now: float, cut: bool
+    lanes: dict[int, Lane], wants: Sequence[Want], fetched: Fetched, *, cut: bool
 ) -> None:
     rows: dict[tuple[int, Stream], list[Due]] = defaultdict(list)
     for row in fetched.due:
@@ -89,7 +89,7 @@ def _hand_out(
         if want.stream is Stream.READY:  # a lane may have asked for its backlog and for its fresh
             first = want.after + 1
             found = [row for row in found if first <= row.seq < (want.before or row.seq + 1)]
-        lanes[want.lane].backlog.buffer.take(want, found, now=now, cut=cut, fetched=fetched)
+        lanes[want.lane].backlog.buffer.take(want, found, cut=cut, fetched=fetched)
 
 
 def _size(fetched: Fetched) -> int:
