@@ -81,6 +81,16 @@ def test_a_worker_alone_claims_at_once_and_may_probe_once_that_is_written() -> N
     assert not timers.set
 
 
+def test_a_probe_that_is_wanted_while_a_record_is_written_is_claimed_with_the_next_one() -> None:
+    record, _, _ = a_record()
+    text = record.next_text(a_gate(), waiting=3)
+    assert not record.may_probe(OPEN, first=False, serve=never)
+    assert not record.written(text)
+    assert record.wants_probe
+    assert record.written(record.next_text(a_gate(), waiting=3))
+    assert record.may_probe(OPEN, first=False, serve=never)
+
+
 def test_a_claim_is_for_one_probe() -> None:
     record, _, _ = a_record()
     gate = a_gate()

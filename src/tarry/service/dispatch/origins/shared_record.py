@@ -124,11 +124,15 @@ class SharedRecord:
         return pace_text.write(scaled(pace, 1 / self._share), whole=True, workers=workers)
 
     def written(self, text: bytes) -> bool:
-        """Take in that the store has this text now; return whether a probe was claimed with it."""
+        """Take in that the store has this text now; return whether a probe was claimed with it.
+
+        A probe that was wanted only after the text was made is claimed with the next one.
+        """
         self.read(text)
-        self.wants_probe = False
-        self._claimed = self._asked_for or self._claimed
-        return self._asked_for is not None
+        if self._asked_for is None:
+            return False
+        self.wants_probe, self._claimed = False, self._asked_for
+        return True
 
     def forget_wish(self) -> None:
         """Claim no probe with the next write: another worker has probed."""
