@@ -340,6 +340,33 @@ async def test_one_that_moves_while_it_is_asked_does_not_end_the_probes_of_the_o
             await service.until_delivered(endpoint, within=300)
 
 
+@virtually
+async def test_when_the_next_probe_goes_is_on_record_also_if_the_one_that_is_asked_moves() -> None:
+    async with virtual_service() as service:
+        endpoints = await lanes(service, 4)
+        all_answer(service, status(500))
+        await service.add()
+        await asyncio.sleep(60)
+        origin = the_origin(service)
+        asked: list[str] = []
+        probed = asyncio.Event()
+
+        def script(request: Request, _now: float) -> Answer:
+            asked.append(request.target.path)
+            probed.set()
+            return Answer(3.0, status=500)
+
+        service.sender.scripts["gw.example"] = script
+        await probed.wait()
+        (moving,) = [one for one in endpoints if one.url.endswith(asked[0])]
+        await service.move(moving, "https://other.example/in")
+        await asyncio.sleep(5)
+        (text,) = await service.store.origins([origin.name])
+        found = pace_text.read(text, now=service.now())
+        assert found.probe_at == pytest.approx(origin.gate.pace.probe_at)
+        assert found.probe_at > service.now()
+
+
 async def tenants(service: VirtualService, count: int, endpoints: int = 1) -> list[Application]:
     """Applications with so many endpoints each at one host."""
     owners = [await service.add_application() for _ in range(count)]

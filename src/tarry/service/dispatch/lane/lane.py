@@ -200,7 +200,7 @@ class Lane:
 
     def move(self, group: Origin) -> None:
         """Belong to another origin from now on."""
-        self.gates.group.leave(self)
+        self.gates.group.move_away(self)
         self.gates.move(group)
         group.join(self)
 

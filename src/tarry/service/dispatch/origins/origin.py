@@ -140,6 +140,16 @@ class Origin:
         self.lanes.pop(lane.number, None)
         self.leader.discard(lane)
 
+    def move_away(self, lane: Member) -> None:
+        """Forget a lane of this group that moved to another origin.
+
+        A probe that it has in flight does not count here. So the time of the next one is written
+        now, for `explain`.
+        """
+        self.leave(lane)
+        if lane.in_flight and self.leader.shared:
+            self.leader.change()
+
     def discard(self, lane: Member) -> None:
         """Remove a lane from the queue, and do not wait longer than its timeout for its answer."""
         if self._queue is not None:
