@@ -4,7 +4,7 @@ import asyncio
 
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.wire.exchange import Answer
+from tarry.service.wire.exchange import TIMEOUT, Answer
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, Script, VirtualService, virtual_service
 
@@ -44,6 +44,21 @@ async def test_a_lane_stays_as_long_as_its_rate_or_a_hold_is_to_be_remembered() 
         assert lanes_at_work(service) == 1
         await asyncio.sleep(10)
         assert lanes_at_work(service) == 0
+
+
+@virtually
+async def test_an_ordered_lane_waits_once_for_what_an_owner_that_crashed_left_behind() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", fifo=True)
+        await service.crash()
+        await service.add()
+        await asyncio.sleep(60)
+        await service.start()
+        assert TIMEOUT - 1 < await service.until_delivered(endpoint, within=30) < TIMEOUT + 1
+        await asyncio.sleep(60)
+        assert lanes_at_work(service) == 0
+        await service.add()
+        assert await service.until_delivered(endpoint, within=30) < 0.2
 
 
 @virtually

@@ -101,8 +101,9 @@ class Lane:
         self.backlog = Backlog(row, context.buffered)
         self.blame = LaneBlame()
         self.budget = retry_budget.Budget()
-        # An owner that was lost may have left an attempt on its way.
-        self.allowance = Allowance(LONG_AGO if held.lease.clean else now + config.timeout)
+        # An owner that was lost may have left an attempt on its way when this one took the lease.
+        lost = not held.lease.clean
+        self.allowance = Allowance(held.since + config.timeout if lost else LONG_AGO)
         self.endpoint, self.config = row.endpoint, config
         self._fit(row.endpoint, config)
         self._go_on(0 if moved else row.known.failures, now)
