@@ -18,7 +18,7 @@ from enum import StrEnum
 from tarry.core.backoff import Exponential
 from tarry.core.blame_facts import UNSEEN, DeliveryFacts, LaneFacts
 from tarry.core.jitter import Equal
-from tarry.core.pace import PacerRule, Phase
+from tarry.core.pace import CLOSED, OPEN, PACED, PacerRule, Phase
 from tarry.core.policy import Policy
 from tarry.core.second_tries import NO_TRIES, SecondTries
 from tarry.core.value import Value, settle
@@ -108,7 +108,6 @@ class _Evidence(StrEnum):
 # Plain names: looking up a member of an enum takes its time.
 FAILED, REFUSED, THROTTLED = Trouble
 MESSAGE, UNKNOWN, PACE, ENDPOINT = Whose
-CLOSED, OPEN, PACED = Phase
 NOTHING, OWN, SLOWED, UNWANTED = _Evidence
 
 

@@ -35,6 +35,9 @@ class Phase(StrEnum):
     PACED = "paced"
 
 
+CLOSED, OPEN, PACED = Phase
+"""Plain names for what runs with every delivery: looking up a member of an enum takes its time."""
+
 MOVES: Mapping[Phase, frozenset[Phase]] = {
     Phase.CLOSED: frozenset({Phase.OPEN, Phase.PACED}),  # it is down, or it is overloaded
     Phase.OPEN: frozenset({Phase.PACED}),  # a probe passed

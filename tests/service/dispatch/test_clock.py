@@ -29,9 +29,9 @@ def test_a_step_of_the_database_s_clock_is_found_once(step: float) -> None:
     clock = Clock(NOON, lambda: 77.0)
     assert clock.compare(NOON + step, asked_at=NOON) == step
     assert clock.compare(NOON + step, asked_at=NOON) == 0
-    assert (clock(), clock.wall()) == (NOON, NOON + step)
+    assert (clock(), clock.wall(clock())) == (NOON, NOON + step)
     assert clock.compare(NOON, asked_at=NOON) == -step
-    assert (clock(), clock.wall()) == (NOON, NOON)
+    assert (clock(), clock.wall(clock())) == (NOON, NOON)
 
 
 @pytest.mark.parametrize("at", [0.0, 2.5, 5.0])

@@ -30,7 +30,7 @@ def never(_seconds: float, _then: Callable[[], None]) -> Timer:
 def a_context(step: float = 0.0, **limits: int) -> Context:
     return Context(
         now=lambda: NOON,
-        wall=lambda: NOON + step,
+        wall=lambda now: now + step,
         later=never,
         draw=lambda: 0.5,
         sender=Nobody(),
@@ -41,7 +41,7 @@ def a_context(step: float = 0.0, **limits: int) -> Context:
 
 @pytest.mark.parametrize(("step", "earlier"), [(-5.0, NOON - 5), (0.0, NOON), (5.0, NOON)])
 def test_ages_are_reckoned_with_the_earlier_clock(step: float, earlier: float) -> None:
-    assert a_context(step).earlier_now() == earlier
+    assert a_context(step).earlier(NOON) == earlier
 
 
 def test_memory_is_full_when_payloads_take_what_the_limits_allow() -> None:

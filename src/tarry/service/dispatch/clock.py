@@ -26,9 +26,9 @@ class Clock:
         """What time it is."""
         return self._offset + self._source()
 
-    def wall(self) -> float:
-        """Return the time by the database's clock, as far as it was compared."""
-        return self() + self._ahead
+    def wall(self, now: float) -> float:
+        """Return the time by the database's clock, as far as it was compared, when it is `now`."""
+        return now + self._ahead
 
     def compare(self, database: float, *, asked_at: float) -> float:
         """Return by how much the database's clock has stepped since it was compared last.

@@ -20,7 +20,7 @@ class Context:
         self,
         *,
         now: Callable[[], float],
-        wall: Callable[[], float],
+        wall: Callable[[float], float],
         later: Later,
         draw: Callable[[], float],
         chance: Callable[[int], bytes] = entropy,
@@ -28,7 +28,9 @@ class Context:
         limits: Limits,
         parking: Parking,
     ) -> None:
-        self.now, self.wall = now, wall
+        self.now = now
+        self.wall = wall
+        """The time by the database's clock at an instant of this process's clock."""
         self.later = later
         self.alarms = Alarms(now, later)
         self.draw = draw
@@ -41,13 +43,13 @@ class Context:
         self.counters = Counters()
         self.note = self.notice  # one for all records: each would have its own otherwise
 
-    def earlier_now(self) -> float:
-        """Return the time to reckon ages with: the earlier of both clocks.
+    def earlier(self, now: float) -> float:
+        """Return the time to reckon ages with when it is `now`: the earlier of both clocks.
 
         Messages are accepted by a wall clock. After a step some were accepted by it as it was
         before, and some as it is now: none of them may count as too old before its time.
         """
-        return min(self.now(), self.wall())
+        return min(now, self.wall(now))
 
     def is_full(self) -> bool:
         """Return whether so much is in memory that only lanes with nothing at hand get a row."""

@@ -18,6 +18,9 @@ class State(StrEnum):
     DISCARDED = "discarded"  # its endpoint was deleted
 
 
+WAITING, DELIVERED, FAILED = State.WAITING, State.DELIVERED, State.FAILED
+"""Plain names for what runs with every delivery: looking up a member takes its time."""
+
 LIVE = frozenset({State.READY, State.WAITING})
 ENDED = frozenset(State) - LIVE
 STUCK = frozenset({State.WAITING, State.FAILED})

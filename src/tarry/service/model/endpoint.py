@@ -19,6 +19,10 @@ class Standing(StrEnum):
     DELETED = "deleted"  # what waits is being discarded
 
 
+ENABLED = Standing.ENABLED
+"""A plain name for what runs with every delivery: looking up a member takes its time."""
+
+
 class Secret(Struct, frozen=True):
     """A signing secret, sealed; an old one is still signed with until it expires."""
 

@@ -33,7 +33,7 @@ class Stage:
         self.due: tuple[float, Callable[[], None]] = (math.inf, lambda: None)
         self.context = Context(
             now=lambda: self.now,
-            wall=lambda: self.now,
+            wall=lambda now: now,
             later=self.later,
             draw=lambda: 0.5,
             sender=Nobody(),

@@ -7,7 +7,7 @@ where reading goes on: a rewind brings it back.
 import math
 from collections.abc import Iterable, Sequence
 
-from tarry.core.pace import Phase
+from tarry.core.pace import CLOSED, OPEN, PACED, Phase
 from tarry.service.dispatch.buffer.moments import NO_MOMENTS
 from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
 from tarry.service.dispatch.buffer.reading import EMPTY, UNREAD, Reading, Rows
@@ -118,7 +118,7 @@ class Buffer:
             wants.append(self._resends.want(self.lane, Stream.RESEND, EARLY))
         ready = self._ready.wants(room)
         fresh = self._fresh_from is not None and self._fresh.wants(room)
-        if phase is Phase.OPEN and ready and fresh:  # thousands of lanes have one at hand each
+        if phase is OPEN and ready and fresh:  # thousands of lanes have one at hand each
             ready, fresh = not self._fresh_next, self._fresh_next
         if ready:
             wants.append(self._ready.want(self.lane, Stream.READY, room, self._fresh_from))
@@ -141,7 +141,7 @@ class Buffer:
     def _probes(self, phase: Phase) -> bool:
         """Whether a probe may have to take one that is not due yet."""
         nothing = not (self._ready.rows or self._fresh.rows or self._due.rows or self._early.rows)
-        return phase is Phase.OPEN and self._ready.all_read and nothing
+        return phase is OPEN and self._ready.all_read and nothing
 
     def ask(self) -> None:
         """The store is being asked: when it has answered, what is busy now may be settled."""
@@ -288,7 +288,7 @@ class Buffer:
     def _head(self, now: float, phase: Phase) -> Due | None:
         """The first of an ordered lane: what waits for its moment holds up all others."""
         if self._moments.waiting:
-            ripe = self._moments.next_at <= now or phase is Phase.OPEN
+            ripe = self._moments.next_at <= now or phase is OPEN
             return self._first_ripe() if ripe else None
         due, ready = self._due.rows, self._ready.rows
         if due and (not ready or due[0].seq < ready[0].seq):
@@ -305,7 +305,7 @@ class Buffer:
         due = now >= self._due_from and bool(self._due.rows)
         ready = bool(self._ready.rows)
         old = ripe or due or ready
-        if self._fresh.rows and (phase is Phase.CLOSED or self._fresh_next or not old):
+        if self._fresh.rows and (phase is CLOSED or self._fresh_next or not old):
             self._fresh_next = False
             fresh, self._fresh = self._fresh.first()
             return fresh
@@ -317,7 +317,7 @@ class Buffer:
                 return self._first_ready()
             self._since_again = 0
             return self._first_ripe() if ripe else self._first_due()
-        if not self._early.rows or phase is not Phase.OPEN:
+        if not self._early.rows or phase is not OPEN:
             return None
         early, self._early = self._early.first()
         return early
@@ -371,7 +371,7 @@ class Buffer:
         if self._moments.next_at <= now:
             return True
         head = self._moments.waiting if self.fifo else ()
-        return phase is Phase.OPEN and bool(head or self._early.rows)
+        return phase is OPEN and bool(head or self._early.rows)
 
     def next_at(self) -> float | None:
         """When there will be something to send that is not at hand now; None: not known of any."""
@@ -389,13 +389,13 @@ class Buffer:
         """
         if not self._left_behind:
             return False
-        if phase is Phase.PACED and not self.fifo:
+        if phase is PACED and not self.fifo:
             ready = self._resends.rows or self._ready.rows or self._fresh.rows
             if ready or not self.ready_read():
                 return False
         elif self._waits() or not self.all_read():
             return False
-        if phase is Phase.OPEN:  # all that was read has failed: what comes behind it is fresh
+        if phase is OPEN:  # all that was read has failed: what comes behind it is fresh
             self.came_back(max(self._ready.seq, self._fresh.seq))
         else:
             self.rewind()

@@ -68,12 +68,12 @@ async def _mark_those_back(store: Queue, lanes: Sequence[Lane]) -> None:
 def _wants(context: Context, lanes: Sequence[Lane]) -> list[Want]:
     now = context.now()
     full = context.is_full()
-    return [
-        want
-        for lane in lanes
-        if not (full and lane.backlog.buffer.at_hand(now))
-        for want in lane.backlog.buffer.wants(1 if full else room(lane), now, lane.gates.phase)
-    ]
+    wants: list[Want] = []
+    for lane in lanes:
+        buffer, gate = lane.backlog.buffer, lane.gates.current
+        if not (full and buffer.at_hand(now)):
+            wants += buffer.wants(1 if full else room(lane, gate), now, gate.phase)
+    return wants
 
 
 def _hand_out(

@@ -5,7 +5,7 @@ and each failure after another one halves them. While the endpoint's gate is not
 pace counts instead.
 """
 
-from tarry.core.pace import Phase
+from tarry.core.pace import CLOSED, Phase
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.limits.spacing import LONG_AGO, UNLIMITED, Spacing
 
@@ -92,15 +92,15 @@ class Allowance:
 
     def together(self, phase: Phase) -> int:
         """Return how many requests may be in flight while the gate is in this phase."""
-        return min(self.most, self.trust) if phase is Phase.CLOSED else self.most
+        return min(self.most, self.trust) if phase is CLOSED else self.most
 
-    def free_at(self, now: float, phase: Phase, *, fifo: bool) -> float:
+    def free_at(self, now: float, phase: Phase, together: int, *, fifo: bool) -> float:
         """Return when the next request may go, as far as the gate does not say."""
         free_at = self.rate.free_at(now)
-        if phase is Phase.CLOSED:
+        if phase is CLOSED:
             if self._latency > SLOW:
                 # Else all that went together would come back together, and hold up all others'.
-                spread = self._latency / (2 * self.together(phase))
+                spread = self._latency / (2 * together)
                 free_at = max(free_at, self._sent_at + spread)
             if self.failing >= RULE.failures:
                 # About to open: what is sent until then is most likely lost.

@@ -7,7 +7,7 @@ The outcome is handed in to be written.
 from msgspec.structs import replace
 
 from tarry.core.pace import Phase
-from tarry.service.dispatch.lane import phases
+from tarry.service.dispatch.lane import phases, sending
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
 from tarry.service.dispatch.limits.gate import RULE, Gate
@@ -47,7 +47,7 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
         outcome = settlement(due, ruling, made, epoch=lane.epoch, now=now)
         lane.hand_in(_to_keep(lane, due, ruling), outcome)
     context.slots.serve()
-    lane.pump()
+    sending.pump_at(lane, now)
 
 
 def _to_keep(lane: Lane, due: Due, ruling: Ruling) -> Due:
@@ -81,7 +81,7 @@ def _ruling(  # noqa: PLR0913  an answer, and time and chance as arguments
         judgement,
         Fault(whose, phase, blame.slowed(due), held_until),
         pending.config.policy,
-        started_at=now - lane.endpoint.age(due.accepted_at, lane.context.earlier_now()),
+        started_at=now - lane.endpoint.age(due.accepted_at, lane.context.earlier(now)),
         now=now,
         draw=lambda: draw,
     )

@@ -9,7 +9,7 @@ from tarry.core.pace import Pace
 from tarry.service.dispatch.lane import parking as health
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.model.attempt import Settlement
-from tarry.service.model.delivery import Reason, State
+from tarry.service.model.delivery import DELIVERED, FAILED, WAITING, Reason
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, LaneRow, Notice
 from tarry.service.model.settings import Parking
@@ -125,13 +125,13 @@ class EndpointRecord:
 
 def news_of(made: Settlement) -> str | None:
     """The kind of news that a settlement is, if it is any."""
-    if made.state is State.FAILED:
+    if made.state is FAILED:
         return "message.attempt.exhausted" if made.reason in TOLD else None
     if made.attempt is None or not made.attempt.counted:
         return None
-    if made.state is State.WAITING and made.attempts == TROUBLED:
+    if made.state is WAITING and made.attempts == TROUBLED:
         return "message.attempt.failing"
-    if made.state is State.DELIVERED and made.attempts > TROUBLED:
+    if made.state is DELIVERED and made.attempts > TROUBLED:
         return "message.attempt.recovered"
     return None
 

@@ -1,6 +1,6 @@
 """The gate that a lane goes by: its own, or the one that it shares with others of its origin."""
 
-from tarry.core.pace import Phase
+from tarry.core.pace import CLOSED, Phase
 from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.dispatch.origins.origin import Origin
 
@@ -25,7 +25,7 @@ class LaneGates:
     def current(self) -> Gate:
         """The gate that the lane goes by now."""
         shared = self.group.leader.gate
-        return self.own if shared.phase is Phase.CLOSED or self.is_apart else shared
+        return self.own if shared.phase is CLOSED or self.is_apart else shared
 
     @property
     def phase(self) -> Phase:
@@ -46,7 +46,7 @@ class LaneGates:
 
     def join(self) -> bool:
         """Leave the pace to the origin; return whether the lane had a pace of its own."""
-        had_its_own = self.own.phase is not Phase.CLOSED
+        had_its_own = self.own.phase is not CLOSED
         self.is_apart = False
         self.own.close()
         return had_its_own

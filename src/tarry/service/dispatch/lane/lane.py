@@ -37,7 +37,7 @@ from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.outcomes.blame import LaneBlame
 from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.model.attempt import Resent, Settlement
-from tarry.service.model.endpoint import Endpoint, Standing
+from tarry.service.model.endpoint import ENABLED, Endpoint, Standing
 from tarry.service.model.lane import Change, Due, LaneRow
 from tarry.service.wire.exchange import Answer
 
@@ -173,7 +173,7 @@ class Lane:
         """Whether anything may be sent at all."""
         if self.left or self.held.is_leaving:
             return False
-        return self.endpoint.standing is Standing.ENABLED
+        return self.endpoint.standing is ENABLED
 
     def waiting(self) -> int:
         """Return how many deliveries wait, those in flight left out."""

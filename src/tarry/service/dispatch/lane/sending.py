@@ -9,7 +9,7 @@ import logging
 import math
 
 from tarry.core.outcome import Kind
-from tarry.core.pace import Phase
+from tarry.core.pace import CLOSED, OPEN, PACED
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
 from tarry.service.dispatch.lane.request import signed_request
@@ -36,16 +36,23 @@ PATIENCE = 0.1
 
 def pump(lane: Lane) -> None:
     """Send what may be sent now, or queue for a turn at a gate that others share."""
+    pump_at(lane, lane.context.now())
+
+
+def pump_at(lane: Lane, now: float) -> None:
+    """Do the same for a caller that has just read the clock."""
     if not lane.is_at_work:
         return
-    _turn_back_if_paced(lane)
-    now = lane.context.now()
-    if lane.gates.current is not lane.gates.own:
-        if _has_rows(lane, now):
-            lane.gates.group.leader.queue(lane)
+    gates = lane.gates
+    gate = gates.current  # the same for all that are sent here: only answers and ticks move gates
+    if gate.phase is PACED:  # read again what was left behind, before more is read than was
+        lane.backlog.buffer.turn_back(PACED)
+    if gate is not gates.own:
+        if _has_rows(lane, gate, now):
+            gates.group.leader.queue(lane)
         return
     for _ in range(BURST):
-        if not _send_next(lane, now):
+        if not _send_next(lane, gate, now):
             return
     lane.context.later(0.0, lane.pump)
 
@@ -54,37 +61,33 @@ def take_turn(lane: Lane) -> None:
     """Send one delivery, and queue again: it is the lane's turn at a gate that others share."""
     if not lane.is_at_work:
         return
-    if lane.gates.current is lane.gates.own:  # it has left the gate since
+    gate = lane.gates.current
+    if gate is lane.gates.own:  # it has left the shared gate since
         pump(lane)
         return
-    _turn_back_if_paced(lane)
-    if _send_next(lane, lane.context.now()):
+    if gate.phase is PACED:
+        lane.backlog.buffer.turn_back(PACED)
+    if _send_next(lane, gate, lane.context.now()):
         lane.context.later(0.0, lane.pump)
 
 
-def _turn_back_if_paced(lane: Lane) -> None:
-    """Read again what was left behind, before more is read than was."""
-    if lane.gates.phase is Phase.PACED:
-        lane.backlog.buffer.turn_back(Phase.PACED)
-
-
-def _send_next(lane: Lane, now: float) -> bool:
+def _send_next(lane: Lane, gate: Gate, now: float) -> bool:
     """Send the next delivery; False if there is none, or it may not be sent yet."""
-    free_at = next_send_at(lane, now)
+    free_at = next_send_at(lane, gate, now)
     if free_at > now:
         lane.context.alarms.set(lane, free_at)
         return False
     slots = lane.context.slots
-    if not _has_rows(lane, now) or _is_stopped(lane, now):
+    if not _has_rows(lane, gate, now) or _is_stopped(lane, now):
         return False
     if not lane.tenant_rate.admits(lane, now) or not slots.take(lane):
         return False
-    due = lane.backlog.buffer.next(now, lane.gates.phase)
+    due = lane.backlog.buffer.next(now, gate.phase)
     if due is None:
         slots.give_back(lane)
-        _look_ahead(lane, now)
+        _look_ahead(lane, gate, now)
         return False
-    _send(lane, due, now)
+    _send(lane, due, gate, now)
     return True
 
 
@@ -99,9 +102,9 @@ def _is_stopped(lane: Lane, now: float) -> bool:
     return False
 
 
-def next_send_at(lane: Lane, now: float) -> float:
-    """Return when the lane may send next; infinity: when an answer has come."""
-    gate, allowance, fifo = lane.gates.current, lane.allowance, lane.endpoint.fifo
+def next_send_at(lane: Lane, gate: Gate, now: float) -> float:
+    """Return when the lane may send next by this gate; infinity: when an answer has come."""
+    allowance, fifo = lane.allowance, lane.endpoint.fifo
     together = allowance.together(gate.phase)
     if allowance.in_flight >= together or (fifo and lane.unsettled):
         return math.inf
@@ -109,44 +112,44 @@ def next_send_at(lane: Lane, now: float) -> float:
     return max(
         gate.free_at(now, lane.context.limits.lane_in_flight if shared else together),
         lane.gates.own.pace.held_until,
-        allowance.free_at(now, gate.phase, fifo=fifo),
+        allowance.free_at(now, gate.phase, together, fifo=fifo),
     )
 
 
-def _has_rows(lane: Lane, now: float) -> bool:
+def _has_rows(lane: Lane, gate: Gate, now: float) -> bool:
     """Return whether there is something at hand; ask for more before it runs out."""
     backlog = lane.backlog
     at_hand = backlog.buffer.at_hand(now)
-    if not backlog.asking and _runs_low(lane, at_hand, now):
+    if not backlog.asking and _runs_low(lane, gate, at_hand, now):
         lane.ask_for_rows()
-    if at_hand or backlog.buffer.next_in(now, lane.gates.phase):
+    if at_hand or backlog.buffer.next_in(now, gate.phase):
         return True
     if not backlog.asking:
-        _look_ahead(lane, now)
+        _look_ahead(lane, gate, now)
     return False
 
 
-def _runs_low(lane: Lane, at_hand: int, now: float) -> bool:
+def _runs_low(lane: Lane, gate: Gate, at_hand: int, now: float) -> bool:
     """Whether to ask for more; asked in vain, it would ask again at once."""
-    buffer, phase, most = lane.backlog.buffer, lane.gates.phase, room(lane)
+    buffer, phase, most = lane.backlog.buffer, gate.phase, room(lane, gate)
     few = at_hand <= most // 2
-    if phase is Phase.PACED:
+    if phase is PACED:
         few = few or buffer.new_run_low(most // 4)
     if not few or (at_hand and lane.context.is_full()):
         return False
     return bool(buffer.wants(most, now, phase))
 
 
-def _wants_rows(lane: Lane, now: float) -> bool:
-    return bool(lane.backlog.buffer.wants(room(lane), now, lane.gates.phase))
+def _wants_rows(lane: Lane, gate: Gate, now: float) -> bool:
+    return bool(lane.backlog.buffer.wants(room(lane, gate), now, gate.phase))
 
 
-def room(lane: Lane) -> int:
-    """Return how many rows it makes sense to have at hand."""
-    gate, allowance = lane.gates.current, lane.allowance
-    if gate.phase is Phase.OPEN:
+def room(lane: Lane, gate: Gate) -> int:
+    """Return how many rows it makes sense to have at hand while the lane goes by this gate."""
+    phase, allowance = gate.phase, lane.allowance
+    if phase is OPEN:
         return 1  # a probe: there may be thousands of lanes that wait for the time of theirs
-    if gate.phase is Phase.PACED:
+    if phase is PACED:
         return max(8, min(allowance.most, int(gate.pace.rate / 4)))
     slots = lane.context.slots.room(lane)
     if not slots:
@@ -155,10 +158,10 @@ def room(lane: Lane) -> int:
     return max(2, min(most - allowance.in_flight, slots, AT_HAND))
 
 
-def _look_ahead(lane: Lane, now: float) -> None:
+def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
     """Nothing is at hand: come back when something is due, or sleep."""
     backlog, buffer = lane.backlog, lane.backlog.buffer
-    if buffer.turn_back(lane.gates.phase) or _wants_rows(lane, now):
+    if buffer.turn_back(gate.phase) or _wants_rows(lane, gate, now):
         lane.ask_for_rows()
         return
     at = buffer.next_at()
@@ -174,19 +177,19 @@ def _look_ahead(lane: Lane, now: float) -> None:
     lane.context.alarms.set(lane, look_at)
 
 
-def _send(lane: Lane, due: Due, now: float) -> None:
+def _send(lane: Lane, due: Due, gate: Gate, now: float) -> None:
     """Send a delivery, unless its payload is gone or the retry budget has no room for it."""
     if due.payload is None:
         lane.context.slots.give_back(lane)
         _end_without_payload(lane, due, now)
         return
-    retry = due.stream is Stream.WAITING and due.attempts > 0
-    if retry and lane.gates.phase is Phase.CLOSED and not lane.budget.spend(now):
+    retry = due.attempts > 0 and due.stream is Stream.WAITING
+    if retry and gate.phase is CLOSED and not lane.budget.spend(now):
         lane.context.slots.give_back(lane)
         lane.backlog.buffer.put_off(due, now + retry_budget.PAUSE)
         return
     lane.budget.sent()
-    _begin(lane, due, due.payload, now)
+    _begin(lane, due, due.payload, gate, now)
 
 
 def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
@@ -203,11 +206,10 @@ def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
     lane.finish(due, Resent(lane.number, due.resend, made, lane.epoch, Reason.EXPUNGED))
 
 
-def _begin(lane: Lane, due: Due, payload: bytes, now: float) -> None:
+def _begin(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float) -> None:
     """Begin an attempt."""
     context, config = lane.context, lane.config
-    gate = lane.gates.current
-    probe = gate.phase is Phase.OPEN
+    probe = gate.phase is OPEN
     context.counters.count_sent(probe=probe)
     # How much waits matters to probes alone, and takes time to count in a large origin.
     whole = lane if gate is lane.gates.own else lane.gates.group.leader
@@ -224,7 +226,7 @@ def _begin(lane: Lane, due: Due, payload: bytes, now: float) -> None:
             config.target,
             due,
             payload,
-            wall=context.wall(),
+            wall=context.wall(now),
             connect_timeout=context.limits.connect_timeout,
         )
     except Exception as error:

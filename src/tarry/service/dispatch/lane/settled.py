@@ -2,16 +2,18 @@
 
 from msgspec.structs import replace
 
-from tarry.core.pace import Phase
+from tarry.core.pace import OPEN
 from tarry.service.dispatch.lane import phases
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.model.attempt import Resent, Settlement
-from tarry.service.model.delivery import ENDED, State
+from tarry.service.model.delivery import DELIVERED, ENDED, FAILED, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due, Stream
 
 
-def take_settlement(lane: Lane, due: Due, made: Settlement | Resent, *, done: bool) -> None:
+def take_settlement(
+    lane: Lane, due: Due, made: Settlement | Resent, *, done: bool, now: float
+) -> None:
     """Take in that an outcome was written, or was not because something else had happened."""
     lane.wrote()
     if not done:
@@ -26,33 +28,32 @@ def take_settlement(lane: Lane, due: Due, made: Settlement | Resent, *, done: bo
         lane.work.check_leases()
         buffer.behind(due.seq)
     elif made.state in ENDED:
-        _end(lane, due, made)
+        _end(lane, due, made, now)
     else:
-        _go_again(lane, due, made)
-    if not lane.backlog.asleep and (lane.in_flight or lane.gates.phase is Phase.OPEN):
+        _go_again(lane, due, made, now)
+    if not lane.backlog.asleep and (lane.in_flight or lane.gates.phase is OPEN):
         buffer.read_on()
-    now = lane.context.now()
     if done and isinstance(made, Settlement):
         lane.write(lane.record.of_delivery(lane.endpoint, due.message, made, now))
     phases.refund(lane, now)
 
 
-def _end(lane: Lane, due: Due, made: Settlement) -> None:
+def _end(lane: Lane, due: Due, made: Settlement, now: float) -> None:
     """Count a delivery that ended; in an ordered lane a failure may stop all others."""
     lane.backlog.end()
     lane.backlog.buffer.done(due)
-    if made.state is State.DELIVERED:
+    if made.state is DELIVERED:
         lane.context.counters.count_delivered()
-    if made.state is State.FAILED:
+    elif made.state is FAILED:
         lane.context.counters.count_failed()
         if lane.allowance.failing:  # the lane may be at rest in a moment: the next is one more
-            lane.save(lane.context.now())
+            lane.save(now)
         if lane.endpoint.fifo and lane.endpoint.blocking:
             why = f"its first delivery failed: {made.reason}"
-            lane.stand(Standing.PAUSED, why, lane.context.now())
+            lane.stand(Standing.PAUSED, why, now)
 
 
-def _go_again(lane: Lane, due: Due, made: Settlement) -> None:
+def _go_again(lane: Lane, due: Due, made: Settlement, now: float) -> None:
     """Have a delivery sent again: from memory, or when it is read from the store."""
     buffer, at = lane.backlog.buffer, made.due_at
     if not buffer.fifo and made.state is State.WAITING and at is not None:
@@ -72,4 +73,4 @@ def _go_again(lane: Lane, due: Due, made: Settlement) -> None:
         due_at=at,
         stream=Stream.READY,
     )
-    buffer.later(row, lane.context.now() + (pause or 0.0) if at is None else at)
+    buffer.later(row, now + (pause or 0.0) if at is None else at)

@@ -6,7 +6,7 @@ A lane has one, and an origin has one for all its lanes together.
 import math
 from collections.abc import Callable
 
-from tarry.core.pace import Pace, PacerRule, Phase, Sample, Seen
+from tarry.core.pace import CLOSED, OPEN, PACED, Pace, PacerRule, Sample, Seen
 from tarry.core.pacer import in_a_row, opened, ramped, step
 from tarry.core.probe import probed
 from tarry.core.window import Window
@@ -60,19 +60,19 @@ class Gate:
     def free_at(self, now: float, most: int) -> float:
         """When the next send may go, infinity while an answer has to come first."""
         phase = self.phase
-        if phase is Phase.CLOSED:
+        if phase is CLOSED:
             return now if self.air < most else math.inf
-        if phase is Phase.OPEN:
+        if phase is OPEN:
             return math.inf if self.air and not self.asks else max(now, self.pace.probe_at)
         return math.inf if self.air >= min(most, self.pace.room()) else self._spacing.free_at(now)
 
     def sent(self, now: float, waiting: int) -> int:
         """A send goes; the answer is to bring back this number."""
         self.air += 1
-        if self.pace.phase is Phase.OPEN:
+        if self.pace.phase is OPEN:
             self.asks = False
             self.pace = probed(RULE, self.pace, now=now, waiting=waiting, draw=self._draw())
-        elif self.pace.phase is Phase.PACED:
+        elif self.pace.phase is PACED:
             self._spacing.sent(now)
         return self.pace.epoch
 
@@ -92,7 +92,7 @@ class Gate:
         """
         self.air -= 1
         if not passed and not failures:
-            self._spared += self.phase is Phase.PACED
+            self._spared += self.phase is PACED
             return
         if passed:
             self._passed_at = now
@@ -122,12 +122,12 @@ class Gate:
         """Whether its latest failures in a row are too few to tell from those it has anyway."""
         row = in_a_row(RULE, self.pace)
         streak = self.pace.streak + self._failed + self._missed
-        return self.phase is Phase.CLOSED and RULE.failures < row and streak < row
+        return self.phase is CLOSED and RULE.failures < row and streak < row
 
     def ticks(self, now: float) -> bool:
         """Whether it has to be stepped soon."""
         phase = self.pace.phase
-        return phase is Phase.PACED or (phase is Phase.CLOSED and now - self._failed_at < WATCHED)
+        return phase is PACED or (phase is CLOSED and now - self._failed_at < WATCHED)
 
     def step(self, now: float, waiting: int) -> bool:
         """Take in the answers; whether the phase is another than it was when this was asked."""
@@ -149,20 +149,20 @@ class Gate:
         self._passed = self._failed = self._late = self._missed = self._spared = 0
         self._took, self._asked = 0.0, None
         # A paced gate waits for the last answer: one that fails goes again at its pace.
-        left = waiting or (self.air if self.phase is Phase.PACED else 0)
+        left = waiting or (self.air if self.phase is PACED else 0)
         self._become(step(RULE, self.pace, seen, now=now, waiting=left, draw=self._draw))
 
     def hurry(self, now: float) -> float:
         """Let the next probe go at once, somebody asks for it; how much sooner that is."""
         sooner = self.pace.probe_at - now
-        if self.phase is not Phase.OPEN or sooner <= 0:
+        if self.phase is not OPEN or sooner <= 0:
             return 0.0
         self._become(self.pace.replace(probe_at=now))
         return sooner
 
     def ask(self, now: float) -> float:
         """Let one probe go at once, even beside one in the air; return how much sooner that is."""
-        self.asks = self.phase is Phase.OPEN
+        self.asks = self.phase is OPEN
         return self.hurry(now)
 
     def delay(self, longer: float) -> None:
@@ -234,7 +234,7 @@ class Gate:
 
     def ramp(self, now: float) -> None:
         """Send what waits at a pace, although nothing failed: much is waiting at once."""
-        if self.pace.phase is Phase.CLOSED:
+        if self.pace.phase is CLOSED:
             self._become(ramped(RULE, self.pace, now=now))
             self._told = self.phase
 
@@ -259,12 +259,12 @@ class Gate:
         self._told = self.phase
 
     def _become(self, pace: Pace) -> None:
-        if pace.phase is Phase.OPEN and pace.flow.slices:
+        if pace.phase is OPEN and pace.flow.slices:
             # Of no use to probes, a kilobyte in all, and begun anew when one has passed.
             pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
         self.pace = pace
         self.phase = pace.phase
-        self.asks = self.asks and pace.phase is Phase.OPEN
+        self.asks = self.asks and pace.phase is OPEN
         self._space(pace.rate)
 
     def _space(self, rate: float) -> None:

@@ -104,7 +104,7 @@ async def expire_once(store: Store, context: Context, lane: Lane) -> None:
     within = lane.config.policy.within
     if within is None or lane.endpoint.standing is Standing.PARKED:
         return
-    before = oldest(lane.endpoint, within, context.earlier_now())
+    before = oldest(lane.endpoint, within, context.earlier(now))
     total, count = 0, CHUNK
     while count == CHUNK:
         count = await store.expire(

@@ -76,6 +76,7 @@ def is_idle(lane: Lane, now: float) -> bool:
     """Return whether a lane could send and does nothing: no row, no request, no question open."""
     if not lane.is_at_work or lane.backlog.asking or not lane.is_quiet:
         return False
-    if lane.gates.phase is not Phase.CLOSED or next_send_at(lane, now) > now:
+    gate = lane.gates.current
+    if gate.phase is not Phase.CLOSED or next_send_at(lane, gate, now) > now:
         return False
     return not lane.backlog.buffer.at_hand(now) and not lane.backlog.buffer.busy
