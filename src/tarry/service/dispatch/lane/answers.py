@@ -6,13 +6,20 @@ The outcome is handed in to be written.
 
 from msgspec.structs import replace
 
-from tarry.core.pace import Phase
+from tarry.core.pace import CLOSED, OPEN, Phase
 from tarry.service.dispatch.lane import phases, sending
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
 from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.outcomes.judge import Judgement, Verdict, judge
-from tarry.service.dispatch.outcomes.ruling import Fault, Ruling, hold_until, rule, rule_resent
+from tarry.service.dispatch.outcomes.judge import TAKEN, Judgement, Verdict, judge
+from tarry.service.dispatch.outcomes.ruling import (
+    Fault,
+    Ruling,
+    hold_until,
+    rule,
+    rule_end,
+    rule_resent,
+)
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent
@@ -69,24 +76,33 @@ def _ruling(  # noqa: PLR0913  an answer, and time and chance as arguments
     draw: float,
 ) -> Ruling:
     """Decide what becomes of the delivery, and remember it if it has not ended."""
-    blame, phase = lane.blame, lane.gates.phase
-    if judgement.private and pending.url != lane.endpoint.url:
+    if pending.url != lane.endpoint.url and judgement.private:
         # The old place does not want it any more; where the endpoint is by now was not asked.
         judgement = replace(judgement, verdict=Verdict.FAILED)
-    due, verdict = blame.refunded(pending.due), judgement.verdict
-    accepted_at = lane.record.accepted_at
-    whose = blame.whose(due, verdict, phase=phase, accepted_at=accepted_at, now=now)
-    ruling = rule(
-        due,
-        judgement,
-        Fault(whose, phase, blame.slowed(due), held_until),
-        pending.config.policy,
-        started_at=now - lane.endpoint.age(due.accepted_at, lane.context.earlier(now)),
-        now=now,
-        draw=lambda: draw,
-    )
-    blame.remember(due, verdict, ruling, now)
+    due = lane.blame.refunded(pending.due)
+    ruling = rule_end(due, judgement)
+    if ruling is None:
+        fault = _fault(lane, due, judgement, held_until, now)
+        ruling = rule(
+            due,
+            judgement,
+            fault,
+            pending.config.policy,
+            started_at=now - lane.endpoint.age(due.accepted_at, lane.context.earlier(now)),
+            now=now,
+            draw=lambda: draw,
+        )
+    lane.blame.remember(due, judgement.verdict, ruling, now)
     return ruling
+
+
+def _fault(
+    lane: Lane, due: Due, judgement: Judgement, held_until: float | None, now: float
+) -> Fault:
+    """Return whose failure it is, and how the lane stands."""
+    blame, phase, accepted_at = lane.blame, lane.gates.phase, lane.record.accepted_at
+    whose = blame.whose(due, judgement.verdict, phase=phase, accepted_at=accepted_at, now=now)
+    return Fault(whose, phase, blame.slowed(due), held_until)
 
 
 # --- What the answer says about the endpoint ----------------------------------------------------
@@ -100,29 +116,77 @@ def _report(
     now: float,
 ) -> None:
     """Tell the gate, the origin and the endpoint's record about an answer."""
-    gates, gate, group = lane.gates, pending.gate, lane.gates.group
     if pending.url != lane.endpoint.url:  # it says nothing about where the endpoint is by now
-        gate.lost()
-        group.serve_all()
+        pending.gate.lost()
+        lane.gates.group.serve_all()
+    elif judgement.alive:
+        _report_success(lane, pending, judgement, now)
+    else:
+        _report_failure(lane, pending, judgement, held_until, now)
+
+
+def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
+    """Tell them that the endpoint does its work, whatever it thinks of this message."""
+    gates, gate, leader = lane.gates, pending.gate, lane.gates.group.leader
+    epoch = _epoch(lane, pending, now)
+    if judgement.verdict is TAKEN:
+        lane.write(lane.record.taken(gates.own.pace, now))
+    lane.blame.succeeded(pending.due)
+    if gate.phase is CLOSED:
+        gates.group.add_success(lane.allowance.failing)
+    lane.allowance.passed()
+    is_alone = gate is gates.own and not leader.shared
+    if not is_alone:
+        gates.group.reached()
+        if _has_left(lane, gate):
+            return
+    took = now - pending.sent_at
+    gate.answered(passed=True, failures=0, epoch=epoch, took=took, asked=None, now=now)
+    if is_alone:
+        leader.passed(now)
+    elif gate is not gates.own:
+        leader.answered(lane, judgement, now)
         return
+    if gate.phase is OPEN:
+        lane.tick(now)  # what becomes of this one depends on it
+
+
+def _epoch(lane: Lane, pending: PendingAttempt, now: float) -> int:
+    """Return the pace that a success speaks for: none if a failure would not have counted either.
+
+    Otherwise retries that pass would hide how many first attempts fail.
+    """
+    ignored = lane.blame.ignores(pending.due, accepted_at=lane.record.accepted_at, now=now)
+    return NO_PACE if ignored else pending.epoch
+
+
+def _report_failure(
+    lane: Lane,
+    pending: PendingAttempt,
+    judgement: Judgement,
+    held_until: float | None,
+    now: float,
+) -> None:
+    """Tell them that the endpoint failed, or refused this message."""
+    gates, gate, group = lane.gates, pending.gate, lane.gates.group
     if not judgement.unreachable:
         group.reached()
     if judgement.verdict is Verdict.GONE:
         _disable(lane, gate, judgement, now)
         return
     failures = _failures(lane, pending, judgement, now)
-    epoch = _epoch(lane, pending, judgement, now)
-    _record(lane, pending, judgement, failures, now)
+    if failures is not None:  # not the delivery's own failure
+        lane.allowance.failed(now, by_chance=gates.own.fails_by_chance)
+        lane.record.failed(now)
+        lane.look_after(now)
     if judgement.verdict is Verdict.HELD:
         _hold(lane, held_until, now)
-    if gate is not gates.current and gate is not gates.shared:
-        gate.lost()  # the lane goes by another gate since
-        group.serve_all()
+    if _has_left(lane, gate):
         return
-    _tell_gate(lane, pending, judgement, failures, epoch=epoch, now=now)
+    _tell_gate(lane, pending, judgement, failures, now)
     if gate is gates.own:
-        if judgement.alive or failures:
-            _own_gate_answered(lane, judgement, now)
+        if failures:
+            _own_gate_failed(lane, judgement, now)
     elif failures is None:
         group.leader.serve()
     else:
@@ -130,34 +194,31 @@ def _report(
         _go_apart_if_alone(lane, judgement, now)
 
 
-def _epoch(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int:
-    """Return the pace that an answer speaks for: none if a failure would not have counted either.
+def _has_left(lane: Lane, gate: Gate) -> bool:
+    """Return whether the lane goes by another gate since; then the answer says nothing to this."""
+    gates = lane.gates
+    if gate is gates.current or gate is gates.shared:
+        return False
+    gate.lost()
+    gates.group.serve_all()
+    return True
 
-    Otherwise retries that pass would hide how many first attempts fail.
-    """
-    if not judgement.alive:
-        return pending.epoch
-    ignored = lane.blame.ignores(pending.due, accepted_at=lane.record.accepted_at, now=now)
-    return NO_PACE if ignored else pending.epoch
 
-
-def _tell_gate(  # noqa: PLR0913  all that an answer says to a gate
+def _tell_gate(
     lane: Lane,
     pending: PendingAttempt,
     judgement: Judgement,
     failures: int | None,
-    *,
-    epoch: int,
     now: float,
 ) -> None:
-    """Tell the gate by which the attempt went."""
+    """Tell the gate by which the attempt went how many failures to count."""
     gate, group = pending.gate, lane.gates.group
     own = gate is lane.gates.own
     spared = not own and group.leader.spares(lane)
-    pending.gate.answered(
-        passed=judgement.alive,
+    gate.answered(
+        passed=False,
         failures=0 if spared else failures or 0,
-        epoch=epoch,
+        epoch=pending.epoch,
         took=now - pending.sent_at,
         asked=judgement.asked if own or group.leader is group else None,
         now=now,
@@ -176,27 +237,8 @@ def _disable(lane: Lane, gate: Gate, judgement: Judgement, now: float) -> None:
         lane.gates.group.serve_all()
 
 
-def _record(
-    lane: Lane, pending: PendingAttempt, judgement: Judgement, failures: int | None, now: float
-) -> None:
-    """Remember how the endpoint does, by all but a delivery's own failures."""
-    if judgement.verdict is Verdict.TAKEN:
-        lane.write(lane.record.taken(lane.gates.own.pace, now))
-    if judgement.alive:
-        lane.blame.succeeded(pending.due)
-        if pending.gate.phase is Phase.CLOSED:
-            lane.gates.group.add_success(lane.allowance.failing)
-        lane.allowance.passed()
-    elif failures is not None:
-        lane.allowance.failed(now, by_chance=lane.gates.own.fails_by_chance)
-        lane.record.failed(now)
-        lane.look_after(now)
-
-
 def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int | None:
     """Return how many failures the gate counts; None if it learns nothing of the endpoint."""
-    if judgement.alive:
-        return 0
     gate, leader = pending.gate, lane.gates.group.leader
     failures = lane.blame.failed(
         pending.due,
@@ -213,18 +255,17 @@ def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: fl
     return failures
 
 
-def _own_gate_answered(lane: Lane, judgement: Judgement, now: float) -> None:
-    """Go on after an answer to the lane's own gate."""
+def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
+    """Go on after a failure at the lane's own gate."""
     gate, leader = lane.gates.own, lane.gates.group.leader
     if not leader.shared:
-        seen = judgement.unreachable
-        leader.saw(lane, passed=judgement.alive, unreachable=seen, now=now)
+        leader.saw_failure(lane, unreachable=judgement.unreachable, now=now)
     completes_row = lane.allowance.failing == RULE.failures
     if completes_row:
         gate.assume(lane.gates.group.history)
-    if gate.phase is Phase.OPEN or completes_row:
+    if gate.phase is OPEN or completes_row:
         lane.tick(now)  # what becomes of this one depends on it
-    if gate.phase is not Phase.OPEN and not judgement.alive:
+    if gate.phase is not OPEN:
         lane.work.tick(lane)
 
 

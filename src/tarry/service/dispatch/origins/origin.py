@@ -18,7 +18,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from tarry.core.pace import REMEMBERED, Pace, Phase, Sample
+from tarry.core.pace import CLOSED, REMEMBERED, Pace, Phase, Sample
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.origins.evidence import NO_FAILURES, NO_REFUSALS, SEVERAL, Failures
@@ -99,7 +99,7 @@ class Origin:
     @property
     def shared(self) -> bool:
         """Whether its lanes go by its gate and not by their own."""
-        return self.gate.phase is not Phase.CLOSED
+        return self.gate.phase is not CLOSED
 
     def _group_of(self, lane: Member) -> "Origin":
         """Return the group that a lane of this level belongs to."""
@@ -213,11 +213,8 @@ class Origin:
 
     # --- What its lanes saw ---------------------------------------------------------------------
 
-    def saw(self, lane: Member, *, passed: bool, unreachable: bool, now: float) -> None:
-        """Take in an answer to a lane of this group, while that goes by its own gate."""
-        if passed:
-            self.passed(now)
-            return
+    def saw_failure(self, lane: Member, *, unreachable: bool, now: float) -> None:
+        """Take in that a lane of this group failed, while that goes by its own gate."""
         if self.whole is not None:
             self.whole.blame(lane, lane.gate, unreachable=unreachable, now=now)
         if len(self.lanes) > 1 and self.leader is self:

@@ -35,6 +35,10 @@ class Verdict(StrEnum):
     FAILED = "failed"
 
 
+TAKEN, HELD = Verdict.TAKEN, Verdict.HELD
+"""Plain names for what runs with every delivery: looking up a member takes its time."""
+
+
 class Judgement(Struct, frozen=True):
     """A verdict; of a failure its kind, and how long the endpoint asks to be left alone.
 

@@ -17,7 +17,7 @@ from tarry.core.outcome import FINAL, Again, Done, Failure, GiveUp, Kind, Why
 from tarry.core.pace import Phase
 from tarry.core.policy import Policy
 from tarry.core.progress import Progress
-from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
+from tarry.service.dispatch.outcomes.judge import HELD, Judgement, Verdict
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due
 
@@ -59,6 +59,15 @@ _ENDINGS = {
 }
 
 
+def rule_end(due: Due, judgement: Judgement) -> Ruling | None:
+    """Return how an answer ends a delivery, whoever else has failed; None if it does not."""
+    ending = _ENDINGS.get(judgement.verdict)
+    if ending is None:
+        return None
+    state, reason = ending
+    return Ruling(state, reason, due.attempts + 1, decision=state)
+
+
 def rule_resent(judgement: Judgement) -> Reason:
     """Return why a delivery ended whose only attempt was a resend."""
     _, reason = _ENDINGS.get(judgement.verdict, (State.FAILED, Reason.EXHAUSTED))
@@ -67,7 +76,7 @@ def rule_resent(judgement: Judgement) -> Reason:
 
 def hold_until(judgement: Judgement, *, now: float, draw: float) -> float | None:
     """Return until when the endpoint asked to be left alone, and a little longer by chance."""
-    if judgement.verdict is not Verdict.HELD or judgement.asked is None:
+    if judgement.verdict is not HELD or judgement.asked is None:
         return None
     return now + judgement.asked * (1 + SPREAD * draw)
 
@@ -87,9 +96,8 @@ def rule(  # noqa: PLR0913  a delivery, an answer, and time and chance as argume
     `started_at` is when it was accepted, later by the time it spent parked.
     """
     verdict, whose = judgement.verdict, fault.whose
-    if verdict in _ENDINGS:
-        state, reason = _ENDINGS[verdict]
-        return Ruling(state, reason, due.attempts + 1, decision=state)
+    if (ruling := rule_end(due, judgement)) is not None:
+        return ruling
     if verdict is Verdict.HELD:
         return _held(due, judgement, fault, draw)
     if whose is Whose.ENDPOINT:
