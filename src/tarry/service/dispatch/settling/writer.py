@@ -119,7 +119,8 @@ class SettlementWriter:
 
     def _leases(self, part: Part) -> list[Lease]:
         """Return the leases that a part was made under: few, as the store checks each of them."""
-        leases = dict.fromkeys(lane.held.lease for lane, _, _ in part.finished)
+        helds = dict.fromkeys(lane.held for lane, _, _ in part.finished)
+        leases = dict.fromkeys(held.lease for held in helds)
         if part.changes:
             leases |= dict.fromkeys(self._shards.leases())
         return list(leases)

@@ -182,7 +182,7 @@ def attempt_row(attempt: Attempt, message: int) -> Row:
         attempt.kind,
         mend(attempt.detail),
         attempt.body,
-        attempt.trigger.value,
+        attempt.trigger,
         attempt.counted,
         attempt.policy,
         attempt.now,

@@ -7,7 +7,7 @@ from msgspec import json
 
 from tarry.service.failpoints import hit
 from tarry.service.model.attempt import Resent, Settlement
-from tarry.service.model.delivery import LIVE, State
+from tarry.service.model.delivery import LIVE, WAITING
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.settling import Placed, in_rounds
@@ -134,13 +134,13 @@ def _resent(session: Session, resent: Resent, message: int) -> int:
 
 def _step(settlement: Settlement) -> rows.Row:
     due_at = settlement.due_at
-    if due_at is None and settlement.state is State.WAITING:
+    if due_at is None and settlement.state is WAITING:
         due_at = 0.0  # it waits for no time at all: it is due
     return (
         settlement.lane,
         settlement.seq,
-        settlement.state.value,
-        settlement.reason.value,
+        settlement.state,
+        settlement.reason,
         settlement.attempts,
         settlement.attempt is not None,
         due_at,
