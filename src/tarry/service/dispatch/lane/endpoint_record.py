@@ -1,6 +1,5 @@
 """The endpoint's record: what a lane writes down, when its owner hears of it, when it is parked."""
 
-import math
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -8,6 +7,7 @@ from msgspec.structs import replace
 from tarry.core.pace import Pace
 from tarry.service.dispatch.lane import parking as health
 from tarry.service.dispatch.limits import pace_text
+from tarry.service.dispatch.limits.spacing import LONG_AGO
 from tarry.service.model.attempt import Settlement
 from tarry.service.model.delivery import DELIVERED, FAILED, WAITING, Reason
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -33,7 +33,8 @@ class EndpointRecord:
 
     def __init__(self, row: LaneRow, parking: Parking, note: Note, *, epoch: int) -> None:
         self.known = row.known
-        self.accepted_at = -math.inf if row.known.accepted_at is None else row.known.accepted_at
+        accepted_at = row.known.accepted_at
+        self.accepted_at = LONG_AGO if accepted_at is None else accepted_at
         self._lane = row.lane
         self._epoch = epoch
         self._parking = parking
@@ -111,7 +112,7 @@ class EndpointRecord:
     def saved(self, pace: Pace, now: float) -> Change:
         """What is known now."""
         self._recorded_at = self.accepted_at
-        accepted_at = None if self.accepted_at == -math.inf else self.accepted_at
+        accepted_at = None if self.accepted_at == LONG_AGO else self.accepted_at
         known = replace(self.known, pace=pace_text.write(pace), accepted_at=accepted_at)
         return Change(lane=self._lane, epoch=self._epoch, at=now, known=known)
 

@@ -16,6 +16,7 @@ group again.
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from sys import intern
 from typing import Any
 
 from tarry.core.pace import CLOSED, REMEMBERED, Pace, Phase, Sample
@@ -60,7 +61,8 @@ class Origin:
         make_whole: "Callable[[Origin], Origin]",
         record: SharedRecord | None = None,
     ) -> None:
-        self.place, self.application = place, application
+        self.place = place
+        self.application = intern(application)  # the same text as that of its lanes
         self._context, self._work = context, work
         self.gate = _WELL if pace == Pace() else Gate(pace, context.draw)
         self.lanes: dict[int, Member] = {} if application else NOTHING
