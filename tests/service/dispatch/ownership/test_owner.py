@@ -77,7 +77,7 @@ async def test_the_lanes_of_shards_that_were_lost_are_let_go_and_it_is_said(
         held = service.dispatcher.shards.owned[service.application.shard]
         (lane,) = held.lanes.values()
         lease = held.lease
-        held.lease = Lease(lease.shard, lease.epoch - 1, lease.worker)
+        held.held.lease = Lease(lease.shard, lease.epoch - 1, lease.worker)
         signals = Signals()
         signals.stop.set()  # so that no shard is taken anew
         with caplog.at_level(logging.WARNING):

@@ -1,5 +1,6 @@
 """The endpoint's record: what a lane writes down, when its owner hears of it, when it is parked."""
 
+import math
 from collections.abc import Callable
 
 from msgspec.structs import replace

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tarry.service.dispatch.ownership.held_lease import HeldLease
+from tarry.service.model.lane import Lease
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.lane.lane import Lane
@@ -11,13 +12,18 @@ if TYPE_CHECKING:
 class OwnedShard:
     """The lease of a shard, and the lanes that were loaded under it."""
 
-    __slots__ = ("held", "is_known", "lanes", "lease")
+    __slots__ = ("held", "is_known", "lanes")
 
     def __init__(self, held: HeldLease) -> None:
-        self.held, self.lease = held, held.lease
+        self.held = held
         self.is_known = False
         """Whether all its lanes that are awake are in memory, or on the list of lanes to load."""
         self.lanes: dict[int, Lane] = {}
+
+    @property
+    def lease(self) -> Lease:
+        """The lease itself."""
+        return self.held.lease
 
     @property
     def is_quiet(self) -> bool:
