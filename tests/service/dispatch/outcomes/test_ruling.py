@@ -20,6 +20,7 @@ from tarry.service.dispatch.outcomes.ruling import (
     Ruling,
     hold_until,
     rule,
+    rule_end,
     rule_resent,
 )
 from tarry.service.model.delivery import ENDED, LIVE, Reason, State
@@ -257,3 +258,14 @@ def test_whatever_happens_one_attempt_counts_at_the_most_and_no_wait_is_in_the_p
 )
 def test_a_resend_is_tried_once(verdict: Verdict, reason: Reason) -> None:
     assert rule_resent(Judgement(verdict)) is reason
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_an_answer_that_ends_a_delivery_needs_no_one_to_blame(verdict: Verdict) -> None:
+    due, judgement = a_due(attempts=2, memory=7.0), Judgement(verdict, Kind.PERMANENT)
+    ending = rule_end(due, judgement)
+    if verdict in {Verdict.FAILED, Verdict.REFUSED, Verdict.HELD}:
+        assert ending is None
+    else:
+        assert ending == ruled(judgement, due=due)
+        assert ending.state in ENDED
