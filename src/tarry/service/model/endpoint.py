@@ -30,7 +30,7 @@ class Secret(Struct, frozen=True):
     expires_at: float | None = None
 
 
-class Endpoint(Struct, frozen=True, kw_only=True):
+class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds values alone: no cycle
     """Where messages go, and by which rules.
 
     `event_types` and `channels` choose the messages; None takes all. `rate` is how many attempts a

@@ -21,7 +21,7 @@ class Lease(Struct, frozen=True):
     clean: bool = True
 
 
-class Known(Struct, frozen=True, kw_only=True):
+class Known(Struct, frozen=True, kw_only=True, gc=False):  # it holds values alone: no cycle
     """What a lane has learned and must not forget.
 
     `pace` is the pacer's state as JSON, learned from `origin`: another origin starts anew.
@@ -113,7 +113,7 @@ class Want(Struct, frozen=True, kw_only=True):
     due_after: float = 0.0
 
 
-class Due(Struct, frozen=True, kw_only=True):
+class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds values alone: no cycle
     """A delivery that may be sent, with its message's bytes.
 
     Of a resend the `resend` is set, and nothing is told of its delivery: `seq` and counts are 0,

@@ -26,7 +26,7 @@ MOST_HEAD = 32 * 1024
 """Bytes of an answer's head; a longer one is a failure."""
 
 
-class Target(Struct, frozen=True):
+class Target(Struct, frozen=True, gc=False):  # it holds values alone: no cycle
     """Where an endpoint is: its URL, checked and taken apart, and the headers its owner set."""
 
     scheme: str

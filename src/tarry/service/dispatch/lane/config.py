@@ -32,7 +32,7 @@ Secrets = tuple[tuple[str, float | None], ...]
 """The newest first, each with the end of its grace period."""
 
 
-class LaneConfig(Struct, frozen=True):
+class LaneConfig(Struct, frozen=True, gc=False):  # it holds values alone: no cycle
     """A lane's config. Without a target nothing can be sent, and `refused` is every answer."""
 
     policy: Policy
