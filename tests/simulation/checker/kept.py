@@ -7,6 +7,7 @@ from tarry.service.model.delivery import LIVE, Delivery, Reason, State
 from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import LATELY, Facts, Violation
 from tests.simulation.checker.policies import attempts_allowed, oldest_allowed
+from tests.simulation.checker.refusals import retries_of_unwanted_types
 from tests.simulation.log import Accepted, Acknowledged, Answered
 
 REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
@@ -102,9 +103,12 @@ def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: floa
     failed = own = in_a_row = 0
     since, taken_at = 0.0, -math.inf
     types: set[str] = set()
+    unwanted = retries_of_unwanted_types(facts, endpoint)
     for request in facts.at_endpoint[endpoint]:
         answer = facts.answers.get(request.request)
-        if answer is None or answer.is_success or not request.is_down:
+        if request.request in unwanted:
+            pass
+        elif answer is None or answer.is_success or not request.is_down:
             in_a_row, types = 0, set()
             taken_at = request.at if answer is not None and answer.is_success else taken_at
         else:

@@ -1,10 +1,9 @@
 """An endpoint gets no more requests in a second, at a time, or while it is down than is allowed."""
 
-from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.simulation.checker.facts import LATELY, Facts, Violation
-from tests.simulation.checker.policies import attempts_allowed
+from tests.simulation.checker.facts import Facts, Violation
+from tests.simulation.checker.refusals import retries_of_unwanted_types
 from tests.simulation.log import Requested
 
 TOLERANCE = 0.001
@@ -16,8 +15,6 @@ PROBES = 20
 """How many probes ten minutes may have, and a history is shorter."""
 FIRST_PROBES = 10
 """How many there may be at first; later one a second, up to that number."""
-REFUSALS = frozenset({401, 403, 404, 405})
-"""What an endpoint says that does not want a message, or that is misconfigured."""
 MORE = 6
 """How many more requests it may take to find out again, for a new owner or after a change."""
 
@@ -79,7 +76,7 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
     """Count the requests to an endpoint while it is down, from a few seconds after the first."""
     down_since: float | None = None
     probes = 0
-    retries = _retries_of_unwanted_types(facts, endpoint, requests)
+    retries = retries_of_unwanted_types(facts, endpoint)
     for request in requests:
         if not request.is_down:
             down_since, probes = None, 0
@@ -92,44 +89,6 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
             text = f"{endpoint} is down since {down_since:.3f} and was tried {probes} times"
             yield Violation(request.at, "too many probes", text)
             return
-
-
-def _retries_of_unwanted_types(
-    facts: Facts, endpoint: str, requests: list[Requested]
-) -> frozenset[int]:
-    """Return the requests that say nothing about an endpoint: it does not want their event type.
-
-    It refuses the type, has never accepted it, and has lately accepted another one. Such a delivery
-    is retried by its policy, as often as that allows.
-    """
-    if not any(_is_refused(facts, request) for request in requests):
-        return frozenset()
-    accepted = [
-        (answer.at, facts.event_type(request))
-        for request in requests
-        if (answer := facts.answers.get(request.request)) is not None and answer.is_success
-    ]
-    unwanted: defaultdict[str, list[int]] = defaultdict(list)
-    for request in requests:
-        if not _is_refused(facts, request):
-            continue
-        at = facts.answers[request.request].at
-        types = {event_type for accepted_at, event_type in accepted if accepted_at <= at}
-        lately = any(at - LATELY < accepted_at <= at for accepted_at, _ in accepted)
-        if lately and facts.event_type(request) not in types:
-            unwanted[request.message].append(request.request)
-    allowed = attempts_allowed(facts, endpoint)
-    return frozenset(
-        number
-        for numbers in unwanted.values()
-        for place, number in enumerate(numbers)
-        if place < allowed
-    )
-
-
-def _is_refused(facts: Facts, request: Requested) -> bool:
-    answer = facts.answers.get(request.request)
-    return answer is not None and answer.status in REFUSALS
 
 
 def _allowance(facts: Facts, endpoint: str, since: float, until: float) -> int:

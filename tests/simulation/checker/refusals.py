@@ -1,0 +1,47 @@
+"""Refusals that are about an event type, and say nothing about the endpoint."""
+
+from collections import defaultdict
+
+from tests.simulation.checker.facts import LATELY, Facts
+from tests.simulation.checker.policies import attempts_allowed
+from tests.simulation.log import Requested
+
+REFUSALS = frozenset({401, 403, 404, 405})
+"""What an endpoint says that does not want a message, or that is misconfigured."""
+
+
+def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
+    """Return the requests that say nothing about an endpoint: it does not want their event type.
+
+    It refuses the type, has never accepted it, and has lately accepted another one. Such a delivery
+    is retried by its policy, as often as that allows.
+    """
+    requests = facts.at_endpoint[endpoint]
+    if not any(_is_refused(facts, request) for request in requests):
+        return frozenset()
+    accepted = [
+        (answer.at, facts.event_type(request))
+        for request in requests
+        if (answer := facts.answers.get(request.request)) is not None and answer.is_success
+    ]
+    unwanted: defaultdict[str, list[int]] = defaultdict(list)
+    for request in requests:
+        if not _is_refused(facts, request):
+            continue
+        at = facts.answers[request.request].at
+        types = {event_type for accepted_at, event_type in accepted if accepted_at <= at}
+        lately = any(at - LATELY < accepted_at <= at for accepted_at, _ in accepted)
+        if lately and facts.event_type(request) not in types:
+            unwanted[request.message].append(request.request)
+    allowed = attempts_allowed(facts, endpoint)
+    return frozenset(
+        number
+        for numbers in unwanted.values()
+        for place, number in enumerate(numbers)
+        if place < allowed
+    )
+
+
+def _is_refused(facts: Facts, request: Requested) -> bool:
+    answer = facts.answers.get(request.request)
+    return answer is not None and answer.status in REFUSALS

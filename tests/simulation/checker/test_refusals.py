@@ -1,0 +1,41 @@
+"""Which refusals are about an event type that the endpoint never accepted."""
+
+from tests.simulation.checker.facts import Facts
+from tests.simulation.checker.hand_made import (
+    HERE,
+    ONE,
+    TWO,
+    accepted,
+    added,
+    answered,
+    ending,
+    log_of,
+    requested,
+)
+from tests.simulation.checker.refusals import retries_of_unwanted_types
+
+
+def unwanted(*, status: int = 404, accepts: str = "b", accepted_at: float = 2.0) -> frozenset[int]:
+    """Return such refusals of one event type, while the endpoint accepts another."""
+    log = log_of(added(policy='{"version": 1, "attempts": 2}'), accepted(1, ONE, event_type="a"))
+    log += [accepted(1, TWO, event_type=accepts), requested(accepted_at, 9, TWO)]
+    log.append(answered(accepted_at, 9))
+    for number in range(3):
+        log += [requested(5.0 + number, number), answered(5.1 + number, number, status)]
+    return retries_of_unwanted_types(Facts(log, ending()), HERE)
+
+
+def test_as_many_refusals_as_the_policy_has_attempts_say_nothing_about_the_endpoint() -> None:
+    assert unwanted() == {0, 1}
+
+
+def test_a_failure_is_no_refusal() -> None:
+    assert unwanted(status=500) == set()
+
+
+def test_a_type_that_was_accepted_before_is_wanted() -> None:
+    assert unwanted(accepts="a") == set()
+
+
+def test_the_endpoint_must_have_accepted_something_lately() -> None:
+    assert unwanted(accepted_at=9.0) == set()
