@@ -288,6 +288,21 @@ def test_a_retry_that_was_read_while_its_outcome_was_being_written_is_read_again
     assert taken(buffer, now=NOON + 2) == [1, 2]
 
 
+def test_nothing_of_an_ordered_lane_goes_before_what_was_busy_when_it_was_read() -> None:
+    buffer, source, _ = a_lane(3, fifo=True)
+    buffer.is_busy(1)
+    wants = buffer.wants(2, NOON, Phase.OPEN)
+    (want,) = [one for one in wants if one.stream is Stream.READY]
+    buffer.ask()
+    turn = buffer.turn
+    rows = [source.ready[1], source.ready[2]]
+    buffer.take(want, rows, cut=False, fetched=Fetched(rows, {}, {1: 3}, {}))
+    buffer.behind(1)
+    assert buffer.turn > turn  # what is asked for now is not taken any more
+    source.feed(buffer, NOON, Phase.OPEN)
+    assert taken(buffer, Phase.OPEN)[0] == 1
+
+
 def test_a_resend_goes_before_all_and_once() -> None:
     buffer, source, _ = a_lane(2)
     source.resends = {"r1": a_row(0, Stream.RESEND, resend="r1")}

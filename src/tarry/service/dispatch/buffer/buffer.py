@@ -241,9 +241,15 @@ class Buffer:
         self._moments = self._moments.add(row, at)
 
     def behind(self, seq: int) -> None:
-        """A row that is ready still, and will be found by a rewind."""
+        """A row that is ready still, and will be found by a rewind.
+
+        In an ordered lane it goes before all that was read since: that is read again at once.
+        """
         self.busy = without(self.busy, seq)
-        self._left_behind = True
+        if self.fifo:
+            self.rewind()
+        else:
+            self._left_behind = True
 
     def due_at(self, at: float) -> None:
         """A row waits in the store for a time of its own.
