@@ -17,11 +17,8 @@ import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from served.service import PATIENCE, Service, free_port, serving, started
-
-from tarry.testing.postgres import throw_away_cluster
+from served.service import PATIENCE, Service, database, free_port, serving, started
 
 TENANTS = 4
 RATE = 125.0
@@ -125,11 +122,7 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=2, help="busy processes beside it")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with TemporaryDirectory(prefix="tarry-chance-") as name, ExitStack() as running:
-        folder = Path(name)
-        db = f"sqlite:///{folder / 'hooks.db'}"
-        if options.db == "postgres":
-            db = running.enter_context(throw_away_cluster()).url
+    with database(options.db) as (db, folder):
         rounds = asyncio.run(run_rounds(db, folder, options))
     if options.json:
         rows = [{**asdict(result), "verdict": result.verdict} for result in rounds]

@@ -17,15 +17,11 @@ import argparse
 import asyncio
 import json
 import time
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from served.service import PATIENCE, Service, free_port, serving, started
-
-from tarry.testing.postgres import throw_away_cluster
+from served.service import PATIENCE, Service, database, free_port, serving, started
 
 RATIO, EXTRA = 2.0, 0.05
 """The target: times as long, or seconds more."""
@@ -193,11 +189,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    with TemporaryDirectory(prefix="tarry-tenants-") as name, ExitStack() as running:
-        folder = Path(name)
-        db = f"sqlite:///{folder / 'hooks.db'}"
-        if options.db == "postgres":
-            db = running.enter_context(throw_away_cluster()).url
+    with database(options.db) as (db, folder):
         results = asyncio.run(run_attacks(db, folder, options.seconds))
     if options.json:
         rows = [{**asdict(found), "verdict": found.verdict} for found in results]

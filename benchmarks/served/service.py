@@ -11,10 +11,12 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import aiohttp
 
 from tarry.service.wire.seal import generate_key
+from tarry.testing.postgres import throw_away_cluster
 
 LOOPBACK = "127.0.0.0/8"
 PATIENCE = 60.0
@@ -114,6 +116,18 @@ class Service:
             message = "/metrics has no tarry_lanes_stalled_total"
             raise LookupError(message)
         return int(match[1])
+
+
+@contextmanager
+def database(kind: str) -> Iterator[tuple[str, Path]]:
+    """Make an empty database, "sqlite" or "postgres"; give its URL and a folder for other files."""
+    with TemporaryDirectory(prefix="tarry-bench-") as name:
+        folder = Path(name)
+        if kind == "sqlite":
+            yield f"sqlite:///{folder / 'hooks.db'}", folder
+        else:
+            with throw_away_cluster() as cluster:
+                yield cluster.url, folder
 
 
 @asynccontextmanager
