@@ -200,6 +200,21 @@ def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_t
     assert buffered.bytes == 0
 
 
+@pytest.mark.parametrize("fifo", [False, True])
+def test_what_is_given_back_waits_for_no_moment_any_more(*, fifo: bool) -> None:
+    buffer, source, buffered = a_lane(2, fifo=fifo)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    row = buffer.next(NOON, Phase.CLOSED)
+    assert row is not None
+    buffer.later(row, NOON + 8)
+    buffer.changed()  # the lane has opened
+    buffer.give_back(row.seq)
+    buffer.behind(row.seq)
+    source.feed(buffer, NOON, Phase.PACED)
+    assert taken(buffer, Phase.PACED, NOON) == [1, 2]
+    assert buffered.bytes == 0
+
+
 def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
     buffer, source, _ = a_lane(1)
     source.waiting = {

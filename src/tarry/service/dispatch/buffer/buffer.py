@@ -231,6 +231,15 @@ class Buffer:
         """A row that is not to be handed out as long as something happens to it."""
         self.busy = put(self.busy, seq, None)
 
+    def give_back(self, seq: int) -> None:
+        """A row that is being settled as ready, as if it had not failed: it is read again.
+
+        It may be at hand as it was. If it had to wait for a moment, that does not count any more.
+        """
+        self.is_busy(seq)
+        self.rewind()
+        self._moments = self._moments.recall((seq,))
+
     def later(self, row: Due, at: float) -> None:
         """A row that is sent again at an instant, from memory if there is room for it."""
         if self._moments.full and not self.fifo:

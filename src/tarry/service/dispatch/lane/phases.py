@@ -131,6 +131,5 @@ def refund(lane: Lane, now: float) -> None:
             tries=charge.tries,
         )
         ruling = Ruling(State.READY, Reason.LANE_OPEN, charge.attempts, counted=False)
-        lane.backlog.buffer.is_busy(seq)
-        lane.backlog.buffer.rewind()  # it may be at hand as it was
+        lane.backlog.buffer.give_back(seq)
         lane.finish(due, settlement(due, ruling, None, epoch=lane.epoch, now=now))
