@@ -153,6 +153,25 @@ async def test_it_remembers_how_many_fail_by_chance_for_its_new_lanes() -> None:
 
 
 @virtually
+async def test_successes_of_an_application_that_never_failed_count_as_well() -> None:
+    async with virtual_service() as service:
+        owners = await tenants(service, 2)
+        answers = cycle([OK, status(500)])
+
+        def first_fails_by_chance(request: Request, _now: float) -> Answer:
+            return next(answers) if request.target.path.startswith("/0/") else OK
+
+        service.sender.scripts["gw.example"] = first_fails_by_chance
+        for _ in range(40):
+            for owner in owners:
+                await service.add(application=owner)
+            await asyncio.sleep(0.1)
+        group = next(level for level in service.dispatcher.origins if level.application)
+        assert group.whole is not None
+        assert group.history.share < 0.45
+
+
+@virtually
 async def test_failures_of_an_outage_are_none_by_chance() -> None:
     async with virtual_service() as service:
         await lanes(service, 2)

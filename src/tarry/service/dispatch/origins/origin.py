@@ -242,8 +242,8 @@ class Origin:
         """
         if failures or self._history.answers:
             self._history = self._history.add(1, failures).faded(REMEMBERED)
-            if self.whole is not None:
-                self.whole.add_success(failures)
+        if self.whole is not None:
+            self.whole.add_success(failures)
 
     @property
     def history(self) -> Sample:
