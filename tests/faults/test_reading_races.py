@@ -4,7 +4,7 @@ import pytest
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.buffer.buffer import EARLY, Buffer
-from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
+from tarry.service.dispatch.buffer.rows import PayloadBytes
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.testing.samples import a_due
 

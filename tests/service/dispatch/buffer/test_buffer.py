@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.buffer.buffer import Buffer
-from tarry.service.dispatch.buffer.moments import MOST
-from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
+from tarry.service.dispatch.buffer.rows import MOST_MOMENTS, PayloadBytes
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.testing.samples import NOON, a_due
 
@@ -218,7 +217,8 @@ def test_what_is_given_back_waits_for_no_moment_any_more(*, fifo: bool) -> None:
 def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
     buffer, source, _ = a_lane(1)
     source.waiting = {
-        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(2, MOST + 10)
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1)
+        for seq in range(2, MOST_MOMENTS + 10)
     }
     source.feed(buffer, NOON, Phase.CLOSED, room=1000)
     went = []
@@ -230,7 +230,7 @@ def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
     assert went == [1]
     assert buffer.at_hand(NOON) == 0
     assert buffer.next_at() == NOON + 1
-    assert len(taken(buffer, now=NOON + 1)) == MOST + 8
+    assert len(taken(buffer, now=NOON + 1)) == MOST_MOMENTS + 8
 
 
 def probed(buffer: Buffer, source: Source, count: int) -> list[int]:
@@ -262,8 +262,9 @@ def test_what_was_not_tried_yet_has_every_second_probe() -> None:
 def test_retries_that_are_not_read_yet_are_looked_at_when_there_may_be_room_for_them() -> None:
     buffer, source, _ = a_lane()
     source.waiting = {
-        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1) for seq in range(1, MOST + 10)
-    } | {MOST + 10: a_row(MOST + 10, Stream.WAITING, due_at=NOON + 300, attempts=1)}
+        seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1)
+        for seq in range(1, MOST_MOMENTS + 10)
+    } | {MOST_MOMENTS + 10: a_row(MOST_MOMENTS + 10, Stream.WAITING, due_at=NOON + 300, attempts=1)}
     source.feed(buffer, NOON, Phase.CLOSED, room=1000)
     while (row := buffer.next(NOON, Phase.CLOSED)) is not None:
         buffer.put_off(row, NOON + 1)

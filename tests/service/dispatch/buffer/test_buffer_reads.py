@@ -4,8 +4,7 @@ import pytest
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.buffer.buffer import Buffer
-from tarry.service.dispatch.buffer.moments import MOST
-from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
+from tarry.service.dispatch.buffer.rows import MOST_MOMENTS, PayloadBytes
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 from tarry.testing.samples import NOON, a_due
 
@@ -130,7 +129,7 @@ def test_payloads_are_accounted_for_as_long_as_they_are_in_memory() -> None:
 
 
 def test_more_than_can_wait_for_a_moment_is_found_again_by_a_rewind(buffer: Buffer) -> None:
-    for seq in range(1, MOST + 11):
+    for seq in range(1, MOST_MOMENTS + 11):
         buffer.is_busy(seq)
         buffer.later(a_due(seq=seq), NOON + 1)
-    assert list(buffer.busy) == list(range(1, MOST + 1))
+    assert list(buffer.busy) == list(range(1, MOST_MOMENTS + 1))

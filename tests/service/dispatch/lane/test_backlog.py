@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from tarry.core.pace import Phase
-from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
+from tarry.service.dispatch.buffer.rows import PayloadBytes
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.model.lane import Fetched, LaneRow, Stream
 from tarry.testing.samples import NOON, an_application, an_endpoint

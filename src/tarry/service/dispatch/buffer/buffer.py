@@ -8,9 +8,14 @@ import math
 from collections.abc import Iterable, Sequence
 
 from tarry.core.pace import CLOSED, OPEN, PACED, Phase
-from tarry.service.dispatch.buffer.moments import NO_MOMENTS
-from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
-from tarry.service.dispatch.buffer.reading import EMPTY, UNREAD, Reading, Rows
+from tarry.service.dispatch.buffer.rows import (
+    EMPTY,
+    NO_MOMENTS,
+    UNREAD,
+    PayloadBytes,
+    Reading,
+    Rows,
+)
 from tarry.service.dispatch.limits.spacing import LONG_AGO
 from tarry.service.dispatch.sparse import NOTHING, put, without
 from tarry.service.model.lane import Due, Fetched, Stream, Want

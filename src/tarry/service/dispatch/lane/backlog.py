@@ -15,7 +15,7 @@ does not wait behind the whole backlog of an endpoint that was down.
 """
 
 from tarry.service.dispatch.buffer.buffer import Buffer
-from tarry.service.dispatch.buffer.payload_bytes import PayloadBytes
+from tarry.service.dispatch.buffer.rows import PayloadBytes
 from tarry.service.model.lane import LaneRow
 
 
