@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tarry.service.dispatch.alarms import Timer
+from tarry.service.dispatch.clock import Timer
 from tarry.service.dispatch.context import Context
 from tarry.service.model import ids
 from tarry.service.model.lane import Notice

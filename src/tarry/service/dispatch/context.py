@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from tarry.service.dispatch.alarms import Alarms, Later
 from tarry.service.dispatch.buffer.rows import PayloadBytes
+from tarry.service.dispatch.clock import Alarms, Later
 from tarry.service.dispatch.counters import Counters
 from tarry.service.dispatch.limits.slots import Slots
 from tarry.service.model import ids

@@ -16,14 +16,13 @@ from tarry.service.dispatch.clock import Clock, steady
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.gate import RULE
+from tarry.service.dispatch.loops import Signals, repeat
 from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.owner import Owner
 from tarry.service.dispatch.ownership.shards import Shards
-from tarry.service.dispatch.repeat import repeat
 from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.settling.writer import SettlementWriter
-from tarry.service.dispatch.signals import Signals
 from tarry.service.dispatch.upkeep.counts import Counts
 from tarry.service.dispatch.upkeep.notices import NoticeSender
 from tarry.service.dispatch.upkeep.tasks import Tasks

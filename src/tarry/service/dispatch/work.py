@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 from tarry.service.dispatch.lane.endpoint_record import joined
-from tarry.service.dispatch.signals import Signals
+from tarry.service.dispatch.loops import Signals
 from tarry.service.model.attempt import Resent, Settlement
 from tarry.service.model.lane import Change, Due
 

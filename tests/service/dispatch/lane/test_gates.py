@@ -3,8 +3,8 @@
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.lane.gates import LaneGates
 from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.origins.origins import Origins
-from tarry.service.dispatch.signals import Signals
 from tarry.service.dispatch.work import Work
 from tarry.service.store.memory.store import MemoryStore
 from tarry.testing.samples import NOON

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from tarry.service.dispatch.alarms import Later, Timer
+from tarry.service.dispatch.clock import Later, Timer
 from tarry.service.dispatch.limits.spacing import Spacing
 
 

@@ -13,7 +13,7 @@ from tarry.service.dispatch.work import Work
 from tarry.service.store.contract import Store
 
 if TYPE_CHECKING:
-    from tarry.service.dispatch.alarms import Timer
+    from tarry.service.dispatch.clock import Timer
 
 LOOK = 2.0
 """Seconds between two looks at the records of wholes that are in trouble."""

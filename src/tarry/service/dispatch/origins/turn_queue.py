@@ -16,7 +16,7 @@ from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import Gate
 
 if TYPE_CHECKING:
-    from tarry.service.dispatch.alarms import Timer
+    from tarry.service.dispatch.clock import Timer
 
 PATIENCE = 1.0
 """Seconds between two probes that are brought forward, at least."""

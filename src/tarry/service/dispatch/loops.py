@@ -1,4 +1,8 @@
-"""A step that is done again and again, and waits while the database is away."""
+"""What wakes the loops of a dispatcher, and how a loop repeats its step.
+
+- `Signals`: what each loop waits for when it has nothing to do.
+- `repeat`: does a step again and again, and waits while the database is away.
+"""
 
 import asyncio
 import logging
@@ -10,6 +14,32 @@ from tarry.core.policy import Policy
 from tarry.errors import StoreError
 
 log = logging.getLogger("tarry.service")
+
+# --- Signals ------------------------------------------------------------------------------------
+
+
+class Signals:
+    """One event for each loop: whoever leaves work for a loop sets its event."""
+
+    def __init__(self) -> None:
+        self.renew = asyncio.Event()
+        self.own = asyncio.Event()
+        self.load = asyncio.Event()
+        self.feed = asyncio.Event()
+        self.settle = asyncio.Event()
+        self.tick = asyncio.Event()
+        self.share = asyncio.Event()
+        self.upkeep = asyncio.Event()
+        self.stop = asyncio.Event()
+        """Set once and for all: nothing more is sent."""
+
+    def store_has_news(self) -> None:
+        """Have the loops look that take up what is new in the store."""
+        self.load.set()
+        self.upkeep.set()
+
+
+# --- Steps --------------------------------------------------------------------------------------
 
 AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
 """When a step is tried again that the database did not let be done."""

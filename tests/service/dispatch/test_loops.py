@@ -1,10 +1,12 @@
+"""Each loop has its signal, and repeats its step whatever the database does."""
+
 import asyncio
 import logging
 
 import pytest
 
 from tarry.errors import StoreError, StoreUnavailable
-from tarry.service.dispatch.repeat import AGAIN, repeat
+from tarry.service.dispatch.loops import AGAIN, Signals, repeat
 
 pytestmark = pytest.mark.anyio
 
@@ -12,6 +14,26 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+# --- Signals ------------------------------------------------------------------------------------
+
+
+def set_ones(signals: Signals) -> set[str]:
+    return {name for name, signal in vars(signals).items() if signal.is_set()}
+
+
+def test_at_first_none_is_set() -> None:
+    assert set_ones(Signals()) == set()
+
+
+def test_what_is_new_in_the_store_is_for_those_who_look_there() -> None:
+    signals = Signals()
+    signals.store_has_news()
+    assert set_ones(signals) == {"upkeep", "load"}
+
+
+# --- Steps --------------------------------------------------------------------------------------
 
 
 class Steps:
