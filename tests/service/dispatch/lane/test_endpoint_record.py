@@ -1,8 +1,10 @@
-"""What a lane writes down about its endpoint, and when the endpoint's owner hears of it."""
+"""What a lane writes down about its endpoint, when its owner hears of it, when it is parked."""
 
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tarry.core.pace import Pace, Phase
@@ -10,15 +12,19 @@ from tarry.service.dispatch.lane.endpoint_record import (
     SAVED_EVERY,
     TROUBLED,
     EndpointRecord,
+    after_failure,
+    after_success,
     joined,
     news_of,
+    parking_stage,
     stands,
+    without_failures,
 )
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Change, Known, LaneRow, Notice
-from tarry.service.model.settings import DAY, Parking
+from tarry.service.model.settings import DAY, HOUR, Parking
 from tarry.testing.samples import (
     NOON,
     a_due,
@@ -29,6 +35,8 @@ from tarry.testing.samples import (
     delivered,
     failed,
 )
+
+# --- What is written down, and who hears of it --------------------------------------------------
 
 PACE = Pace(phase=Phase.OPEN, rate=0.0, probe_at=NOON + 5)
 APPLICATION = an_application()
@@ -317,3 +325,91 @@ def test_an_endpoint_is_well_until_something_fails_and_once_it_takes_something()
     assert told == [True, True, False, True]
     assert a_record(Known(accepted_at=NOON)).is_well
     assert not a_record(Known(accepted_at=NOON, failures=1)).is_well
+
+
+# --- How long the endpoint has taken nothing ----------------------------------------------------
+
+PARKING = Parking()
+
+
+def stage_after(lasted: float, failures: int = 5, rule: Parking = PARKING) -> float:
+    """How far an endpoint has come that has been failing for so long."""
+    known = Known(failing_since=NOON, failures=failures)
+    return parking_stage(known, rule, now=NOON + lasted)
+
+
+@pytest.mark.parametrize(
+    ("days", "passed"),
+    [
+        (0, 0.0),
+        (2.49, 0.0),
+        (2.5, 0.5),
+        (3.74, 0.5),
+        (3.75, 0.75),
+        (4.49, 0.75),
+        (4.5, 0.9),
+        (4.99, 0.9),
+        (5.0, 1.0),
+        (50.0, 1.0),
+    ],
+)
+def test_five_days_without_a_success_park_it_with_three_warnings_on_the_way(
+    days: float, passed: float
+) -> None:
+    assert stage_after(days * DAY) == passed
+
+
+def test_few_failures_are_no_reason_however_long_they_last() -> None:
+    assert stage_after(50 * DAY, failures=4) == 0.0
+    assert stage_after(50 * DAY, failures=5) == 1.0
+
+
+def test_one_that_never_failed_is_well() -> None:
+    assert parking_stage(Known(), PARKING, now=NOON) == 0.0
+    assert parking_stage(Known(failures=9), PARKING, now=NOON) == 0.0
+
+
+def test_a_short_rule_warns_and_parks_nobody_before_the_failures_have_lasted() -> None:
+    short = Parking(after=HOUR, over=12 * HOUR)
+    assert stage_after(12 * HOUR - 1, rule=short) == 0.0
+    assert stage_after(12 * HOUR, rule=short) == 1.0
+
+
+def test_warnings_may_be_left_out_or_given_in_any_order() -> None:
+    assert stage_after(4.9 * DAY, rule=Parking(warn=())) == 0.0
+    assert stage_after(4.9 * DAY, rule=Parking(warn=(0.9, 0.1))) == 0.9
+
+
+def test_the_first_failure_begins_it_and_those_after_it_only_count() -> None:
+    once = after_failure(Known(), NOON)
+    twice = after_failure(once, NOON + 60)
+    assert (once.failing_since, once.failures) == (NOON, 1)
+    assert (twice.failing_since, twice.failures) == (NOON, 2)
+
+
+def test_one_success_clears_it_and_the_warnings_too() -> None:
+    known = Known(pace=b"{}", origin="o", failing_since=NOON, failures=9, warned=0.75)
+    cleared = after_success(known, NOON + 5)
+    assert cleared == Known(pace=b"{}", origin="o", accepted_at=NOON + 5)
+    assert parking_stage(cleared, PARKING, now=NOON + 50 * DAY) == 0.0
+
+
+def test_to_begin_anew_forgets_the_failures_and_nothing_else() -> None:
+    known = Known(pace=b"{}", accepted_at=NOON, failing_since=NOON, failures=9, warned=1.0)
+    assert without_failures(known) == Known(pace=b"{}", accepted_at=NOON)
+
+
+@given(
+    lasted=st.lists(st.floats(0, 20 * DAY), min_size=2, max_size=2).map(sorted),
+    failures=st.integers(0, 10),
+    after=st.floats(0, 10 * DAY),
+    over=st.floats(0, 10 * DAY),
+    warn=st.lists(st.floats(0, 1, exclude_min=True, exclude_max=True), max_size=4),
+)
+def test_time_alone_never_leads_back(
+    lasted: list[float], failures: int, after: float, over: float, warn: list[float]
+) -> None:
+    rule = Parking(after=after, over=over, warn=tuple(warn))
+    sooner, later = (stage_after(seconds, failures, rule) for seconds in lasted)
+    assert sooner <= later
+    assert {sooner, later} <= {0.0, 1.0, *warn}

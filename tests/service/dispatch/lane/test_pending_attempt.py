@@ -1,4 +1,4 @@
-"""An attempt in the air, and what is written down of it."""
+"""The request of an attempt, the attempt in the air, and what is written down of it."""
 
 import pytest
 
@@ -13,11 +13,34 @@ from tarry.service.dispatch.outcomes.ruling import Ruling
 from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED, LIVE, Reason, State
 from tarry.service.model.settings import DELIVERY
-from tarry.service.wire.exchange import Answer
-from tarry.testing.samples import NOON, a_due, an_attempt
+from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.samples import NOON, a_due, an_attempt, new_message
+from tarry.testing.virtual_loop import virtually
+from tarry.testing.virtual_service import OK, virtual_service
+
+# --- The request --------------------------------------------------------------------------------
+
+
+@virtually
+async def test_a_message_is_sent_as_what_it_is() -> None:
+    kinds: list[str] = []
+
+    def answers(request: Request, _now: float) -> Answer:
+        kinds.append(dict(request.target.headers).get("content-type", ""))
+        return OK
+
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", answers)
+        told = [None, "text/xml", None]
+        await service.store.add([new_message(service.application, content_type=t) for t in told])
+        await service.until_delivered(endpoint, within=5)
+        assert sorted(kinds) == ["", "", "text/xml"]
+
+
+# --- The attempt in the air ---------------------------------------------------------------------
 
 DOCUMENT = to_json(DELIVERY)
-OUTFIT = LaneConfig(DELIVERY, DOCUMENT, version_of(DOCUMENT), "https://hooks.example:443", 15.0)
+CONFIG = LaneConfig(DELIVERY, DOCUMENT, version_of(DOCUMENT), "https://hooks.example:443", 15.0)
 DUE = a_due(lane=7, seq=3, message="msg_1", tries=4, attempts=2, memory=1.5)
 WAITS = Ruling(
     State.WAITING, Reason.BACKOFF, 3, due_at=NOON + 30, memory=2.5, decision="again in 30.000 s"
@@ -37,7 +60,7 @@ class Ground:
 def a_flight(*, resend: str = "") -> PendingAttempt:
     due = a_due(lane=7, message="msg_1", tries=4, resend=resend)
     gate = Gate(Pace(), lambda: 0.5)
-    return PendingAttempt(Ground(), due, gate, 0, NOON, OUTFIT, "https://hooks.example/in")
+    return PendingAttempt(Ground(), due, gate, 0, NOON, CONFIG, "https://hooks.example/in")
 
 
 def recorded(answer: Answer, judgement: Judgement, ruling: Ruling | None) -> Attempt:
@@ -47,7 +70,7 @@ def recorded(answer: Answer, judgement: Judgement, ruling: Ruling | None) -> Att
 def test_an_answer_lands_where_the_flight_began() -> None:
     ground, answer = Ground(), Answer(0.1, status=200)
     flight = PendingAttempt(
-        ground, DUE, Gate(Pace(), lambda: 0.5), 9, NOON, OUTFIT, "https://h.example"
+        ground, DUE, Gate(Pace(), lambda: 0.5), 9, NOON, CONFIG, "https://h.example"
     )
     flight.done(answer)
     assert ground.landed == [(flight, answer)]

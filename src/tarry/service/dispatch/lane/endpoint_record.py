@@ -6,13 +6,12 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tarry.core.pace import Pace
-from tarry.service.dispatch.lane import parking as health
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.limits.spacing import LONG_AGO
 from tarry.service.model.attempt import Settlement
 from tarry.service.model.delivery import DELIVERED, FAILED, WAITING, Reason
 from tarry.service.model.endpoint import Endpoint, Standing
-from tarry.service.model.lane import Change, LaneRow, Notice
+from tarry.service.model.lane import Change, Known, LaneRow, Notice
 from tarry.service.model.settings import Parking
 
 SAVED_EVERY = 30.0
@@ -57,22 +56,22 @@ class EndpointRecord:
         """A delivery was taken."""
         self.accepted_at = now
         if self.known.failures:
-            self.known = health.taken(self.known, now)
+            self.known = after_success(self.known, now)
             return self.saved(pace, now)
         # By what is on record, not by when this lane was taken up: it may be at rest in a moment.
         return self.saved(pace, now) if now - self._recorded_at > SAVED_EVERY else None
 
     def failed(self, now: float) -> None:
         """An attempt failed."""
-        self.known = health.failed(self.known, now)
+        self.known = after_failure(self.known, now)
 
     def due(self, endpoint: Endpoint, pace: Pace, now: float) -> Change | None:
         """A warning to the owner, or the parking, once it is time for it."""
         if endpoint.standing is not Standing.ENABLED:
             return None
         if self.known.warned >= 1:  # it was parked, and its owner has enabled it since
-            self.known = health.begun_anew(self.known)
-        stage = health.stage(self.known, self._parking, now=now)
+            self.known = without_failures(self.known)
+        stage = parking_stage(self.known, self._parking, now=now)
         if stage <= self.known.warned:
             return None
         self.known = replace(self.known, warned=stage)
@@ -121,7 +120,7 @@ class EndpointRecord:
         """Take up another origin: what was learned of the old one is forgotten. Whether it is."""
         if self.known.origin == origin:
             return False
-        self.known = replace(health.begun_anew(self.known), origin=origin)
+        self.known = replace(without_failures(self.known), origin=origin)
         return True
 
 
@@ -156,3 +155,33 @@ def joined(old: Change | None, new: Change) -> Change:
         standing=new.standing or old.standing,
         notices=(*old.notices, *new.notices),
     )
+
+
+# --- How long the endpoint has taken nothing ----------------------------------------------------
+
+
+def after_success(known: Known, now: float) -> Known:
+    """Return what is known after a success, which clears all failures."""
+    return replace(without_failures(known), accepted_at=now)
+
+
+def without_failures(known: Known) -> Known:
+    """Return what is known with no failure on record."""
+    return replace(known, failing_since=None, failures=0, warned=0.0)
+
+
+def after_failure(known: Known, now: float) -> Known:
+    """Return what is known after a failure, of whatever kind, that is the endpoint's."""
+    since = now if known.failing_since is None else known.failing_since
+    return replace(known, failing_since=since, failures=known.failures + 1)
+
+
+def parking_stage(known: Known, rule: Parking, *, now: float) -> float:
+    """Return the last stage passed on the way to being parked: 0, a warning's share, or 1."""
+    if known.failing_since is None or known.failures < rule.failures:
+        return 0.0
+    lasted = now - known.failing_since
+    if lasted >= max(rule.after, rule.over):
+        return 1.0
+    passed = [share for share in rule.warn if lasted >= share * rule.after and lasted >= rule.over]
+    return max(passed, default=0.0)

@@ -1,4 +1,4 @@
-"""An attempt in the air, and what is written down once it has ended."""
+"""One attempt: its signed request, then in the air, and what is written once it has ended."""
 
 from typing import Protocol
 
@@ -9,7 +9,31 @@ from tarry.service.dispatch.outcomes.ruling import Ruling
 from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due
-from tarry.service.wire.exchange import Answer
+from tarry.service.wire.exchange import Answer, Request, Target
+
+# --- The request --------------------------------------------------------------------------------
+
+
+def signed_request(  # noqa: PLR0913  all that a request is made of
+    config: LaneConfig,
+    target: Target,
+    due: Due,
+    payload: bytes,
+    *,
+    wall: float,
+    connect_timeout: float,
+) -> Request:
+    """Return the request for a delivery, signed with the time by the wall clock.
+
+    Receivers refuse what was signed long ago, by their own clocks.
+    """
+    headers = config.signer.headers(due.message, due.tries + 1, payload, now=wall)
+    if due.content_type is not None:
+        target = target.sending(due.content_type)
+    return Request(target, headers, payload, config.timeout, connect_timeout)
+
+
+# --- The attempt in the air ---------------------------------------------------------------------
 
 
 class Lander(Protocol):

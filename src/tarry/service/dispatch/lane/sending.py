@@ -11,8 +11,7 @@ import math
 from tarry.core.outcome import Kind
 from tarry.core.pace import CLOSED, OPEN, PACED
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
-from tarry.service.dispatch.lane.request import signed_request
+from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement, signed_request
 from tarry.service.dispatch.limits import retry_budget
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.outcomes.judge import Judgement, Verdict

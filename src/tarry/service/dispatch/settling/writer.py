@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from tarry.errors import StoreError, StoreUnavailable
 from tarry.service.dispatch.context import Context
+from tarry.service.dispatch.lane.answers import take_settlement
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.lane.settled import take_settlement
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.settling.refused import Part
 from tarry.service.dispatch.settling.sleep import Sleep
