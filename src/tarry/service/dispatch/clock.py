@@ -17,6 +17,9 @@ from typing import Protocol
 
 # --- The clock ----------------------------------------------------------------------------------
 
+LONG_AGO = -math.inf
+"""Before all that is remembered: one value for the many that have nothing to remember yet."""
+
 
 def steady() -> float:
     """Seconds that only go forward, those of a suspension included."""

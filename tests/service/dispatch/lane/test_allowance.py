@@ -1,14 +1,19 @@
-"""What a lane knows of itself, and how it takes up settings."""
+"""A lane's own limits: its requests in flight, and how many of them may be retries."""
 
 import asyncio
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from tarry.core.pace import Phase
-from tarry.service.dispatch.lane.allowance import FIRST
+from tarry.service.dispatch.lane.allowance import FIRST, RETRY_PAUSE, RETRY_RULE, RetryBudget
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits
 from tarry.service.wire.exchange import Answer
+from tarry.testing.samples import NOON
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
     VirtualService,
@@ -16,6 +21,8 @@ from tarry.testing.virtual_service import (
     takes_all_but,
     virtual_service,
 )
+
+# --- Requests in flight -------------------------------------------------------------------------
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
@@ -73,3 +80,69 @@ async def test_what_the_old_place_refused_is_not_ended_by_the_first_answer_of_a_
         await asyncio.sleep(1)
         ((_, delivery),) = await service.store.deliveries(refused[0])
         assert (delivery.state, delivery.tries) == (State.WAITING, 2)
+
+
+# --- Retries ------------------------------------------------------------------------------------
+
+
+def spent(budget: RetryBudget, now: float, tries: int = 1000) -> int:
+    """How many retries go at once."""
+    return sum(budget.spend(now) for _ in range(tries))
+
+
+def sent(count: int) -> RetryBudget:
+    budget = RetryBudget()
+    for _ in range(count):
+        budget.sent()
+    return budget
+
+
+@pytest.mark.parametrize(
+    ("sends", "retries"), [(0, 20), (1, 20), (40, 20), (42, 21), (100, 50), (101, 50)]
+)
+def test_retries_are_half_of_what_was_sent_or_a_few(sends: int, retries: int) -> None:
+    assert spent(sent(sends), NOON) == retries
+
+
+def test_what_went_before_the_window_does_not_count() -> None:
+    budget = sent(100)
+    assert spent(budget, NOON) == 50
+    assert spent(budget, NOON + RETRY_RULE.window - 2 * RETRY_PAUSE) == 0
+    assert spent(budget, NOON + RETRY_RULE.window + 2 * RETRY_PAUSE) == 20
+
+
+def test_a_send_counts_from_the_next_retry_on() -> None:
+    budget = sent(100)
+    spent(budget, NOON)
+    budget.sent()
+    assert not budget.spend(NOON)
+    budget.sent()
+    assert budget.spend(NOON)
+    assert not budget.spend(NOON)
+
+
+def test_a_retry_that_was_turned_away_goes_when_it_has_paused_often_enough() -> None:
+    budget = sent(0)
+    spent(budget, NOON)
+    pauses = next(n for n in range(100) if budget.spend(NOON + n * RETRY_PAUSE))
+    assert pauses * RETRY_PAUSE == pytest.approx(RETRY_RULE.window + RETRY_PAUSE)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 3), st.integers(0, 40), st.integers(0, 60)), max_size=60),
+)
+def test_in_no_window_more_goes_again_than_the_budget_has(
+    steps: list[tuple[float, int, int]],
+) -> None:
+    budget, now = RetryBudget(), NOON
+    sends, retries = list[float](), list[float]()
+    for pause, fresh, again in steps:
+        now += pause
+        for _ in range(fresh):
+            budget.sent()
+            sends.append(now)
+        retries += [now] * spent(budget, now, again)
+        lately = [at for at in retries if at > now - RETRY_RULE.window]
+        # What was sent is counted when a retry asks: at the latest then it is in the window.
+        counted = [at for at in sends if at > now - 2 * RETRY_RULE.window]
+        assert len(lately) <= max(RETRY_RULE.bootstrap, RETRY_RULE.ratio * len(counted))

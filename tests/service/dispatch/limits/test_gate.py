@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tarry.core.pace import Pace, Phase, Sample
 from tarry.core.probe import SHORTEST
 from tarry.service.dispatch.limits.gate import RULE, WATCHED, Gate, scaled
-from tarry.service.dispatch.limits.spacing import GRAIN
+from tarry.service.dispatch.limits.rates import GRAIN
 from tarry.testing.samples import NOON
 
 MOST = 256

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tarry.core.text import to_json
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.limits.tenant_rate import TenantRate
+from tarry.service.dispatch.limits.rates import TenantRate
 from tarry.service.dispatch.ownership import lane_loader as loader
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing

@@ -16,7 +16,7 @@ from tarry.service.dispatch.buffer.rows import (
     Reading,
     Rows,
 )
-from tarry.service.dispatch.limits.spacing import LONG_AGO
+from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.sparse import NOTHING, put, without
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 

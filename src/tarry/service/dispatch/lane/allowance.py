@@ -1,13 +1,18 @@
-"""How many requests a lane may have in flight, and when it may send the next one.
+"""A lane's own limits: its requests in flight, its rate, and how many of them may be retries.
 
 An endpoint of which nothing is known gets a few requests at a time. Each success allows one more,
 and each failure after another one halves them. While the endpoint's gate is not closed, the gate's
-pace counts instead.
+pace counts instead. The retry budget counts while it is closed.
 """
 
+from tarry.core.budget import RatioRule
 from tarry.core.pace import CLOSED, Phase
+from tarry.core.window import SLICES, Window
+from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.limits.gate import RULE
-from tarry.service.dispatch.limits.spacing import LONG_AGO, UNLIMITED, Spacing
+from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
+
+# --- Requests in flight -------------------------------------------------------------------------
 
 FIRST = 8
 """Requests that may be in flight to an endpoint of which nothing is known."""
@@ -30,7 +35,7 @@ class Allowance:
         self.most = self.trust = FIRST
         self.failing = 0
         """How many attempts have failed in a row."""
-        self.rate = UNLIMITED
+        self.rate = NO_SPACING
         self._latency = 0.0
         self._sent_at = self._failed_at = LONG_AGO
         self._fifo_from = fifo_from
@@ -41,9 +46,9 @@ class Allowance:
         """Take up the limits that an endpoint's owner has set; what was sent still counts."""
         self.most = most
         if rate is None:
-            self.rate = UNLIMITED
+            self.rate = NO_SPACING
         else:
-            self.rate = Spacing() if self.rate is UNLIMITED else self.rate
+            self.rate = Spacing() if self.rate is NO_SPACING else self.rate
             self.rate.limit(rate)
 
     def start_over(self) -> None:
@@ -106,3 +111,36 @@ class Allowance:
                 # About to open: what is sent until then is most likely lost.
                 free_at = max(free_at, self._failed_at + RULE.tick)
         return max(free_at, self._fifo_from) if fifo else free_at
+
+
+# --- Retries ------------------------------------------------------------------------------------
+
+RETRY_RULE = RatioRule(ratio=0.5, bootstrap=20)
+"""Retries are at most half of what is sent, but for a few."""
+RETRY_PAUSE = RETRY_RULE.window / SLICES
+"""How long a retry waits that the budget has no room for."""
+_NO_SENDS = Window()
+
+
+class RetryBudget:
+    """Counts sends, and says whether one more may be a retry."""
+
+    __slots__ = ("_counted", "_sends")
+
+    def __init__(self) -> None:
+        self._sends = 0
+        self._counted = _NO_SENDS
+
+    def sent(self) -> None:
+        """Something was sent."""
+        self._sends += 1
+
+    def spend(self, now: float) -> bool:
+        """Whether a retry may go; then it is counted."""
+        slot = RETRY_RULE.slot(now)
+        self._counted = RETRY_RULE.call(self._counted, self._sends, slot)
+        self._sends = 0
+        counted = RETRY_RULE.spend(self._counted, slot)
+        if counted is not None:
+            self._counted = counted
+        return counted is not None

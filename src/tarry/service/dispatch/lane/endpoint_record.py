@@ -6,8 +6,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tarry.core.pace import Pace
+from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.limits import pace_text
-from tarry.service.dispatch.limits.spacing import LONG_AGO
 from tarry.service.model.attempt import Settlement
 from tarry.service.model.delivery import DELIVERED, FAILED, WAITING, Reason
 from tarry.service.model.endpoint import Endpoint, Standing

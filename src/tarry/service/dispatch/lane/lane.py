@@ -22,17 +22,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.context import Context
-from tarry.service.dispatch.lane.allowance import Allowance
+from tarry.service.dispatch.lane.allowance import Allowance, RetryBudget
 from tarry.service.dispatch.lane.backlog import Backlog
 from tarry.service.dispatch.lane.config import LaneConfig
 from tarry.service.dispatch.lane.endpoint_record import EndpointRecord, stands
 from tarry.service.dispatch.lane.gates import LaneGates
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt
-from tarry.service.dispatch.limits import pace_text, retry_budget
+from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.limits.spacing import LONG_AGO
-from tarry.service.dispatch.limits.tenant_rate import TenantRate
+from tarry.service.dispatch.limits.rates import TenantRate
 from tarry.service.dispatch.origins.origin import Origin
 from tarry.service.dispatch.outcomes.blame import LaneBlame
 from tarry.service.dispatch.ownership.held_lease import HeldLease
@@ -100,7 +100,7 @@ class Lane:
         self.gates = LaneGates(Gate(pace, context.draw), group)
         self.backlog = Backlog(row, context.buffered)
         self.blame = LaneBlame()
-        self.budget = retry_budget.Budget()
+        self.budget = RetryBudget()
         # An owner that was lost may have left an attempt on its way when this one took the lease.
         lost = not held.lease.clean
         self.allowance = Allowance(held.since + config.timeout if lost else LONG_AGO)

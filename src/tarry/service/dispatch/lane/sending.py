@@ -10,9 +10,9 @@ import math
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import CLOSED, OPEN, PACED
+from tarry.service.dispatch.lane.allowance import RETRY_PAUSE
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement, signed_request
-from tarry.service.dispatch.limits import retry_budget
 from tarry.service.dispatch.limits.gate import RULE, Gate
 from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
 from tarry.service.dispatch.outcomes.ruling import Ruling
@@ -185,7 +185,7 @@ def _send(lane: Lane, due: Due, gate: Gate, now: float) -> None:
     retry = due.attempts > 0 and due.stream is Stream.WAITING
     if retry and gate.phase is CLOSED and not lane.budget.spend(now):
         lane.context.slots.give_back(lane)
-        lane.backlog.buffer.put_off(due, now + retry_budget.PAUSE)
+        lane.backlog.buffer.put_off(due, now + RETRY_PAUSE)
         return
     lane.budget.sent()
     _begin(lane, due, due.payload, gate, now)

@@ -10,7 +10,8 @@ from tarry.core.pace import CLOSED, OPEN, PACED, Pace, PacerRule, Sample, Seen
 from tarry.core.pacer import in_a_row, opened, ramped, step
 from tarry.core.probe import probed
 from tarry.core.window import Window
-from tarry.service.dispatch.limits.spacing import LONG_AGO, UNLIMITED, Spacing
+from tarry.service.dispatch.clock import LONG_AGO
+from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
 
 RULE = PacerRule(growth=1.2)
 """A fifth more at a step: where nothing is remembered the first overload is about 1.2 times what
@@ -48,7 +49,7 @@ class Gate:
         self.asks = False
         """Whether one more probe may go beside one that is in the air."""
         self._draw = draw
-        self._spacing = UNLIMITED
+        self._spacing = NO_SPACING
         self._space(pace.rate)
         self._passed = self._failed = self._late = self._missed = self._spared = 0
         self._took = 0.0
@@ -269,8 +270,8 @@ class Gate:
 
     def _space(self, rate: float) -> None:
         if not 0 < rate < math.inf:
-            self._spacing = UNLIMITED
-        elif self._spacing is UNLIMITED:
+            self._spacing = NO_SPACING
+        elif self._spacing is NO_SPACING:
             self._spacing = Spacing(rate)
         else:
             self._spacing.pace(rate)

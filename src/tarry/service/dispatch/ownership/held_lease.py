@@ -1,6 +1,6 @@
 """The lease of a shard while this process holds it: until when its lanes may send."""
 
-from tarry.service.dispatch.limits.spacing import LONG_AGO
+from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.model.lane import Lease
 
 

@@ -9,7 +9,7 @@ from tarry.service.dispatch.lane import phases
 from tarry.service.dispatch.lane.config import LaneConfig, config
 from tarry.service.dispatch.lane.driver import DRIVER
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.dispatch.limits.tenant_rate import TenantRate
+from tarry.service.dispatch.limits.rates import TenantRate
 from tarry.service.dispatch.origins.origins import Origins
 from tarry.service.dispatch.ownership.held_lease import HeldLease
 from tarry.service.dispatch.ownership.shards import Shards

@@ -1,12 +1,67 @@
-"""A rate that several lanes share: they take turns, so that none of them uses it all up."""
+"""Rates: sends spaced evenly, and a rate that the lanes of an application share.
+
+- `Spacing`: one send every so many seconds, and no catching up after a stall.
+- `TenantRate`: lanes take turns at their application's rate, so that none of them uses it all up.
+"""
 
 import math
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from tarry.service.dispatch.clock import Later, Timer
-from tarry.service.dispatch.limits.spacing import Spacing
+from tarry.service.dispatch.clock import LONG_AGO, Later, Timer
+
+# --- Sends at a rate ----------------------------------------------------------------------------
+
+GRAIN = 0.002
+"""How late a timer may be without the pace suffering: so much is caught up with, and no more."""
+MARGIN = 0.01
+"""The share by which a limit is kept below: timers and networks are late now and then, and who
+counts the arrivals of any second is to find no more than was allowed."""
+LONGEST_DOUBT = 60.0
+"""Seconds that a send is held back for one that another owner may have made: restarts must not
+keep a slow lane from ever sending."""
+
+
+class Spacing:
+    """When the next send may go at a rate, which may change between any two."""
+
+    __slots__ = ("_free_at", "rate")
+
+    rate: float
+
+    def __init__(self, rate: float = math.inf) -> None:
+        self.rate = rate
+        self._free_at = LONG_AGO
+
+    def limit(self, rate: float | None) -> None:
+        """Let there be at most so many in any second; what went before still counts."""
+        self.rate = math.inf if rate is None else rate / (1 + MARGIN)
+
+    def pace(self, rate: float) -> None:
+        """Go at exactly this rate from now on."""
+        self.rate = rate
+
+    def free_at(self, now: float) -> float:
+        """When the next send may go."""
+        return now if math.isinf(self.rate) else max(now, self._free_at)
+
+    def doubt(self, until: float) -> None:
+        """Somebody else may have sent until then."""
+        if 0 < self.rate < math.inf:
+            self._free_at = max(self._free_at, until + min(1 / self.rate, LONGEST_DOUBT))
+
+    def sent(self, now: float) -> None:
+        """A send went."""
+        if 0 < self.rate < math.inf:
+            self._free_at = max(self._free_at, now - GRAIN) + 1 / self.rate
+
+
+NO_SPACING = Spacing()
+"""For all that have no rate: it keeps nothing, so one does for everybody."""
+
+
+# --- A rate that lanes share --------------------------------------------------------------------
 
 
 class Taker(Protocol):
