@@ -25,8 +25,7 @@ from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.settling.writer import SettlementWriter
 from tarry.service.dispatch.upkeep.counts import Counts
 from tarry.service.dispatch.upkeep.notices import NoticeSender
-from tarry.service.dispatch.upkeep.tasks import Tasks
-from tarry.service.dispatch.upkeep.trials import Trials
+from tarry.service.dispatch.upkeep.tasks import Tasks, TaskTrials
 from tarry.service.dispatch.upkeep.upkeep import Kept, Upkeep
 from tarry.service.dispatch.upkeep.watchdog import Watchdog
 from tarry.service.dispatch.work import Work
@@ -181,7 +180,7 @@ class Dispatcher:
     def _put_upkeep_together(self, loader: LaneLoader) -> None:
         """Make the parts that work beside deliveries."""
         store, context, shards = self._store, self.context, self.shards
-        trials = Trials(store, context, shards)
+        trials = TaskTrials(store, context, shards)
         self._counts = Counts(store, context, shards, trials)
         self._upkeep = Upkeep(
             store,

@@ -8,8 +8,7 @@ from tarry.core.text import to_json
 from tarry.service.dispatch.lane.config import LaneConfig, version_of
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
 from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
-from tarry.service.dispatch.outcomes.ruling import Ruling
+from tarry.service.dispatch.outcomes.judge import Judgement, Ruling, Verdict
 from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED, LIVE, Reason, State
 from tarry.service.model.settings import DELIVERY

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from itertools import count
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -13,6 +14,9 @@ from tarry.service.dispatch.origins.turn_queue import PATIENCE, TRIALS, TurnQueu
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import NOON
+
+if TYPE_CHECKING:
+    from tarry.service.dispatch.origins.member import Member
 
 
 class Nobody:
@@ -65,6 +69,12 @@ class Stage:
     def lane(self, tenant: str, name: str = "", *, is_well: bool = False) -> "FakeLane":
         return FakeLane(self, next(self._numbers), tenant, name or tenant, is_well=is_well)
 
+    def add(self, lane: "FakeLane", *, first: bool) -> None:
+        self.queue.add(cast("Member", lane), first=first)
+
+    def discard(self, lane: "FakeLane") -> None:
+        self.queue.discard(cast("Member", lane))
+
     def answer(self, *lanes: "FakeLane") -> None:
         """Answers come that say nothing about the endpoint."""
         for lane in lanes:
@@ -74,11 +84,11 @@ class Stage:
 
 
 class FakeLane:
-    """Sends one for each turn; with `many` it wants another turn at once."""
+    """As much of a member as the queue knows: it sends one for each turn."""
 
     def __init__(self, stage: Stage, number: int, tenant: str, name: str, *, is_well: bool) -> None:
         self.stage, self.number, self.tenant, self.name = stage, number, tenant, name
-        self.is_well, self.in_flight, self.wants = is_well, 0, 1
+        self.is_well, self.in_flight = is_well, 0
 
     def pump(self, *, turn: bool = False) -> None:
         assert turn
@@ -93,7 +103,7 @@ def test_applications_take_turns_and_so_do_the_lanes_of_each() -> None:
     many = [stage.lane("a", f"a{number}", is_well=True) for number in range(3)]
     stage.gate.air = 10**6  # nothing may go yet
     for lane in [*many, stage.lane("b", is_well=True), stage.lane("c", is_well=True)]:
-        stage.queue.add(lane, first=True)
+        stage.add(lane, first=True)
     stage.gate.air = -(10**6)
     stage.queue.serve()
     stage.push(1)
@@ -104,7 +114,7 @@ def test_a_lane_that_is_added_again_keeps_its_place() -> None:
     stage = Stage(Phase.OPEN)
     first, second = stage.lane("a"), stage.lane("b")
     for lane in (first, second, first):
-        stage.queue.add(lane, first=False)
+        stage.add(lane, first=False)
     stage.push(30)
     assert stage.sent == ["a"]
 
@@ -112,16 +122,16 @@ def test_a_lane_that_is_added_again_keeps_its_place() -> None:
 def test_a_lane_that_is_discarded_has_no_turn() -> None:
     stage = Stage(Phase.OPEN)
     lane = stage.lane("a")
-    stage.queue.add(lane, first=False)
-    stage.queue.discard(lane)
-    stage.queue.discard(stage.lane("b"))
+    stage.add(lane, first=False)
+    stage.discard(lane)
+    stage.discard(stage.lane("b"))
     stage.push(60)
     assert not stage.sent
 
 
 def test_nobody_is_served_once_it_is_closed() -> None:
     stage = Stage(Phase.OPEN)
-    stage.queue.add(stage.lane("a"), first=False)
+    stage.add(stage.lane("a"), first=False)
     stage.queue.close()
     stage.push(60)
     assert not stage.sent
@@ -130,7 +140,7 @@ def test_nobody_is_served_once_it_is_closed() -> None:
 def test_others_wait_for_the_time_of_the_probe_and_one_goes() -> None:
     stage = Stage(Phase.OPEN)
     for tenant in "ab":
-        stage.queue.add(stage.lane(tenant), first=False)
+        stage.add(stage.lane(tenant), first=False)
     stage.push(29.9)
     assert not stage.sent
     stage.push(0.2)
@@ -139,9 +149,9 @@ def test_others_wait_for_the_time_of_the_probe_and_one_goes() -> None:
 
 def test_a_lane_that_comes_first_goes_at_once_in_place_of_the_next_probe() -> None:
     stage = Stage(Phase.OPEN)
-    stage.queue.add(stage.lane("a"), first=False)
+    stage.add(stage.lane("a"), first=False)
     well = stage.lane("b")
-    stage.queue.add(well, first=True)
+    stage.add(well, first=True)
     assert stage.sent == ["b"]
     planned = stage.gate.pace.probe_at
     stage.queue.make_up()
@@ -154,8 +164,8 @@ def test_one_that_comes_first_goes_beside_a_probe_that_hangs_and_does_not_know_o
     stage = Stage(Phase.OPEN)
     stage.gate.sent(NOON, 1)
     stage.gate.hold(NOON + 3600)
-    stage.queue.add(stage.lane("a"), first=False)
-    stage.queue.add(stage.lane("b"), first=True)
+    stage.add(stage.lane("a"), first=False)
+    stage.add(stage.lane("b"), first=True)
     assert stage.sent == ["b"]
 
 
@@ -164,14 +174,14 @@ def test_the_next_one_that_comes_first_waits_for_the_time_of_the_probe_it_came_i
 ):
     stage = Stage(Phase.OPEN)
     lanes = [stage.lane(tenant) for tenant in "abc"]
-    stage.queue.add(lanes[0], first=True)
+    stage.add(lanes[0], first=True)
     stage.answer(lanes[0])
     stage.queue.make_up()
     stage.push(29)
-    stage.queue.add(lanes[1], first=True)
+    stage.add(lanes[1], first=True)
     assert stage.sent == ["a"]
     stage.push(2)
-    stage.queue.add(lanes[2], first=True)
+    stage.add(lanes[2], first=True)
     assert stage.sent == ["a", "b"]
 
 
@@ -179,18 +189,18 @@ def test_a_probe_that_is_due_is_brought_forward_once_in_a_while() -> None:
     stage = Stage(Phase.OPEN)
     stage.push(40)
     for tenant in "abc":
-        stage.queue.add(stage.lane(tenant), first=True)
+        stage.add(stage.lane(tenant), first=True)
     assert len(stage.sent) == 1
     stage.push(PATIENCE / 2)
-    stage.queue.add(stage.lane("d"), first=True)
+    stage.add(stage.lane("d"), first=True)
     assert len(stage.sent) == 1
 
 
 def test_another_is_asked_at_once() -> None:
     stage = Stage(Phase.OPEN)
     lane = stage.lane("a")
-    stage.queue.add(lane, first=False)
-    stage.queue.add(stage.lane("b"), first=False)
+    stage.add(lane, first=False)
+    stage.add(stage.lane("b"), first=False)
     stage.push(31)
     stage.queue.ask_another(stage.now)
     stage.answer(lane)
@@ -199,7 +209,7 @@ def test_another_is_asked_at_once() -> None:
 
 def test_what_was_brought_forward_is_forgotten_in_another_phase() -> None:
     stage = Stage(Phase.OPEN)
-    stage.queue.add(stage.lane("a"), first=True)
+    stage.add(stage.lane("a"), first=True)
     planned = stage.gate.pace.probe_at
     stage.queue.turned()
     stage.queue.make_up()
@@ -211,9 +221,9 @@ def test_at_a_paced_gate_the_first_and_those_in_doubt_take_turns() -> None:
     stage.push(1)
     stage.gate.air = 10**6
     for number in range(3):
-        stage.queue.add(stage.lane("a", f"well{number}", is_well=True), first=True)
+        stage.add(stage.lane("a", f"well{number}", is_well=True), first=True)
     for tenant in "bcd":
-        stage.queue.add(stage.lane(tenant), first=False)
+        stage.add(stage.lane(tenant), first=False)
     stage.gate.air = -(10**6)
     stage.queue.serve()
     stage.push(10)
@@ -224,8 +234,8 @@ def test_of_an_application_in_doubt_one_request_is_in_the_air_at_a_time() -> Non
     stage = Stage(Phase.PACED, rate=1000.0)
     stage.push(1)
     lane, another = stage.lane("a"), stage.lane("a", "a2")
-    stage.queue.add(lane, first=False)
-    stage.queue.add(another, first=False)
+    stage.add(lane, first=False)
+    stage.add(another, first=False)
     stage.push(1)
     assert stage.sent == ["a"]
     stage.answer(lane)
@@ -237,10 +247,10 @@ def test_of_all_in_doubt_few_requests_are_in_the_air_and_there_is_room_for_anoth
     stage = Stage(Phase.PACED, rate=10.0)
     stage.push(1)
     for tenant in "abcdef":
-        stage.queue.add(stage.lane(tenant), first=False)
+        stage.add(stage.lane(tenant), first=False)
     stage.push(5)
     assert len(stage.sent) == TRIALS < stage.gate.pace.room()
-    stage.queue.add(stage.lane("well", is_well=True), first=True)
+    stage.add(stage.lane("well", is_well=True), first=True)
     stage.push(1)
     assert stage.sent[-1] == "well"
 
@@ -251,7 +261,7 @@ def test_those_in_doubt_leave_a_place_in_the_air_free_that_others_do_not_have() 
     for _ in range(2):  # probes that hang still
         stage.gate.sent(stage.now, 1)
     for tenant in "ab":
-        stage.queue.add(stage.lane(tenant), first=False)
+        stage.add(stage.lane(tenant), first=False)
     stage.push(5)
     assert stage.sent == ["a"]
 
@@ -260,8 +270,8 @@ def test_one_in_doubt_that_passed_is_on_trial_no_more() -> None:
     stage = Stage(Phase.PACED, rate=10.0)
     stage.push(1)
     lane, another = stage.lane("a"), stage.lane("a", "a2")
-    stage.queue.add(lane, first=False)
-    stage.queue.add(another, first=False)
+    stage.add(lane, first=False)
+    stage.add(another, first=False)
     stage.push(1)
     lane.is_well = True  # another request of it is in the air by then
     stage.queue.serve()
@@ -274,12 +284,12 @@ def test_it_knows_whether_others_wait(*, first: bool) -> None:
     assert not stage.queue.has_lanes_but(())
     assert not stage.queue.has_applications_but(())
     stage.gate.sent(NOON, 1)
-    stage.queue.add(stage.lane("a"), first=False)
+    stage.add(stage.lane("a"), first=False)
     one = stage.lane("b")
-    stage.queue.add(one, first=first)
+    stage.add(one, first=first)
     if first:
         assert stage.sent == ["b"]
-        stage.queue.add(one, first=first)
+        stage.add(one, first=first)
     assert stage.queue.has_lanes_but({1})
     assert stage.queue.has_lanes_but({2})
     assert not stage.queue.has_lanes_but({1, 2})
@@ -298,12 +308,12 @@ def test_a_probe_waits_until_this_worker_may_send_it() -> None:
         return bool(allowed)
 
     stage.queue = TurnQueue(stage.gate, stage.context, may_probe)
-    stage.queue.add(stage.lane("a"), first=False)
+    stage.add(stage.lane("a"), first=False)
     stage.push(29)
     assert not asked
     stage.push(60)
     assert (asked, stage.sent, stage.due[0]) == ([False], [], math.inf)
-    stage.queue.add(stage.lane("b"), first=True)
+    stage.add(stage.lane("b"), first=True)
     assert (asked, stage.sent) == ([False, True], [])
     allowed.append(True)
     stage.queue.serve()
@@ -317,14 +327,14 @@ def test_a_paced_gate_asks_no_other_worker() -> None:
         raise NotImplementedError(first)
 
     stage.queue = TurnQueue(stage.gate, stage.context, may_probe)
-    stage.queue.add(stage.lane("a", is_well=True), first=True)
+    stage.add(stage.lane("a", is_well=True), first=True)
     stage.push(1)
     assert stage.sent == ["a"]
 
 
 def test_a_probe_that_another_worker_sent_is_not_made_up_for() -> None:
     stage = Stage(Phase.OPEN)
-    stage.queue.add(stage.lane("a"), first=True)
+    stage.add(stage.lane("a"), first=True)
     planned = stage.gate.pace.probe_at
     stage.queue.overtaken()
     stage.queue.make_up()

@@ -12,8 +12,7 @@ from tarry.core.blame_facts import Charge
 from tarry.core.pace import Phase
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.outcomes.blame import DELIVERIES, TYPES, LaneBlame
-from tarry.service.dispatch.outcomes.judge import Verdict
-from tarry.service.dispatch.outcomes.ruling import Ruling
+from tarry.service.dispatch.outcomes.judge import Ruling, Verdict
 from tarry.service.model.delivery import ENDED, Reason, State
 from tarry.service.model.lane import Due
 from tarry.testing.samples import NOON, a_due

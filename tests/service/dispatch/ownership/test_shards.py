@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from tarry.service.dispatch.clock import Clock
-from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.dispatch.ownership.held_lease import HeldLease
+from tarry.service.dispatch.ownership.shards import OwnedShard, Shards
 from tarry.service.model.application import SHARDS
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import Limits
@@ -19,14 +20,47 @@ from tarry.testing.virtual_loop import virtually
 if TYPE_CHECKING:
     from tarry.service.dispatch.lane.lane import Lane
 
-LIMITS = Limits(lease=10.0, margin=2.0)
+
+# --- One shard ----------------------------------------------------------------------------------
 
 
 class FakeLane:
-    """As much of a lane as its shard knows."""
+    """As much of a lane as its shard asks for."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        self.is_quiet = quiet
+    def __init__(self, *, is_quiet: bool) -> None:
+        self.is_quiet = is_quiet
+
+
+def a_shard() -> OwnedShard:
+    return OwnedShard(HeldLease(Lease(3, 1, "worker_1"), NOON + 8))
+
+
+def test_a_shard_that_was_just_leased_is_not_known_yet_and_has_no_lanes() -> None:
+    shard = a_shard()
+    assert (shard.lease.shard, shard.lanes, shard.is_known) == (3, {}, False)
+    assert shard.is_quiet
+
+
+def test_it_is_known_until_it_is_in_doubt() -> None:
+    shard = a_shard()
+    shard.know()
+    assert shard.is_known
+    shard.doubt()
+    assert not shard.is_known
+
+
+def test_one_busy_lane_keeps_it_busy() -> None:
+    shard = a_shard()
+    busy = FakeLane(is_quiet=False)
+    shard.lanes.update({1: cast("Lane", FakeLane(is_quiet=True)), 2: cast("Lane", busy)})
+    assert not shard.is_quiet
+    busy.is_quiet = True
+    assert shard.is_quiet
+
+
+# --- All shards of this process -----------------------------------------------------------------
+
+LIMITS = Limits(lease=10.0, margin=2.0)
 
 
 class Slow(MemoryStore):
@@ -113,7 +147,7 @@ async def test_a_shard_is_left_when_nothing_of_it_is_on_its_way() -> None:
     store = a_store()
     worker, other = a_worker(store), a_worker(store, "worker_2")
     await worker.take()
-    lanes = {number: FakeLane(quiet=False) for number in range(SHARDS)}
+    lanes = {number: FakeLane(is_quiet=False) for number in range(SHARDS)}
     for number, held in worker.owned.items():
         held.lanes[number] = cast("Lane", lanes[number])
     await other.take()
@@ -258,7 +292,7 @@ async def test_a_lane_is_found_by_its_application_if_its_shard_is_owned() -> Non
     assert worker.lane(application.id, 7) is None
     await worker.take()
     assert worker.lane(application.id, 7) is None
-    lane = cast("Lane", FakeLane(quiet=True))
+    lane = cast("Lane", FakeLane(is_quiet=True))
     worker.owned[application.shard].lanes[7] = lane
     assert worker.lane(application.id, 7) is lane
     assert worker.lane(application.id, 8) is None
@@ -281,7 +315,7 @@ async def test_shards_without_requests_on_their_way_are_left_first() -> None:
     await worker.take()
     busy = {0, SHARDS // 2, SHARDS - 1}
     for number, held in worker.owned.items():
-        held.lanes[number] = cast("Lane", FakeLane(quiet=number not in busy))
+        held.lanes[number] = cast("Lane", FakeLane(is_quiet=number not in busy))
     await other.take()
     await worker.take()
     assert len(worker.left()) == SHARDS // 2

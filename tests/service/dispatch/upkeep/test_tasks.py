@@ -1,29 +1,217 @@
-"""Tasks are done in pieces; one that cannot be done is given up, and holds up no other."""
+"""Tasks are done in pieces and in turns. One that cannot be done is given up."""
 
 import asyncio
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.errors import NotFound, StoreError, StoreUnavailable
-from tarry.service.dispatch.upkeep.tasks import CHUNK, Tasks
-from tarry.service.dispatch.upkeep.trials import TRIES, Trials
+from tarry.service.dispatch.clock import Clock
+from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.dispatch.upkeep.tasks import (
+    CHUNK,
+    MOST_TRIES,
+    PAUSE_AFTER_TRY,
+    Tasks,
+    TaskTrials,
+    TaskTurns,
+)
+from tarry.service.model.application import SHARDS
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.replay import Fate, ReplayFilter
-from tarry.service.model.task import Task, Work
+from tarry.service.model.settings import Limits
+from tarry.service.model.task import IN_PIECES, STATISTICS, Task, Work
 from tarry.service.store.contract import Store
+from tarry.service.store.memory import MemoryStore
 from tarry.testing.samples import ENVIRONMENT, NOON, a_task
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import VirtualService, virtual_service
 
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+# --- Whose task is next -------------------------------------------------------------------------
+
+
+class Calls(MemoryStore):
+    """Counts how often the next task is asked for."""
+
+    asked = 0
+
+    async def task(self, *args: object, **named: object) -> Task | None:
+        self.asked += 1
+        return await super().task(*args, **named)  # type: ignore[arg-type]  # handed on
+
+
+@pytest.fixture
+async def store() -> Calls:
+    return Calls()
+
+
+@pytest.fixture
+async def shards(store: Calls) -> Shards:
+    shards = Shards(store, "worker-1", Limits(), Clock(await store.clock()))
+    while len(shards.owned) < SHARDS:
+        await shards.take()
+    return shards
+
+
+async def put(store: MemoryStore, application: str, number: int) -> Task:
+    return await store.add_task(
+        Task(
+            id=f"qtask_{application}_{number}",
+            work=Work.PURGE_CONTENT,
+            environment=ENVIRONMENT,
+            application=application,
+            created_at=NOON + number,
+        )
+    )
+
+
+async def test_tenants_take_turns_with_their_oldest_tasks(store: Calls, shards: Shards) -> None:
+    tasks = {name: [await put(store, name, at) for at in range(3)] for name in ("b", "a", "c")}
+    turns = TaskTurns(store, shards, IN_PIECES)
+    served = [await turns.next() for _ in range(6)]
+    assert served == [tasks[name][0] for name in "abcabc"]
+    first = await put(store, "aa", 0)
+    assert await turns.next() == tasks["a"][0]
+    assert await turns.next() == first
+
+
+async def test_without_a_task_the_store_is_asked_once(store: Calls, shards: Shards) -> None:
+    await put(store, "a", 0)
+    turns = TaskTurns(store, shards, STATISTICS)
+    for _ in range(3):
+        assert await turns.next() is None
+    assert store.asked == 3
+    turns = TaskTurns(store, shards, IN_PIECES)
+    assert await turns.next() is not None
+    store._data.tasks.clear()  # noqa: SLF001  they are done
+    store.asked = 0
+    assert await turns.next() is None
+    assert await turns.next() is None
+    assert store.asked == 3, "once more to see that nobody is before the last one"
+
+
+async def test_only_tasks_of_owned_shards_are_given(store: Calls, shards: Shards) -> None:
+    await put(store, "a", 0)
+    shards.owned.clear()
+    assert await TaskTurns(store, shards, IN_PIECES).next() is None
+
+
+# --- Tries --------------------------------------------------------------------------------------
+
+
+async def scene(service: VirtualService) -> tuple[TaskTrials, Task]:
+    """TaskTrials, and a task that its dispatcher does not see."""
+    endpoint = await service.add_endpoint("a.example")
+    trials = TaskTrials(service.store, service.dispatcher.context, service.dispatcher.shards)
+    return trials, a_task(endpoint, Work.APP_STATS, lane=0)
+
+
+def fails(error: Exception) -> Callable[[Task, Lease], Awaitable[Task]]:
+    async def do(_task: Task, _lease: Lease) -> Task:
+        raise error
+
+    return do
+
+
+async def works(task: Task, lease: Lease) -> Task:
+    assert lease.worker
+    return replace(task, cursor="1")
+
+
+async def idle(task: Task, _lease: Lease) -> Task:
+    return task
+
+
+@virtually
+async def test_a_task_that_works_is_returned() -> None:
+    async with virtual_service() as service:
+        trials, task = await scene(service)
+        assert await trials.attempt(task, works) == replace(task, cursor="1")
+        assert not trials.paused(task.tenant)
+
+
+@virtually
+async def test_a_task_that_fails_every_time_is_given_up() -> None:
+    async with virtual_service() as service:
+        trials, task = await scene(service)
+        await service.store.add_task(task)
+        for _ in range(MOST_TRIES - 1):
+            assert await trials.attempt(task, fails(StoreError("no"))) is None
+        given_up = await trials.attempt(task, fails(KeyError()))
+        assert given_up is not None
+        assert given_up.failed == "KeyError"
+        assert await service.store.get_task(task.id) == given_up
+        await service.store.add_task(task)
+        assert await trials.attempt(task, fails(StoreError("no"))) is None, "it counts anew"
+
+
+@virtually
+async def test_what_works_in_between_makes_the_failures_count_anew() -> None:
+    async with virtual_service() as service:
+        trials, task = await scene(service)
+        for _ in range(MOST_TRIES):
+            assert await trials.attempt(task, fails(StoreError("no"))) is None
+            assert await trials.attempt(task, works) is not None
+
+
+@pytest.mark.parametrize("do", [fails(StoreError("no")), idle])
+def test_a_tenant_pauses_when_a_try_came_to_nothing(
+    do: Callable[[Task, Lease], Awaitable[Task]],
+) -> None:
+    @virtually
+    async def story() -> None:
+        async with virtual_service() as service:
+            trials, task = await scene(service)
+            assert await trials.attempt(task, do) is None
+            assert trials.paused(task.tenant)
+            assert not trials.paused(("app_other", ""))
+            await asyncio.sleep(PAUSE_AFTER_TRY - 0.01)
+            assert trials.paused(task.tenant)
+            await asyncio.sleep(0.01)
+            assert not trials.paused(task.tenant)
+
+    story()
+
+
+@virtually
+async def test_a_task_of_a_shard_that_is_not_owned_any_more_is_not_tried() -> None:
+    async with virtual_service() as service:
+        trials, task = await scene(service)
+        service.dispatcher.shards.owned.clear()
+        assert await trials.attempt(task, works) is None
+        assert trials.paused(task.tenant)
+
+
+@virtually
+async def test_a_database_that_is_away_is_no_failure_of_the_task() -> None:
+    async with virtual_service() as service:
+        trials, task = await scene(service)
+        for _ in range(MOST_TRIES + 1):
+            with pytest.raises(StoreUnavailable):
+                await trials.attempt(task, fails(StoreUnavailable("away")))
+        assert not trials.paused(task.tenant)
+
+
+# --- Pieces -------------------------------------------------------------------------------------
+
 
 def tasks_of(service: VirtualService) -> Tasks:
     """Those of a dispatcher, done by hand."""
     store, dispatcher = service.store, service.dispatcher
-    trials = Trials(store, dispatcher.context, dispatcher.shards)
+    trials = TaskTrials(store, dispatcher.context, dispatcher.shards)
     return Tasks(store, dispatcher.context, dispatcher.shards, dispatcher.loader, trials)
 
 
@@ -50,7 +238,7 @@ async def test_a_task_that_cannot_be_advanced_is_left_alone_for_now() -> None:
         held = shards.owned[service.application.shard].held
         held.lease = Lease(held.lease.shard, held.lease.epoch - 1, held.lease.worker)
         await service.store.add_task(a_task(endpoint, Work.DISCARD))
-        for _ in range(TRIES + 1):
+        for _ in range(MOST_TRIES + 1):
             assert not await tasks_of(service).advance()
         assert await service.counts(endpoint) == {State.READY: 3}
         assert not [task for task in await service.store.tasks(endpoint.application) if task.failed]
@@ -84,11 +272,11 @@ def test_a_task_that_cannot_be_done_is_given_up_and_others_go_on(error: Exceptio
             easy = a_task(endpoint, Work.DISCARD, created_at=NOON + 1)
             for task in (hard, easy):
                 await service.store.add_task(task)
-            await asyncio.sleep(TRIES + 5)
+            await asyncio.sleep(MOST_TRIES + 5)
             left = await service.store.get_task(hard.id)
             assert left.finished_at is not None
             assert left.failed == str(error)
-            assert between.shaky.asked == TRIES
+            assert between.shaky.asked == MOST_TRIES
             assert (await service.store.get_task(easy.id)).failed is None
             assert await service.counts(endpoint) == {State.DISCARDED: 3}
 

@@ -11,11 +11,14 @@ from tarry.service.dispatch.lane import phases, sending
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
 from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.outcomes.judge import TAKEN, Judgement, Verdict, judge
-from tarry.service.dispatch.outcomes.ruling import (
+from tarry.service.dispatch.outcomes.judge import (
+    TAKEN,
     Fault,
+    Judgement,
     Ruling,
+    Verdict,
     hold_until,
+    judge,
     rule,
     rule_end,
     rule_resent,

@@ -4,8 +4,7 @@ from typing import Protocol
 
 from tarry.service.dispatch.lane.config import LaneConfig
 from tarry.service.dispatch.limits.gate import Gate
-from tarry.service.dispatch.outcomes.judge import Judgement
-from tarry.service.dispatch.outcomes.ruling import Ruling
+from tarry.service.dispatch.outcomes.judge import Judgement, Ruling
 from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due

@@ -8,7 +8,7 @@ import logging
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import settlement
-from tarry.service.dispatch.outcomes.ruling import Ruling
+from tarry.service.dispatch.outcomes.judge import Ruling
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due, Stream
 

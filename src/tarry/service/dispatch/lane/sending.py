@@ -14,8 +14,7 @@ from tarry.service.dispatch.lane.allowance import RETRY_PAUSE
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement, signed_request
 from tarry.service.dispatch.limits.gate import RULE, Gate
-from tarry.service.dispatch.outcomes.judge import Judgement, Verdict
-from tarry.service.dispatch.outcomes.ruling import Ruling
+from tarry.service.dispatch.outcomes.judge import Judgement, Ruling, Verdict
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
 from tarry.service.model.attempt import Resent

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from tarry.core.pace import Phase
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.limits.gate import Gate
+from tarry.service.dispatch.origins.member import Member
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.clock import Timer
@@ -23,29 +24,6 @@ PATIENCE = 1.0
 
 TRIALS = 3
 """Requests of lanes in doubt that are in the air at a paced gate: fewer than it has room for."""
-
-
-class Waiting(Protocol):
-    """A lane, as far as turns are concerned."""
-
-    @property
-    def number(self) -> int:
-        """Which lane it is."""
-
-    @property
-    def tenant(self) -> str:
-        """Whose it is."""
-
-    @property
-    def in_flight(self) -> int:
-        """How many requests it has in the air."""
-
-    @property
-    def is_well(self) -> bool:
-        """Whether nothing failed since it took something, or ever."""
-
-    def pump(self, *, turn: bool = False) -> None:
-        """Send one, if it has anything to send."""
 
 
 class MayProbe(Protocol):
@@ -64,20 +42,20 @@ class _Round:
     __slots__ = ("_applications",)
 
     def __init__(self) -> None:
-        self._applications: dict[str, dict[Waiting, None]] = {}
+        self._applications: dict[str, dict[Member, None]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._applications)
 
-    def __iter__(self) -> Iterator[Waiting]:
+    def __iter__(self) -> Iterator[Member]:
         for lanes in self._applications.values():
             yield from lanes
 
-    def add(self, lane: Waiting) -> None:
+    def add(self, lane: Member) -> None:
         """Put a lane at the end of its application's lanes, unless it waits already."""
         self._applications.setdefault(lane.tenant, {})[lane] = None
 
-    def discard(self, lane: Waiting) -> None:
+    def discard(self, lane: Member) -> None:
         """Take a lane out, if it is there."""
         lanes = self._applications.get(lane.tenant)
         if lanes is not None:
@@ -89,7 +67,7 @@ class _Round:
         """Return whether a lane waits whose application is not among these."""
         return any(application not in applications for application in self._applications)
 
-    def pop(self, barred: Container[str] = ()) -> Waiting:
+    def pop(self, barred: Container[str] = ()) -> Member:
         """Take out the lane whose turn it is, but none of an application that is barred.
 
         Its application goes to the end of the round.
@@ -116,7 +94,7 @@ class TurnQueue:
         self._first, self._others = _Round(), _Round()
         self._last = self._others
         """Among whom the lane was that was served last."""
-        self._trials: dict[Waiting, None] = {}
+        self._trials: dict[Member, None] = {}
         """Lanes in doubt that were served at a paced gate."""
         self._serving = False
         self._timer: Timer | None = None
@@ -127,7 +105,7 @@ class TurnQueue:
 
     # --- Who waits ------------------------------------------------------------------------------
 
-    def add(self, lane: Waiting, *, first: bool) -> None:
+    def add(self, lane: Member, *, first: bool) -> None:
         """Let a lane send when its turn comes; with `first` before the others.
 
         At an open gate it goes at once then.
@@ -143,7 +121,7 @@ class TurnQueue:
         if not self._serving:
             self.serve()
 
-    def discard(self, lane: Waiting) -> None:
+    def discard(self, lane: Member) -> None:
         """Take a lane out, if it waits."""
         self._first.discard(lane)
         self._others.discard(lane)

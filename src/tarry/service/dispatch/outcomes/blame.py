@@ -21,8 +21,7 @@ from tarry.core.blame_facts import (
 from tarry.core.pace import Phase
 from tarry.core.second_tries import NO_TRIES
 from tarry.service.dispatch.limits.gate import RULE
-from tarry.service.dispatch.outcomes.judge import Verdict
-from tarry.service.dispatch.outcomes.ruling import Ruling
+from tarry.service.dispatch.outcomes.judge import Ruling, Verdict
 from tarry.service.dispatch.sparse import NOTHING, put, without
 from tarry.service.model.delivery import ENDED
 from tarry.service.model.lane import Due

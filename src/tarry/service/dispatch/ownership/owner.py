@@ -11,8 +11,7 @@ from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.loops import Signals
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
-from tarry.service.dispatch.ownership.owned_shard import OwnedShard
-from tarry.service.dispatch.ownership.shards import Shards
+from tarry.service.dispatch.ownership.shards import OwnedShard, Shards
 from tarry.service.dispatch.settling.writer import SettlementWriter
 from tarry.service.dispatch.work import Work
 from tarry.service.store.contract import Store

@@ -9,8 +9,7 @@ import asyncio
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.ownership.shards import Shards
 from tarry.service.dispatch.upkeep.statistics import counted
-from tarry.service.dispatch.upkeep.task_turns import TaskTurns
-from tarry.service.dispatch.upkeep.trials import Trials
+from tarry.service.dispatch.upkeep.tasks import TaskTrials, TaskTurns
 from tarry.service.model.lane import Lease
 from tarry.service.model.task import STATISTICS, Task, Tenant
 from tarry.service.store.contract import Store
@@ -24,7 +23,7 @@ Counting = dict[Tenant, "asyncio.Task[None]"]
 class Counts:
     """Counts for each environment the oldest task first, one at a time."""
 
-    def __init__(self, store: Store, context: Context, shards: Shards, trials: Trials) -> None:
+    def __init__(self, store: Store, context: Context, shards: Shards, trials: TaskTrials) -> None:
         self._store, self._context, self._trials = store, context, trials
         self._turns = TaskTurns(store, shards, STATISTICS)
         self._question = asyncio.Lock()

@@ -1,14 +1,108 @@
-"""Tasks that people asked for: done in pieces while deliveries go on, a piece of each tenant's."""
+"""Tasks that people asked for: done in pieces while deliveries go on, a piece of each tenant's.
 
+- `TaskTurns`: whose task is next. Tenants take turns, so one with many tasks delays another by one
+  piece.
+- `TaskTrials`: tries a task, and gives it up if it fails every time. Otherwise the tasks behind it
+  would wait for ever.
+- `Tasks`: does the next piece of the next task.
+
+Tasks that count statistics are done in `counts.py`, with turns and trials from here.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection
+
+from tarry.errors import StoreUnavailable
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.phases import replay
 from tarry.service.dispatch.ownership.lane_loader import LaneLoader
 from tarry.service.dispatch.ownership.shards import Shards
-from tarry.service.dispatch.upkeep.task_turns import TaskTurns
-from tarry.service.dispatch.upkeep.trials import Trials
+from tarry.service.model.application import shard_of
 from tarry.service.model.lane import Lease
-from tarry.service.model.task import IN_PIECES, Task, Tenant, Work
+from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Task, Tenant, Work
 from tarry.service.store.contract import Store
+
+log = logging.getLogger("tarry.service")
+
+# --- Whose task is next -------------------------------------------------------------------------
+
+
+class TaskTurns:
+    """Goes round the tenants of the owned shards that have tasks of some works to be done."""
+
+    def __init__(self, store: Store, shards: Shards, works: Collection[Work]) -> None:
+        self._store, self._shards, self._works = store, shards, works
+        self._served = FIRST_TENANT
+
+    async def next(self) -> Task | None:
+        """Return the next tenant's oldest task; None if no tenant has any."""
+        task = await self._find()
+        if task is None and self._served != FIRST_TENANT:
+            self._served = FIRST_TENANT
+            task = await self._find()
+        if task is not None:
+            self._served = task.tenant
+        return task
+
+    async def _find(self) -> Task | None:
+        shards = self._shards.numbers
+        return await self._store.task(shards, self._works, after=self._served)
+
+
+# --- Tries --------------------------------------------------------------------------------------
+
+MOST_TRIES = 5
+"""How often a task is tried that fails every time."""
+PAUSE_AFTER_TRY = 1.0
+"""Seconds between two tries. The other tasks of the same tenant wait as well."""
+
+
+class TaskTrials:
+    """Counts how often tasks failed. A database that cannot be reached is no task's failure."""
+
+    def __init__(self, store: Store, context: Context, shards: Shards) -> None:
+        self._store, self._context, self._shards = store, context, shards
+        self._failures: Counter[str] = Counter()
+        self._paused_until: dict[Tenant, float] = {}
+
+    def paused(self, tenant: Tenant) -> bool:
+        """Whether nothing should be tried for a tenant just now: its last try came to nothing."""
+        now = self._context.now()
+        if self._paused_until.get(tenant, now) > now:
+            return True
+        self._paused_until.pop(tenant, None)
+        return False
+
+    async def attempt(
+        self, task: Task, do: Callable[[Task, Lease], Awaitable[Task]]
+    ) -> Task | None:
+        """Return the task after `do`, or given up; None if nothing became of this try."""
+        shard = self._shards.owned.get(shard_of(task.application))
+        after = None if shard is None else await self._tried(task, shard.lease, do)
+        if after is None or after == task:
+            self._paused_until[task.tenant] = self._context.now() + PAUSE_AFTER_TRY
+            return None
+        self._failures.pop(task.id, None)
+        return after
+
+    async def _tried(
+        self, task: Task, lease: Lease, do: Callable[[Task, Lease], Awaitable[Task]]
+    ) -> Task | None:
+        try:
+            return await do(task, lease)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001  whatever it is, the dispatcher and other tasks go on
+            self._failures[task.id] += 1
+            log.warning("task %s (%s) cannot be done: %r", task.id, task.work, error)
+            if self._failures[task.id] < MOST_TRIES:
+                return None
+            why = str(error) or type(error).__name__
+        return await self._store.give_up(task, why, now=self._context.now(), lease=lease)
+
+
+# --- Pieces -------------------------------------------------------------------------------------
 
 CHUNK = 500
 """How many rows are changed in one commit."""
@@ -21,7 +115,7 @@ class Tasks:
     """
 
     def __init__(
-        self, store: Store, context: Context, shards: Shards, loader: LaneLoader, trials: Trials
+        self, store: Store, context: Context, shards: Shards, loader: LaneLoader, trials: TaskTrials
     ) -> None:
         self._store, self._context, self._shards, self._loader = store, context, shards, loader
         self._trials = trials
