@@ -79,9 +79,9 @@ class Reading(Struct, frozen=True, gc=False):  # it holds rows alone, so there c
 
 
 UNREAD = Reading()
-"""Of which nothing was read yet."""
+"""A stream that was not read yet."""
 EMPTY = Reading(all_read=True)
-"""In which there is nothing."""
+"""A stream that was read to its end and has no rows."""
 
 
 # --- Rows that wait for their moment ------------------------------------------------------------

@@ -8,8 +8,7 @@ A delivery passes through these files:
 1. `sending.py` looks for one that may go: the gate (`LaneGates`), the lane's own limits
    (`Allowance`), rows at hand (`Backlog`), the application's rate and the slots of the process.
 2. `answers.py` judges the answer, reports it to the gate, the origin and the endpoint's record, and
-   hands in the outcome to be written.
-3. `settled.py` takes in that it was written: the delivery has ended, or goes again.
+   hands in the outcome to be written. Once it was written, the delivery has ended, or goes again.
 
 `phases.py` has what happens when the gate moves.
 """

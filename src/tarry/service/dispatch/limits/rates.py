@@ -1,6 +1,6 @@
 """Rates: sends spaced evenly, and a rate that the lanes of an application share.
 
-- `Spacing`: one send every so many seconds, and no catching up after a stall.
+- `Spacing`: one send after another at an even distance, and no catching up after a stall.
 - `TenantRate`: lanes take turns at their application's rate, so that none of them uses it all up.
 """
 
