@@ -17,6 +17,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.listing import AttemptFilter, Cut
 from tarry.service.model.settings import DAY, HOUR, Limits
 from tarry.service.wire.exchange import Answer, Request
+from tarry.testing.shaky_store import slow
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
     DOWN,
@@ -291,6 +292,21 @@ async def test_too_many_without_a_wish_is_tried_again_after_a_moment_longer_each
         assert len(gaps) >= 4
         assert gaps[0] >= 0.1
         assert min(gaps[3:]) >= 0.9
+
+
+@virtually
+async def test_too_many_without_a_wish_for_two_does_not_make_the_pace_start_over() -> None:
+    async with virtual_service(through=slow(0.1)) as service:
+        shedding = False
+        await service.add_endpoint(
+            "a.example", lambda _request, _now: status(429) if shedding else OK
+        )
+        await service.add(5)
+        await asyncio.sleep(2)
+        shedding = True
+        await service.add(2)  # at times both are being settled, and none waits to be sent
+        await asyncio.sleep(3)
+        assert len(service.sender.sent) - 5 <= 9
 
 
 @virtually

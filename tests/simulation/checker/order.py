@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tarry.service.model.delivery import LIVE, Reason
+from tarry.service.model.delivery import LIVE, Reason, State
 from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.log import Requested, Settled
 
@@ -44,7 +44,7 @@ def _in_order(facts: Facts, endpoint: str) -> Iterator[Violation]:
         for message, accepted in facts.accepted.items()
         if endpoint in accepted.endpoints
         and accepted.scheduled_for is None
-        and not _became_too_old(facts, message, endpoint)
+        and not _holds_up_nobody(facts, message, endpoint)
     ]
     for place, later in enumerate(line):
         at = first_taken.get(later)
@@ -57,9 +57,12 @@ def _in_order(facts: Facts, endpoint: str) -> Iterator[Violation]:
                 yield Violation(at, "out of order", text)
 
 
-def _became_too_old(facts: Facts, message: str, endpoint: str) -> bool:
+def _holds_up_nobody(facts: Facts, message: str, endpoint: str) -> bool:
+    """Whether a message became too old, or was skipped since its endpoint was disabled."""
     delivery = facts.ending.deliveries.get((message, endpoint))
-    return delivery is not None and delivery.reason is Reason.AGED
+    return delivery is not None and (
+        delivery.reason is Reason.AGED or delivery.state is State.SKIPPED
+    )
 
 
 def _first_taken(facts: Facts, endpoint: str) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Ordered endpoints: one request at a time, and first taken in the order of acceptance."""
 
-from tarry.service.model.delivery import State
+from tarry.service.model.delivery import Reason, State
 from tests.simulation.checker.hand_made import (
     ONE,
     TWO,
@@ -35,6 +35,12 @@ def test_one_that_ended_holds_up_nobody() -> None:
     ended = settled(2.5, ONE, state=State.FAILED)
     log = [*BEGINNING, ended, requested(3, 1, TWO), answered(4, 1)]
     assert "out of order" not in rules(log, BOTH)
+
+
+def test_one_that_was_skipped_holds_up_nobody() -> None:
+    log = [*BEGINNING, requested(3, 1, TWO), answered(4, 1)]
+    skipped = delivery(ONE, State.SKIPPED, Reason.SKIPPED)
+    assert "out of order" not in rules(log, ending(skipped, delivery(TWO)))
 
 
 def test_an_unordered_endpoint_may_take_them_in_any_order() -> None:

@@ -108,6 +108,18 @@ def test_a_lane_is_drained_only_when_all_was_read_and_settled_and_nothing_is_due
     assert buffer.next_at() == NOON + 60
 
 
+def test_a_lane_is_not_idle_while_one_is_settled_that_goes_again_in_a_moment() -> None:
+    buffer, source, _ = a_lane(ready=1)
+    source.feed(buffer, NOON, Phase.PACED)
+    row = buffer.next(NOON, Phase.PACED)
+    assert row is not None
+    assert buffer.idle()  # nothing is left but what is on its way
+    buffer.goes_again(row.seq)
+    assert not buffer.idle()
+    buffer.done(row)
+    assert buffer.idle()
+
+
 def test_after_an_outage_fresh_rows_and_the_backlog_take_turns() -> None:
     buffer, source, _ = a_lane(30)
     buffer.came_back(added=20)

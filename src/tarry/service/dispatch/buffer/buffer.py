@@ -24,6 +24,7 @@ EARLY = 16
 """How many are asked for of what goes before its turn."""
 SELDOM = 2
 """After how many others of the backlog one goes that goes again."""
+_ON_ITS_WAY, _GOES_AGAIN = False, True
 _NONE: frozenset[int] = frozenset()
 _NO_RESENDS: frozenset[str] = frozenset()
 
@@ -31,9 +32,8 @@ _NO_RESENDS: frozenset[str] = frozenset()
 class Buffer:
     """Rows of one lane: reads them in order, and hands out each once.
 
-    `busy` are on their way, or being settled, or waiting a moment. There is one buffer for each of
-    many lanes, and most of them are empty. So it has slots, and its parts are values and sparse
-    dicts: empty, those take no room at all.
+    There is one buffer for each of many lanes, and most of them are empty. So it has slots, and its
+    parts are values and sparse dicts: empty, those take no room at all.
     """
 
     __slots__ = (
@@ -56,7 +56,9 @@ class Buffer:
         lane may sleep only at this position: see `Queue.rest` and `Queue.doze`."""
         self._left_behind = False
         self._since_again = 0
-        self.busy: dict[int, None] = NOTHING
+        self.busy: dict[int, bool] = NOTHING
+        """Those on their way, being settled or waiting a moment; true of those being settled that
+        go again soon."""
         self._resending = _NO_RESENDS
         self._were_busy, self._were_resending = _NONE, _NO_RESENDS
         """What was on its way when the store was asked last."""
@@ -234,7 +236,11 @@ class Buffer:
 
     def is_busy(self, seq: int) -> None:
         """A row that is not to be handed out as long as something happens to it."""
-        self.busy = put(self.busy, seq, None)
+        self.busy = put(self.busy, seq, _ON_ITS_WAY)
+
+    def goes_again(self, seq: int) -> None:
+        """A row that is being settled, and goes again in a moment: the lane is not idle yet."""
+        self.busy = put(self.busy, seq, _GOES_AGAIN)
 
     def give_back(self, seq: int) -> None:
         """A row that is being settled as ready, as if it had not failed: it is read again.
@@ -429,7 +435,7 @@ class Buffer:
     def idle(self) -> bool:
         """Whether nothing could be sent now, or in a moment, that is not on its way."""
         waits = self._waits() or self._moments.waiting or self._left_behind
-        return self.all_read() and not waits
+        return self.all_read() and not waits and not any(self.busy.values())
 
     def _waits(self) -> bool:
         return bool(self._resends.rows or self._due.rows or self._ready.rows or self._fresh.rows)

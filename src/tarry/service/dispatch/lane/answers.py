@@ -96,6 +96,8 @@ def _ruling(  # noqa: PLR0913  an answer, and time and chance as arguments
             draw=lambda: draw,
         )
     lane.blame.remember(due, judgement.verdict, ruling, now)
+    if ruling.pause is not None:
+        lane.backlog.buffer.goes_again(due.seq)
     return ruling
 
 
