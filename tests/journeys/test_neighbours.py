@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tarry.core.pace import Phase
+from tarry.service.dispatch.lane.answers import NO_OVERLOAD
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import State
@@ -222,6 +223,29 @@ async def test_one_that_cannot_be_reached_gets_few_requests_once_the_others_are_
             await service.until_delivered(endpoint, within=300)
         await asyncio.sleep(30)
         assert len(asked) <= RULE.failures + 5
+        assert lane_of(service, dead).gate.phase is Phase.OPEN
+
+
+@virtually
+async def test_one_that_goes_down_while_all_of_them_drain_gets_few_requests() -> None:
+    async with virtual_service() as service:
+        dead, *_ = await lanes(service, 3)
+        up_at = service.now() + 20
+        asked: list[float] = []
+
+        def script(request: Request, now: float) -> Answer:
+            if request.target.path == "/0" and now >= up_at + 1:
+                asked.append(now)
+                return status(503)
+            return OK if now >= up_at else DOWN
+
+        service.sender.scripts["gw.example"] = script
+        await service.add(3000)
+        await asyncio.sleep(22)
+        assert asked
+        assert the_origin(service).gate.phase is Phase.PACED
+        await asyncio.sleep(30)
+        assert len(asked) <= 2 * NO_OVERLOAD
         assert lane_of(service, dead).gate.phase is Phase.OPEN
 
 

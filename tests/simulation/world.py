@@ -7,6 +7,7 @@ from random import Random
 from typing import cast
 
 from tarry.service import build
+from tarry.service.dispatch.origins.record_exchange import LOOK
 from tarry.service.hooks import DEFAULT, Hooks
 from tarry.testing.postgres import Cluster
 from tests.simulation.commits import Commits
@@ -290,7 +291,8 @@ class World:
         return {
             **dict.fromkeys(("woken", "collect", "untold"), looks),
             "task": 2 * looks,
-            **dict.fromkeys(("renew", "server_started_at", "clock", "workers", "lease"), renewals),
+            **dict.fromkeys(("renew", "server_started_at", "clock", "lease"), renewals),
+            "workers": renewals + REST / LOOK + 1,  # also beside each look at a host in trouble
             **dict.fromkeys(("awake", "sweep"), rounds),
         }
 

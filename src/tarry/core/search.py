@@ -242,7 +242,9 @@ def _test(rule: PacerRule, pace: Pace, seen: Seen, now: float) -> Pace:
     pace = _sampled(pace, seen)
     excess = max(pace.suspect.share - pace.baseline, RARE)
     telling = min(TELLING, 25 * pace.suspect.share * (1 - pace.suspect.share) / excess**2)
-    if pace.sample.answers < telling and counting < max(LONG_ENOUGH, 12 / pace.rate):
+    all_failed = pace.sample.failed > 0 and not pace.sample.passed  # if it stays so, it opens
+    goes_on = counting < max(LONG_ENOUGH, 12 / pace.rate) or all_failed
+    if pace.sample.answers < telling and goes_on:
         return pace
     return _judged(rule, pace, now)
 
@@ -257,6 +259,8 @@ def _judged(rule: PacerRule, pace: Pace, now: float) -> Pace:
         answered=Window(),
     )
     before, slower = pace.suspect, pace.sample
+    if _hopeless(pace, slower.passed, slower.failed):
+        return cut(rule, pace, now)  # neither chance nor the pace: it is going down
     if not _explained(slower, pace.baseline, 2.0, 1):
         if not _fewer(before, slower):
             both = before.add(slower.passed, slower.failed)

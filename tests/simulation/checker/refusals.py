@@ -1,4 +1,4 @@
-"""Refusals that are about an event type, and say nothing about the endpoint."""
+"""Refusals and failures that are about an event type, and say nothing about the endpoint."""
 
 from collections import defaultdict
 
@@ -8,17 +8,17 @@ from tests.simulation.log import Requested
 
 REFUSALS = frozenset({401, 403, 404, 405})
 """What an endpoint says that does not want a message, or that is misconfigured."""
+OFTEN = 5
+"""So many failures in a row, while it takes others, are about the event type."""
 
 
 def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
     """Return the requests that say nothing about an endpoint: it does not want their event type.
 
-    It refuses the type, has never accepted it, and has lately accepted another one. Such a delivery
-    is retried by its policy, as often as that allows.
+    It refuses the type, or failed at it several times; it has never accepted it, and has lately
+    accepted another one. Such a delivery is retried by its policy, as often as that allows.
     """
     requests = facts.at_endpoint[endpoint]
-    if not any(_is_refused(facts, request) for request in requests):
-        return frozenset()
     accepted = [
         (answer.at, facts.event_type(request))
         for request in requests
@@ -26,7 +26,7 @@ def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
     ]
     unwanted: defaultdict[str, list[int]] = defaultdict(list)
     for request in requests:
-        if not _is_refused(facts, request):
+        if not _is_refused(facts, request) and not _has_often_failed(facts, requests, request):
             continue
         at = facts.answers[request.request].at
         types = {event_type for accepted_at, event_type in accepted if accepted_at <= at}
@@ -45,3 +45,21 @@ def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
 def _is_refused(facts: Facts, request: Requested) -> bool:
     answer = facts.answers.get(request.request)
     return answer is not None and answer.status in REFUSALS
+
+
+def _has_often_failed(facts: Facts, requests: list[Requested], request: Requested) -> bool:
+    """Whether a request failed whose event type fails again and again while others are taken."""
+    event_type = facts.event_type(request)
+    failed_at: list[float] = []
+    taken_at: list[float] = []
+    for other in requests:
+        answer = facts.answers.get(other.request)
+        if answer is None or answer.at >= request.at:
+            continue
+        if answer.is_success:
+            taken_at.append(answer.at)
+        elif facts.event_type(other) == event_type:
+            failed_at.append(answer.at)
+    answer = facts.answers.get(request.request)
+    is_failed = answer is not None and not answer.is_success
+    return is_failed and len(failed_at) >= OFTEN and max(taken_at, default=0.0) > min(failed_at)

@@ -5,6 +5,7 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tarry.core.pace import Phase
 from tarry.service.dispatch.buffer.buffer import Buffer
@@ -211,13 +212,25 @@ def test_what_is_still_there_after_a_change_by_others_waits_for_its_moment_all_t
     assert buffered.bytes == 0
 
 
+def test_a_time_that_the_store_had_does_not_count_when_it_is_ready_there() -> None:
+    buffer, source, buffered = a_lane(2, fifo=True)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    row = buffer.next(NOON, Phase.CLOSED)
+    assert row is not None
+    buffer.later(replace(row, due_at=NOON + 8), NOON + 8)
+    buffer.changed()  # somebody asked for it at once
+    source.feed(buffer, NOON, Phase.CLOSED)
+    assert taken(buffer, Phase.CLOSED, NOON) == [1, 2]
+    assert buffered.bytes == 0
+
+
 @pytest.mark.parametrize("fifo", [False, True])
 def test_what_is_given_back_waits_for_no_moment_any_more(*, fifo: bool) -> None:
     buffer, source, buffered = a_lane(2, fifo=fifo)
     source.feed(buffer, NOON, Phase.CLOSED)
     row = buffer.next(NOON, Phase.CLOSED)
     assert row is not None
-    buffer.later(row, NOON + 8)
+    buffer.later(replace(row, due_at=NOON + 8), NOON + 8)
     buffer.changed()  # the lane has opened
     buffer.give_back(row.seq)
     buffer.behind(row.seq)

@@ -484,9 +484,10 @@ def test_a_new_gate_expects_the_failures_by_chance_that_others_have() -> None:
     assert gate.pace.history == Sample(5, 5)  # what it knows by now is enough
 
 
-def test_a_gate_goes_by_its_own_answers_where_others_have_none() -> None:
+@pytest.mark.parametrize("others", [Sample(), Sample(1, 3), Sample(9, 10)])
+def test_a_gate_goes_by_its_own_answers_where_others_have_few(others: Sample) -> None:
     gate = a_gate()
-    gate.assume(Sample())
+    gate.assume(others)
     assert gate.pace.history == Sample()
 
 

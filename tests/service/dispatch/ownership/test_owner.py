@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -13,12 +13,14 @@ from tarry.service.dispatch.ownership.owner import Owner
 from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.dispatch.settling.writer import SettlementWriter
 from tarry.service.model.application import SHARDS
-from tarry.service.model.lane import Lease
+from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.lane import Change, Lease
 from tarry.service.model.settings import HOUR, Limits
+from tarry.service.store.contract import Store
 from tarry.testing.samples import ENVIRONMENT
 from tarry.testing.shaky_store import Between, Shaky, slow
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import VirtualService, virtual_service
+from tarry.testing.virtual_service import DOWN, VirtualService, status, virtual_service
 
 SELDOM = Limits(lease=600, look=300, keep_up=600)
 """So seldom that nothing is done but by hand."""
@@ -184,6 +186,26 @@ class Restarted(Shaky):
     started_at = 1.0
     looked_through = 0
 
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.changed: set[int] = set()
+        self.learned: set[str] = set()
+
+    async def settle(
+        self,
+        settlements: Sequence[Settlement | Resent],
+        changes: Sequence[Change],
+        leases: Sequence[Lease],
+    ) -> list[bool]:
+        self.changed |= {change.lane for change in changes}
+        return await self._store.settle(settlements, changes, leases)
+
+    async def learn(
+        self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes]
+    ) -> dict[str, bytes]:
+        self.learned |= set(origins)
+        return await self._store.learn(origins, expected=expected)
+
     async def server_started_at(self) -> float:
         return self.started_at
 
@@ -211,6 +233,26 @@ async def test_if_another_server_answers_all_is_read_again_although_no_call_fail
         assert between.shaky.looked_through == before + 1
         assert lane.backlog.buffer.turn > turn
         assert "the database server was started anew" in caplog.text
+
+
+@virtually
+async def test_another_server_is_told_again_of_endpoints_and_hosts_in_trouble() -> None:
+    between = Between(Restarted)
+    limits = Limits(lease=6, look=300, keep_up=600)
+    async with virtual_service(limits=limits, through=between) as service:
+        await service.add_endpoint("well.example")
+        down = [await service.add_endpoint("alone.example", lambda _request, _now: status(500))]
+        for number in range(3):
+            path = f"/{number}"
+            down.append(await service.add_endpoint("gw.example", lambda _r, _n: DOWN, path=path))
+        await service.add(5)
+        await asyncio.sleep(3 * HOUR)  # the next probe is not due for a while
+        between.shaky.changed.clear()
+        between.shaky.learned.clear()
+        between.shaky.started_at = 2.0
+        await asyncio.sleep(2.5)
+        assert between.shaky.changed == {endpoint.lane for endpoint in down}
+        assert between.shaky.learned == {"https://gw.example:443"}
 
 
 class SlowToList(Shaky):

@@ -245,11 +245,10 @@ class Buffer:
     def give_back(self, seq: int) -> None:
         """A row that is being settled as ready, as if it had not failed: it is read again.
 
-        It may be at hand as it was. If it had to wait for a moment, that does not count any more.
+        It may be at hand as it was.
         """
         self.is_busy(seq)
         self.rewind()
-        self._moments = self._moments.recall((seq,))
 
     def later(self, row: Due, at: float) -> None:
         """A row that is sent again at an instant, from memory if there is room for it."""

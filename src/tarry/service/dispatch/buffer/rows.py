@@ -96,7 +96,8 @@ class Moments(Struct, frozen=True):
     """Rows with their instants, the first one first.
 
     `known` has the instants of rows that were forgotten, by sequence numbers: those that are still
-    there when all is read again wait for them all the same.
+    ready when all is read again wait for them all the same. Where the store has the time, it counts
+    as it is read again: somebody may have asked for the delivery at once.
     """
 
     waiting: TimedRows
@@ -126,7 +127,8 @@ class Moments(Struct, frozen=True):
         """Without rows: others may have changed them."""
         # Most instants are then of rows that are not there any more.
         old = {} if len(self.known) > MOST_MOMENTS else self.known
-        return _shared((), {**old, **{seq: at for at, seq, _ in self.waiting}})
+        only_here = {seq: at for at, seq, row in self.waiting if row.due_at is None}
+        return _shared((), {**old, **only_here})
 
     def recall(self, seqs: Collection[int]) -> "Moments":
         """Without the instants of those that were read again."""

@@ -33,6 +33,8 @@ from tarry.service.wire.exchange import Answer
 
 NO_PACE = -1
 """The number of no pace: an answer with it only says that the endpoint answers."""
+NO_OVERLOAD = 20
+"""So many failures of one lane in a row, while others of its origin pass, are the lane's own."""
 
 
 def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
@@ -277,7 +279,8 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
 def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
     """Leave the others of the origin to their pace if this lane is refused or fails every time.
 
-    A failure may be the pace's, unless the lane failed before others passed and did not pass since.
+    A failure may be the pace's. It takes few of them if the lane failed before others passed and
+    did not pass since; otherwise so many that an overload would have let one pass.
     """
     gates, leader = lane.gates, lane.gates.group.leader
     if gates.current is gates.own or leader.gate.phase is not Phase.PACED:
@@ -286,8 +289,9 @@ def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
     if refused and not leader.refuses(lane) and lane.blame.refusals >= RULE.failures:
         phases.go_apart(lane, now)
     failing_since = lane.record.failing_since
-    down = judgement.verdict is Verdict.FAILED and failing_since < leader.gate.pace.begun
-    if down and lane.blame.failures >= RULE.failures:
+    enough = RULE.failures if failing_since < leader.gate.pace.begun else NO_OVERLOAD
+    down = judgement.verdict is Verdict.FAILED and lane.blame.failures >= enough
+    if down and leader.has_passed_since(failing_since):
         phases.go_apart(lane, now, failing_since)
 
 

@@ -226,10 +226,11 @@ class Gate:
         """Expect as many failures by chance as others have at the same origin.
 
         A new lane whose first five attempts fail would take that for an outage, although half of
-        what others send there is accepted.
+        what others send there is accepted. A few answers of others say nothing: the deliveries of a
+        lane that opens late use up their attempts.
         """
         own = self.pace.history
-        if own.answers < FEW_ANSWERS:
+        if own.answers < FEW_ANSWERS and history.answers >= 2 * FEW_ANSWERS:
             others = history.faded(2 * FEW_ANSWERS)
             self.pace = self.pace.replace(history=own.add(others.passed, others.failed))
 

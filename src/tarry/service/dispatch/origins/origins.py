@@ -97,6 +97,12 @@ class Origins:
         """Save the records of origins that changed."""
         await self._exchange.write(self)
 
+    def write_again(self) -> None:
+        """Have all records of origins in trouble written again: the store may have lost them."""
+        for origin in self:
+            if origin.shared or origin.gate.pace.held_until:
+                origin.change()
+
     def forget(self) -> None:
         """Forget origins that have no lanes here and are healthy."""
         for place, top in list(self._tops.items()):

@@ -6,6 +6,7 @@ A lane that is awake in a shard that is owned is taken up sooner or later, whate
 import logging
 from collections.abc import Iterable, Sequence
 
+from tarry.core.pace import Phase
 from tarry.errors import StoreError
 from tarry.service.dispatch.context import Context
 from tarry.service.dispatch.lane.lane import Lane
@@ -95,13 +96,18 @@ class Owner:
         """Trust nothing that was read: the database was away, and may have lost its last commits.
 
         A standby that took over may have lanes awake that were at rest, deliveries ready that were
-        settled, and sequence numbers that it gives out once more. It tells nobody.
+        settled, and sequence numbers that it gives out once more. It tells nobody. What is known of
+        endpoints and origins in trouble is written again.
         """
         for shard in self._shards.owned.values():
             shard.doubt()
         lanes = list(self._shards.lanes())
+        now = self._context.now()
         for lane in lanes:
             lane.start_over()
+            if not lane.is_well or lane.gate.phase is not Phase.CLOSED:
+                lane.save(now)
+        self._loader.origins.write_again()
         self._work.load([lane.number for lane in lanes])
         self._signals.own.set()
 
