@@ -43,19 +43,24 @@ def _retried_at_once(facts: Facts, requests: list[Requested]) -> Iterator[Violat
         answer = facts.answers.get(first.request)
         if answer is None or answer.is_success or not 0 <= second.at - answer.at < AT_ONCE:
             continue
-        if second.is_down or _came_back(facts, first, answer.at, second.at):
+        if second.is_down or _came_back(facts, first, second.at):
             continue  # a probe, or what an outage held up: it goes by the endpoint's own time
         if not _is_explained(facts, first.endpoint, answer, second.at):
             text = f"{first.message} failed at {first.endpoint} at {answer.at:.3f} and went again"
             yield Violation(second.at, "did not wait", text)
 
 
-def _came_back(facts: Facts, failed: Requested, since: float, until: float) -> bool:
-    """Whether the endpoint was down when a request failed, and has taken another one since."""
-    answers = (facts.answers.get(other.request) for other in facts.at_endpoint[failed.endpoint])
+def _came_back(facts: Facts, failed: Requested, until: float) -> bool:
+    """Whether a request failed when its endpoint was down, and its host has taken another since."""
+    others = (
+        facts.answers.get(other.request)
+        for requests in facts.at_endpoint.values()
+        for other in requests
+        if other.host == failed.host
+    )
     return failed.is_down and any(
-        answer is not None and answer.is_success and since <= answer.at <= until
-        for answer in answers
+        answer is not None and answer.is_success and failed.at <= answer.at <= until
+        for answer in others
     )
 
 

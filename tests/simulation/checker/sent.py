@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
+from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import Facts, Violation
-from tests.simulation.log import Requested
+from tests.simulation.log import Requested, Settled
 
 SOON = 2.0
 """Seconds until a change that a person made has reached the worker."""
@@ -70,6 +71,12 @@ def _stopped(facts: Facts, request: Requested) -> Iterator[Violation]:
         for one in facts.asked_between(0, request.at, endpoint=request.endpoint)
         if one.wish in {"resend", "replay"}
     ]
-    if cancelled and cancelled[0].at < late and not wishes:
+    # A delivery that had failed before is not cancelled, and may be recovered.
+    had_failed = any(
+        entry.state is State.FAILED and entry.at <= cancelled[0].at
+        for entry in facts.all(Settled)
+        if cancelled and (entry.message, entry.endpoint) == (request.message, request.endpoint)
+    )
+    if cancelled and cancelled[0].at < late and not wishes and not had_failed:
         text = f"{request.message} to {request.endpoint} was cancelled at {cancelled[0].at:.3f}"
         yield Violation(request.at, "sent although cancelled", text)

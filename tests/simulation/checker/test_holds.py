@@ -57,6 +57,8 @@ def test_what_an_outage_held_up_goes_as_soon_as_the_endpoint_takes_another_one()
     assert check([*failed, *probe, again]) == set()
     assert check([*failed, again]) == {"did not wait"}
     assert check([*FAILED, *probe, again]) == {"did not wait"}
+    during: list[Entry] = [accepted(1, TWO), requested(2.01, 3, TWO), answered(2.05, 3)]
+    assert check([*failed, *during, again]) == set()  # it was back before this one timed out
 
 
 def test_nothing_is_sent_before_the_pause_is_over() -> None:

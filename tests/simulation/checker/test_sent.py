@@ -2,6 +2,7 @@
 
 import pytest
 
+from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.hand_made import (
     HERE,
@@ -14,6 +15,7 @@ from tests.simulation.checker.hand_made import (
     ending,
     requested,
     rules,
+    settled,
     story,
 )
 from tests.simulation.log import Asked, Entry, Fault
@@ -66,3 +68,9 @@ def test_nothing_goes_to_an_old_address() -> None:
 def test_what_was_cancelled_is_not_sent() -> None:
     assert spoiled(Asked(at=10, wish="cancel", message=TWO)) == {"sent although cancelled"}
     assert spoiled(Asked(at=10, wish="cancel", message=ONE)) == set()
+
+
+def test_what_had_failed_before_it_was_cancelled_may_be_recovered() -> None:
+    cancelled = Asked(at=10, wish="cancel", message=TWO)
+    failed = settled(9, TWO, state=State.FAILED)
+    assert "sent although cancelled" not in spoiled(failed, cancelled)

@@ -165,6 +165,20 @@ def test_the_head_of_an_ordered_lane_holds_up_all_others_until_it_is_due() -> No
     assert head.seq == 1
 
 
+def test_the_head_of_an_ordered_lane_goes_before_a_scheduled_one_that_is_due_as_well() -> None:
+    buffer, _, buffered = a_lane(fifo=True)
+    head = a_row(1, Stream.WAITING, due_at=NOON - 1, tries=1)
+    scheduled = a_row(3, Stream.WAITING, due_at=NOON - 2)
+    rows = {Stream.READY: [a_row(2)], Stream.WAITING: [scheduled, head], Stream.EARLY: [head]}
+    wants = buffer.wants(8, NOON, Phase.CLOSED)
+    buffer.ask()
+    for want in wants:
+        found = rows.get(want.stream, [])
+        buffer.take(want, found, cut=False, fetched=Fetched([], {}, {1: 3}, {}))
+    assert taken(buffer) == [1, 2, 3]
+    assert buffered.bytes == 0
+
+
 def test_a_probe_of_an_open_lane_may_take_what_is_not_due_yet() -> None:
     buffer, source, _ = a_lane()
     source.waiting = {1: a_row(1, Stream.EARLY, due_at=NOON + 900)}

@@ -218,16 +218,22 @@ class Buffer:
 
     def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
         """What waits for a time of its own that has not come."""
-        # In an ordered lane one may be due by now, and read as such.
-        at_hand = {row.seq for row in (self._due if self.fifo else self._early).rows}
-        free = [row for row in rows if self._is_free(row.seq) and row.seq not in at_hand]
         if self.fifo:  # what waits is the head, and holds up all others until it is due
             self._early = EMPTY
-            for row in free:
-                self.later(row, row.due_at or 0.0)
+            for row in rows:
+                if self._is_free(row.seq):
+                    self._take_head(row)
             return
+        at_hand = {row.seq for row in self._early.rows}
+        free = [row for row in rows if self._is_free(row.seq) and row.seq not in at_hand]
         self._early = self._early.on(rows, self._kept(free), all_read=all_read)
         self._left_behind = self._left_behind or bool(rows)
+
+    def _take_head(self, row: Due) -> None:
+        """Have a row go before all others, also those that are due as well."""
+        self._gone(twin for twin in self._due.rows if twin.seq == row.seq)
+        self._due = self._due.without(row.seq)
+        self.later(row, row.due_at or 0.0)
 
     def _is_free(self, seq: int) -> bool:
         return seq not in self.busy and seq not in self._were_busy
