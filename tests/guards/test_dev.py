@@ -272,6 +272,25 @@ def test_an_interrupted_command_leaves_without_a_traceback(
     assert dev.main(["run"]) == 130
 
 
+@pytest.mark.parametrize(
+    ("command", "module"), [("simulate", "simulation"), ("mutate", "mutation")]
+)
+def test_a_program_of_the_tests_gets_all_arguments(
+    dev: Any, monkeypatch: pytest.MonkeyPatch, command: str, module: str
+) -> None:
+    class Gone(Exception):  # noqa: N818 - the process has become another program
+        pass
+
+    def hand_over(*words: str) -> None:
+        raise Gone(*words)
+
+    monkeypatch.setattr(dev, "make_ready", lambda _: None)
+    monkeypatch.setattr(dev, "hand_over", hand_over)
+    with pytest.raises(Gone) as gone:
+        dev.main([command, "--seed", "3", "--help"])
+    assert gone.value.args[1:] == ("-m", f"tests.{module}", "--seed", "3", "--help")
+
+
 def test_an_unknown_benchmark_is_answered_with_the_known_ones(
     dev: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

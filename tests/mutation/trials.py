@@ -1,0 +1,224 @@
+"""Try mutants one by one: plant each into the loaded code and run the tests that reach it.
+
+A trial is a child process, forked when all tests are collected. It puts the changed function in
+the place of the right one, in memory, and runs tests until the first one fails. So no file is
+written, and a trial takes no longer than its tests. What a test starts as a process of its own does
+not have the change.
+"""
+
+import gc
+import os
+import resource
+import sys
+import time
+import traceback
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FunctionType
+
+import coverage
+import pytest
+
+from tests.mutation.mutants import Mutant
+
+FORK = get_context("fork")
+MEMORY = 8 << 30
+"""Bytes of addresses for one trial: some mistakes fill lists without end."""
+PATIENCE = 10.0
+"""A test may take so many seconds, and so many times as long as without a mistake."""
+TOLD_EVERY = 10.0
+"""Seconds between two lines about how far it has come."""
+Reached = dict[str, dict[int, list[str]]]
+"""The tests that run a line, by their ids, for each line of each file."""
+
+
+@dataclass(frozen=True)
+class Package:
+    """A file or folder of sources, and the tests that have to notice a mistake, in this order."""
+
+    name: str
+    source: Path
+    tests: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the tests made of a mutant: `noticed`, `timed out`, `survived` or `impossible`."""
+
+    mutant: Mutant
+    word: str
+    by: str
+    """The test that noticed it, or a remark."""
+
+
+class Trials:
+    """A pytest plugin. Instead of running the collected tests, it tries mutants with them."""
+
+    def __init__(self, mutants: Sequence[tuple[Package, Mutant]], *, seconds: float) -> None:
+        self.verdicts: dict[str, list[Verdict]] = defaultdict(list)
+        self.unusable: list[str] = []
+        self.interrupted = False
+        self._mutants = mutants
+        self._ends = time.monotonic() + seconds
+        self._told_at = time.monotonic()
+        self._failure: pytest.TestReport | None = None
+        self._screen = os.fdopen(os.dup(sys.stderr.fileno()), "w")
+        self._tests: dict[str, pytest.Item] = {}
+        self._took: dict[str, float] = {}
+        self._reached: Reached = {}
+        self._functions: dict[tuple[str, int, str], list[FunctionType]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep the first failure of a test."""
+        if report.failed and self._failure is None:
+            self._failure = report
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Try all mutants, as long as there is time."""
+        if session.testsfailed:
+            return None  # some file could not be imported: pytest reports that
+        self._tests = {item.nodeid: item for item in session.items}
+        self._functions = _loaded_functions()
+        try:
+            self._learn()
+            for number, (package, mutant) in enumerate(self._mutants):
+                if time.monotonic() >= self._ends:
+                    break
+                self._tell(f"{number} of {len(self._mutants)} mutants tried")
+                verdict = self._try(package, mutant)
+                self.verdicts[package.name].append(verdict)
+                if verdict.word == "survived":
+                    self._tell(f"survived: {mutant} ({verdict.by})", at_once=True)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return True
+
+    def _learn(self) -> None:
+        """Run all tests once without a mistake, and learn which lines each of them runs."""
+        files = {str(mutant.file) for _, mutant in self._mutants}
+        answer = _in_a_child(lambda: self._trace(files), None)
+        if not isinstance(answer, tuple):
+            raise pytest.UsageError(f"the run without a mistake {answer}")
+        self._reached, self._took, self.unusable = answer
+
+    def _trace(self, files: set[str]) -> tuple[Reached, dict[str, float], list[str]]:
+        tracer = coverage.Coverage(data_file=None, config_file=False, include=sorted(files))
+        took: dict[str, float] = {}
+        failed: list[str] = []
+        tracer.start()
+        for item, following in _with_next([*self._tests.values()]):
+            self._tell(f"{len(took)} of {len(self._tests)} tests run without a mistake")
+            tracer.switch_context(item.nodeid)
+            started = time.monotonic()
+            if self._failure_of(item, following):
+                failed.append(item.nodeid)
+            took[item.nodeid] = time.monotonic() - started
+        tracer.stop()
+        data = tracer.get_data()
+        return {file: data.contexts_by_lineno(file) for file in files}, took, failed
+
+    def _try(self, package: Package, mutant: Mutant) -> Verdict:
+        chosen = list(self._choose(package, mutant))
+        if not chosen:
+            return Verdict(mutant, "survived", "no test runs this line")
+        limit = sum(self._allowed(item) for item in chosen)
+        answer = _in_a_child(lambda: self._plant(mutant, chosen), limit)
+        if isinstance(answer, tuple):
+            return Verdict(mutant, *answer)
+        word = "timed out" if answer == "took too long" else "noticed"
+        return Verdict(mutant, word, f"the tests {answer}")
+
+    def _choose(self, package: Package, mutant: Mutant) -> Iterator[pytest.Item]:
+        """Yield the tests of the package that run the changed lines, the quickest first."""
+        lines = self._reached.get(str(mutant.file), {})
+        names = {name for line in mutant.lines for name in lines.get(line, ())}
+        quickest = sorted(
+            (names & self._took.keys()) - {*self.unusable}, key=self._took.__getitem__
+        )
+        for tests in package.tests:
+            for name in quickest:
+                if self._tests[name].path.is_relative_to(tests):
+                    yield self._tests[name]
+
+    def _allowed(self, item: pytest.Item) -> float:
+        return PATIENCE * (1 + self._took[item.nodeid])
+
+    def _plant(self, mutant: Mutant, tests: Sequence[pytest.Item]) -> tuple[str, str]:
+        """Put the mistake in place and run the tests; this happens in a child."""
+        try:
+            code = mutant.compile()
+            for function in self._functions[mutant.key]:
+                function.__code__ = code
+        except (SyntaxError, ValueError) as error:  # for instance: it uses no `super` any more
+            return "impossible", str(error)
+        for item, following in _with_next(tests):
+            item.add_marker(pytest.mark.timeout(self._allowed(item)))
+            failure = self._failure_of(item, following)
+            if failure:
+                hung = "Timeout (>" in failure.longreprtext
+                return "timed out" if hung else "noticed", failure.nodeid
+        return "survived", f"tests that run this line: {len(tests)}"
+
+    def _failure_of(
+        self, item: pytest.Item, following: pytest.Item | None
+    ) -> pytest.TestReport | None:
+        self._failure = None
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+        return self._failure
+
+    def _tell(self, text: str, *, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if at_once or now - self._told_at >= TOLD_EVERY:
+            self._told_at = now
+            print(text, file=self._screen, flush=True)
+
+
+def _loaded_functions() -> dict[tuple[str, int, str], list[FunctionType]]:
+    """Find every function in memory by the file, first line and name of its code."""
+    gc.unfreeze()  # the garbage collector does not list what it was told to leave alone
+    functions: dict[tuple[str, int, str], list[FunctionType]] = defaultdict(list)
+    for thing in gc.get_objects():
+        if type(thing) is FunctionType:
+            code = thing.__code__
+            functions[code.co_filename, code.co_firstlineno, code.co_name].append(thing)
+    gc.freeze()
+    return functions
+
+
+def _with_next(tests: Sequence[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:
+    """Yield each test with the one after it, whose fixtures it leaves in place."""
+    return zip(tests, [*tests[1:], None], strict=True)
+
+
+def _in_a_child(work: Callable[[], object], limit: float | None) -> object:
+    """Return what `work` returns in a forked child, or a text that says how the child ended."""
+    ours, theirs = FORK.Pipe(duplex=False)
+    child = FORK.Process(target=_run_quietly, args=(work, theirs))
+    child.start()
+    theirs.close()
+    try:
+        answer = ours.recv() if ours.poll(limit) else "took too long"
+    except EOFError:
+        answer = "ended the process"
+    finally:
+        child.kill()
+        child.join()
+        ours.close()
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _run_quietly(work: Callable[[], object], answers: Connection) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    try:
+        answers.send(work())
+    except Exception:  # noqa: BLE001 - the parent raises it
+        answers.send(RuntimeError(traceback.format_exc()))
