@@ -98,6 +98,22 @@ def test_it_asks_for_what_is_not_due_only_if_a_probe_has_nothing_else(buffer: Bu
     assert not wants(buffer, Stream.EARLY)
 
 
+def test_it_asks_for_a_retry_at_the_very_instant_when_that_is_due(buffer: Buffer) -> None:
+    for want in buffer.wants(8, NOON, Phase.CLOSED):
+        take(buffer, want, [])
+    buffer.due_at(NOON + 10)
+    assert buffer.wants(8, NOON + 9.9, Phase.CLOSED) == []
+    asked = [want.stream for want in buffer.wants(8, NOON + 10, Phase.CLOSED)]
+    assert asked == [Stream.WAITING]
+
+
+def test_an_ordered_lane_asks_once_for_the_head_that_waits() -> None:
+    buffer = Buffer(1, PayloadBytes(), fifo=True)
+    (early,) = wants(buffer, Stream.EARLY)
+    take(buffer, early, rows(1, stream=Stream.EARLY, due_at=NOON + 10))
+    assert not wants(buffer, Stream.EARLY)
+
+
 def test_resends_behind_many_that_are_known_are_not_asked_for_over_and_over(buffer: Buffer) -> None:
     (want,) = wants(buffer, Stream.RESEND)
     first = [a_due(stream=Stream.RESEND, seq=0, resend=f"r{n}") for n in range(want.limit)]
