@@ -305,6 +305,17 @@ def test_if_nothing_was_answered_it_was_the_limit() -> None:
     assert (pace.mode, pace.goal) == (Mode.CLIMB, 85.0)
 
 
+def test_a_test_in_which_all_fail_goes_on() -> None:
+    down = in_test(rate=1.0, since=NOW - 15, suspect=Sample(1, 3))
+    assert shown(down, failed=6).mode is Mode.TEST
+    assert shown(down, passed=1, failed=5).mode is Mode.CLIMB
+
+
+def test_if_more_fail_than_any_chance_explains_it_is_cut_back() -> None:
+    down = in_test(rate=10.0, since=NOW - 15, sample=Sample(1, 24), suspect=Sample(5, 5))
+    assert shown(down, passed=1).mode is Mode.SETTLE
+
+
 def test_if_failures_stay_they_are_the_baseline() -> None:
     pace = shown(in_test(goal=300.0), passed=90, failed=10)
     assert (pace.mode, pace.rate, pace.baseline) == (Mode.CLIMB, 100.0, 0.1)
