@@ -5,6 +5,7 @@ socket or a task; they wait for it. A killed process loses them.
 """
 
 import asyncio
+import inspect
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
@@ -33,6 +34,13 @@ def _is_of(handle: asyncio.Handle, process: Process) -> bool:
     return process_of(handle._context) is process  # type: ignore[attr-defined]  # noqa: SLF001  likewise
 
 
+def _close_unstarted(task: asyncio.Task[Any]) -> None:
+    """Close the coroutine of a task whose process was killed before the task began."""
+    program = task.get_coro()
+    if inspect.iscoroutine(program) and inspect.getcoroutinestate(program) == inspect.CORO_CREATED:
+        program.close()
+
+
 class RealTimeLoop(asyncio.SelectorEventLoop):
     """Runs callbacks in real time; see `SimulatedLoop`, whose methods it has."""
 
@@ -45,6 +53,8 @@ class RealTimeLoop(asyncio.SelectorEventLoop):
         self._sockets: dict[Process, list[selectors.SelectorKey]] = {}
         """What suspended processes listen to."""
         self.world = Process("world")
+        self.patience = 5.0
+        """How many seconds tasks that are cancelled have at the end."""
         self.set_exception_handler(self._report)
 
     def time(self) -> float:
@@ -109,7 +119,11 @@ class RealTimeLoop(asyncio.SelectorEventLoop):
         tasks = asyncio.all_tasks(self)
         for task in tasks:
             task.cancel()
-        self.run_until_complete(asyncio.wait(tasks, timeout=5.0) if tasks else asyncio.sleep(0))
+        self.run_until_complete(
+            asyncio.wait(tasks, timeout=self.patience) if tasks else asyncio.sleep(0)
+        )
+        for task in tasks:
+            _close_unstarted(task)
         for program in last:
             self.run_until_complete(program)
         self.run_until_complete(self.shutdown_default_executor())

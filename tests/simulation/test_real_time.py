@@ -1,6 +1,7 @@
 """The event loop in real time: processes are suspended and killed, with their sockets."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import Iterator
 
@@ -17,7 +18,8 @@ def loop() -> Iterator[RealTimeLoop]:
     crashes: list[BaseException] = []
     made = RealTimeLoop(lambda _process, error: crashes.append(error))
     yield made
-    made.shut_down()
+    if not made.is_closed():
+        made.shut_down()
     assert not crashes
 
 
@@ -94,3 +96,15 @@ def test_callbacks_run_in_the_process_that_they_are_for(loop: RealTimeLoop) -> N
     loop.go_on(process)
     loop.run_for(SHORT)
     assert seen == ["world", "suspended"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_a_killed_process_never_began_is_cleared_away(loop: RealTimeLoop) -> None:
+    process = Process("one")
+    loop.kill(process)
+    task = loop.start(process, asyncio.sleep(LONG))
+    loop.patience = SHORT
+    loop.shut_down()
+    assert not task.done()
+    del task
+    gc.collect()
