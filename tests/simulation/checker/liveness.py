@@ -37,7 +37,9 @@ def _deadline(facts: Facts, entry: Waiting, promised: float) -> float:
     """Return until when nothing need have happened."""
     # A worker goes by the time it was when it started: it knows of no clock that was set since.
     stepped = sum(abs(fault.seconds) for fault in facts.faults if fault.at <= entry.at)
-    begins = max(entry.since, promised) + stepped
+    asked = facts.asked_between(0, entry.at, endpoint=entry.endpoint)
+    probed_at = (one.at for one in asked if one.wish == "probe")
+    begins = max(entry.since, promised, *probed_at) + stepped
     deadline = begins + PATIENCE + entry.gap + _budget(facts, entry)
     # An ordered endpoint's new owner waits for a request that the last one may have left behind.
     behind = longest_timeout(facts, entry.endpoint) if entry.fifo else 0.0

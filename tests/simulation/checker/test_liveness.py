@@ -15,7 +15,7 @@ from tests.simulation.checker.hand_made import (
     requested,
     rules,
 )
-from tests.simulation.log import Entry, Fault, Waiting
+from tests.simulation.log import Asked, Entry, Fault, Waiting
 
 BEGINNING: list[Entry] = [added(), accepted(1)]
 
@@ -39,6 +39,12 @@ def check(*entries: Entry) -> set[str]:
 def test_a_lane_that_nobody_wakes_is_noticed() -> None:
     assert check(waiting(5, since=2)) == {"stalled"}
     assert check(waiting(4, since=2)) == set()
+
+
+def test_a_probe_that_a_person_asked_for_has_its_time_too() -> None:
+    asked = Asked(at=4, wish="probe", endpoint=HERE)
+    assert check(asked, waiting(5, since=2)) == set()
+    assert check(asked, waiting(7, since=2)) == {"stalled"}
 
 
 def test_a_limit_allows_for_a_longer_pause() -> None:
