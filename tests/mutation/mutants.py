@@ -2,7 +2,7 @@
 
 Only the insides of functions are changed. Constants and defaults outside of them have been read by
 the time a test runs. Some code is left as it is because no test should notice a change there: log
-lines, docstrings, annotations, assertions and the texts of errors.
+lines, docstrings, annotations, assertions, failpoints and the texts of errors.
 """
 
 import ast
@@ -43,7 +43,7 @@ OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
 }
 OPPOSITES = {"min": "max", "max": "min", "any": "all", "all": "any"}
 LOGGER = "log"
-UNCHANGED_CALLS = {"assert_never", "cast", LOGGER}
+UNCHANGED_CALLS = {"assert_never", "cast", "hit", LOGGER}
 UNCHANGED_FIELDS = {"annotation", "decorator_list", "returns"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -49,6 +49,9 @@ def _is_refused(facts: Facts, request: Requested) -> bool:
 
 def _has_often_failed(facts: Facts, requests: list[Requested], request: Requested) -> bool:
     """Whether a request failed whose event type fails again and again while others are taken."""
+    ended = facts.answers.get(request.request)
+    if ended is None or ended.is_success:
+        return False
     event_type = facts.event_type(request)
     failed_at: list[float] = []
     taken_at: list[float] = []
@@ -60,6 +63,4 @@ def _has_often_failed(facts: Facts, requests: list[Requested], request: Requeste
             taken_at.append(answer.at)
         elif facts.event_type(other) == event_type:
             failed_at.append(answer.at)
-    answer = facts.answers.get(request.request)
-    is_failed = answer is not None and not answer.is_success
-    return is_failed and len(failed_at) >= OFTEN and max(taken_at, default=0.0) > min(failed_at)
+    return len(failed_at) >= OFTEN and max(taken_at, default=0.0) > min(failed_at)
