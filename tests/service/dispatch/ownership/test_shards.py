@@ -27,12 +27,16 @@ if TYPE_CHECKING:
 class FakeLane:
     """As much of a lane as its shard asks for."""
 
-    def __init__(self, *, is_quiet: bool) -> None:
+    def __init__(self, *, is_quiet: bool, waits_until: float = NOON) -> None:
         self.is_quiet = is_quiet
+        self._waits_until = waits_until
+
+    def waits_for_last_owner(self, now: float) -> bool:
+        return now < self._waits_until
 
 
-def a_shard() -> OwnedShard:
-    return OwnedShard(HeldLease(Lease(3, 1, "worker_1"), NOON + 8))
+def a_shard(*, clean: bool = True) -> OwnedShard:
+    return OwnedShard(HeldLease(Lease(3, 1, "worker_1", clean), NOON + 8))
 
 
 def test_a_shard_that_was_just_leased_is_not_known_yet_and_has_no_lanes() -> None:
@@ -56,6 +60,20 @@ def test_one_busy_lane_keeps_it_busy() -> None:
     assert not shard.is_quiet
     busy.is_quiet = True
     assert shard.is_quiet
+
+
+def test_after_an_owner_was_lost_a_shard_waits_as_long_as_its_lanes_do() -> None:
+    shard = a_shard(clean=False)
+    assert shard.waits_for_last_owner(NOON)  # nobody knows its lanes yet
+    shard.know()
+    assert not shard.waits_for_last_owner(NOON)
+    shard.lanes[1] = cast("Lane", FakeLane(is_quiet=True, waits_until=NOON + 5))
+    assert shard.waits_for_last_owner(NOON + 4)
+    assert not shard.waits_for_last_owner(NOON + 5)
+
+
+def test_a_shard_that_was_given_back_waits_for_nobody() -> None:
+    assert not a_shard().waits_for_last_owner(NOON)
 
 
 # --- All shards of this process -----------------------------------------------------------------
@@ -320,3 +338,27 @@ async def test_shards_without_requests_on_their_way_are_left_first() -> None:
     await worker.take()
     assert len(worker.left()) == SHARDS // 2
     assert busy <= set(worker.numbers)
+
+
+@virtually
+async def test_what_waits_for_a_lost_owner_is_not_handed_over() -> None:
+    store = a_store()
+    lost = a_worker(store, "worker_0")
+    await lost.take()
+    await asyncio.sleep(2 * LIMITS.lease)
+    worker, other = a_worker(store), a_worker(store, "worker_2")
+    await worker.take()
+    for shard in worker.owned.values():
+        shard.know()
+    waiting = cast("Lane", FakeLane(is_quiet=True, waits_until=now() + 60))
+    worker.owned[5].lanes[1] = waiting
+    await other.take()
+    await worker.take()
+    await worker.release(worker.left())
+    assert 5 in worker.owned
+    await worker.release(list(worker.owned.values()))
+    await other.take()
+    assert 5 not in other.owned  # its lease has to end first
+    await asyncio.sleep(2 * LIMITS.lease)
+    await other.take()
+    assert not other.owned[5].lease.clean

@@ -26,7 +26,7 @@ class Allowance:
     """A lane's requests in flight, and what limits them besides its gate."""
 
     __slots__ = (
-        *("_failed_at", "_fifo_from", "_latency", "_sent_at", "failing", "in_flight", "most"),
+        *("_failed_at", "_latency", "_sent_at", "failing", "fifo_from", "in_flight", "most"),
         *("rate", "trust"),
     )
 
@@ -38,7 +38,7 @@ class Allowance:
         self.rate = NO_SPACING
         self._latency = 0.0
         self._sent_at = self._failed_at = LONG_AGO
-        self._fifo_from = fifo_from
+        self.fifo_from = fifo_from
         """Before then an ordered lane sends nothing: its last owner may have a request on its way.
         """
 
@@ -110,7 +110,7 @@ class Allowance:
             if self.failing >= RULE.failures:
                 # About to open: what is sent until then is most likely lost.
                 free_at = max(free_at, self._failed_at + RULE.tick)
-        return max(free_at, self._fifo_from) if fifo else free_at
+        return max(free_at, self.fifo_from) if fifo else free_at
 
 
 # --- Retries ------------------------------------------------------------------------------------

@@ -178,6 +178,10 @@ class Lane:
         """Return how many deliveries wait, those in flight left out."""
         return self.backlog.waiting(self.allowance.in_flight)
 
+    def waits_for_last_owner(self, now: float) -> bool:
+        """Return whether an owner that was lost may still have an ordered request on its way."""
+        return self.endpoint.fifo and self.allowance.fifo_from > now
+
     def has_failed_since(self, time: float) -> bool:
         """Return whether something failed since then."""
         return self.allowance.has_failed_since(time)

@@ -46,6 +46,16 @@ class OwnedShard:
         """Whether no lane of it has a request on its way or a settlement to write."""
         return all(lane.is_quiet for lane in self.lanes.values())
 
+    def waits_for_last_owner(self, now: float) -> bool:
+        """Whether an owner before this one, which was lost, may have an ordered request on its way.
+
+        Whoever gets the shard next has to wait for that, too.
+        """
+        if self.lease.clean:
+            return False
+        waits = any(lane.waits_for_last_owner(now) for lane in self.lanes.values())
+        return waits or not self.is_known
+
     def know(self) -> None:
         """Take in that all its lanes that are awake are known."""
         self.is_known = True
@@ -129,11 +139,15 @@ class Shards:
     def _leave_beyond(self, share: int) -> None:
         """Leave shards beyond this worker's share, those first that have nothing on its way.
 
-        A shard that is being left sends nothing more.
+        A shard that is being left sends nothing more. One that waits for its
+        last owner's requests is left later.
         """
-        numbers = self.numbers
+        now, numbers = self._now(), self.numbers
         if len(numbers) > share:
-            by_quiet = sorted(numbers, key=lambda number: not self.owned[number].is_quiet)
+            certain = [
+                number for number in numbers if not self.owned[number].waits_for_last_owner(now)
+            ]
+            by_quiet = sorted(certain, key=lambda number: not self.owned[number].is_quiet)
             for number in by_quiet[: len(numbers) - share]:
                 self.owned[number].held.leave()
 
@@ -171,8 +185,11 @@ class Shards:
         return [shard for shard in self.owned.values() if shard.held.is_leaving and shard.is_quiet]
 
     async def release(self, left: list[OwnedShard]) -> None:
-        """Give them back."""
-        await self._store.release([shard.lease for shard in left])
+        """Give them back. If one waits for its last owner, its lease ends as if it were lost."""
+        now = self._now()
+        await self._store.release(
+            [shard.lease for shard in left if not shard.waits_for_last_owner(now)]
+        )
         for shard in left:
             self.owned.pop(shard.lease.shard, None)
 
