@@ -29,7 +29,7 @@ FORK = get_context("fork")
 MEMORY = 8 << 30
 """Bytes of addresses for one trial: some mistakes fill lists without end."""
 PATIENCE = 10.0
-"""A test may take so many seconds, and so many times as long as without a mistake."""
+"""How many seconds a test may take, besides three times its time without a mistake."""
 TOLD_EVERY = 10.0
 """Seconds between two lines about how far it has come."""
 Reached = dict[str, dict[int, list[str]]]
@@ -145,7 +145,7 @@ class Trials:
                     yield self._tests[name]
 
     def _allowed(self, item: pytest.Item) -> float:
-        return PATIENCE * (1 + self._took[item.nodeid])
+        return PATIENCE + 3 * self._took[item.nodeid]
 
     def _plant(self, mutant: Mutant, tests: Sequence[pytest.Item]) -> tuple[str, str]:
         """Put the mistake in place and run the tests; this happens in a child."""
