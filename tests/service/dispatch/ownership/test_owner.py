@@ -277,3 +277,15 @@ async def test_leases_are_renewed_while_the_store_takes_long_for_other_things() 
         endpoint = await service.add_endpoint("a.example")
         await service.add()
         await service.until_delivered(endpoint, within=5)
+
+
+@virtually
+async def test_tasks_of_new_shards_are_looked_at_at_once() -> None:
+    async with virtual_service(limits=SELDOM) as service:
+        signals = Signals()
+        owner = owner_of(service, signals)
+        await owner.own_once()
+        assert not signals.upkeep.is_set()  # all were owned before
+        await service.dispatcher.shards.release(list(service.dispatcher.shards.owned.values()))
+        await owner.own_once()
+        assert signals.upkeep.is_set()

@@ -47,7 +47,8 @@ class Owner:
         if self._signals.stop.is_set():
             return
         before = dict(self._shards.owned)
-        await self._shards.take()
+        if await self._shards.take():
+            self._signals.upkeep.set()  # their tasks wait for an owner as well
         # A shard whose time was over before it could be renewed may be taken anew.
         owned = self._shards.owned
         self.drop(old for number, old in before.items() if owned.get(number) is not old)
