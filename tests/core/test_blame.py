@@ -22,6 +22,7 @@ from tarry.core.blame_facts import (
     CLEAN,
     HEALTHY_WITHIN,
     UNSEEN,
+    Charge,
     DeliveryFacts,
     EventTypeFacts,
     LaneFacts,
@@ -34,7 +35,7 @@ NOW = 1000.0
 FAILED, REFUSED, THROTTLED = Trouble
 CLOSED, OPEN, PACED = Phase
 
-HEALTHY = LaneFacts(successes=7, accepted_at=NOW - 1, types={"paid": ACCEPTED})
+HEALTHY = LaneFacts(accepted_sent_at=NOW - 1.5, accepted_at=NOW - 1, types={"paid": ACCEPTED})
 """It accepted a message a second ago."""
 DOWN = HEALTHY.replace(accepted_at=NOW - HEALTHY_WITHIN)
 """It accepted nothing for a minute."""
@@ -43,13 +44,13 @@ OFTEN_OWN = MOSTLY_OWN.replace(failed=60)
 CREDIT = NO_TRIES.replace(credit=1.0)
 ONLY_FAILS = EventTypeFacts(accepted=False, failures=RULE.failures, failing_since=NOW - 2)
 
-FAILED_BEFORE = DeliveryFacts(failed_after=6)
-FAILED_SINCE = DeliveryFacts(failed_after=7)
-SLOWED_BEFORE = DeliveryFacts(slowed=1, slowed_after=6)
-SLOWED_SINCE = DeliveryFacts(slowed=1, slowed_after=7)
-SLOWED_OFTEN = DeliveryFacts(slowed=AT_PACE, slowed_after=7)
+FAILED_BEFORE = DeliveryFacts(failed_at=NOW - 2)
+FAILED_SINCE = DeliveryFacts(failed_at=NOW - 1.2)
+SLOWED_BEFORE = DeliveryFacts(slowed=1, slowed_at=NOW - 2)
+SLOWED_SINCE = DeliveryFacts(slowed=1, slowed_at=NOW - 1.2)
+SLOWED_OFTEN = DeliveryFacts(slowed=AT_PACE, slowed_at=NOW - 1.2)
 REFUSED_BEFORE = DeliveryFacts(refused_at=NOW - 2)
-REFUSED_SINCE = DeliveryFacts(refused_at=NOW - 1)
+REFUSED_SINCE = DeliveryFacts(refused_at=NOW - 1.2)
 
 MESSAGE = Blame(Whose.MESSAGE, None)
 ENDPOINT = Blame(Whose.ENDPOINT, 1)
@@ -114,8 +115,9 @@ def test_a_refusal_is_the_types_if_the_endpoint_accepts_others_and_never_accepte
         assert judged(REFUSED, phase, event_type="lost") == UNSAID
         assert judged(REFUSED, phase, HEALTHY.replace(types={"paid": UNSEEN.fail(1)})) == UNSAID
     assert judged(REFUSED, PACED, DOWN, event_type="lost") == UNKNOWN
-    assert judged(REFUSED, PACED, HEALTHY.replace(successes=0), event_type="lost") == UNKNOWN
-    assert judged(REFUSED, PACED, HEALTHY.replace(successes=1), event_type="lost") == UNSAID
+    forgotten, known = (HEALTHY.replace(accepted_sent_at=at) for at in (-math.inf, 1.0))
+    assert judged(REFUSED, PACED, forgotten, event_type="lost") == UNKNOWN
+    assert judged(REFUSED, PACED, known, event_type="lost") == UNSAID
 
 
 def test_a_single_refusal_counts_nothing_for_a_closed_gate_and_one_for_a_paced_gate() -> None:
@@ -163,7 +165,7 @@ def test_what_says_nothing_does_not_complete_a_row_either() -> None:
         (SLOWED_BEFORE, UNKNOWN, PACE),
         (SLOWED_OFTEN, UNKNOWN, UNKNOWN),
         (SLOWED_OFTEN.replace(slowed=AT_PACE - 1), UNKNOWN, PACE),
-        (SLOWED_OFTEN.replace(slowed_after=6), UNKNOWN, UNKNOWN),
+        (SLOWED_OFTEN.replace(slowed_at=NOW - 2), UNKNOWN, UNKNOWN),
     ],
 )
 def test_a_failure_is_the_messages_if_another_was_accepted_since_the_first_one(
@@ -174,7 +176,7 @@ def test_a_failure_is_the_messages_if_another_was_accepted_since_the_first_one(
 
 
 @pytest.mark.parametrize("delivery", [CLEAN, FAILED_BEFORE, SLOWED_BEFORE])
-@pytest.mark.parametrize("lane", [DOWN, LaneFacts(successes=7)])
+@pytest.mark.parametrize("lane", [DOWN, LaneFacts(accepted_sent_at=NOW - 1.5)])
 def test_of_an_endpoint_that_accepted_nothing_for_a_minute_a_failure_says_something(
     delivery: DeliveryFacts, lane: LaneFacts
 ) -> None:
@@ -257,19 +259,18 @@ def test_from_a_throttled_attempt_and_a_messages_own_failure_nothing_is_learned(
     phase: Phase,
 ) -> None:
     assert learned(THROTTLED, phase, SLOWED_BEFORE) is HEALTHY
-    assert learned(FAILED, phase, FAILED_BEFORE.replace(slowed_after=6)) is HEALTHY
+    assert learned(FAILED, phase, FAILED_BEFORE.replace(slowed_at=NOW - 2)) is HEALTHY
 
 
 # --- What holds for all -------------------------------------------------------------------------
 
 numbers = st.integers(0, 9)
-orders = st.integers(0, 9) | st.just(math.inf)
 times = st.floats(NOW - 2000, NOW)
 types = st.builds(EventTypeFacts, st.booleans(), st.integers(0, 9), times)
 tries = st.sampled_from([NO_TRIES, CREDIT, MOSTLY_OWN])
 lanes = st.builds(
     LaneFacts,
-    successes=numbers,
+    accepted_sent_at=times,
     accepted_at=times,
     in_a_row=numbers,
     refusals=numbers,
@@ -279,9 +280,9 @@ lanes = st.builds(
 deliveries = st.builds(
     DeliveryFacts,
     refused_at=times | st.just(math.inf),
-    failed_after=orders,
+    failed_at=times | st.just(math.inf),
     slowed=st.integers(0, 5),
-    slowed_after=orders,
+    slowed_at=times | st.just(math.inf),
 )
 attempts = st.builds(
     FailedAttempt,
@@ -325,7 +326,7 @@ def test_the_lane_learns_only_from_what_the_gate_counts_or_from_a_second_try(
     counts = blame(RULE, known, delivery, attempt).counts
     refused = attempt.trouble is REFUSED and counts is not None
     assert known.refusals == lane.refusals + refused
-    second = delivery.slowed_after < lane.successes
+    second = delivery.slowed_at < lane.accepted_sent_at
     assert known.tries == lane.tries or counts is not None or second
 
 
@@ -336,8 +337,8 @@ def test_a_success_of_another_between_two_failures_makes_the_second_one_the_mess
     if attempt.trouble is REFUSED:
         delivery = delivery.refuse(NOW - 2)
     else:
-        delivery = delivery.charge_for(lane.successes, 0, 0, "msg_1")
-    lane = lane.replace(successes=lane.successes + 1, accepted_at=NOW - 1)
+        delivery = delivery.charge_for(Charge(NOW - 2, 0, 1, "msg_1"), lane.accepted_sent_at)
+    lane = lane.replace(accepted_sent_at=NOW - 1, accepted_at=NOW - 0.5)
     found = blame(RULE, lane, delivery, attempt)
     own = attempt.trouble is not THROTTLED and attempt.phase is not OPEN
     refused_since = attempt.trouble is REFUSED and delivery.refused_at >= NOW - 1
@@ -367,7 +368,8 @@ def test_without_a_success_in_ten_minutes_nothing_is_the_messages(
 
 def test_a_success_is_a_second_try_if_another_was_accepted_since_the_delivery_failed() -> None:
     tries = NO_TRIES.first(failed=True)
-    assert accept(tries, CLEAN, 7) == tries.first(failed=False)
-    assert accept(tries, SLOWED_SINCE, 7) == tries.first(failed=False)
-    assert accept(tries, SLOWED_BEFORE, 7) == tries.second(failed=False)
-    assert accept(NO_TRIES, SLOWED_BEFORE, 7) is NO_TRIES
+    sent_at = HEALTHY.accepted_sent_at
+    assert accept(tries, CLEAN, sent_at) == tries.first(failed=False)
+    assert accept(tries, SLOWED_SINCE, sent_at) == tries.first(failed=False)
+    assert accept(tries, SLOWED_BEFORE, sent_at) == tries.second(failed=False)
+    assert accept(NO_TRIES, SLOWED_BEFORE, sent_at) is NO_TRIES

@@ -1,4 +1,4 @@
-"""What a lane remembers: one value a delivery, compared with the number of the last success."""
+"""What a lane remembers: one value a delivery, compared with the last message that was accepted."""
 
 import pytest
 from hypothesis import given
@@ -18,10 +18,10 @@ from tarry.core.blame_facts import (
 
 FULL = DeliveryFacts(
     refused_at=5.0,
-    failed_after=2,
+    failed_at=2,
     charge=Charge(3, 1, 4, "msg_1"),
     slowed=2,
-    slowed_after=1,
+    slowed_at=1,
     pause=0.5,
 )
 
@@ -35,42 +35,42 @@ def test_the_first_refusal_is_remembered() -> None:
 
 def test_failures_at_a_pace_are_counted_and_the_last_pause_holds() -> None:
     once = CLEAN.slow(3, 0.25)
-    assert once == DeliveryFacts(slowed=1, slowed_after=3, pause=0.25)
-    assert once.slow(8, 0.5) == DeliveryFacts(slowed=2, slowed_after=3, pause=0.5)
+    assert once == DeliveryFacts(slowed=1, slowed_at=3, pause=0.25)
+    assert once.slow(8, 0.5) == DeliveryFacts(slowed=2, slowed_at=3, pause=0.5)
 
 
 def test_an_attempt_that_counts_is_charged_with_the_attempts_before_it() -> None:
-    charged = CLEAN.charge_for(3, 2, 6, "msg_1")
-    assert charged == DeliveryFacts(failed_after=3, charge=Charge(3, 2, 7, "msg_1"))
+    charge = Charge(3, 2, 7, "msg_1")
+    assert CLEAN.charge_for(charge, 1) == DeliveryFacts(failed_at=3, charge=charge)
 
 
 def test_charges_after_one_success_are_one_and_after_another_a_new_one() -> None:
-    charged = CLEAN.charge_for(3, 2, 6, "msg_1")
-    again = charged.charge_for(3, 3, 7, "msg_1")
-    assert again.charge == Charge(3, 2, 8, "msg_1")
-    later = again.charge_for(4, 4, 8, "msg_1")
-    assert (later.failed_after, later.charge) == (3, Charge(4, 4, 9, "msg_1"))
+    charged = CLEAN.charge_for(Charge(3, 2, 7, "msg_1"), 1)
+    again = charged.charge_for(Charge(4, 3, 8, "msg_1"), 3)
+    assert again.charge == Charge(4, 2, 8, "msg_1")
+    later = again.charge_for(Charge(6, 4, 9, "msg_1"), 5)
+    assert (later.failed_at, later.charge) == (3, Charge(6, 4, 9, "msg_1"))
 
 
 def test_a_charge_changes_nothing_else() -> None:
-    charged = FULL.charge_for(9, 1, 4, "msg_1")
-    assert charged == FULL.replace(charge=Charge(9, 1, 5, "msg_1"))
+    charge = Charge(9, 2, 5, "msg_1")
+    assert FULL.charge_for(charge, 8) == FULL.replace(charge=charge)
 
 
 @pytest.mark.parametrize(("first", "left"), [(2, 2), (3, NEVER)])
 def test_what_is_given_back_did_not_happen(first: int, left: float) -> None:
-    facts = FULL.replace(failed_after=first).give_back(3)
-    assert facts == FULL.replace(charge=None, failed_after=left)
+    facts = FULL.replace(failed_at=first).give_back(3)
+    assert facts == FULL.replace(charge=None, failed_at=left)
 
 
 def test_a_lane_that_has_settled_down_forgets_failures_at_its_pace() -> None:
-    assert FULL.settle_down() == FULL.replace(slowed=0, slowed_after=NEVER, pause=None)
-    charged = CLEAN.charge_for(3, 2, 6, "msg_1")
+    assert FULL.settle_down() == FULL.replace(slowed=0, slowed_at=NEVER, pause=None)
+    charged = CLEAN.charge_for(Charge(3, 2, 7, "msg_1"), 1)
     assert charged.settle_down() is charged
 
 
 def test_of_a_delivery_to_another_endpoint_only_the_charge_is_kept() -> None:
-    assert FULL.start_over() == DeliveryFacts(charge=Charge(0, 1, 4, "msg_1"))
+    assert FULL.start_over() == DeliveryFacts(charge=FULL.charge)
     assert FULL.replace(charge=None).start_over() == CLEAN
 
 
@@ -80,19 +80,21 @@ def test_what_an_opening_gives_back_is_what_failed_since_the_last_success(
 ) -> None:
     """Each number is how many attempts failed after one success, up to the opening."""
     facts, attempts, before = CLEAN, 0, 0
-    for after, count in enumerate(counts):
+    for accepted, count in enumerate(counts):
         before = attempts
         for _ in range(count):
-            facts = facts.charge_for(after, attempts, attempts, "msg_1")
+            charge = Charge(accepted + 0.5, attempts, attempts + 1, "msg_1")
+            facts = facts.charge_for(charge, accepted)
             attempts += 1
     last = len(counts) - 1
     if counts[-1]:
-        assert facts.charge == Charge(last, before, attempts, "msg_1")
+        assert facts.charge == Charge(last + 0.5, before, attempts, "msg_1")
     else:
-        assert facts.charge is None or facts.charge.after < last
-    failed = [after for after, count in enumerate(counts) if count]
-    assert facts.failed_after == min(failed, default=NEVER)
-    assert facts.give_back(last).failed_after == min(set(failed) - {last}, default=NEVER)
+        assert facts.charge is None or facts.charge.at < last
+    failed = [accepted + 0.5 for accepted, count in enumerate(counts) if count]
+    assert facts.failed_at == min(failed, default=NEVER)
+    first = min(failed, default=NEVER)
+    assert facts.give_back(last).failed_at == (first if first < last else NEVER)
 
 
 def test_failures_of_an_event_type_count_from_the_first() -> None:
@@ -107,3 +109,8 @@ def test_a_lane_is_healthy_for_a_minute_after_a_success() -> None:
     assert lane.is_healthy(100.0 + HEALTHY_WITHIN - 1)
     assert not lane.is_healthy(100.0 + HEALTHY_WITHIN)
     assert not LaneFacts().is_healthy(0.0)
+
+
+def test_a_lane_has_accepted_something_as_far_as_it_remembers() -> None:
+    assert not LaneFacts(accepted_at=100.0).has_accepted
+    assert LaneFacts(accepted_sent_at=99.0).has_accepted

@@ -5,10 +5,10 @@ learns how many failures to count against the endpoint. `blame` decides both, fr
 what is known of the lane, what is known of the delivery, and the failed attempt. Its docstring is
 the table of cases.
 
-Nearly all of it rests on one comparison. Each lane numbers its successes, and a delivery that fails
-keeps the number of the last success. If the lane's number has grown since, the endpoint accepted
-another message after this one failed. Then it was the message's own failure. If the lane opens
-before the number grows, it was the endpoint's failure and the delivery gets its attempts back.
+Nearly all of it rests on one comparison. A delivery keeps the time of its failure, and a lane the
+time at which the latest message was sent that the endpoint accepted. If that message was sent after
+the failure, the endpoint works, and it was the failed message's own failure. If the lane opens
+first, it was the endpoint's failure and the delivery gets its attempts back.
 
 The origin's part, several lanes that fail together, is in the service (`origins/evidence.py`).
 """
@@ -111,14 +111,14 @@ MESSAGE, UNKNOWN, PACE, ENDPOINT = Whose
 NOTHING, OWN, SLOWED, UNWANTED = _Evidence
 
 
-def accept(tries: SecondTries, delivery: DeliveryFacts, successes: int) -> SecondTries:
+def accept(tries: SecondTries, delivery: DeliveryFacts, accepted: float) -> SecondTries:
     """Return the results of first and second tries once this delivery is accepted.
 
-    `successes` is the number of the lane's last success before it.
+    `accepted` is when the latest message was sent that the endpoint accepted before this one.
     """
     if tries is NO_TRIES:
         return tries  # nothing failed at a pace, so nothing has to be told apart
-    second = delivery.slowed_after < successes
+    second = delivery.slowed_at < accepted
     return tries.second(failed=False) if second else tries.first(failed=False)
 
 
@@ -147,8 +147,8 @@ def blame(
     """Return whose failure an attempt is, and how many failures the gate counts.
 
     The first row that fits decides. "Accepted since" means: the endpoint accepted another message
-    since this one first failed or was refused so, and it accepted one in the last minute (ten
-    minutes for a refusal). The stories that need a row are named below the table.
+    that was sent after this one first failed or was refused, and it accepted one in the last minute
+    (ten minutes for a refusal). The stories that need a row are named below the table.
 
     =========  ======  ==========================================  =========  ===========
     trouble    gate    known                                       whose      gate counts
@@ -229,16 +229,16 @@ def _evidence(
     event_type = lane.types.get(attempt.event_type, UNSEEN)
     if attempt.trouble is REFUSED:
         recent = attempt.at - lane.accepted_at < FINAL_WITHIN
-        if recent and delivery.refused_at < lane.accepted_at:
+        if recent and delivery.refused_at < lane.accepted_sent_at:
             return OWN
-        accepts_others = lane.successes > 0 and lane.is_healthy(attempt.at)
+        accepts_others = lane.has_accepted and lane.is_healthy(attempt.at)
         unwanted = accepts_others and not event_type.accepted
         return UNWANTED if unwanted else NOTHING
     if attempt.trouble is THROTTLED or not lane.is_healthy(attempt.at):
         return NOTHING
     only_fails = event_type.failures >= rule.failures
-    if only_fails and event_type.failing_since < lane.accepted_at:
+    if only_fails and event_type.failing_since < lane.accepted_sent_at:
         return OWN
-    if delivery.failed_after < lane.successes:
+    if delivery.failed_at < lane.accepted_sent_at:
         return OWN
-    return SLOWED if delivery.slowed_after < lane.successes else NOTHING
+    return SLOWED if delivery.slowed_at < lane.accepted_sent_at else NOTHING

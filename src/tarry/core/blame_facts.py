@@ -1,8 +1,9 @@
 """What a lane remembers of its endpoint, an event type, and one delivery that failed.
 
-Each lane numbers its successes. `..._after` is the number of the lane's last success at the time of
-a failure, so comparing it with the lane's number tells whether the endpoint accepted another
-message since. `blame` uses these values to decide whose failure it was.
+A lane remembers when the latest message was sent that its endpoint accepted, and a delivery when it
+failed. Comparing the two tells whether the endpoint accepted another message that was sent after
+the failure. If it was sent before the failure, it says nothing: a slow endpoint may go down while
+it still answers older requests. `blame` uses these values to decide whose failure it was.
 """
 
 import math
@@ -15,22 +16,22 @@ HEALTHY_WITHIN = 60.0
 """For how many seconds after a success a failure may say nothing about the endpoint. It is short,
 so that a delivery which is retried notices an outage before its attempts are used up."""
 NEVER = math.inf
-"""The number of a success, or a time, that never comes."""
+"""A time that never comes."""
 
 
 class Charge(Value):
-    """Attempts that failed after one success, to be given back if the lane opens.
+    """Attempts that failed, the last one `at` a time, to be given back if the lane opens.
 
     The delivery had `attempts` before them. `tries` and `message` identify it in the store.
     """
 
-    after: int
+    at: float
     attempts: int
     tries: int
     message: str
 
-    def __init__(self, after: int, attempts: int, tries: int, message: str) -> None:
-        settle(self, "after", after)
+    def __init__(self, at: float, attempts: int, tries: int, message: str) -> None:
+        settle(self, "at", at)
         settle(self, "attempts", attempts)
         settle(self, "tries", tries)
         settle(self, "message", message)
@@ -39,71 +40,65 @@ class Charge(Value):
 class DeliveryFacts(Value):
     """What is known of one delivery.
 
-    The endpoint first refused it at `refused_at`. It first failed at the cost of an attempt after
-    the success `failed_after`; `charge` holds the latest such attempts. It failed `slowed` times
-    because of the lane's pace, the first time after the success `slowed_after`, and waits `pause`
-    seconds since the last time.
+    The endpoint first refused it at `refused_at`. It first failed at the cost of an attempt at
+    `failed_at`; `charge` holds the latest such attempts. It failed `slowed` times because of the
+    lane's pace, the first time at `slowed_at`, and waits `pause` seconds since the last time.
     """
 
     refused_at: float
-    failed_after: float
+    failed_at: float
     charge: Charge | None
     slowed: int
-    slowed_after: float
+    slowed_at: float
     pause: float | None
 
     def __init__(  # noqa: PLR0913  one argument a field
         self,
         *,
         refused_at: float = NEVER,
-        failed_after: float = NEVER,
+        failed_at: float = NEVER,
         charge: Charge | None = None,
         slowed: int = 0,
-        slowed_after: float = NEVER,
+        slowed_at: float = NEVER,
         pause: float | None = None,
     ) -> None:
         settle(self, "refused_at", refused_at)
-        settle(self, "failed_after", failed_after)
+        settle(self, "failed_at", failed_at)
         settle(self, "charge", charge)
         settle(self, "slowed", slowed)
-        settle(self, "slowed_after", slowed_after)
+        settle(self, "slowed_at", slowed_at)
         settle(self, "pause", pause)
 
     def refuse(self, now: float) -> "DeliveryFacts":
         """Remember when the endpoint first refused it."""
         return self.replace(refused_at=now) if self.refused_at == NEVER else self
 
-    def slow(self, after: int, pause: float) -> "DeliveryFacts":
+    def slow(self, now: float, pause: float) -> "DeliveryFacts":
         """Count a failure that is put down to the lane's pace."""
-        first = min(self.slowed_after, after)
-        return self.replace(slowed=self.slowed + 1, slowed_after=first, pause=pause)
+        first = min(self.slowed_at, now)
+        return self.replace(slowed=self.slowed + 1, slowed_at=first, pause=pause)
 
-    def charge_for(self, after: int, attempts: int, tries: int, message: str) -> "DeliveryFacts":
-        """Remember an attempt that counted; the delivery had `attempts` and `tries` before it."""
-        if self.charge is not None and self.charge.after == after:
-            attempts = self.charge.attempts
-        return DeliveryFacts(
-            refused_at=self.refused_at,
-            failed_after=min(self.failed_after, after),
-            charge=Charge(after, attempts, tries + 1, message),
-            slowed=self.slowed,
-            slowed_after=self.slowed_after,
-            pause=self.pause,
-        )
+    def charge_for(self, charge: Charge, accepted: float) -> "DeliveryFacts":
+        """Remember an attempt that counted, together with those before it that may be given back.
 
-    def give_back(self, after: int) -> "DeliveryFacts":
-        """Forget the attempts that failed after this success: the endpoint failed."""
-        first = NEVER if self.failed_after == after else self.failed_after
-        return self.replace(charge=None, failed_after=first)
+        `accepted` is when the latest message was sent that the endpoint accepted.
+        """
+        if self.charge is not None and self.charge.at >= accepted:
+            charge = charge.replace(attempts=self.charge.attempts)
+        return self.replace(failed_at=min(self.failed_at, charge.at), charge=charge)
+
+    def give_back(self, accepted: float) -> "DeliveryFacts":
+        """Forget the attempts that failed since the endpoint last accepted a message."""
+        first = NEVER if self.failed_at >= accepted else self.failed_at
+        return self.replace(charge=None, failed_at=first)
 
     def settle_down(self) -> "DeliveryFacts":
         """Forget failures that were put down to the pace: the lane has no pace any more."""
-        return self.replace(slowed=0, slowed_after=NEVER, pause=None) if self.slowed else self
+        return self.replace(slowed=0, slowed_at=NEVER, pause=None) if self.slowed else self
 
     def start_over(self) -> "DeliveryFacts":
-        """Keep only its charge, as of a lane without a success: another endpoint is there."""
-        charge = self.charge
-        return DeliveryFacts(charge=None if charge is None else charge.replace(after=0))
+        """Keep only its charge: another endpoint is there."""
+        return DeliveryFacts(charge=self.charge)
 
 
 CLEAN = DeliveryFacts()
@@ -133,11 +128,12 @@ _NO_TYPES: Mapping[str, EventTypeFacts] = {}
 class LaneFacts(Value):
     """What is known of a lane.
 
-    `successes` is the number of its last success and `accepted_at` its time. `in_a_row` failures
-    counted against the endpoint since, and `refusals` of all failures were refusals.
+    The endpoint last accepted a message at `accepted_at`; the latest message that it accepted was
+    sent at `accepted_sent_at`. Since then `in_a_row` failures counted against the endpoint, and
+    `refusals` of all failures were refusals.
     """
 
-    successes: int
+    accepted_sent_at: float
     accepted_at: float
     in_a_row: int
     refusals: int
@@ -147,19 +143,24 @@ class LaneFacts(Value):
     def __init__(  # noqa: PLR0913  one argument a field
         self,
         *,
-        successes: int = 0,
+        accepted_sent_at: float = -math.inf,
         accepted_at: float = -math.inf,
         in_a_row: int = 0,
         refusals: int = 0,
         types: Mapping[str, EventTypeFacts] = _NO_TYPES,
         tries: SecondTries = NO_TRIES,
     ) -> None:
-        settle(self, "successes", successes)
+        settle(self, "accepted_sent_at", accepted_sent_at)
         settle(self, "accepted_at", accepted_at)
         settle(self, "in_a_row", in_a_row)
         settle(self, "refusals", refusals)
         settle(self, "types", types)
         settle(self, "tries", tries)
+
+    @property
+    def has_accepted(self) -> bool:
+        """Whether the endpoint accepted a message as far back as the lane remembers."""
+        return self.accepted_sent_at > -math.inf
 
     def is_healthy(self, now: float) -> bool:
         """Return whether the endpoint accepted a message within the last minute."""

@@ -154,7 +154,7 @@ class _Lane:
         _, _, delivery, passed, epoch, sent_at = heapq.heappop(self._air)
         late, took = epoch != self._pace.epoch, self._now - sent_at
         if passed:
-            self._blame.succeeded(delivery, self._now)
+            self._blame.succeeded(delivery, sent_at, self._now)
             self._tally.passed(late=late, took=took)
             self._delivered[delivery] = self._now
             self._left -= delivery < self._world.waiting
@@ -170,7 +170,7 @@ class _Lane:
         if found.counts is not None:
             self._tally.failed(found.counts, late=late, took=took)
         if phase is Phase.PACED:
-            wait = self._blame.retry_in(delivery, found.whose, self._again())
+            wait = self._blame.retry_in(delivery, found.whose, self._now, self._again())
             heapq.heappush(self._retries, (self._now + wait, delivery))
         else:
             self._backlog.append(delivery)

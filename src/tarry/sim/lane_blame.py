@@ -5,7 +5,7 @@ itself, and all are of one event type, so this keeps less than the service does.
 """
 
 from tarry.core.blame import SOON, Blame, FailedAttempt, Trouble, Whose, accept, blame, learn
-from tarry.core.blame_facts import CLEAN, DeliveryFacts, LaneFacts
+from tarry.core.blame_facts import CLEAN, Charge, DeliveryFacts, LaneFacts
 from tarry.core.pace import PacerRule, Phase
 from tarry.core.second_tries import NO_TRIES
 
@@ -15,22 +15,23 @@ class LaneBlame:
 
     def __init__(self, rule: PacerRule) -> None:
         self._rule = rule
-        self._successes = 0
-        self._accepted_at = float("-inf")
+        self._accepted_sent_at = self._accepted_at = float("-inf")
         self._tries = NO_TRIES
         self._deliveries: dict[int, DeliveryFacts] = {}
 
-    def succeeded(self, delivery: int, now: float) -> None:
-        """Count an attempt that was accepted."""
+    def succeeded(self, delivery: int, sent_at: float, now: float) -> None:
+        """Take in that an attempt was accepted which was sent at that time."""
         facts = self._deliveries.pop(delivery, CLEAN)
-        self._tries = accept(self._tries, facts, self._successes)
-        self._successes += 1
+        self._tries = accept(self._tries, facts, self._accepted_sent_at)
+        self._accepted_sent_at = max(self._accepted_sent_at, sent_at)
         self._accepted_at = now
 
     def failed(self, delivery: int, phase: Phase, now: float) -> Blame:
         """Count an attempt that failed, and return whose failure it is."""
         lane = LaneFacts(
-            successes=self._successes, accepted_at=self._accepted_at, tries=self._tries
+            accepted_sent_at=self._accepted_sent_at,
+            accepted_at=self._accepted_at,
+            tries=self._tries,
         )
         facts = self._deliveries.get(delivery, CLEAN)
         attempt = FailedAttempt(Trouble.FAILED, "", phase, now)
@@ -39,7 +40,7 @@ class LaneBlame:
         self._tries = lane.tries.spared() if found.spared else lane.tries
         return found
 
-    def retry_in(self, delivery: int, whose: Whose, draw: float) -> float:
+    def retry_in(self, delivery: int, whose: Whose, now: float, draw: float) -> float:
         """Remember whose failure it was, and return in how many seconds to retry the delivery.
 
         In the service the endpoint's policy says when to retry after an attempt that counts. Here
@@ -48,9 +49,9 @@ class LaneBlame:
         facts = self._deliveries.get(delivery, CLEAN)
         wait, _ = SOON.wait(facts.slowed + 1, None, draw)
         if whose is Whose.PACE:
-            facts = facts.slow(self._successes, wait)
+            facts = facts.slow(now, wait)
         else:
-            facts = facts.charge_for(self._successes, 0, 0, "")
+            facts = facts.charge_for(Charge(now, 0, 0, ""), self._accepted_sent_at)
         self._deliveries[delivery] = facts
         return wait
 
@@ -58,7 +59,7 @@ class LaneBlame:
         """Take in that the lane is in another phase: opened, because it failed, or closed again."""
         if phase is Phase.PACED:
             return
-        after = self._successes
+        accepted = self._accepted_sent_at
         for delivery, facts in self._deliveries.items():
-            changed = facts.settle_down() if phase is Phase.CLOSED else facts.give_back(after)
+            changed = facts.settle_down() if phase is Phase.CLOSED else facts.give_back(accepted)
             self._deliveries[delivery] = changed

@@ -1,6 +1,8 @@
 """What a lane remembers of deliveries that failed, until it is known whose failure it was."""
 
 import random
+from collections.abc import Container
+from itertools import count as count_up
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tarry.core.blame import Whose
-from tarry.core.blame_facts import Charge
 from tarry.core.pace import Phase
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.outcomes.blame import DELIVERIES, TYPES, LaneBlame
@@ -21,6 +22,8 @@ DUE = a_due(seq=4, attempts=2, tries=6)
 OTHER = a_due(seq=5)
 FAILED, REFUSED, HELD = Verdict.FAILED, Verdict.REFUSED, Verdict.HELD
 CLOSED, OPEN, PACED = Phase
+TIMES = (NOON - 2 + number / 1e6 for number in count_up())
+"""What happens in these tests happens one thing after the other."""
 
 
 def failed(  # noqa: PLR0913  what a failure is judged by
@@ -59,13 +62,23 @@ def whose(
 def count(lane: LaneBlame, due: Due = DUE, verdict: Verdict = FAILED) -> None:
     """Remember a failure that counts."""
     ruling = Ruling(State.WAITING, Reason.BACKOFF, due.attempts + 1, due_at=NOON + 10)
-    lane.remember(due, verdict, ruling, NOON - 2)
+    lane.remember(due, verdict, ruling, next(TIMES))
 
 
 def slow(lane: LaneBlame, due: Due = DUE, pause: float = 0.25) -> None:
     """Remember a failure that is put down to the pace."""
     ruling = Ruling(State.READY, Reason.PACE, due.attempts, counted=False, pause=pause)
-    lane.remember(due, FAILED, ruling, NOON - 2)
+    lane.remember(due, FAILED, ruling, next(TIMES))
+
+
+def accept(lane: LaneBlame, due: Due) -> None:
+    """Take in a success; it was sent after all that happened before."""
+    lane.succeeded(due, next(TIMES))
+
+
+def refunds(lane: LaneBlame, busy: Container[int] = ()) -> list[tuple[int, int, int]]:
+    """Return which deliveries get attempts back, with their attempts and tries."""
+    return [(seq, one.attempts, one.tries) for seq, one in lane.take_refunds(busy)]
 
 
 def end(lane: LaneBlame, due: Due = DUE, state: State = State.DELIVERED) -> None:
@@ -88,7 +101,7 @@ def test_what_fails_again_after_a_success_of_another_is_the_messages() -> None:
     assert failed(lane) == 1
     count(lane)
     assert (failed(lane), whose(lane)) == (1, Whose.UNKNOWN)
-    lane.succeeded(OTHER)
+    accept(lane, OTHER)
     assert (failed(lane), whose(lane)) == (None, Whose.MESSAGE)
     assert (failed(lane, a_due(seq=6)), whose(lane, a_due(seq=6))) == (1, Whose.UNKNOWN)
 
@@ -96,6 +109,8 @@ def test_what_fails_again_after_a_success_of_another_is_the_messages() -> None:
 def test_what_is_refused_again_after_a_success_of_another_is_the_messages() -> None:
     lane = LaneBlame()
     count(lane, verdict=REFUSED)
+    assert whose(lane, DUE, REFUSED) is Whose.UNKNOWN
+    accept(lane, OTHER)
     assert failed(lane, DUE, REFUSED) is None
     assert whose(lane, DUE, REFUSED) is Whose.MESSAGE
     assert whose(lane, OTHER, REFUSED) is Whose.UNKNOWN
@@ -105,19 +120,21 @@ def test_a_refusal_of_a_type_that_was_never_accepted_says_nothing_of_who_accepts
     lane = LaneBlame()
     lost = a_due(event_type="invoice.lost")
     assert failed(lane, lost, REFUSED, phase=PACED) == 1
-    lane.succeeded(a_due(event_type="invoice.paid"))
+    accept(lane, a_due(event_type="invoice.paid"))
     assert failed(lane, lost, REFUSED, phase=PACED) is None
     assert failed(lane, a_due(event_type="invoice.paid"), REFUSED, phase=PACED) == 1
-    lane.succeeded(lost)
+    accept(lane, lost)
     assert failed(lane, lost, REFUSED, phase=PACED) == 1
 
 
 def test_a_type_that_only_fails_says_nothing_of_who_accepts_others() -> None:
     lane = LaneBlame()
-    found = [failed(lane, a_due(seq=seq), now=NOON + seq / 10) for seq in range(20)]
-    assert found == [1] * 11 + [None] * 9  # the last success was a second before each
-    assert failed(lane, replace(DUE, event_type="another")) == 1
-    lane.succeeded(OTHER)
+    counted = [failed(lane, a_due(seq=seq), now=NOON - 9 + seq) for seq in range(5)]
+    accept(lane, replace(OTHER, event_type="another"))
+    counted += [failed(lane, a_due(seq=seq)) for seq in range(5, 9)]
+    assert counted == [1] * 5 + [None] * 4
+    assert failed(lane, replace(DUE, event_type="a third")) == 1
+    accept(lane, OTHER)
     assert failed(lane) == 1
 
 
@@ -134,7 +151,7 @@ def test_refusals_are_counted_until_a_success() -> None:
     for _ in range(3):
         failed(lane, DUE, REFUSED)
     assert lane.refusals == 3
-    lane.succeeded(DUE)
+    accept(lane, DUE)
     assert lane.refusals == 0
 
 
@@ -147,7 +164,7 @@ def test_failures_are_counted_until_a_success_or_another_phase() -> None:
     assert lane.failures == 0
     failed(lane, phase=PACED)
     assert lane.failures == 1
-    lane.succeeded(DUE)
+    accept(lane, DUE)
     assert lane.failures == 0
 
 
@@ -166,7 +183,7 @@ def test_where_what_failed_fails_again_while_others_are_accepted_most_failures_a
         bad = a_due(seq=seq)
         failed(lane, bad, phase=PACED)
         slow(lane, bad)
-        lane.succeeded(a_due(seq=seq + 1000))
+        accept(lane, a_due(seq=seq + 1000))
         second_failures.append(failed(lane, bad, phase=PACED))
     assert second_failures[0] == 1
     assert second_failures[100:] == [None] * 100
@@ -174,7 +191,7 @@ def test_where_what_failed_fails_again_while_others_are_accepted_most_failures_a
     counts = []
     for seq in range(100):
         counts.append(failed(lane, a_due(seq=3000 + seq), phase=PACED))
-        lane.succeeded(a_due(seq=4000 + seq))
+        accept(lane, a_due(seq=4000 + seq))
     assert counts.count(0) > 70
     lane.start_over()
     assert failed(lane, a_due(seq=9999), phase=PACED) == 1
@@ -186,8 +203,8 @@ def test_where_what_failed_is_accepted_the_next_time_no_failure_is_spared() -> N
         late = a_due(seq=seq)
         assert failed(lane, late, phase=PACED) == 1
         slow(lane, late)
-        lane.succeeded(a_due(seq=seq + 1000))
-        lane.succeeded(late)
+        accept(lane, a_due(seq=seq + 1000))
+        accept(lane, late)
         end(lane, late)
     assert whose(lane, phase=PACED) is Whose.PACE
 
@@ -229,7 +246,7 @@ def test_what_has_ended_is_forgotten(state: State) -> None:
     count(lane, verdict=REFUSED)
     slow(lane)
     end(lane, DUE, state)
-    lane.succeeded(OTHER)
+    accept(lane, OTHER)
     assert (whose(lane), whose(lane, DUE, REFUSED)) == (Whose.UNKNOWN, Whose.UNKNOWN)
     lane.turned(OPEN, failed=True)
     assert lane.slowed(DUE) == 0
@@ -244,7 +261,7 @@ def test_refusals_of_an_outage_are_over_when_the_lane_is_paced() -> None:
     assert lane.refusals == 7
     lane.turned(PACED, failed=False)
     assert lane.refusals == 1
-    lane.succeeded(DUE)
+    accept(lane, DUE)
     lane.turned(PACED, failed=False)
     assert lane.refusals == 0
 
@@ -257,7 +274,7 @@ def test_of_another_endpoint_in_its_place_nothing_is_known() -> None:
     count(lane, verdict=REFUSED)
     count(lane)
     slow(lane)
-    lane.succeeded(a_due(seq=5, event_type="another"))
+    accept(lane, a_due(seq=5, event_type="another"))
     assert [failed(lane), failed(lane, DUE, REFUSED)] == [None, None]
     lane.start_over()
     assert (lane.refusals, lane.failures, lane.slowed(DUE)) == (0, 0, 0)
@@ -266,14 +283,14 @@ def test_of_another_endpoint_in_its_place_nothing_is_known() -> None:
 
 def test_what_failed_elsewhere_is_not_the_messages_and_given_back_if_the_lane_opens() -> None:
     lane = LaneBlame()
-    lane.succeeded(OTHER)
+    accept(lane, OTHER)
     count(lane)
     count(lane, a_due(seq=6))
     lane.start_over()
     end(lane, a_due(seq=6))
     lane.turned(OPEN, failed=True)
-    assert lane.take_refunds(()) == [(4, Charge(0, 2, 7, "msg_sample"))]
-    lane.succeeded(OTHER)
+    assert refunds(lane) == [(4, 2, 7)]
+    accept(lane, OTHER)
     assert whose(lane) is Whose.UNKNOWN
 
 
@@ -286,7 +303,7 @@ def test_what_failed_right_before_the_lane_opened_gets_its_attempt_back(phase: P
     count(lane)
     assert lane.take_refunds(()) == []
     lane.turned(phase, failed=True)
-    assert lane.take_refunds(()) == [(4, Charge(0, 2, 7, "msg_sample"))]
+    assert refunds(lane) == [(4, 2, 7)]
     assert lane.take_refunds(()) == []
 
 
@@ -295,7 +312,7 @@ def test_of_several_failures_all_attempts_come_back() -> None:
     count(lane)
     count(lane, a_due(seq=4, attempts=3, tries=7))
     lane.turned(OPEN, failed=True)
-    assert lane.take_refunds(()) == [(4, Charge(0, 2, 8, "msg_sample"))]
+    assert refunds(lane) == [(4, 2, 8)]
 
 
 @pytest.mark.parametrize(("phase", "failing"), [(CLOSED, True), (PACED, False)])
@@ -312,18 +329,28 @@ def test_a_lane_that_does_not_fail_gives_nothing_back(
 def test_what_failed_before_a_success_was_its_own_failure() -> None:
     lane = LaneBlame()
     count(lane)
-    lane.succeeded(OTHER)
+    accept(lane, OTHER)
     lane.turned(OPEN, failed=True)
     assert lane.take_refunds(()) == []
+
+
+def test_a_success_that_was_sent_before_a_failure_says_nothing_about_it() -> None:
+    lane = LaneBlame()
+    sent_at = next(TIMES)
+    count(lane)
+    lane.succeeded(OTHER, sent_at)  # a slow answer of an endpoint that has gone down since
+    assert whose(lane) is Whose.UNKNOWN
+    lane.turned(OPEN, failed=True)
+    assert refunds(lane) == [(4, 2, 7)]
 
 
 def test_what_was_given_back_is_not_the_messages_failure() -> None:
     lane = LaneBlame()
     count(lane)
     lane.turned(OPEN, failed=True)
-    lane.succeeded(OTHER)
+    accept(lane, OTHER)
     assert whose(lane) is Whose.UNKNOWN
-    assert lane.take_refunds(()) == [(4, Charge(0, 2, 7, "msg_sample"))]
+    assert refunds(lane) == [(4, 2, 7)]
 
 
 def test_what_cost_no_attempt_gets_none_back() -> None:
@@ -339,10 +366,9 @@ def test_what_is_busy_gets_its_attempts_back_later() -> None:
     for seq in (4, 5, 6):
         count(lane, a_due(seq=seq))
     lane.turned(OPEN, failed=True)
-    back = Charge(0, 0, 1, "msg_sample")
-    assert lane.take_refunds({4, 6}) == [(5, back)]
-    assert lane.take_refunds({6}) == [(4, back)]
-    assert lane.take_refunds(()) == [(6, back)]
+    assert refunds(lane, {4, 6}) == [(5, 0, 1)]
+    assert refunds(lane, {6}) == [(4, 0, 1)]
+    assert refunds(lane) == [(6, 0, 1)]
 
 
 def test_what_is_on_its_way_gets_its_attempts_back_with_its_answer_and_only_then() -> None:
@@ -371,7 +397,7 @@ class Story:
 
     def succeed(self) -> None:
         self._give_back()
-        self.lane.succeeded(a_due(seq=99))
+        accept(self.lane, a_due(seq=99))
         self.kept = {seq: due.attempts for seq, due in self.dues.items()}
 
     def open(self, busy: int) -> None:
@@ -428,7 +454,7 @@ def test_what_is_forgotten_costs_one_attempt_more_or_less_with_each_failure(seed
     lane, forgetful = LaneBlame(), LaneBlame()
     for _ in range(20):
         for each in (lane, forgetful):
-            each.succeeded(OTHER)
+            accept(each, OTHER)
         chance.choice((count, slow))(lane)
         verdict, phase = chance.choice((FAILED, HELD)), chance.choice(list(Phase))
         free = {Whose.PACE, Whose.ENDPOINT}
@@ -440,7 +466,7 @@ def test_what_is_forgotten_costs_one_attempt_more_or_less_with_each_failure(seed
 def test_types_beyond_the_bound_are_never_known_to_be_accepted_or_to_fail() -> None:
     lane = LaneBlame()
     for number in range(TYPES + 1):
-        lane.succeeded(a_due(event_type=str(number)))
+        accept(lane, a_due(event_type=str(number)))
     last, beyond = a_due(event_type=str(TYPES - 1)), a_due(event_type=str(TYPES))
     assert failed(lane, last, REFUSED, phase=PACED) == 1
     assert failed(lane, beyond, REFUSED, phase=PACED) is None

@@ -138,7 +138,7 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
     epoch = _epoch(lane, pending, now)
     if judgement.verdict is TAKEN:
         lane.write(lane.record.taken(gates.own.pace, now))
-    lane.blame.succeeded(pending.due)
+    lane.blame.succeeded(pending.due, pending.sent_at)
     if gate.phase is CLOSED:
         gates.group.add_success(lane.allowance.failing)
     lane.allowance.passed()

@@ -20,6 +20,7 @@ from tarry.core.blame_facts import (
 )
 from tarry.core.pace import Phase
 from tarry.core.second_tries import NO_TRIES
+from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.dispatch.outcomes.judge import Ruling, Verdict
 from tarry.service.dispatch.sparse import NOTHING, put, without
@@ -49,7 +50,7 @@ class LaneBlame:
     """
 
     __slots__ = (
-        *("_deliveries", "_refunds", "_successes", "_tries", "_types", "failures", "refusals"),
+        *("_accepted", "_deliveries", "_refunds", "_tries", "_types", "failures", "refusals"),
     )
 
     def __init__(self) -> None:
@@ -57,7 +58,8 @@ class LaneBlame:
         """How many attempts were refused since the last success."""
         self.failures = 0
         """How many failures counted since the last success in this phase of the gate."""
-        self._successes = 0
+        self._accepted = LONG_AGO
+        """When the latest message was sent that the endpoint accepted."""
         self._tries = NO_TRIES
         self._types: dict[str, EventTypeFacts] = NOTHING
         self._deliveries: dict[int, DeliveryFacts] = NOTHING
@@ -66,11 +68,11 @@ class LaneBlame:
 
     # --- Answers --------------------------------------------------------------------------------
 
-    def succeeded(self, due: Due) -> None:
-        """Count an answer which shows that the endpoint works."""
+    def succeeded(self, due: Due, sent_at: float) -> None:
+        """Take in that the endpoint works, as the answer to an attempt of that time shows."""
         self.refusals = self.failures = 0
-        self._tries = accept(self._tries, self._of(due), self._successes)
-        self._successes += 1
+        self._tries = accept(self._tries, self._of(due), self._accepted)
+        self._accepted = max(self._accepted, sent_at)
         if self._types.get(due.event_type) is not ACCEPTED:
             self._learn_type(due.event_type, ACCEPTED)
 
@@ -139,9 +141,10 @@ class LaneBlame:
         if verdict is Verdict.REFUSED:
             facts = facts.refuse(now)
         if ruling.pause is not None:
-            facts = facts.slow(self._successes, ruling.pause)
+            facts = facts.slow(now, ruling.pause)
         elif ruling.counted:
-            facts = facts.charge_for(self._successes, due.attempts, due.tries, due.message)
+            charge = Charge(now, due.attempts, due.tries + 1, due.message)
+            facts = facts.charge_for(charge, self._accepted)
         if facts is not CLEAN:
             self._deliveries = put(self._deliveries, due.seq, facts)
 
@@ -162,8 +165,8 @@ class LaneBlame:
 
     def start_over(self) -> None:
         """Forget what was learned: the endpoint has moved to another origin."""
-        self.refusals = self.failures = self._successes = 0
-        self._tries, self._types = NO_TRIES, NOTHING
+        self.refusals = self.failures = 0
+        self._accepted, self._tries, self._types = LONG_AGO, NO_TRIES, NOTHING
         self._change_all(DeliveryFacts.start_over)
 
     # --- Attempts that are given back -----------------------------------------------------------
@@ -186,17 +189,16 @@ class LaneBlame:
         return taken
 
     def _give_back(self) -> None:
-        after = self._successes
         for seq, facts in list(self._deliveries.items()):
-            if facts.charge is not None and facts.charge.after == after:
+            if facts.charge is not None and facts.charge.at >= self._accepted:
                 self._refunds = put(self._refunds, seq, facts.charge)
-                self._keep(seq, facts.give_back(after))
+                self._keep(seq, facts.give_back(self._accepted))
 
     # --- Facts ----------------------------------------------------------------------------------
 
     def _facts(self, accepted_at: float, in_a_row: int = 0) -> LaneFacts:
         return LaneFacts(
-            successes=self._successes,
+            accepted_sent_at=self._accepted,
             accepted_at=accepted_at,
             in_a_row=in_a_row,
             refusals=self.refusals,
