@@ -1,4 +1,4 @@
-"""What a store must keep of who gets messages, and by which rules."""
+"""The contract for environments, applications, endpoints and policies."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -10,48 +10,50 @@ from tarry.service.model.task import Task
 
 
 class Catalogue(Protocol):
-    """Environments, applications, endpoints, policies. Ids are ids, but for what is `known_as`."""
+    """Environments, applications, endpoints, policies. `known_as` takes an id or a uid."""
 
     async def environments(self) -> list[str]:
-        """Every environment's id."""
+        """Return the ids of all environments."""
 
     async def add_environment(self, environment: str) -> None:
-        """Make an environment, unless there is one of this id: that stays as it is."""
+        """Create an environment, unless one with this id exists; that one is not changed."""
 
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Make an environment, or change its policy, for whoever has none of their own.
+        """Create an environment, or change its policy: the default of all its endpoints.
 
         Wakes those of its lanes that are not at rest.
         """
 
     async def environment_policy(self, environment: str) -> str | None:
-        """Its policy document, if it has one."""
+        """Return its policy document, if it has one."""
 
     async def put_application(self, application: Application) -> None:
-        """Add or change one; Conflict if its uid is taken in the environment. Wakes its lanes.
+        """Create or replace an application, and wake its lanes.
 
-        NotFound if it was deleted before.
+        Raises Conflict if another application of the environment has its uid, and NotFound if it
+        was deleted before.
         """
 
     async def change_application(
         self, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        """Change an application as it is by now, as `change_endpoint` does an endpoint.
+        """Apply `change` to the stored application, as `change_endpoint` does to an endpoint.
 
-        It is kept as `put_application` would. NotFound if there is none of this id.
+        The result is saved as by `put_application`. NotFound if there is none with this id.
         """
 
     async def application(self, environment: str, known_as: str) -> Application:
-        """The application with this id or uid; NotFound if there is none."""
+        """Return the application with this id or uid; NotFound if there is none."""
 
     async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        """Add or change one; a new one gets its lane. Conflict if its uid is taken. Wakes its lane.
+        """Create or replace an endpoint and wake its lane; a new endpoint gets a lane.
 
-        NotFound if the application is, or if the endpoint was deleted before. The lane and the
-        parkings of one that is there are the store's: see `Endpoint.following`. A change of
-        standing keeps what waits; one that becomes DELETED leaves the task that discards it
-        (`discarding`) in the same commit, and its uid is free again. So is what `noting` makes of
-        it put on record; what was told of already stays so.
+        Raises Conflict if another endpoint has its uid, and NotFound if the application does not
+        exist or the endpoint was deleted before. The store keeps the lane and the parkings of an
+        existing endpoint: see `Endpoint.following`. A change of standing keeps waiting deliveries.
+        An endpoint that becomes DELETED gets, in the same commit, a task that discards them
+        (`discarding`), and its uid is free again. The notices that `noting` returns are saved in
+        the same commit; notices that were sent already stay marked as sent.
         """
 
     async def change_endpoint(
@@ -62,37 +64,37 @@ class Catalogue(Protocol):
         *,
         noting: Noting | None = None,
     ) -> Endpoint:
-        """Change an endpoint as it is by now; it is kept as `put_endpoint` would.
+        """Apply `change` to the stored endpoint; the result is saved as by `put_endpoint`.
 
-        `change` gets it as it is stored, which nobody else changes until the commit. It may be
-        called more than once and on any thread; what it raises is raised, and nothing is changed.
-        The same holds for `noting`.
-        NotFound if there is none of this id or if it is deleted.
+        The endpoint passed to `change` is locked until the commit. `change` may be called more than
+        once and on any thread. If it raises, the error is passed on and the store does not change.
+        The same holds for `noting`. Raises NotFound if there is no endpoint with this id, or if it
+        is deleted.
         """
 
     async def delete_endpoint(
         self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
-        """Let an endpoint be DELETED since `now`; returns the task that discards what waits.
+        """Mark an endpoint DELETED as of `now`; return the task that discards its deliveries.
 
-        NotFound if there is none of this id or if it is deleted.
+        NotFound if there is none with this id or if it is deleted.
         """
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
-        """The endpoint with this id or uid; NotFound if there is none or it is deleted."""
+        """Return the endpoint with this id or uid; NotFound if there is none or it is deleted."""
 
     async def lane(self, application: str, endpoint: str) -> LaneRow:
-        """An endpoint's lane, also of a deleted one; NotFound if there is none."""
+        """Return an endpoint's lane, even of a deleted endpoint; NotFound if there is none."""
 
     async def delete_application(self, application: str, *, now: float) -> list[Task]:
-        """Hide an application, and delete its endpoints; returns the tasks they leave, in order.
+        """Hide an application and delete its endpoints; return their discard tasks, in order.
 
-        It is not found any more, and its uid is free again; its lanes and messages stay until they
-        are discarded and swept. NotFound if there is none.
+        The application is no longer found and its uid is free again. Its lanes and messages stay
+        until they are discarded and swept. NotFound if there is none.
         """
 
     async def put_policy(self, version: str, document: str) -> None:
-        """Keep a policy document under its version, so that a decision can be made again."""
+        """Save a policy document under its version, so that a decision can be repeated later."""
 
     async def policy(self, version: str) -> str:
-        """The document of a version; NotFound if there is none."""
+        """Return the document of a version; NotFound if there is none."""

@@ -1,15 +1,16 @@
-"""What a store must do: some protocols, each shaped by the one who needs it.
+"""The contract of a store: one protocol for each part of the service that uses the store.
 
 Rules that hold for every method:
 
-- It is atomic: what returned is committed and survives a crash, what raised changed nothing.
+- A method is atomic. If it returns, its changes are committed and survive a crash. If it raises,
+  it has changed nothing.
 - `StoreUnavailable` means that the database cannot be used just now (down, locked, disk full);
   the caller may try again. `StoreError` is anything else the database refused.
-- Instants are handed in; a store reads no clock but for leases, which are timed by the database.
-- Whoever hands in a `Lease` may change nothing once the shard has another owner or epoch, or was
-  given back: the store checks that inside the same transaction, holding the shard's row.
-- Text may hold any character but NUL, and no half of one; payloads are bytes and come back as they
-  went in. What others have said (an attempt's `detail`, why a task failed) is mended: see `mend`.
+- The caller passes all instants. A store reads a clock only for leases, and then the database's.
+- A caller that passes a `Lease` changes nothing once the shard has another owner or epoch, or was
+  given back. The store checks that inside the same transaction, with the shard's row locked.
+- Text may contain any character except NUL and lone surrogates. Payloads are bytes and come back
+  unchanged. Text from outside (an attempt's `detail`, why a task failed) is repaired with `mend`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,117 +33,122 @@ from tarry.service.store.tasks import Tasks
 
 NO_RECORDS: Mapping[str, bytes] = MappingProxyType({})
 TOO_LONG = 10
-"""How many lengths of a lease no lease is long: if one is, the clock was set back since."""
+"""No lease lasts this many times its length. If one seems to, the clock was set back since."""
 
 
 class Outbox(Protocol):
-    """What takes messages in."""
+    """Accepts messages."""
 
     async def add(
         self, messages: Sequence[NewMessage]
     ) -> list[Accepted | Conflict | NotFound | BacklogFull]:
-        """Accept messages with their deliveries and keys, all in one commit; one result each.
+        """Accept messages with their deliveries and keys in one commit; return one result for each.
 
-        A message goes to every endpoint of its application that wants it (or, see `NewMessage`, to
-        one only), in the order given: each delivery gets the lane's next sequence number, given
+        A message goes to every endpoint of its application that wants it, or to a single endpoint
+        (see `NewMessage`), in the order given. Each delivery gets the lane's next sequence number
         under a lock that is held until the commit, so that a lane's numbers become visible in order
-        and without gaps. It is READY (reason NEW); WAITING until `deliver_at` (reason SCHEDULED) if
-        that is later than `accepted_at`, and accepted as late, since its age counts from there;
-        SKIPPED (reason SKIPPED, ended at once) if the endpoint is DISABLED. Deleted endpoints get
-        none; paused and parked ones do.
+        and without gaps. A new delivery is
 
-        A message whose key is known with the same fingerprint answers with the first message,
+        - READY (reason NEW);
+        - WAITING until `deliver_at` (reason SCHEDULED) if that is later than `accepted_at`; its own
+          `accepted_at` is then `deliver_at`, because its age counts from there;
+        - SKIPPED (reason SKIPPED, ended at once) if the endpoint is DISABLED.
+
+        Paused and parked endpoints get deliveries, deleted ones do not.
+
+        If the message's key is known with the same fingerprint, the result is the first message,
         `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that
         its application has used before is a Conflict("message", event_id). An unknown application
-        is NotFound("application", id). An application with `most_waiting` deliveries waiting
-        or more (known to about a second) is BacklogFull; so are all while the disk is nearly full
-        (DiskNearlyFull), where a store can tell. The order of these checks: application, key,
-        event id, backlog, disk. A conflicting message fails alone. The same key or event id twice
-        in one call: the first counts.
+        is NotFound("application", id). If `most_waiting` or more deliveries of the application wait
+        (counted about once a second), the result is BacklogFull. While the disk is nearly full,
+        every message gets DiskNearlyFull, in stores that can measure the disk. The checks come in
+        this order: application, key, event id, backlog, disk. A message that conflicts does not
+        affect the others. If one call has the same key or event id twice, the first one counts.
 
-        A lane that was at rest is woken by a delivery that is live: `woken` will name it. A
-        scheduled delivery wakes its lane in any case: an owner that is awake reads on in the ready
-        deliveries by itself, but looks for due times only when it is woken.
+        A live delivery wakes a lane that was at rest, so `woken` will return that lane. A scheduled
+        delivery wakes its lane in any case: the owner of an awake lane reads further ready
+        deliveries by itself, but looks for due times only when the lane is woken.
         """
 
     async def expunge(self, application: str, message: str) -> None:
-        """Forget a message's payload; what still waits will end as EXPUNGED when its turn comes.
+        """Delete a message's payload; its live deliveries end as EXPUNGED when their turn comes.
 
-        NotFound if the message is not this application's.
+        Raises NotFound if the application has no such message.
         """
 
 
 class Queue(Protocol):
-    """What the dispatcher needs."""
+    """Leases, lanes and deliveries for the dispatcher."""
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
-        """Own shards that are free, or whose time is over, until `worker` owns `most` of them.
+        """Take shards that are free or whose lease has ended, until `worker` owns `most` shards.
 
-        A time that is further ahead than `TOO_LONG` lengths counts as over: the clock was set back
-        since, and whoever is alive has renewed its leases by now. Workers that are so far ahead
-        count as alive no longer.
+        Returns the new leases, each with a new epoch. Other workers can take the shards after
+        `length` seconds of the database's clock; until one does, the lease stays valid. `clean`
+        says that the previous owner gave the shard back, or that there was none. The worker also
+        counts as alive for `length` seconds.
 
-        Returns those newly owned. Others can take them after `length` seconds of the database's
-        clock; until somebody does, the lease stays good. Each gets a new
-        epoch. `clean` tells that the shard was given back (or never owned). The worker also counts
-        as alive for `length` seconds. A store that takes one dispatcher only raises StoreOwned
-        while another process has it.
+        A lease that ends more than `TOO_LONG` lengths from now counts as ended: the clock was set
+        back since, and every live worker has renewed its leases by now. Workers with such a time
+        no longer count as alive.
+
+        A store that allows only one dispatcher raises StoreOwned while another process owns it.
         """
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
-        """Own them for `length` more seconds from now on; returns those that are still owned.
+        """Extend the leases to `length` seconds from now; return those that are still owned.
 
-        A lease whose time is over is still owned, and can be renewed, until somebody takes the
-        shard. So a step of the database's clock takes nothing away from a worker that is alive.
-        The worker counts as alive for as long, even without leases.
+        A lease that has ended can still be renewed until another worker takes the shard. So a step
+        of the database's clock takes no shard from a live worker. The worker counts as alive for
+        `length` seconds too, even without leases.
         """
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """Give shards back, with nothing on its way; those lost meanwhile are left alone."""
+        """Give shards back that have no request in flight; shards lost meanwhile do not change."""
 
     async def workers(self) -> int:
-        """How many workers are alive."""
+        """Return the number of live workers."""
 
     async def clock(self) -> float:
-        """The database's time: seconds since 1970. All instants of the dispatcher follow it."""
+        """Return the database's time in seconds since 1970. All times of the dispatcher use it."""
 
     async def server_started_at(self) -> float:
-        """When the database server was started; 0 if there is no server.
+        """Return when the database server was started; 0 if there is no server.
 
-        It changes with a restart and with a failover, which may have lost the last commits.
+        The value changes with a restart or a failover, and a failover may lose the last commits.
         """
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
-        """The lanes of these shards that are not at rest."""
+        """Return the lanes of these shards that are not at rest."""
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
-        """The lanes of these shards that were woken since this was asked last, each once.
+        """Return the lanes of these shards that were woken since the last call, each once.
 
-        Under a stale lease nothing is told: it is the next owner's to hear.
+        For a stale lease it returns no lanes: these wake-ups are for the shard's next owner.
 
-        A lane is woken when it gets a live delivery while at rest (also by `advance`), and whenever
-        its endpoint, its application or one of its deliveries is changed by anybody but its owner,
-        or, unless it is at rest, its environment;
-        a new endpoint, a resend and a new task wake it too. What was not asked for yet outlives
-        `rest`.
+        A lane is woken when it gets a live delivery while at rest (also from `advance`), a resend
+        or a new task, and when its endpoint is created. It is also woken when anyone but its owner
+        changes its endpoint, its application or one of its deliveries. A change of the environment
+        wakes only lanes that are not at rest. `rest` does not delete wake-ups that were not
+        returned yet.
         """
 
     def listen(self, nudge: "Nudge") -> None:
-        """Call `nudge()` soon after a lane was woken, on the loop's thread, if the store can tell.
+        """Call `nudge()` on the loop's thread soon after a lane was woken, if the store can.
 
-        It may be called too often, and it may be missed: whoever listens also asks now and then.
+        The call may come too often, or not at all, so the listener must also poll now and then.
         """
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
-        """These lanes with their endpoints and applications; those that are gone are left out."""
+        """Return these lanes with their endpoints and applications, without lanes that are gone."""
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
-        """What these lanes could send next, in the order of the wants and of each stream.
+        """Return deliveries that these lanes can send next, in the order of the wants and streams.
 
-        All payloads together stay below `most_bytes`, but for each want the first is given in any
-        case. See `Stream` for what each stream holds; `resend` ids sort in the order of asking.
-        The versions are of the same moment as the rows: whoever knows an older one must not send
-        them before it has asked for its `lanes` again.
+        All payloads together stay below `most_bytes`, except that each want always gets its first
+        delivery. See `Stream` for what each stream holds; `resend` ids sort by when the resend was
+        requested. The versions were read together with the rows. A caller that knows an older
+        version of a lane must call `lanes` again before it sends these deliveries.
         """
 
     async def settle(
@@ -151,87 +157,89 @@ class Queue(Protocol):
         changes: Sequence[Change],
         leases: Iterable[Lease],
     ) -> list[bool]:
-        """Write down what became of deliveries, with the attempts made, and of lanes: one commit.
+        """Save the outcomes of deliveries, their attempts, and changes of lanes, in one commit.
 
-        For each settlement, True if it was made. It is not if its lane's shard is not held any
-        more by the one of the leases that has its `epoch`, or its delivery is not live any more, or
-        its `tries` or its
-        `message` differ. A settlement with an attempt raises `tries` by one; if the delivery ended
-        while that was on its way (its `tries` and its `message` are the same), so does this one,
-        the attempt is kept, and nothing else changes. What ended raises the lane's `ended`. A
-        `Resent` removes the resend and adds its attempt, if the lease is held and it is still
-        there; if it was taken, a delivery of the message here that is FAILED or SKIPPED becomes
-        DELIVERED, as of the attempt. If the lane has no delivery of the message, it gets one that
-        has ended, with the lane's next sequence number: see `Resent.delivery`. Nobody is woken by
-        it. What was resent comes after the other settlements of the call, in order. Changes of
-        lanes whose `epoch` is not that of a good lease are dropped; see `Change`.
+        Returns for each settlement whether it was applied. A settlement is refused if no lease with
+        its `epoch` still holds the lane's shard, if the delivery is no longer live, or if its
+        `tries` or `message` differ. A settlement with an attempt raises `tries` by one. If the
+        delivery ended while that attempt was in flight (`tries` and `message` are unchanged), the
+        attempt is saved and `tries` raised as well, but nothing else changes. A delivery that ends
+        raises the lane's `ended`.
+
+        A `Resent` removes the resend and saves its attempt, if the lease is held and the resend
+        still exists. If the endpoint accepted it, a FAILED or SKIPPED delivery of the message in
+        this lane becomes DELIVERED at the time of the attempt. If the lane has no delivery of the
+        message, it gets an ended one with the lane's next sequence number (see `Resent.delivery`),
+        which wakes no lane. All `Resent` are applied after the other settlements, in order.
+
+        A `Change` of a lane is dropped unless a valid lease has its `epoch`; see `Change`.
         """
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let lanes rest that have nothing live and no resend; those that do now.
+        """Put lanes to rest that have no live delivery and no resend; return the lanes at rest now.
 
-        The mapping gives, for each, how many were `added` as its owner knows: a lane to which more
-        came meanwhile, or whose lease is stale, stays awake.
+        The mapping gives for each lane the `added` count that its owner knows. A lane that got more
+        deliveries since then, or whose lease is stale, stays awake.
         """
 
     async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Have the next live delivery to lanes wake them, as if they were at rest; those it will.
+        """Let the next live delivery wake these lanes, as if at rest; return the lanes affected.
 
-        Their owner has read all that is ready in them, and something is live still. The mapping and
-        the leases are as in `rest`; `awake` names them all the same.
+        This is for lanes whose owner has read all their ready deliveries while some are still live.
+        The mapping and the leases are as in `rest`. `awake` returns these lanes all the same.
         """
 
     async def expire(
         self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
     ) -> int:
-        """End live deliveries as FAILED/AGED that were accepted earlier, oldest first; how many.
+        """End live deliveries accepted before that time as FAILED/AGED; return their number.
 
-        Oldest by (accepted_at, sequence). What ends here or by cancelling or discarding has no
-        `due_at` any more.
+        The oldest by (accepted_at, sequence) end first. A delivery that ends here, or that is
+        cancelled or discarded, loses its `due_at`.
         """
 
     async def collect(self, *, now: float, limit: int) -> int:
-        """Accept what callers put on record inside their own transactions; how many it was.
+        """Accept messages that callers wrote to the outbox table; return how many were accepted.
 
-        It is accepted as `add` would, under the id it was given, and wakes lanes likewise. Only a
-        store with such a table has anything to collect.
+        Callers write them in their own transactions. They are accepted as by `add`, under the ids
+        they already have, and wake lanes in the same way. A store without an outbox table has none.
         """
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:
-        """Return what was learned of each of these origins, or of applications at them.
+        """Return the record saved by `learn` for each origin, or for each application at an origin.
 
-        The answers are in the order of the names, and empty where nothing is known.
+        The records are in the order of the names, and empty where there is none.
         """
 
     async def learn(
         self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
     ) -> dict[str, bytes]:
-        """Save what was learned of origins; return the records that were not replaced.
+        """Save what was learned about origins; return the records that were not replaced.
 
-        A record that is named in `expected` is replaced only if it is as given there. If there is
-        no record yet, it is written in any case. All other records are replaced as well.
+        A record named in `expected` is replaced only if it still equals the value given there. If
+        there is no record yet, it is written in any case. All other records are always replaced.
         """
 
 
 class Retention(Struct, frozen=True, kw_only=True):
-    """Until when things are kept: older ones may go. None keeps them for ever.
+    """Age limits of stored data: anything older may be removed. None keeps it for ever.
 
-    A message for which a resend waits is kept whole.
+    A message with a pending resend is kept complete.
     """
 
     payloads_before: float | None = None
     """Payloads of messages accepted earlier, whose deliveries have all ended, are expunged."""
     expired_before: float | None = None
-    """The same of messages whose payload was to be kept until earlier."""
+    """The same for messages whose `payload_until` is earlier."""
     messages_before: float | None = None
-    """Messages accepted earlier go with deliveries, attempts and key, if all have ended."""
+    """Messages accepted earlier go with deliveries, attempts and key, if all deliveries ended."""
     keys_before: float | None = None
     """Idempotency keys of messages accepted earlier are forgotten."""
     notices_before: float | None = None
     tasks_before: float | None = None
     """Tasks finished earlier are forgotten."""
     refused_before: float | None = None
-    """Messages that were put on record and refused earlier are forgotten."""
+    """Messages in the outbox table that were refused earlier are forgotten."""
     claims_before: float | None = None
     """Claims that first came earlier are forgotten."""
     portal_keys_before: float | None = None
@@ -239,29 +247,29 @@ class Retention(Struct, frozen=True, kw_only=True):
 
 
 class Upkeep(Protocol):
-    """What keeps a store in shape."""
+    """Maintenance of a store."""
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
-        """Remove what need not be kept, at most about `limit` rows; how many: 0 is all done.
+        """Remove data past its retention, at most about `limit` rows; return how many were removed.
 
-        Or so much is in the way that cannot go yet that the next call had better come later: it
-        goes on from there.
+        0 means that there is no more to remove now. The reason may be that too many old rows cannot
+        be removed yet: then the next call, better made later, continues behind them.
         """
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Endpoints with something sealed, by id, behind one; for a change of the sealing key.
+        """Return endpoints with sealed values, by id after `after`, to change the sealing key.
 
-        Without the deleted ones.
+        Deleted endpoints are left out.
         """
 
     async def backup(self, target: Path) -> None:
-        """Write a copy that is consistent, while others work; StoreError if it cannot."""
+        """Write a consistent copy while the store is in use; StoreError if it cannot."""
 
     async def check(self) -> None:
         """Raise if the database cannot be written to, or its schema is not the right one."""
 
     async def close(self) -> None:
-        """Finish what was begun and let go of the database."""
+        """Finish running work and close the database."""
 
 
 class Store(Outbox, Queue, Tasks, Catalogue, History, Listing, Registry, Upkeep, Protocol):

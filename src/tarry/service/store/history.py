@@ -1,4 +1,4 @@
-"""What a store must know of messages that came in, and what people may ask for them."""
+"""The contract for messages, their deliveries and attempts, and requests to change them."""
 
 from typing import Protocol
 
@@ -10,13 +10,13 @@ from tarry.service.model.message import Message
 
 
 class History(Protocol):
-    """Messages, and what became of them. Ids are ids, but for what is `known_as`."""
+    """Messages, deliveries and attempts. `known_as` takes an id or an event id."""
 
     async def message(self, application: str, known_as: str) -> Message:
-        """The message with this id or event id; NotFound if there is none."""
+        """Return the message with this id or event id; NotFound if there is none."""
 
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
-        """All deliveries of a message, by endpoint id; deleted endpoints included."""
+        """Return all deliveries of a message by endpoint id, deleted endpoints included."""
 
     async def undelivered(
         self,
@@ -26,27 +26,31 @@ class History(Protocol):
         after: tuple[int, int] = (0, 0),
         limit: int = 50,
     ) -> list[tuple[Endpoint, Delivery]]:
-        """Deliveries that are live or FAILED, by lane and sequence, behind one; of one `lane`."""
+        """Return live or FAILED deliveries after `after`, by lane and sequence; all or one lane."""
 
     async def undelivered_in(
         self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
     ) -> list[tuple[Endpoint, Delivery]]:
-        """The same of all applications of an environment but for those that are deleted."""
+        """Return the same for all applications of an environment except deleted ones."""
 
     async def attempts(self, message: str) -> list[Attempt]:
-        """All attempts of a message, by id."""
+        """Return all attempts of a message, by id."""
 
     async def counts(self, lane: int) -> dict[State, int]:
-        """How many deliveries of a lane are in each state; those with none may be left out."""
+        """Return how many deliveries of a lane are in each state; zeros may be left out."""
 
     async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
-        """What owners should hear of, by id, behind one."""
+        """Return notices to endpoint owners, by id, after the id `after`."""
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
-        """End a message's live deliveries as CANCELLED; how many. NotFound without the message."""
+        """End a message's live deliveries as CANCELLED; return their number.
+
+        NotFound if the application has no such message.
+        """
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
-        """Ask for one more attempt, first in line; `resend` is its id. Wakes the lane.
+        """Request one more attempt before all other deliveries, and wake the lane.
 
-        NotFound if the message is not of the endpoint's application, or the endpoint is deleted.
+        `resend` is the id of the request. Raises NotFound if the endpoint's application has no such
+        message, or if the endpoint is deleted.
         """

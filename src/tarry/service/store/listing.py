@@ -1,4 +1,4 @@
-"""What a store must do for those who look through lists, page by page."""
+"""The contract for lists that people read page by page."""
 
 from typing import Protocol
 
@@ -12,63 +12,63 @@ from tarry.service.model.task import Task, Work
 
 
 class Listing(Protocol):
-    """Lists. Each is by id, in the order that its cut asks for.
+    """Lists. Each is sorted by id, in the direction that its cut gives.
 
-    For what tells where it was left, no more is looked at than the cut says. Entries that could be
-    passed over without a look, by an index, need not be counted.
+    A list that returns `Found` examines no more entries than the cut allows. Entries that an
+    index skips need not count.
     """
 
     async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
-        """An environment's applications, without deleted ones."""
+        """Return an environment's applications, without deleted ones."""
 
     async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
-        """An application's endpoints, without deleted ones."""
+        """Return an application's endpoints, without deleted ones."""
 
     async def list_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
-        """An application's messages."""
+        """Return an application's messages."""
 
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
-        """An endpoint's deliveries with their messages, in the order of its lane's sequence.
+        """Return an endpoint's deliveries with their messages, by the lane's sequence number.
 
-        The mark is a message's id; one that has no delivery here (any more) is taken by its time.
-        Messages without a row any more are left out.
+        The mark is a message id. If that message has no delivery here (any more), its time gives
+        the position. Deliveries whose message row was removed are left out.
         """
 
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
-        """Attempts that were made at an endpoint, with their messages."""
+        """Return the attempts made at an endpoint, with their messages."""
 
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
-        """Attempts at a message, with the endpoints they were made at, deleted ones included."""
+        """Return the attempts at a message, with their endpoints, deleted ones included."""
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
-        """One attempt at a message; NotFound("attempt", id) if there is none."""
+        """Return one attempt at a message; NotFound("attempt", id) if there is none."""
 
     async def expunge_attempt(self, message: str, attempt: str) -> None:
-        """Keep EXPUNGED of what an endpoint answered to an attempt; NotFound if there is none."""
+        """Replace the stored response of an attempt by EXPUNGED; NotFound if there is none."""
 
     async def list_tasks(
         self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
     ) -> list[Task]:
-        """An environment's tasks, also of applications that were deleted."""
+        """Return an environment's tasks, including those of deleted applications."""
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> dict[tuple[State, bool], int]:
-        """How many deliveries accepted from `since` until before `until` are in a state, and tried.
+        """Count deliveries accepted in [`since`, `until`) by state and whether they were tried.
 
-        The second part of a key tells whether at least one attempt was made. Counts of 0 may be
+        The second part of a key says whether at least one attempt was made. Counts of 0 may be
         left out.
         """
 
     async def count_attempts(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> tuple[int, int]:
-        """How many attempts made in that time succeeded, and how many failed."""
+        """Return how many attempts in [`since`, `until`) succeeded, and how many failed."""

@@ -1,4 +1,4 @@
-"""What a store must keep for those who come over HTTP: event types, keys, claims, notices."""
+"""The contract for the data of the HTTP API: event types, keys, claims, notices."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -14,76 +14,77 @@ class Registry(Protocol):
     """Small tables, by environment."""
 
     async def add_event_type(self, event_type: EventType) -> None:
-        """Add one; Conflict("event type", name) if its environment has it, archived or not."""
+        """Add an event type; Conflict("event type", name) if it exists there, archived or not."""
 
     async def change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
-        """Change one as it is by now, as `change_endpoint` does; NotFound if there is none."""
+        """Apply `change` to the stored event type, like `change_endpoint`; NotFound if none."""
 
     async def delete_event_type(self, environment: str, name: str) -> None:
-        """Forget one; NotFound("event type", name) if there is none."""
+        """Delete an event type; NotFound("event type", name) if there is none."""
 
     async def event_type(self, environment: str, name: str) -> EventType:
-        """The one of this name; NotFound if there is none."""
+        """Return the event type of this name; NotFound if there is none."""
 
     async def list_event_types(
         self, environment: str, cut: Cut, *, archived: bool = False
     ) -> list[EventType]:
-        """An environment's, by name; archived ones only if asked for. Marks are names."""
+        """Return event types by name; archived ones only if `archived`. The marks are names."""
 
     async def add_key(self, key: Key) -> None:
-        """Keep a new key; Conflict("key", id) if its hash is there."""
+        """Add a new key; Conflict("key", id) if a key with its hash exists."""
 
     async def key(self, hashed: bytes) -> Key:
-        """The key with this hash, revoked or not; NotFound("key", "...") if there is none."""
+        """Return the key with this hash, even if revoked; NotFound("key", "...") if there is none."""
 
     async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
-        """Let a key open nothing any more from `now` on; once revoked its time stays.
+        """Revoke a key as of `now`; a key that is revoked already keeps its time.
 
-        NotFound("key", id) if the environment has none of this id.
+        NotFound("key", id) if the environment has none with this id.
         """
 
     async def revoke_keys_of(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
-        """Revoke the keys to an application, all or those of some sessions; how many it was.
+        """Revoke the keys to an application, all or those of some sessions; return their number.
 
-        With a `delay` in seconds they expire then, unless they do so before.
+        With a `delay` they expire after that many seconds instead, unless they expire earlier.
         """
 
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
-        """An environment's keys by id, revoked ones included, those to one application left out."""
+        """Return an environment's keys by id, revoked ones too, without keys to one application."""
 
     async def keep(self, name: str, value: bytes) -> bytes:
-        """Keep a value under a name, unless there is one; what is kept then."""
+        """Save a value under a name unless one exists; return the value that is stored now."""
 
     async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Keep a value in the place of another one; whether that was still there."""
+        """Replace the value `of` by another one; return whether `of` was still stored."""
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
-        """Claim a key for its holder, or tell how it stands.
+        """Claim a key for a holder, and return the claim as it is stored then.
 
-        What is returned is what is stored then. Its holder is the caller's if the key was free, or
-        its holder had not answered by its `until` (judged by `now`) and the fingerprint is the
-        same: `at` and `fingerprint` are the first ones in any case. Else it is another's, or has an
-        answer. Atomic: of many callers at once one gets it.
+        The caller is the holder of the returned claim if the key was free, or if the previous
+        holder had no answer by its `until` (compared with `now`) and the fingerprint is the same.
+        Otherwise the claim belongs to another holder, or has an answer. `at` and `fingerprint` are
+        always those of the first claim. Atomic: of several callers at once, one gets the key.
         """
 
     async def answer(self, claim: Claim) -> None:
-        """Keep the answer (`status`, `body`) of a claim its holder still has, else nothing."""
+        """Save the answer (`status`, `body`) of a claim, if this holder still has it."""
 
     async def release_claim(self, claim: Claim) -> None:
-        """Forget a claim of this holder without an answer: the next one may try."""
+        """Delete this holder's claim if it has no answer, so that the next caller may try."""
 
     async def lapse_claim(self, claim: Claim) -> None:
-        """Let a claim of this holder pass on at once, if it has no answer.
+        """End the time of this holder's claim at once, if it has no answer.
 
-        To the same request only, with its first `at`: for it may have been carried out.
+        Only the same request can take it over, with its first `at`, because the request may have
+        been carried out already.
         """
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """Notices that nobody was told of yet, by id, behind one."""
+        """Return notices that were not sent yet, by id, after the id `after`."""
 
     async def told(self, notices: Sequence[str]) -> None:
-        """Mark notices as told; unknown ids are left alone."""
+        """Mark notices as sent; unknown ids are ignored."""

@@ -1,4 +1,4 @@
-"""What a store must do of long work: keep it on record, and do it a piece at a time."""
+"""The contract for tasks: save long work, and do it a piece at a time."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol  # what comes out of a task is JSON
@@ -8,20 +8,20 @@ from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Task, Tenant, Work
 
 
 class Tasks(Protocol):
-    """Tasks, for who asks for them and for who does them."""
+    """Tasks, for the callers that add them and the workers that do them."""
 
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
-        """Put a task on record, wake its lane, if it has one, and return the task.
+        """Save a task, wake its lane if it has one, and return the task.
 
-        With `most_pending` a replay that another covers is not put on record, and that other one
-        is returned; see `standing_for`. No other call gets in between.
+        With `most_pending`, a replay that another replay covers is not saved; the covering one is
+        returned instead (see `standing_for`). The check and the write are atomic.
         """
 
     async def get_task(self, task: str) -> Task:
-        """A task by id; NotFound if there is none."""
+        """Return the task with this id; NotFound if there is none."""
 
     async def tasks(self, application: str) -> list[Task]:
-        """An application's tasks, the newest first."""
+        """Return an application's tasks, newest first."""
 
     async def task(
         self,
@@ -30,36 +30,37 @@ class Tasks(Protocol):
         *,
         after: Tenant = FIRST_TENANT,
     ) -> Task | None:
-        """The oldest task of these works to be done, of the next tenant in these shards.
+        """Return the oldest unfinished task of these kinds, of the next tenant in these shards.
 
-        Tenants come in the order of `Task.tenant`; the next is the first behind `after` that has
-        such a task. None if there is no such tenant behind it.
+        Tenants are in the order of `Task.tenant`. The next tenant is the first one after `after`
+        that has such a task. None if there is no such tenant after it.
         """
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
-        """Do at most `limit` deliveries more of a task and note how far it came, in one commit.
+        """Do a task for at most `limit` more deliveries and save its progress, in one commit.
 
-        RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, memory and due
-        time gone, `tries` kept, `accepted_at` now: its age counts anew). REPLAY_MISSING and
-        BULK_REPLAY do so to messages that fit `Task.replays`, still have their payload and need not
-        wait for their `deliver_at`; one that the endpoint wants and has no delivery of gets a new
-        one, READY and REPLAYED and accepted now. DISCARD ends live ones as DISCARDED and removes
-        resends; PURGE_CONTENT expunges the messages of an application.
+        RECOVER makes FAILED deliveries READY again (reason REPLAYED, attempts 0, no memory and no
+        due time, `tries` kept, `accepted_at` now so that the age starts again). REPLAY_MISSING and
+        BULK_REPLAY do the same for messages that fit `Task.replays`, still have their payload and
+        need not wait for their `deliver_at`. If the endpoint wants such a message and has no
+        delivery of it, it gets a new one: READY, REPLAYED and accepted now. DISCARD ends live
+        deliveries as DISCARDED and removes resends. PURGE_CONTENT expunges an application's
+        messages.
 
-        Messages are gone through as they were accepted, those of one instant by id. What is not of
-        the task's time should cost nothing, however much it is. It goes on from the cursor that is
-        stored, whatever the one handed in; a finished task stays as it is. Nothing happens under a
-        stale lease.
+        Messages are processed in the order of acceptance, and by id within one instant. Messages
+        outside the task's time range should cost nothing, however many there are. The work
+        continues from the stored cursor, not from the one passed in. A finished task does not
+        change. Under a stale lease nothing is done.
         """
 
     async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with what came out; see `Task.finished`.
+        """Finish a task with its result; see `Task.finished`.
 
-        A finished task stays as it is. Nothing happens under a stale lease.
+        A finished task does not change. Under a stale lease nothing is done.
         """
 
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
-        """Finish a task that cannot be done, and say why; see `Task.given_up`.
+        """Finish a task that cannot be done, with the reason; see `Task.given_up`.
 
-        A finished task stays as it is. Nothing happens under a stale lease.
+        A finished task does not change. Under a stale lease nothing is done.
         """
