@@ -36,7 +36,7 @@ class Registry(Protocol):
         """Add a new key; Conflict("key", id) if a key with its hash exists."""
 
     async def key(self, hashed: bytes) -> Key:
-        """Return the key with this hash, even if revoked; NotFound("key", "...") if there is none."""
+        """Return the key with this hash, even if revoked; NotFound("key", "...") if none."""
 
     async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
         """Revoke a key as of `now`; a key that is revoked already keeps its time.

@@ -22,15 +22,15 @@ class MemoryCatalogue:
     _data: Data
 
     async def environments(self) -> list[str]:
-        """Every environment's id."""
+        """Return the ids of all environments."""
         return sorted(self._data.environments)
 
     async def add_environment(self, environment: str) -> None:
-        """Make an environment, unless there is one."""
+        """Create an environment, unless it exists."""
         self._data.environments.setdefault(environment, None)
 
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Make an environment, or change its policy."""
+        """Create an environment, or change its policy."""
         self._data.environments[environment] = policy
         for application in self._applications(environment):
             for lane in self._data.lanes_of[application.id]:
@@ -38,11 +38,11 @@ class MemoryCatalogue:
                     self._data.wake(lane)
 
     async def environment_policy(self, environment: str) -> str | None:
-        """Its policy document, if it has one."""
+        """Return its policy document, if it has one."""
         return self._data.environments.get(environment)
 
     async def put_application(self, application: Application) -> None:
-        """Add or change one."""
+        """Create or replace an application."""
         _check_uid("application", application, self._applications(application.environment))
         if application.id in self._data.hidden:
             raise NotFound("application", application.id)
@@ -54,17 +54,17 @@ class MemoryCatalogue:
     async def change_application(
         self, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        """Change an application as it is by now."""
+        """Apply `change` to the stored application."""
         changed = change(self._data.application(application))
         await self.put_application(changed)
         return changed
 
     async def application(self, environment: str, known_as: str) -> Application:
-        """The application with this id or uid."""
+        """Return the application with this id or uid."""
         return _find("application", known_as, self._applications(environment))
 
     async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        """Add or change one; a new one gets its lane."""
+        """Create or replace an endpoint; a new endpoint gets a lane."""
         self._data.application(endpoint.application)
         lane = self._data.lane_of(endpoint.id)
         if lane is not None:
@@ -84,7 +84,7 @@ class MemoryCatalogue:
         *,
         noting: Noting | None = None,
     ) -> Endpoint:
-        """Change an endpoint as it is by now."""
+        """Apply `change` to the stored endpoint."""
         lane = self._data.lane_of(endpoint)
         if lane is None or lane.endpoint.application != application or lane.deleted:
             raise NotFound("endpoint", endpoint)
@@ -97,7 +97,7 @@ class MemoryCatalogue:
     async def delete_endpoint(
         self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
-        """Let an endpoint be DELETED."""
+        """Mark an endpoint DELETED; return the task that discards its deliveries."""
         gone = await self.change_endpoint(
             application,
             endpoint,
@@ -107,29 +107,29 @@ class MemoryCatalogue:
         return self._discarding(gone)
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
-        """The endpoint with this id or uid."""
+        """Return the endpoint with this id or uid."""
         return _find("endpoint", known_as, self._endpoints(application))
 
     async def lane(self, application: str, endpoint: str) -> LaneRow:
-        """An endpoint's lane."""
+        """Return an endpoint's lane."""
         lane = self._data.lane_of(endpoint)
         if lane is None or lane.endpoint.application != application:
             raise NotFound("endpoint", endpoint)
         return self._data.row(lane)
 
     async def delete_application(self, application: str, *, now: float) -> list[Task]:
-        """Hide an application, and delete its endpoints."""
+        """Hide an application and delete its endpoints; return their discard tasks."""
         self._data.application(application)
         self._data.hidden.add(application)
         gone = sorted(self._endpoints(application), key=_id)
         return [await self.delete_endpoint(application, one.id, now=now) for one in gone]
 
     async def put_policy(self, version: str, document: str) -> None:
-        """Keep a policy document under its version."""
+        """Save a policy document under its version."""
         self._data.policies[version] = document
 
     async def policy(self, version: str) -> str:
-        """The document of a version."""
+        """Return the document of a version."""
         if version not in self._data.policies:
             raise NotFound("policy", version)
         return self._data.policies[version]

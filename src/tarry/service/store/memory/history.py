@@ -20,7 +20,7 @@ class MemoryHistory:
     _data: Data
 
     async def message(self, application: str, known_as: str) -> Message:
-        """The message with this id or event id."""
+        """Return the message with this id or event id."""
         try:
             return self._data.message(application, known_as)
         except NotFound:
@@ -30,7 +30,7 @@ class MemoryHistory:
             return self._data.messages[named]
 
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
-        """All deliveries of a message, by endpoint id."""
+        """Return all deliveries of a message, by endpoint id."""
         found = ((lane.endpoint, delivery) for lane, delivery in self._data.deliveries(message))
         return sorted(found, key=lambda pair: pair[0].id)
 
@@ -42,14 +42,14 @@ class MemoryHistory:
         after: tuple[int, int] = (0, 0),
         limit: int = 50,
     ) -> list[tuple[Endpoint, Delivery]]:
-        """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+        """Return live or FAILED deliveries after `after`, by lane and sequence."""
         lanes = self._data.lanes_of.get(application, ())
         return _undelivered((one for one in lanes if lane in (None, one.number)), after)[:limit]
 
     async def undelivered_in(
         self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
     ) -> list[tuple[Endpoint, Delivery]]:
-        """The same of all applications of an environment."""
+        """Return the same for all applications of an environment."""
         here = {
             known
             for known, one in self._data.applications.items()
@@ -59,22 +59,22 @@ class MemoryHistory:
         return _undelivered(lanes, after)[:limit]
 
     async def attempts(self, message: str) -> list[Attempt]:
-        """All attempts of a message, by id."""
+        """Return all attempts of a message, by id."""
         return sorted(self._data.attempts.get(message, ()), key=lambda attempt: attempt.id)
 
     async def counts(self, lane: int) -> dict[State, int]:
-        """How many deliveries of a lane are in each state."""
+        """Return how many deliveries of a lane are in each state."""
         found = self._data.lanes.get(lane)
         rows = found.deliveries.values() if found else ()
         return dict(Counter(delivery.state for delivery in rows))
 
     async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
-        """What owners should hear of, by id, behind one."""
+        """Return notices to endpoint owners, by id, after the id `after`."""
         found = (notice for notice in self._data.notices.values() if notice.id > after)
         return sorted(found, key=lambda notice: notice.id)[:limit]
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
-        """End a message's live deliveries as CANCELLED; how many."""
+        """End a message's live deliveries as CANCELLED; return their number."""
         self._data.message(application, message)
         cancelled = 0
         for lane, delivery in self._data.deliveries(message):
@@ -85,7 +85,7 @@ class MemoryHistory:
         return cancelled
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
-        """Ask for one more attempt, first in line."""
+        """Request one more attempt before all other deliveries."""
         lane = self._data.lanes[endpoint.lane]
         if lane.deleted:
             raise NotFound("endpoint", endpoint.id)

@@ -15,7 +15,7 @@ class MemoryLeases:
     _data: Data
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
-        """Own shards that are free, or whose time is over, until `worker` owns `most` of them."""
+        """Take shards that are free or whose lease has ended, until `worker` owns `most` shards."""
         now = self._data.clock()
         latest = now + TOO_LONG * length
         alive = {name: until for name, until in self._data.workers.items() if until <= latest}
@@ -31,7 +31,7 @@ class MemoryLeases:
         return leases
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
-        """Own them for longer; returns those that are still owned."""
+        """Extend the leases; return those that are still owned."""
         until = self._data.clock() + length
         self._data.workers[worker] = until
         owned = [lease for lease in leases if lease.worker == worker and self._data.holds(lease)]
@@ -47,7 +47,7 @@ class MemoryLeases:
                 shard.worker, shard.until = "", 0.0
 
     async def workers(self) -> int:
-        """How many workers are alive."""
+        """Return the number of live workers."""
         now = self._data.clock()
         return sum(until > now for until in self._data.workers.values())
 
@@ -60,13 +60,13 @@ class MemoryLeases:
         return 0.0
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
-        """The lanes of these shards that are not at rest."""
+        """Return the lanes of these shards that are not at rest."""
         return [
             lane.number for lane in self._of(self._data.lanes.values(), shards) if not lane.resting
         ]
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
-        """The lanes of these shards that were woken since this was asked last, each once."""
+        """Return the lanes of these shards that were woken since the last call, each once."""
         if not self._data.woken:
             return []
         lanes = (self._data.lanes[number] for number in sorted(self._data.woken))
@@ -80,14 +80,14 @@ class MemoryLeases:
         self._data.nudges.append(nudge)
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let lanes rest that have nothing to send; those that do now."""
+        """Put lanes to rest that have nothing to send; return the lanes at rest now."""
         resting = [lane for lane in self._read(lanes, leases) if lane.idle]
         for lane in resting:
             lane.resting = True
         return {lane.number for lane in resting}
 
     async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Have the next delivery to lanes wake them; those it will."""
+        """Let the next delivery wake these lanes; return the lanes affected."""
         dozing = self._read(lanes, leases)
         for lane in dozing:
             lane.dozing = True

@@ -34,7 +34,7 @@ class MemoryListing:
     _data: Data
 
     async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
-        """An environment's applications."""
+        """Return an environment's applications."""
         found = (
             one
             for one in self._data.applications.values()
@@ -43,7 +43,7 @@ class MemoryListing:
         return _page(found, lambda one: one.id, cut)
 
     async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
-        """An application's endpoints."""
+        """Return an application's endpoints."""
         lanes = self._data.lanes_of.get(application, ())
         found = (lane.endpoint for lane in lanes if not lane.deleted)
         return _page(found, lambda one: one.id, cut)
@@ -51,7 +51,7 @@ class MemoryListing:
     async def list_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
-        """An application's messages."""
+        """Return an application's messages."""
         low, high = cut.between(*wanted.span(MESSAGE))
         there = (
             one
@@ -64,7 +64,7 @@ class MemoryListing:
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
-        """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
+        """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
         low, high = wanted.message.span(MESSAGE)
         deliveries = self._data.lanes[endpoint.lane].deliveries
         placed = sorted(deliveries.values(), key=lambda one: one.seq, reverse=not cut.upwards)
@@ -79,7 +79,7 @@ class MemoryListing:
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
-        """Attempts that were made at an endpoint, with their messages."""
+        """Return the attempts made at an endpoint, with their messages."""
         made = (one for attempts in self._data.attempts.values() for one in attempts)
         found = self._fitting((one for one in made if one.lane == endpoint.lane), cut, wanted)
         pairs = [(one, self._data.messages[one.message]) for one in found.entries]
@@ -88,20 +88,20 @@ class MemoryListing:
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
-        """Attempts at a message, with the endpoints they were made at."""
+        """Return the attempts at a message, with their endpoints."""
         found = self._fitting(self._data.attempts.get(message, ()), cut, wanted)
         pairs = [(one, self._data.lanes[one.lane].endpoint) for one in found.entries]
         return Found(pairs, found.left_at)
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
-        """One attempt at a message."""
+        """Return one attempt at a message."""
         for one in self._data.attempts.get(message, ()):
             if one.id == attempt:
                 return one, self._data.lanes[one.lane].endpoint
         raise NotFound("attempt", attempt)
 
     async def expunge_attempt(self, message: str, attempt: str) -> None:
-        """Forget what an endpoint answered to an attempt."""
+        """Replace the stored response of an attempt by EXPUNGED."""
         found, _ = await self.attempt(message, attempt)
         attempts = self._data.attempts[message]
         attempts[attempts.index(found)] = replace(found, body=EXPUNGED)
@@ -109,7 +109,7 @@ class MemoryListing:
     async def list_tasks(
         self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
     ) -> list[Task]:
-        """An environment's tasks."""
+        """Return an environment's tasks."""
         found = (
             one
             for one in self._data.tasks.values()
@@ -122,7 +122,7 @@ class MemoryListing:
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> dict[tuple[State, bool], int]:
-        """How many deliveries accepted in that time are in a state, and tried."""
+        """Count deliveries accepted in that time by state and whether they were tried."""
         return Counter(
             (one.state, one.tries > 0)
             for one in self._data.lanes[endpoint.lane].deliveries.values()
@@ -132,7 +132,7 @@ class MemoryListing:
     async def count_attempts(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> tuple[int, int]:
-        """How many attempts made in that time succeeded, and how many failed."""
+        """Return how many attempts in that time succeeded, and how many failed."""
         low, high = MessageFilter(after=since, before=until).span(ATTEMPT)
         succeeded = Counter(
             one.kind is None

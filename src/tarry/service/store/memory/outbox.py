@@ -22,11 +22,11 @@ class MemoryOutbox:
     _most_waiting: int | None
 
     async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
-        """Accept messages, one result each."""
+        """Accept messages; return one result for each."""
         return [self._add(new) for new in messages]
 
     async def expunge(self, application: str, message: str) -> None:
-        """Forget a message's payload."""
+        """Delete a message's payload."""
         found = self._data.message(application, message)
         self._data.messages[message] = replace(found, payload=None)
 

@@ -21,12 +21,12 @@ class MemoryQueue:
     _data: Data
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
-        """These lanes; those that are gone are left out."""
+        """Return these lanes, without lanes that are gone."""
         known = self._data.lanes
         return [self._data.row(known[number]) for number in lanes if number in known]
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
-        """What these lanes could send next."""
+        """Return deliveries that these lanes can send next."""
         fetched = Fetched([], {}, {}, {})
         room = most_bytes
         for want in wants:
@@ -50,7 +50,7 @@ class MemoryQueue:
         changes: Sequence[Change],
         leases: Iterable[Lease],
     ) -> list[bool]:
-        """Write down what became of deliveries and lanes."""
+        """Save the outcomes of deliveries, their attempts, and changes of lanes."""
         good = [lease for lease in leases if self._data.holds(lease)]
         made = [False] * len(settlements)
         for place in sorted(range(len(made)), key=lambda at: isinstance(settlements[at], Resent)):
@@ -64,7 +64,7 @@ class MemoryQueue:
     async def expire(
         self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
     ) -> int:
-        """End live deliveries that are too old."""
+        """End live deliveries that are too old; return their number."""
         held = self._data.held(lane, [lease])
         if held is None:
             return 0
@@ -79,13 +79,13 @@ class MemoryQueue:
         return 0
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:
-        """Return what was learned of each of these origins."""
+        """Return the record saved by `learn` for each of these origins."""
         return [self._data.origins.get(name, b"") for name in names]
 
     async def learn(
         self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
     ) -> dict[str, bytes]:
-        """Save what was learned of origins; return the records that were not replaced."""
+        """Save what was learned about origins; return the records that were not replaced."""
         records = self._data.origins
         kept = {
             name: records[name]

@@ -19,7 +19,7 @@ class MemoryRegistry:
     _data: Data
 
     async def add_event_type(self, event_type: EventType) -> None:
-        """Add one that is not there."""
+        """Add an event type that does not exist yet."""
         place = (event_type.environment, event_type.name)
         if place in self._data.event_types:
             raise Conflict("event type", event_type.name)
@@ -28,19 +28,19 @@ class MemoryRegistry:
     async def change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
-        """Change one as it is by now."""
+        """Apply `change` to the stored event type."""
         changed = change(await self.event_type(environment, name))
         kept = replace(changed, environment=environment, name=name)
         self._data.event_types[environment, name] = kept
         return kept
 
     async def delete_event_type(self, environment: str, name: str) -> None:
-        """Forget one."""
+        """Delete an event type."""
         await self.event_type(environment, name)
         del self._data.event_types[environment, name]
 
     async def event_type(self, environment: str, name: str) -> EventType:
-        """The one of this name."""
+        """Return the event type of this name."""
         if (environment, name) not in self._data.event_types:
             raise NotFound("event type", name)
         return self._data.event_types[environment, name]
@@ -48,7 +48,7 @@ class MemoryRegistry:
     async def list_event_types(
         self, environment: str, cut: Cut, *, archived: bool = False
     ) -> list[EventType]:
-        """An environment's, by name."""
+        """Return an environment's event types, by name."""
         found = {
             one.name: one
             for one in self._data.event_types.values()
@@ -57,21 +57,21 @@ class MemoryRegistry:
         return [found[name] for name in _cut(found, cut)]
 
     async def add_key(self, key: Key) -> None:
-        """Keep a new key."""
+        """Add a new key."""
         keys = self._data.api_keys
         if key.id in keys or any(key.hash == one.hash for one in keys.values()):
             raise Conflict("key", key.id)
         keys[key.id] = key
 
     async def key(self, hashed: bytes) -> Key:
-        """The key with this hash."""
+        """Return the key with this hash."""
         for key in self._data.api_keys.values():
             if key.hash == hashed:
                 return key
         raise NotFound("key", "...")
 
     async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
-        """Let a key open nothing any more."""
+        """Revoke a key."""
         found = self._data.api_keys.get(key)
         if found is None or found.environment != environment:
             raise NotFound("key", key)
@@ -80,7 +80,7 @@ class MemoryRegistry:
     async def revoke_keys_of(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
-        """Revoke the keys to an application."""
+        """Revoke the keys to an application; return their number."""
         found = [
             key
             for key in self._data.api_keys.values()
@@ -93,7 +93,7 @@ class MemoryRegistry:
         return len(found)
 
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
-        """An environment's keys by id."""
+        """Return an environment's keys, by id."""
         found = {
             key.id: key
             for key in self._data.api_keys.values()
@@ -102,18 +102,18 @@ class MemoryRegistry:
         return [found[known] for known in _cut(found, cut)]
 
     async def keep(self, name: str, value: bytes) -> bytes:
-        """Keep a value, unless there is one."""
+        """Save a value under a name unless one exists; return the stored value."""
         return self._data.kept.setdefault(name, value)
 
     async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Keep a value in the place of another one."""
+        """Replace the value `of` by another one; return whether `of` was still stored."""
         if self._data.kept.get(name) != of:
             return False
         self._data.kept[name] = value
         return True
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
-        """Claim a key for its holder, or tell how it stands."""
+        """Claim a key for a holder, and return the claim as it is stored then."""
         place = (claim.environment, claim.key)
         stored = self._data.claims.get(place)
         if stored is None:
@@ -124,29 +124,29 @@ class MemoryRegistry:
         return stored
 
     async def answer(self, claim: Claim) -> None:
-        """Keep the answer of a claim its holder still has."""
+        """Save the answer of a claim, if this holder still has it."""
         stored = self._held(claim)
         if stored is not None:
             place = (claim.environment, claim.key)
             self._data.claims[place] = replace(stored, status=claim.status, body=claim.body)
 
     async def release_claim(self, claim: Claim) -> None:
-        """Forget a claim of this holder without an answer."""
+        """Delete this holder's claim if it has no answer."""
         if self._held(claim) is not None:
             del self._data.claims[claim.environment, claim.key]
 
     async def lapse_claim(self, claim: Claim) -> None:
-        """Let a claim of this holder pass on at once."""
+        """End the time of this holder's claim at once, if it has no answer."""
         if (held := self._held(claim)) is not None:
             self._data.claims[claim.environment, claim.key] = replace(held, until=0.0)
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """Notices that nobody was told of yet, by id, behind one."""
+        """Return notices that were not sent yet, by id, after the id `after`."""
         known = sorted(one for one in self._data.notices.keys() - self._data.told if one > after)
         return [self._data.notices[one] for one in known[:limit]]
 
     async def told(self, notices: Sequence[str]) -> None:
-        """Mark notices as told."""
+        """Mark notices as sent."""
         self._data.told.update(self._data.notices.keys() & set(notices))
 
     def _revoke(self, key: Key, now: float, delay: float = 0.0) -> Key:

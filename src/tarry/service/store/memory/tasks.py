@@ -37,7 +37,7 @@ class MemoryTasks:
     _data: Data
 
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
-        """Put a task on record and wake its lane."""
+        """Save a task and wake its lane; return the task."""
         standing = task
         if most_pending is not None:
             known = self._pending(task.lane)
@@ -49,13 +49,13 @@ class MemoryTasks:
         return standing
 
     async def get_task(self, task: str) -> Task:
-        """A task by id."""
+        """Return the task with this id."""
         if task not in self._data.tasks:
             raise NotFound("task", task)
         return self._data.tasks[task]
 
     async def tasks(self, application: str) -> list[Task]:
-        """An application's tasks, the newest first."""
+        """Return an application's tasks, newest first."""
         tasks = (task for task in self._data.tasks.values() if task.application == application)
         return sorted(tasks, key=_order, reverse=True)
 
@@ -66,7 +66,7 @@ class MemoryTasks:
         *,
         after: Tenant = FIRST_TENANT,
     ) -> Task | None:
-        """The oldest task of these works to be done, of the next tenant in these shards."""
+        """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
         tasks = (
             task
             for task in self._data.tasks.values()
@@ -78,7 +78,7 @@ class MemoryTasks:
         return min(tasks, key=lambda task: (task.tenant, _order(task)), default=None)
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
-        """Do at most `limit` more of a task."""
+        """Do a task for at most `limit` more deliveries."""
         if not self._holds(task, lease):
             return task
         task = await self.get_task(task.id)
@@ -95,7 +95,7 @@ class MemoryTasks:
         return task
 
     async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with what came out."""
+        """Finish a task with its result."""
         return self._end(task, lease, lambda stored: stored.finished(data, now))
 
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:

@@ -19,7 +19,7 @@ class MemoryUpkeep:
     _data: Data
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
-        """Remove what need not be kept; how many: 0 is all done."""
+        """Remove data past its retention; return the number of rows, 0 when there is no more."""
         gone = list(islice(self._over(retention.messages_before), limit))
         swept = sum(self._forget(message) for message in gone)
         for message in list(islice(self._unneeded(retention), limit)):
@@ -32,7 +32,7 @@ class MemoryUpkeep:
         return swept + self._forget_notices(retention.notices_before, limit)
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Endpoints with something sealed, by id, behind one."""
+        """Return endpoints with sealed values, by id, after the id `after`."""
         found = (
             lane
             for lane in self._data.lanes.values()

@@ -23,16 +23,16 @@ class PostgresCatalogue(Part):
     """See `catalogue.Catalogue`."""
 
     async def environments(self) -> list[str]:
-        """Every environment's id."""
+        """Return the ids of all environments."""
         return [row["id"] for row in await self._database.fetch(SQL["environments"])]
 
     async def add_environment(self, environment: str) -> None:
-        """Make an environment, unless there is one."""
+        """Create an environment, unless it exists."""
         refuse_nul(environment)
         await self._database.execute(SQL["add_environment"], environment)
 
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Make an environment, or change its policy."""
+        """Create an environment, or change its policy."""
         refuse_nul(environment, policy)
 
         async def put(connection: Connection) -> None:
@@ -46,12 +46,12 @@ class PostgresCatalogue(Part):
         hit("environment.after")
 
     async def environment_policy(self, environment: str) -> str | None:
-        """Its policy document, if it has one."""
+        """Return its policy document, if it has one."""
         found = await self._database.fetch(SQL["environment_policy"], environment)
         return found[0]["policy"] if found else None
 
     async def put_application(self, application: Application) -> None:
-        """Add or change one."""
+        """Create or replace an application."""
 
         async def put(connection: Connection) -> None:
             await _keep_application(connection, application)
@@ -62,7 +62,7 @@ class PostgresCatalogue(Part):
     async def change_application(
         self, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        """Change an application as it is by now."""
+        """Apply `change` to the stored application."""
 
         async def put(connection: Connection) -> Application:
             found = await connection.fetch(SQL["change_application"], application)
@@ -77,14 +77,14 @@ class PostgresCatalogue(Part):
         return changed
 
     async def application(self, environment: str, known_as: str) -> Application:
-        """The application with this id or uid."""
+        """Return the application with this id or uid."""
         found = await self._database.fetch(SQL["application"], environment, known_as)
         if not found:
             raise NotFound("application", known_as)
         return rows.application(found[0])
 
     async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        """Add or change one; a new one gets its lane."""
+        """Create or replace an endpoint; a new endpoint gets a lane."""
         application = endpoint.application
 
         async def put(connection: Connection) -> Endpoint:
@@ -114,7 +114,7 @@ class PostgresCatalogue(Part):
         *,
         noting: Noting | None = None,
     ) -> Endpoint:
-        """Change an endpoint as it is by now."""
+        """Apply `change` to the stored endpoint."""
 
         async def put(connection: Connection) -> Endpoint:
             stored = await _stored(connection, application, endpoint)
@@ -130,7 +130,7 @@ class PostgresCatalogue(Part):
     async def delete_endpoint(
         self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
-        """Let an endpoint be DELETED."""
+        """Mark an endpoint DELETED; return the task that discards its deliveries."""
 
         async def delete(connection: Connection) -> Task:
             stored = await _stored(connection, application, endpoint)
@@ -145,14 +145,14 @@ class PostgresCatalogue(Part):
         return left
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
-        """The endpoint with this id or uid."""
+        """Return the endpoint with this id or uid."""
         found = await self._database.fetch(SQL["endpoint"], application, known_as)
         if not found:
             raise NotFound("endpoint", known_as)
         return rows.endpoint(found[0])
 
     async def lane(self, application: str, endpoint: str) -> LaneRow:
-        """An endpoint's lane."""
+        """Return an endpoint's lane."""
         found = await self._database.fetch(SQL["lane"], application, endpoint)
         if not found:
             raise NotFound("endpoint", endpoint)
@@ -160,7 +160,7 @@ class PostgresCatalogue(Part):
         return rows.lane(row)
 
     async def delete_application(self, application: str, *, now: float) -> list[Task]:
-        """Hide an application, and delete its endpoints."""
+        """Hide an application and delete its endpoints; return their discard tasks."""
 
         async def delete(connection: Connection) -> list[Task]:
             hidden = await connection.fetch(SQL["delete_application"], application, now)
@@ -183,7 +183,7 @@ class PostgresCatalogue(Part):
         return left
 
     async def put_policy(self, version: str, document: str) -> None:
-        """Keep a policy document under its version."""
+        """Save a policy document under its version."""
         refuse_nul(version, document)
 
         async def put(connection: Connection) -> None:
@@ -194,7 +194,7 @@ class PostgresCatalogue(Part):
         hit("policy.after")
 
     async def policy(self, version: str) -> str:
-        """The document of a version."""
+        """Return the document of a version."""
         found = await self._database.fetch(SQL["policy"], version)
         if not found:
             raise NotFound("policy", version)

@@ -21,14 +21,14 @@ class PostgresHistory(Part):
     """See `history.History`."""
 
     async def message(self, application: str, known_as: str) -> Message:
-        """The message with this id or event id."""
+        """Return the message with this id or event id."""
         found = await self._database.fetch(SQL["message"], application, known_as)
         if not found:
             raise NotFound("message", known_as)
         return rows.message(found[0])
 
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
-        """All deliveries of a message, by endpoint id."""
+        """Return all deliveries of a message, by endpoint id."""
         found = await self._database.fetch(SQL["deliveries"], message)
         return [(rows.endpoint(row), rows.delivery(row)) for row in found]
 
@@ -40,7 +40,7 @@ class PostgresHistory(Part):
         after: tuple[int, int] = (0, 0),
         limit: int = 50,
     ) -> list[tuple[Endpoint, Delivery]]:
-        """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+        """Return live or FAILED deliveries after `after`, by lane and sequence."""
         first = max(after, (lane or 0, 0))
         last = LAST_LANE if lane is None else lane
         found = await self._database.fetch(SQL["undelivered"], application, *first, limit, last)
@@ -49,27 +49,27 @@ class PostgresHistory(Part):
     async def undelivered_in(
         self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
     ) -> list[tuple[Endpoint, Delivery]]:
-        """The same of all applications of an environment."""
+        """Return the same for all applications of an environment."""
         found = await self._database.fetch(SQL["undelivered_in"], environment, *after, limit)
         return [(rows.endpoint(row), rows.delivery(row)) for row in found]
 
     async def attempts(self, message: str) -> list[Attempt]:
-        """All attempts of a message, by id."""
+        """Return all attempts of a message, by id."""
         return [rows.attempt(row) for row in await self._database.fetch(SQL["attempts"], message)]
 
     async def counts(self, lane: int) -> dict[State, int]:
-        """How many deliveries of a lane are in each state."""
+        """Return how many deliveries of a lane are in each state."""
         found = await self._database.fetch(SQL["counts"], lane)
         return {State(row["state"]): row["many"] for row in found}
 
     async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
-        """What owners should hear of, by id, behind one."""
+        """Return notices to endpoint owners, by id, after the id `after`."""
         return [
             rows.notice(row) for row in await self._database.fetch(SQL["notices"], after, limit)
         ]
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
-        """End a message's live deliveries as CANCELLED; how many."""
+        """End a message's live deliveries as CANCELLED; return their number."""
 
         async def end(connection: Connection) -> int:
             if not await connection.fetch(SQL["cancel_message"], application, message):
@@ -92,7 +92,7 @@ class PostgresHistory(Part):
         return ended
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
-        """Ask for one more attempt, first in line."""
+        """Request one more attempt before all other deliveries."""
 
         async def ask(connection: Connection) -> None:
             if not await connection.fetch(SQL["resend_endpoint"], endpoint.id):

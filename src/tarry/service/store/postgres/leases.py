@@ -21,14 +21,14 @@ class PostgresLeases(Part):
     _listening: Listening
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
-        """Own shards that are free, or whose time is over, until `worker` owns `most` of them."""
+        """Take shards that are free or whose lease has ended, until `worker` owns `most` shards."""
         hit("lease.before")
         taken = await self._database.urgent(SQL["lease"], worker, most, length, TOO_LONG * length)
         hit("lease.after")
         return [Lease(row["number"], row["epoch"], worker, row["clean"]) for row in _sorted(taken)]
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
-        """Own them for longer; returns those that are still owned."""
+        """Extend the leases; return those that are still owned."""
         named = [(lease.shard, lease.epoch) for lease in leases if lease.worker == worker]
         hit("renew.before")
         kept = await self._database.urgent(SQL["renew"], worker, *rows.columns(named, 2), length)
@@ -48,7 +48,7 @@ class PostgresLeases(Part):
         hit("release.after")
 
     async def workers(self) -> int:
-        """How many workers are alive."""
+        """Return the number of live workers."""
         (row,) = await self._database.urgent(SQL["workers"])
         return int(row["alive"])
 
@@ -63,12 +63,12 @@ class PostgresLeases(Part):
         return float(row["started_at"])
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
-        """The lanes of these shards that are not at rest."""
+        """Return the lanes of these shards that are not at rest."""
         found = await self._database.fetch(SQL["awake"], list(shards))
         return [row["number"] for row in found]
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
-        """The lanes of these shards that were woken since this was asked last, each once."""
+        """Return the lanes of these shards that were woken since the last call, each once."""
         named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
         hit("woken.before")
         found = await self._database.execute(SQL["woken"], *rows.columns(named, 3))
@@ -80,11 +80,11 @@ class PostgresLeases(Part):
         self._listening.add(nudge)
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let lanes rest that have nothing to send; those that do now."""
+        """Put lanes to rest that have nothing to send; return the lanes at rest now."""
         return await self._let(SQL["rest"], lanes, list(leases))
 
     async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Have the next delivery to lanes wake them; those it will."""
+        """Let the next delivery wake these lanes; return the lanes affected."""
         return await self._let(SQL["doze"], lanes, list(leases))
 
     async def _let(self, query: str, lanes: Mapping[int, int], leases: list[Lease]) -> set[int]:

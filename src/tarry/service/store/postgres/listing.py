@@ -40,17 +40,17 @@ class PostgresListing(Part):
     """See `listing.Listing`."""
 
     async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
-        """An environment's applications."""
+        """Return an environment's applications."""
         return await self._listed("list_applications", environment, cut, rows.application)
 
     async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
-        """An application's endpoints."""
+        """Return an application's endpoints."""
         return await self._listed("list_endpoints", application, cut, rows.endpoint)
 
     async def list_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
-        """An application's messages."""
+        """Return an application's messages."""
         low, high = cut.between(*wanted.span(MESSAGE))
         ids, left_at = await self._look(
             "list_messages", application, low, high, cut, *_chosen(wanted)
@@ -61,7 +61,7 @@ class PostgresListing(Part):
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
-        """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
+        """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
         lane, states = endpoint.lane, wanted.states
         rare = states is not None and states <= UNDELIVERED
         low, high = await span(self._database.fetch, lane, cut, wanted.message)
@@ -86,7 +86,7 @@ class PostgresListing(Part):
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
-        """Attempts that were made at an endpoint, with their messages."""
+        """Return the attempts made at an endpoint, with their messages."""
         lane = endpoint.lane
         low, high = cut.between(*wanted.message.span(ATTEMPT))
         ids, left_at = await self._look(
@@ -101,7 +101,7 @@ class PostgresListing(Part):
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
-        """Attempts at a message, with the endpoints they were made at."""
+        """Return the attempts at a message, with their endpoints."""
         low, high = cut.between(*wanted.message.span(ATTEMPT))
         ids, left_at = await self._look(
             "list_attempts_of", message, low, high, cut, *_come_out(wanted)
@@ -109,27 +109,27 @@ class PostgresListing(Part):
         return Found(await self._attempts(message, ids), left_at)
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
-        """One attempt at a message."""
+        """Return one attempt at a message."""
         found = await self._attempts(message, [attempt])
         if not found:
             raise NotFound("attempt", attempt)
         return found[0]
 
     async def expunge_attempt(self, message: str, attempt: str) -> None:
-        """Forget what an endpoint answered to an attempt."""
+        """Replace the stored response of an attempt by EXPUNGED."""
         if not await self._database.execute(SQL["expunge_attempt"], message, attempt, EXPUNGED):
             raise NotFound("attempt", attempt)
 
     async def list_tasks(
         self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
     ) -> list[Task]:
-        """An environment's tasks."""
+        """Return an environment's tasks."""
         return await self._listed("list_tasks", environment, cut, rows.task, work, finished)
 
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> dict[tuple[State, bool], int]:
-        """How many deliveries accepted in that time are in a state, and tried."""
+        """Count deliveries accepted in that time by state and whether they were tried."""
 
         async def ask(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
             found = await self._database.fetch(
@@ -150,7 +150,7 @@ class PostgresListing(Part):
     async def count_attempts(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> tuple[int, int]:
-        """How many attempts made in that time succeeded, and how many failed."""
+        """Return how many attempts in that time succeeded, and how many failed."""
         span = MessageFilter(after=since, before=until).span(ATTEMPT)
         counts = await self._count("count_attempts", endpoint.lane, span)
         return counts[True], counts[False]

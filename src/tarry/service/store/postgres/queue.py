@@ -16,12 +16,12 @@ class PostgresQueue(Part):
     """The part of `contract.Queue` that gives deliveries out."""
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
-        """These lanes; those that are gone are left out."""
+        """Return these lanes, without lanes that are gone."""
         found = await self._database.fetch(SQL["lanes"], list(lanes))
         return [rows.lane(row) for row in found]
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
-        """What these lanes could send next."""
+        """Return deliveries that these lanes can send next."""
         fetched = Fetched([], {}, {}, {})
         if not wants:
             return fetched
@@ -42,7 +42,7 @@ class PostgresQueue(Part):
     async def expire(
         self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
     ) -> int:
-        """End live deliveries that are too old."""
+        """End live deliveries that are too old; return their number."""
 
         async def end(connection: Connection) -> int:
             if not await held(connection, [lane], [lease]):
@@ -60,7 +60,7 @@ class PostgresQueue(Part):
         return expired
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:
-        """Return what was learned of each of these origins."""
+        """Return the record saved by `learn` for each of these origins."""
         found = await self._database.fetch(SQL["origins"], list(names))
         known = {row["origin"]: bytes(row["known"]) for row in found}
         return [known.get(name, b"") for name in names]
@@ -68,7 +68,7 @@ class PostgresQueue(Part):
     async def learn(
         self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
     ) -> dict[str, bytes]:
-        """Save what was learned of origins; return the records that were not replaced."""
+        """Save what was learned about origins; return the records that were not replaced."""
         if not origins:
             return {}
         texts = [*origins.values()]

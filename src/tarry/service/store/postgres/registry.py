@@ -22,7 +22,7 @@ class PostgresRegistry(Part):
     """See `registry.Registry`."""
 
     async def add_event_type(self, event_type: EventType) -> None:
-        """Add one that is not there."""
+        """Add an event type that does not exist yet."""
         told = _from_event_type(event_type)
         if not await self._database.execute(SQL["add_event_type"], *told):
             raise Conflict("event type", event_type.name)
@@ -30,7 +30,7 @@ class PostgresRegistry(Part):
     async def change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
-        """Change one as it is by now."""
+        """Apply `change` to the stored event type."""
 
         async def put(connection: Connection) -> EventType:
             found = await connection.fetch(SQL["change_event_type_known"], environment, name)
@@ -44,12 +44,12 @@ class PostgresRegistry(Part):
         return await self._database.run(put)
 
     async def delete_event_type(self, environment: str, name: str) -> None:
-        """Forget one."""
+        """Delete an event type."""
         if not await self._database.execute(SQL["delete_event_type"], environment, name):
             raise NotFound("event type", name)
 
     async def event_type(self, environment: str, name: str) -> EventType:
-        """The one of this name."""
+        """Return the event type of this name."""
         found = await self._database.fetch(SQL["event_type"], environment, name)
         if not found:
             raise NotFound("event type", name)
@@ -58,7 +58,7 @@ class PostgresRegistry(Part):
     async def list_event_types(
         self, environment: str, cut: Cut, *, archived: bool = False
     ) -> list[EventType]:
-        """An environment's, by name."""
+        """Return an environment's event types, by name."""
         ways = (
             ("list_event_types_all", "list_event_types_all_down")
             if archived
@@ -67,21 +67,21 @@ class PostgresRegistry(Part):
         return [_event_type(row) for row in await self._page(ways, environment, cut)]
 
     async def add_key(self, key: Key) -> None:
-        """Keep a new key."""
+        """Add a new key."""
         refuse_nul(key.id, key.environment, key.name, key.application, key.session)
         refuse_nul(*key.feature_flags)
         if not await self._database.execute(SQL["add_key_new"], *astuple(key)):
             raise Conflict("key", key.id)
 
     async def key(self, hashed: bytes) -> Key:
-        """The key with this hash."""
+        """Return the key with this hash."""
         found = await self._database.fetch(SQL["key"], hashed)
         if not found:
             raise NotFound("key", "...")
         return _key(found[0])
 
     async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
-        """Let a key open nothing any more."""
+        """Revoke a key."""
         found = await self._database.execute(SQL["revoke_key"], environment, key, now)
         if not found:
             raise NotFound("key", key)
@@ -90,29 +90,29 @@ class PostgresRegistry(Part):
     async def revoke_keys_of(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
-        """Revoke the keys to an application."""
+        """Revoke the keys to an application; return their number."""
         named = None if sessions is None else list(sessions)
         asked = (application, named, now if not delay else None, now + delay if delay else None)
         return len(await self._database.execute(SQL["revoke_keys_of"], *asked))
 
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
-        """An environment's keys by id."""
+        """Return an environment's keys, by id."""
         ways = ("list_keys", "list_keys_down")
         return [_key(row) for row in await self._page(ways, environment, cut)]
 
     async def keep(self, name: str, value: bytes) -> bytes:
-        """Keep a value, unless there is one."""
+        """Save a value under a name unless one exists; return the stored value."""
         await self._database.execute(SQL["keep"], name, value)
         (row,) = await self._database.fetch(SQL["keep_known"], name)
         kept: bytes = row["value"]
         return kept
 
     async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Keep a value in the place of another one."""
+        """Replace the value `of` by another one; return whether `of` was still stored."""
         return bool(await self._database.fetch(SQL["keep_instead"], name, value, of))
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
-        """Claim a key for its holder, or tell how it stands."""
+        """Claim a key for a holder, and return the claim as it is stored then."""
         refuse_nul(claim.environment, claim.key, claim.holder)
         told = (claim.fingerprint, claim.at, claim.holder, claim.until, now)
 
@@ -130,7 +130,7 @@ class PostgresRegistry(Part):
         return stored
 
     async def answer(self, claim: Claim) -> None:
-        """Keep the answer of a claim its holder still has."""
+        """Save the answer of a claim, if this holder still has it."""
 
         async def put(connection: Connection) -> None:
             place = (claim.environment, claim.key, claim.holder)
@@ -141,22 +141,22 @@ class PostgresRegistry(Part):
         hit("answer.after")
 
     async def release_claim(self, claim: Claim) -> None:
-        """Forget a claim of this holder without an answer."""
+        """Delete this holder's claim if it has no answer."""
         place = (claim.environment, claim.key, claim.holder)
         await self._database.execute(SQL["release_claim"], *place)
 
     async def lapse_claim(self, claim: Claim) -> None:
-        """Let a claim of this holder pass on at once."""
+        """End the time of this holder's claim at once, if it has no answer."""
         place = (claim.environment, claim.key, claim.holder)
         await self._database.execute(SQL["lapse_claim"], *place)
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """Notices that nobody was told of yet, by id, behind one."""
+        """Return notices that were not sent yet, by id, after the id `after`."""
         found = await self._database.fetch(SQL["untold"], after, limit)
         return [rows.notice(row) for row in found]
 
     async def told(self, notices: Sequence[str]) -> None:
-        """Mark notices as told."""
+        """Mark notices as sent."""
         await self._database.execute(SQL["told"], list(notices))
 
     async def _page(self, ways: tuple[str, str], environment: str, cut: Cut) -> list[rows.Row]:

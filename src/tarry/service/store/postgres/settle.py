@@ -28,7 +28,7 @@ class PostgresSettle(Part):
         changes: Sequence[Change],
         leases: Iterable[Lease],
     ) -> list[bool]:
-        """Write down what became of deliveries and lanes."""
+        """Save the outcomes of deliveries, their attempts, and changes of lanes."""
         if not settlements and not changes:
             return []
         given = list(leases)

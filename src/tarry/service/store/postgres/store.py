@@ -91,7 +91,7 @@ class PostgresStore(
         return await self._adding(messages)
 
     async def expunge(self, application: str, message: str) -> None:
-        """Forget a message's payload."""
+        """Delete a message's payload."""
 
         async def forget(connection: Connection) -> None:
             if not await connection.fetch(SQL["expunge"], application, message):

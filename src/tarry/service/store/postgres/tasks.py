@@ -27,7 +27,7 @@ class PostgresTasks(Part):
     """See `tasks.Tasks`."""
 
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
-        """Put a task on record and wake its lane."""
+        """Save a task and wake its lane; return the task."""
         lanes = [task.lane] if task.lane else []
 
         async def add(connection: Connection) -> Task:
@@ -47,14 +47,14 @@ class PostgresTasks(Part):
         return added
 
     async def get_task(self, task: str) -> Task:
-        """A task by id."""
+        """Return the task with this id."""
         found = await self._database.fetch(SQL["get_task"], task)
         if not found:
             raise NotFound("task", task)
         return rows.task(found[0])
 
     async def tasks(self, application: str) -> list[Task]:
-        """An application's tasks, the newest first."""
+        """Return an application's tasks, newest first."""
         return [rows.task(row) for row in await self._database.fetch(SQL["tasks"], application)]
 
     async def task(
@@ -64,12 +64,12 @@ class PostgresTasks(Part):
         *,
         after: Tenant = FIRST_TENANT,
     ) -> Task | None:
-        """The oldest task of these works to be done, of the next tenant in these shards."""
+        """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
         found = await self._database.fetch(SQL["task"], list(shards), sorted(works), *after)
         return rows.task(found[0]) if found else None
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
-        """Do at most `limit` more of a task."""
+        """Do a task for at most `limit` more deliveries."""
 
         async def do(connection: Connection) -> Task:
             stored = await _held(connection, task, lease)
@@ -85,7 +85,7 @@ class PostgresTasks(Part):
         return moved
 
     async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with what came out."""
+        """Finish a task with its result."""
         return await self._end(task, lease, lambda stored: stored.finished(data, now))
 
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:

@@ -25,7 +25,7 @@ class PostgresUpkeep(Part):
     _whole: Whole
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
-        """Remove what need not be kept; how many: 0 is all done."""
+        """Remove data past its retention; return the number of rows, 0 when there is no more."""
         before = retention.messages_before
         swept, spared = await self._whole.sweep(before, limit)
         old, full = self._old_messages, self._old_payloads
@@ -56,7 +56,7 @@ class PostgresUpkeep(Part):
         return swept
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Endpoints with something sealed, by id, behind one."""
+        """Return endpoints with sealed values, by id, after the id `after`."""
         found = await self._database.fetch(SQL["sealed"], after, limit)
         return [rows.endpoint(row) for row in found]
 

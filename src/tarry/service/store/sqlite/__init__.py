@@ -1,1 +1,1 @@
-"""A store in one SQLite file: for one process that sends, and any number that add and look."""
+"""A store in one SQLite file: one process sends, any number of processes add and read."""

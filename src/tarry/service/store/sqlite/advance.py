@@ -1,4 +1,4 @@
-"""A piece of a task in this store: what is looked at, which of it is changed, and how."""
+"""Do one piece of a task in this store: read candidates, choose deliveries, change them."""
 
 from collections.abc import Sequence
 from typing import Any, assert_never  # parameters of queries are numbers and words
@@ -17,13 +17,13 @@ from tarry.service.store.sqlite.queries import SQL
 from tarry.service.store.sqlite.session import Session
 
 LOOKED_AT = 5
-"""How many are looked at in one piece, for each that may be changed."""
+"""How many rows one piece reads for each row that it may change."""
 
 
 class Candidate(Struct, frozen=True):
     """A message that may be replayed, and its delivery, if there is one.
 
-    `whole` tells that it has its payload and need not wait for its own time.
+    `whole` says that the message has its payload and need not wait for its `deliver_at`.
     """
 
     accepted_at: float
@@ -39,11 +39,11 @@ class Candidate(Struct, frozen=True):
 
     @property
     def ended(self) -> bool:
-        """Whether its delivery has ended."""
+        """Whether the delivery has ended."""
         return self.state is not None and State(self.state) not in LIVE
 
     def wanted(self, task: Task, endpoint: Endpoint) -> bool:
-        """Whether it is to be replayed."""
+        """Whether the task replays this message to the endpoint."""
         if not self.whole:
             return False
         if self.state is None and not self._is_for(endpoint):
@@ -67,7 +67,7 @@ class Candidate(Struct, frozen=True):
 
 
 def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
-    """Do at most `limit` more of a task that is not finished."""
+    """Do an unfinished task for at most `limit` more deliveries."""
     match task.work:
         case Work.RECOVER:
             found, piece = _behind(session, "advance_failed", task, limit)
@@ -93,8 +93,8 @@ def do_piece(session: Session, task: Task, now: float, limit: int) -> Piece:
 
 
 def _behind(session: Session, query: str, task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
-    """The deliveries that are to be changed in this piece."""
-    if not task.cursor:  # it begins: what is in a lane from before its time is not looked at
+    """Return the deliveries that this piece changes."""
+    if not task.cursor:  # the task starts: skip the deliveries from before its time range
         task = replace(task, cursor=str(first_since(session.db, task.lane, task.since) - 1))
     bounds = _bounds(task, limit, since=task.since, after=int(task.cursor), lane=task.lane)
     return _concerned(list(session.db.execute(SQL[query], bounds)), task, limit)
@@ -133,12 +133,12 @@ def _purge(session: Session, task: Task, limit: int) -> Piece:
     return piece
 
 
-def _bounds_of_messages(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  as above
+def _bounds_of_messages(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
     at, after = task.place
     return _bounds(task, limit, application=task.application, at=at, after=after, **more)
 
 
-def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  as above
+def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN401  parameters of any type
     return {
         "until": task.end,
         "limit": limit * LOOKED_AT,
@@ -147,9 +147,9 @@ def _bounds(task: Task, limit: int, **more: Any) -> dict[str, Any]:  # noqa: ANN
 
 
 def _concerned(found: list[rows.Row], task: Task, limit: int) -> tuple[list[rows.Row], Piece]:
-    """Those of what was looked at that are to be changed, at most so many.
+    """Return the rows that are to be changed, at most `limit` of them, and the piece.
 
-    Each begins with where the cursor would be behind it, and whether it is concerned.
+    A row starts with the cursor value behind it and with whether it is to be changed.
     """
     concerned = [row for row in found if row[1]][:limit]
     if len(concerned) == limit:
@@ -180,6 +180,6 @@ def _deliver(session: Session, lane: int, messages: Sequence[int], now: float) -
 
 
 def _stir(session: Session, lane: int, deliveries: int) -> None:
-    """Wake a lane that got something to send while at rest."""
+    """Wake a lane that got a delivery while at rest."""
     if deliveries and not session.db.execute(SQL["lane_awake"], (lane,)).get:
         session.wake([lane])

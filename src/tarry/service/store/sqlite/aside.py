@@ -1,4 +1,4 @@
-"""Work that may take long, in a thread of its own; it ends early once nobody waits for it."""
+"""Run long work in its own thread; it ends early once its caller has stopped waiting."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,19 +7,19 @@ from typing import TypeVar
 
 Answer = TypeVar("Answer")
 Unwanted = Callable[[], bool]
-"""Says whether nobody waits any more."""
+"""Returns True once the caller has stopped waiting."""
 
 
 def never() -> bool:
-    """Somebody waits until the end."""
+    """Return False: the caller waits until the end."""
     return False
 
 
 async def aside(work: Callable[[Unwanted], Answer]) -> Answer:
-    """Have work done that asks now and then whether it is still wanted; if not, it is to raise.
+    """Run `work` in a thread. It must check now and then whether it is unwanted, and raise then.
 
-    A process ends only when its threads have: without that, a copy of many gigabytes would be made
-    to its end after Ctrl-C.
+    A process ends only after its threads: without this check, Ctrl-C would wait until a copy of
+    many gigabytes is complete.
     """
     over = Event()
     try:

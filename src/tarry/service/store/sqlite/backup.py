@@ -1,4 +1,4 @@
-"""Copy a database file while others work on it."""
+"""Copy a database file while it is in use."""
 
 import os
 import secrets
@@ -13,22 +13,22 @@ from tarry.service.store.sqlite.connection import connect_to_read
 from tarry.service.store.sqlite.faults import store_error
 
 COMPANIONS = ("", "-wal", "-shm", "-journal", "-dispatcher", ".keys")
-"""What a database's own files are called behind its name."""
+"""The suffixes of a database's own files."""
 
 PAGES = 10_000
-"""How many are copied between two looks whether the copy is still wanted."""
+"""How many pages are copied before the next check whether the copy is still wanted."""
 
 
 def back_up(path: Path, target: Path, unwanted: Unwanted = never) -> None:
-    """Write a consistent copy to `target`, which is there whole or not at all.
+    """Write a consistent copy to `target`; the file appears complete or not at all.
 
-    What is there already is replaced, but not the database's own files, nor one that is in use.
-    StoreError if it becomes `unwanted` before it is whole.
+    An existing file is replaced, unless it belongs to the database itself or is a database in
+    use. Raises StoreError if the copy becomes `unwanted` before it is complete.
     """
     _refuse_own(path, target)
     if target.with_name(target.name + "-wal").exists():
         raise StoreError(f"no backup at {target}: it is a database in use, {target.name}-wal tells")
-    # Of each its own: of two who back up to one place at once, one would finish the other's draft.
+    # A name for each backup: if two used one draft, the first would publish the other's half copy.
     part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
     try:
         _copy(path, part, unwanted)
@@ -53,7 +53,7 @@ def _refuse_own(path: Path, file: Path) -> None:
 def _copy(path: Path, part: Path, unwanted: Unwanted) -> None:
     source = connect_to_read(path)
     try:
-        # All from one snapshot: with one for each step, each write of others would start it over.
+        # One snapshot for all steps: with one for each step, any write would restart the copy.
         source.execute("BEGIN")
         source.pragma("schema_version")
         copy = apsw.Connection(str(part))

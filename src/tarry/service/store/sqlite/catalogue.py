@@ -1,4 +1,4 @@
-"""Who gets messages and by which rules, in this store."""
+"""Environments, applications, endpoints and policies in this store."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -33,19 +33,19 @@ class SqliteCatalogue:
     _threads: Threads
 
     async def environments(self) -> list[str]:
-        """Every environment's id."""
+        """Return the ids of all environments."""
         return await self._threads.browse(
             lambda db: [known for (known,) in db.execute(SQL["environments"])]
         )
 
     async def add_environment(self, environment: str) -> None:
-        """Make an environment, unless there is one."""
+        """Create an environment, unless it exists."""
         await self._threads.write(
             lambda session: session.db.execute(SQL["add_environment"], (environment,)).fetchall()
         )
 
     async def put_environment(self, environment: str, *, policy: str | None = None) -> None:
-        """Make an environment, or change its policy."""
+        """Create an environment, or change its policy."""
 
         def work(session: Session) -> None:
             session.db.execute(SQL["put_environment"], (environment, policy))
@@ -57,20 +57,20 @@ class SqliteCatalogue:
         hit("environment.after")
 
     async def environment_policy(self, environment: str) -> str | None:
-        """Its policy document, if it has one."""
+        """Return its policy document, if it has one."""
         return await self._threads.browse(
             lambda db: db.execute(SQL["environment_policy"], (environment,)).get
         )
 
     async def put_application(self, application: Application) -> None:
-        """Add or change one."""
+        """Create or replace an application."""
         await self._threads.write(lambda session: _keep_application(session, application))
         hit("application.after")
 
     async def change_application(
         self, application: str, change: Callable[[Application], Application]
     ) -> Application:
-        """Change an application as it is by now."""
+        """Apply `change` to the stored application."""
 
         def work(session: Session) -> Application:
             document = session.db.execute(SQL["change_application"], (application,)).get
@@ -83,14 +83,14 @@ class SqliteCatalogue:
         return changed
 
     async def application(self, environment: str, known_as: str) -> Application:
-        """The application with this id or uid."""
+        """Return the application with this id or uid."""
         found = await self._documents("application", (environment, known_as), rows.APPLICATION)
         if not found:
             raise NotFound("application", known_as)
         return found[0]
 
     async def put_endpoint(self, endpoint: Endpoint, *, noting: Noting | None = None) -> Endpoint:
-        """Add or change one; a new one gets its lane."""
+        """Create or replace an endpoint; a new endpoint gets a lane."""
 
         def work(session: Session) -> Endpoint:
             if not session.db.execute(
@@ -119,7 +119,7 @@ class SqliteCatalogue:
         *,
         noting: Noting | None = None,
     ) -> Endpoint:
-        """Change an endpoint as it is by now."""
+        """Apply `change` to the stored endpoint."""
 
         def work(session: Session) -> Endpoint:
             stored = _stored(session, application, endpoint)
@@ -135,7 +135,7 @@ class SqliteCatalogue:
     async def delete_endpoint(
         self, application: str, endpoint: str, *, now: float, noting: Noting | None = None
     ) -> Task:
-        """Let an endpoint be DELETED."""
+        """Mark an endpoint DELETED; return the task that discards its deliveries."""
 
         def work(session: Session) -> Task:
             stored = _stored(session, application, endpoint)
@@ -149,14 +149,14 @@ class SqliteCatalogue:
         return left
 
     async def endpoint(self, application: str, known_as: str) -> Endpoint:
-        """The endpoint with this id or uid."""
+        """Return the endpoint with this id or uid."""
         found = await self._documents("endpoint", (application, known_as), rows.ENDPOINT)
         if not found:
             raise NotFound("endpoint", known_as)
         return found[0]
 
     async def lane(self, application: str, endpoint: str) -> LaneRow:
-        """An endpoint's lane."""
+        """Return an endpoint's lane."""
 
         def work(db: apsw.Connection) -> LaneRow:
             row = db.execute(SQL["lane"], (endpoint, application)).fetchone()
@@ -167,7 +167,7 @@ class SqliteCatalogue:
         return await self._threads.browse(work)
 
     async def delete_application(self, application: str, *, now: float) -> list[Task]:
-        """Hide an application, and delete its endpoints."""
+        """Hide an application and delete its endpoints; return their discard tasks."""
 
         def work(session: Session) -> list[Task]:
             db = session.db
@@ -189,7 +189,7 @@ class SqliteCatalogue:
         return left
 
     async def put_policy(self, version: str, document: str) -> None:
-        """Keep a policy document under its version."""
+        """Save a policy document under its version."""
 
         def work(session: Session) -> None:
             session.db.execute(SQL["put_policy"], (version, document))
@@ -199,7 +199,7 @@ class SqliteCatalogue:
         hit("policy.after")
 
     async def policy(self, version: str) -> str:
-        """The document of a version."""
+        """Return the document of a version."""
 
         def work(db: apsw.Connection) -> str:
             document = db.execute(SQL["policy"], (version,)).get

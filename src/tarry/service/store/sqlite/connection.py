@@ -10,32 +10,32 @@ APPLICATION_ID = int.from_bytes(b"tarr", "big")
 BUSY = 5.0
 """Seconds to wait for a lock that another process has."""
 AGAIN = 0.002
-"""Seconds between two looks at it. SQLite's own become ever rarer, up to a tenth of a second: where
-one process commits all the time, the others found it taken again and again, for seconds."""
+"""Seconds between two tries to get the lock. SQLite's own waits grow to a tenth of a second: next
+to a process that commits all the time, other processes missed every gap for seconds."""
 CACHE_KB = 4_096
-"""Pages that each connection keeps: the system has them too, and more of them made nothing faster,
-for whoever writes or for whoever reads."""
+"""Page cache of each connection. The operating system caches the pages too, and a larger cache made
+neither writes nor reads faster."""
 WAL_KEPT_BYTES = 64 * 1024 * 1024
 STATEMENTS = 300
-"""How many prepared statements a connection keeps: more than this store has queries, those for many
-rows counted once for each width."""
+"""How many prepared statements a connection keeps: more than this store has queries, where a query
+for many rows counts once for each width."""
 
 
 def connect(path: Path, *, create: bool = False) -> apsw.Connection:
-    """A connection for somebody who writes; only `create` makes a file that is not there."""
+    """Return a connection for writing; a missing file is created only with `create`."""
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
     db = apsw.Connection(str(path), flags=flags, statementcachesize=STATEMENTS)
     try:
-        # Else a query with a join is planned anew whenever it is asked with another value, which
-        # takes ten times as long as the answer. The plans here do not depend on values.
+        # Without it, SQLite plans a query with a join again for every new parameter value, and that
+        # takes ten times as long as the query. The plans here do not depend on the values.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         db.set_busy_handler(Patience())
-        if not is_another_programs(db):  # which is not to be changed, not even in this
+        if not is_another_programs(db):  # a foreign file must not change at all
             _write_ahead(db)
         db.pragma("synchronous", "FULL")
         db.pragma("cache_size", -CACHE_KB)
         db.pragma("temp_store", "MEMORY")
-        # A log that a long read let grow is cut back once it was copied into the file.
+        # After a long read let the log grow, truncate it once it was copied into the file.
         db.pragma("journal_size_limit", WAL_KEPT_BYTES)
     except BaseException:
         db.close()
@@ -44,13 +44,13 @@ def connect(path: Path, *, create: bool = False) -> apsw.Connection:
 
 
 class Patience:
-    """Waits for a lock for a while: called when it is not free, with how often it was before."""
+    """Busy handler: waits for a lock, at most `BUSY` seconds. SQLite passes the number of calls."""
 
     def __init__(self) -> None:
         self._until = 0.0
 
     def __call__(self, times: int) -> bool:
-        """Wait a little; whether to look again."""
+        """Wait a little; return whether to try again."""
         now = time.monotonic()
         if times == 0:
             self._until = now + BUSY
@@ -61,11 +61,11 @@ class Patience:
 
 
 def _write_ahead(db: apsw.Connection) -> None:
-    """Let the file have a write-ahead log, which it then keeps.
+    """Switch the file to a write-ahead log, which is permanent.
 
-    Who changes this reads first and then wants the file alone. Of two who do so at once SQLite
-    refuses one without waiting, lest they wait for each other; it has let go by then, so that
-    asking again will do.
+    The switch reads the file first and then needs it exclusively. If two processes do this at
+    once, SQLite refuses one of them without waiting, to avoid a deadlock. The refused process
+    holds no lock any more, so it can just try again.
     """
     patience = Patience()
     for times in count():
@@ -79,13 +79,13 @@ def _write_ahead(db: apsw.Connection) -> None:
 
 
 def is_another_programs(db: apsw.Connection) -> bool:
-    """Whether a file has tables that tarry did not make."""
+    """Return whether the file has tables that tarry did not create."""
     has_tables = db.pragma("schema_version") != 0
     return bool(has_tables and db.pragma("application_id") != APPLICATION_ID)
 
 
 def connect_to_read(path: Path) -> apsw.Connection:
-    """A connection that sees a snapshot while it reads, and can change nothing."""
+    """Return a read-only connection. Each of its transactions sees a snapshot."""
     db = connect(path)
     db.pragma("query_only", value=True)
     return db

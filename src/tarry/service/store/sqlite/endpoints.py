@@ -1,4 +1,4 @@
-"""How an endpoint is kept: by whoever changes it, so that everybody who remembers it notices."""
+"""Save endpoints, and raise the versions by which caches notice the change."""
 
 import apsw
 
@@ -13,7 +13,7 @@ from tarry.service.store.sqlite.tasks import put_task
 
 
 def keep_endpoint(session: Session, endpoint: Endpoint) -> Endpoint:
-    """Add or change an endpoint, wake its lane, and have discarded what waits if it is deleted."""
+    """Save an endpoint and wake its lane; if it is deleted, add the task that discards."""
     try:
         save_endpoint(session, endpoint)
     except apsw.ConstraintError:
@@ -27,25 +27,25 @@ def keep_endpoint(session: Session, endpoint: Endpoint) -> Endpoint:
 def keep_noted(
     session: Session, noting: Noting | None, before: Endpoint | None, after: Endpoint
 ) -> None:
-    """Put notices of an endpoint on record."""
+    """Save the notices that `noting` returns for a change of an endpoint."""
     for notice in () if noting is None else noting(before, after):
         session.db.execute(SQL["settle_notice"], (notice.id, notice.at, rows.document(notice)))
 
 
 def left_by(session: Session, gone: Endpoint) -> Task:
-    """What is to be done for an endpoint that was deleted."""
+    """Return the discard task of a deleted endpoint."""
     environment = session.db.execute(SQL["delete_endpoint_environment"], (gone.application,)).get
     return discarding(gone, str(environment))
 
 
 def stored_endpoint(session: Session, endpoint: str) -> Endpoint | None:
-    """The endpoint of this id as it is by now, whether it is deleted or not."""
+    """Return the endpoint with this id as it is stored now, deleted or not."""
     document = session.db.execute(SQL["put_endpoint_known"], (endpoint,)).get
     return None if document is None else rows.ENDPOINT.decode(document)
 
 
 def save_endpoint(session: Session, endpoint: Endpoint) -> None:
-    """Add or change an endpoint that has its lane."""
+    """Insert or update an endpoint that has its lane."""
     session.db.execute(
         SQL["put_endpoint"],
         {

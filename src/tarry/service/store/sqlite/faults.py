@@ -1,4 +1,4 @@
-"""Say what went wrong with a database file, in tarry's own errors."""
+"""Turn errors of SQLite into tarry's own errors."""
 
 from pathlib import Path
 
@@ -18,13 +18,13 @@ PASSING: dict[type[apsw.Error], str] = {
     apsw.NoMemError: "there is no memory left",
     apsw.InterruptError: "it was interrupted",
 }
-"""What may be over the next time: the disk gets space, a volume is mounted again."""
+"""Errors that may be gone at the next try: the disk gets space, a volume is mounted again."""
 
 BROKEN: dict[type[apsw.Error], str] = {
     apsw.NotADBError: "is not an SQLite database",
     apsw.CorruptError: "is damaged",
 }
-"""What stays until a person does something."""
+"""Errors that stay until a person acts."""
 
 LOST: tuple[type[apsw.Error], ...] = (
     apsw.IOError,
@@ -33,15 +33,15 @@ LOST: tuple[type[apsw.Error], ...] = (
     apsw.PermissionsError,
     *BROKEN,
 )
-"""After these a connection may hold on to files that are no more: it is made anew."""
+"""After these errors a connection may hold files that no longer exist, so it is reopened."""
 
 
 UNFIT = (UnicodeError, OverflowError)
-"""What is raised for values that SQLite cannot keep: half a character, a number of 65 bits."""
+"""Errors for values that SQLite cannot store: a lone surrogate, an integer of 65 bits."""
 
 
 def store_error(error: apsw.Error | UnicodeError | OverflowError, path: Path) -> StoreError:
-    """What a caller is told of an error of SQLite, which becomes its cause."""
+    """Return the StoreError for an error of SQLite, with that error as its cause."""
     told = _told(error, path) if isinstance(error, apsw.Error) else _unfit(error)
     told.__cause__ = error
     return told

@@ -1,4 +1,4 @@
-"""Messages in this store, what became of them, and what people may ask for them."""
+"""Messages, deliveries and attempts in this store, and requests to change them."""
 
 from typing import Any  # parameters of queries are numbers and words
 
@@ -18,7 +18,7 @@ from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
 
 LAST_LANE = 2**63 - 1
-"""Behind every lane."""
+"""Sorts after every lane."""
 
 
 class SqliteHistory:
@@ -27,7 +27,7 @@ class SqliteHistory:
     _threads: Threads
 
     async def message(self, application: str, known_as: str) -> Message:
-        """The message with this id or event id."""
+        """Return the message with this id or event id."""
 
         def work(db: apsw.Connection) -> Message:
             asked = {"application": application, "known_as": known_as}
@@ -39,7 +39,7 @@ class SqliteHistory:
         return await self._threads.browse(work)
 
     async def deliveries(self, message: str) -> list[tuple[Endpoint, Delivery]]:
-        """All deliveries of a message, by endpoint id."""
+        """Return all deliveries of a message, by endpoint id."""
         return await self._deliveries("deliveries", {"message": message})
 
     async def undelivered(
@@ -50,7 +50,7 @@ class SqliteHistory:
         after: tuple[int, int] = (0, 0),
         limit: int = 50,
     ) -> list[tuple[Endpoint, Delivery]]:
-        """Deliveries that are live or FAILED, by lane and sequence, behind one."""
+        """Return live or FAILED deliveries after `after`, by lane and sequence."""
         first, seq = max(after, (lane or 0, 0))
         last = LAST_LANE if lane is None else lane
         bounds = {"application": application, "lane": first, "seq": seq, "last": last}
@@ -59,32 +59,32 @@ class SqliteHistory:
     async def undelivered_in(
         self, environment: str, *, after: tuple[int, int] = (0, 0), limit: int = 50
     ) -> list[tuple[Endpoint, Delivery]]:
-        """The same of all applications of an environment."""
+        """Return the same for all applications of an environment."""
         lane, seq = after
         bounds = {"environment": environment, "lane": lane, "seq": seq, "limit": limit}
         return await self._deliveries("undelivered_in", bounds)
 
     async def attempts(self, message: str) -> list[Attempt]:
-        """All attempts of a message, by id."""
+        """Return all attempts of a message, by id."""
         return await self._threads.browse(
             lambda db: [rows.attempt(row) for row in db.execute(SQL["attempts"], (message,))]
         )
 
     async def counts(self, lane: int) -> dict[State, int]:
-        """How many deliveries of a lane are in each state."""
+        """Return how many deliveries of a lane are in each state."""
         return await self._threads.survey(
             lambda db: {State(state): count for state, count in db.execute(SQL["counts"], (lane,))}
         )
 
     async def notices(self, *, after: str = "", limit: int = 50) -> list[Notice]:
-        """What owners should hear of, by id, behind one."""
+        """Return notices to endpoint owners, by id, after the id `after`."""
         bounds = (after, limit)
         return await self._threads.browse(
             lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["notices"], bounds)]
         )
 
     async def cancel(self, application: str, message: str, *, now: float) -> int:
-        """End a message's live deliveries as CANCELLED; how many."""
+        """End a message's live deliveries as CANCELLED; return their number."""
 
         def work(session: Session) -> int:
             number = _number(session, application, message)
@@ -100,7 +100,7 @@ class SqliteHistory:
         return ended
 
     async def resend(self, endpoint: Endpoint, message: str, *, resend: str) -> None:
-        """Ask for one more attempt, first in line."""
+        """Request one more attempt before all other deliveries."""
 
         def work(session: Session) -> None:
             stored = stored_endpoint(session, endpoint.id)

@@ -1,7 +1,7 @@
-"""Who owns which shards of a file's lanes, and which lanes are to be looked at.
+"""Leases of shards in a file, and the lanes that are awake or were woken.
 
-One process at a time has the dispatcher's role, by a lock of the operating system. Whoever gets the
-lock knows that the leases of any other process are over: nobody has to wait for that.
+One process at a time has the dispatcher's role, through a lock of the operating system. The process
+that gets the lock knows that all leases of other processes are over, and need not wait for them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,12 +16,12 @@ from tarry.service.store.sqlite.threads import Threads
 
 
 class SqliteLeases:
-    """The part of `contract.Queue` that shares the lanes out."""
+    """The part of `contract.Queue` about leases and wake-ups."""
 
     _threads: Threads
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
-        """Own shards that are free, or whose time is over."""
+        """Take shards that are free or whose lease has ended, as the one process that dispatches."""
         lock = self._threads.lock
         lock.take(worker)
 
@@ -44,7 +44,7 @@ class SqliteLeases:
         return owned
 
     async def renew(self, worker: str, leases: Sequence[Lease], *, length: float) -> list[Lease]:
-        """Own them for longer; returns those that are still owned."""
+        """Extend the leases; return those that are still owned."""
 
         def work(session: Session) -> list[Lease]:
             until = session.clock() + length
@@ -60,7 +60,7 @@ class SqliteLeases:
         return kept
 
     async def release(self, leases: Sequence[Lease]) -> None:
-        """Give shards back, and with the last one the dispatcher's role."""
+        """Give shards back; with the last one, the dispatcher's role too."""
 
         def work(session: Session) -> set[str]:
             session.db.executemany(SQL["release"], ((shard,) for shard in session.held(leases)))
@@ -73,29 +73,29 @@ class SqliteLeases:
             self._threads.lock.leave(worker)
 
     async def workers(self) -> int:
-        """How many workers are alive."""
+        """Return the number of live workers."""
         now = self._threads.clock()
         return await self._threads.read(lambda db: int(db.execute(SQL["workers"], (now,)).get))
 
     async def clock(self) -> float:
-        """This machine's time: whoever opens the file is on it."""
+        """Return this machine's time: all processes that open the file run on it."""
         return self._threads.clock()
 
     async def server_started_at(self) -> float:
-        """The file has no server."""
+        """Return 0: a file has no server."""
         return 0.0
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
-        """The lanes of these shards that are not at rest."""
+        """Return the lanes of these shards that are not at rest."""
         asked = array(shards)
         return await self._threads.read(
             lambda db: [lane for (lane,) in db.execute(SQL["awake"], (asked,))]
         )
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
-        """The lanes of these shards that were woken since this was asked last, each once."""
+        """Return the lanes of these shards that were woken since the last call, each once."""
         asked = (array([lease.shard for lease in leases]),)
-        # Mostly there is none: a look costs no commit.
+        # Usually no lane was woken, and a read costs no commit.
         if not await self._threads.read(lambda db: db.execute(SQL["woken_look"], asked).fetchone()):
             return []
 
@@ -114,11 +114,11 @@ class SqliteLeases:
         self._threads.listen(nudge)
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Let lanes rest that have nothing to send; those that do now."""
+        """Put lanes to rest that have nothing to send; return the lanes at rest now."""
         return await self._let(SQL["rest"], lanes, list(leases))
 
     async def doze(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
-        """Have the next delivery to lanes wake them; those it will."""
+        """Let the next delivery wake these lanes; return the lanes affected."""
         return await self._let(SQL["doze"], lanes, list(leases))
 
     async def _let(self, query: str, lanes: Mapping[int, int], leases: list[Lease]) -> set[int]:

@@ -1,6 +1,6 @@
-"""A thread that does one thing after another, for callers on an event loop.
+"""A thread that runs jobs one after another, for callers on an event loop.
 
-Whatever is handed in gets an answer: also when the thread ends, or dies of something unforeseen.
+Every job gets an answer, even if the thread ends or dies of an unexpected error.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from msgspec import Struct
 from tarry.errors import StoreError
 
 Desk = TypeVar("Desk")
-"""What the thread works with, such as a connection."""
+"""What a job works with, such as a connection."""
 Answer = TypeVar("Answer")
 
 FORKED = "the store was opened before this process was forked: open it afterwards, in each process"
-"""Threads stay with the parent: here nobody would ever answer."""
+"""A fork copies no threads: in the child, no thread would ever answer."""
 
 
 class Job(Struct, Generic[Desk], eq=False):
-    """Something to do, who waits for it, and what came out: an answer or an error."""
+    """Work to do, the future of its caller, and the result: an answer or an error."""
 
     work: Callable[[Desk], Any]
     future: "asyncio.Future[Any]"
@@ -33,10 +33,10 @@ class Job(Struct, Generic[Desk], eq=False):
 
 
 class Line(Generic[Desk]):
-    """The queue and its thread. What is done with a batch of jobs is `serve`'s to say."""
+    """A queue of jobs and its thread. A subclass runs a batch of jobs in `serve`."""
 
     MOST = 1_000
-    """How many jobs are taken together, by their weight: one that crosses the mark is the last."""
+    """The largest weight of a batch; the job that reaches it is the last one of its batch."""
 
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[Job[Desk] | None] = SimpleQueue()
@@ -46,7 +46,7 @@ class Line(Generic[Desk]):
         self._thread.start()
 
     async def do(self, work: Callable[[Desk], Answer]) -> Answer:
-        """Have something done, and wait for it."""
+        """Run work on the thread and return its answer."""
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         with self._lock:
             if self._closed is not None:
@@ -57,13 +57,13 @@ class Line(Generic[Desk]):
         return await future
 
     def stir(self) -> None:
-        """Have the thread look up from a wait that began with another patience."""
+        """Wake the thread, so that it waits with its new `patience`."""
         with self._lock:
             if self._closed is None:
                 self._jobs.put(None)
 
     async def close(self) -> None:
-        """Do what was handed in so far, then end the thread."""
+        """Run the jobs queued so far, then end the thread."""
         with self._lock:
             if self._closed is None:
                 self._closed = "the store is closed"
@@ -71,28 +71,28 @@ class Line(Generic[Desk]):
         await asyncio.to_thread(self._thread.join)
 
     def serve(self, jobs: list[Job[Desk]]) -> None:
-        """Fill in an answer or an error for each."""
+        """Set an answer or an error for each job."""
         raise NotImplementedError
 
-    def weight(self, job: Job[Desk]) -> int:  # noqa: ARG002  whoever knows better overrides it
-        """How much a job is."""
+    def weight(self, job: Job[Desk]) -> int:  # noqa: ARG002  a subclass may use it
+        """Return how much of a batch this job takes up."""
         return 1
 
     def idle(self) -> None:
         """Called whenever `patience` has passed without a job."""
 
     def tidy(self) -> None:
-        """Called when the answers are handed out, before the next jobs."""
+        """Called after the answers were sent, before the next jobs."""
 
     def leave(self) -> None:
-        """Let go of everything: the thread ends."""
+        """Close all resources: the thread ends."""
 
     def patience(self) -> float | None:
-        """How long to wait for a job before `idle`; None for ever."""
+        """Return how many seconds to wait for a job before `idle`; None waits for ever."""
         return None
 
     def reply(self, jobs: Iterable[Job[Desk]]) -> None:
-        """Hand out answers: one call into each loop, however many wait."""
+        """Send the answers: one call into each event loop, however many callers wait there."""
         waiting: defaultdict[asyncio.AbstractEventLoop, list[Job[Desk]]]
         waiting = defaultdict(list)
         for job in jobs:
@@ -109,7 +109,7 @@ class Line(Generic[Desk]):
                 self.reply(jobs)
                 jobs = []
                 self.tidy()
-        except BaseException as error:  # noqa: BLE001  whoever waits must hear of it
+        except BaseException as error:  # noqa: BLE001  the callers must get an answer
             self._die(error, jobs)
         finally:
             self.leave()
@@ -148,10 +148,10 @@ class Line(Generic[Desk]):
 
 
 def call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    """Have something called on a loop's thread, if it is still there to hear it."""
+    """Schedule a call on a loop's thread, unless the loop is closed."""
     try:
         loop.call_soon_threadsafe(call)
-    except RuntimeError:  # the loop was closed, and whoever waited is gone with it
+    except RuntimeError:  # the loop was closed, and its callers are gone
         if not loop.is_closed():
             raise
 

@@ -1,4 +1,4 @@
-"""Lists of what is in this store, page by page."""
+"""Lists in this store, page by page."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from tarry.service.store.sqlite.threads import Threads
 Key = TypeVar("Key", str, int)
 Value = TypeVar("Value")
 Bounds = dict[str, Any]
-"""What a query is asked with: words, numbers and None."""
+"""The parameters of a query: text, numbers and None."""
 
 
 class SqliteListing:
@@ -45,19 +45,19 @@ class SqliteListing:
     _threads: Threads
 
     async def list_applications(self, environment: str, cut: Cut) -> list[Application]:
-        """An environment's applications."""
+        """Return an environment's applications."""
         bounds = {"environment": environment}
         return await self._listed("list_applications", cut, bounds, rows.APPLICATION.decode)
 
     async def list_endpoints(self, application: str, cut: Cut) -> list[Endpoint]:
-        """An application's endpoints."""
+        """Return an application's endpoints."""
         bounds = {"application": application}
         return await self._listed("list_endpoints", cut, bounds, rows.ENDPOINT.decode)
 
     async def list_messages(
         self, application: str, cut: Cut, wanted: MessageFilter
     ) -> Found[Message]:
-        """An application's messages."""
+        """Return an application's messages."""
         bounds = {"application": application, **_chosen(wanted)}
         low, high = cut.between(*wanted.span(MESSAGE))
         found, left_at = await self._look("list_messages", low, high, cut, bounds)
@@ -68,7 +68,7 @@ class SqliteListing:
     async def list_deliveries_to(
         self, endpoint: Endpoint, cut: Cut, wanted: DeliveryFilter
     ) -> Found[tuple[Message, Delivery]]:
-        """An endpoint's deliveries with their messages, in the order of its lane's sequence."""
+        """Return an endpoint's deliveries with their messages, by the lane's sequence number."""
         lane, states = endpoint.lane, wanted.states
         first, last = wanted.message.span(MESSAGE)
         bounds = {
@@ -90,7 +90,7 @@ class SqliteListing:
     async def list_attempts_to(
         self, endpoint: Endpoint, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Message]]:
-        """Attempts that were made at an endpoint, with their messages."""
+        """Return the attempts made at an endpoint, with their messages."""
         bounds = {"lane": endpoint.lane, **_come_out(wanted)}
         low, high = cut.between(*wanted.message.span(ATTEMPT))
         found, left_at = await self._look("list_attempts_to", low, high, cut, bounds)
@@ -101,7 +101,7 @@ class SqliteListing:
     async def list_attempts_of(
         self, message: str, cut: Cut, wanted: AttemptFilter
     ) -> Found[tuple[Attempt, Endpoint]]:
-        """Attempts at a message, with the endpoints they were made at."""
+        """Return the attempts at a message, with their endpoints."""
         bounds = {"message": message, **_come_out(wanted)}
         low, high = cut.between(*wanted.message.span(ATTEMPT))
         found, left_at = await self._look("list_attempts_of", low, high, cut, bounds)
@@ -110,14 +110,14 @@ class SqliteListing:
         return Found(made, left_at)
 
     async def attempt(self, message: str, attempt: str) -> tuple[Attempt, Endpoint]:
-        """One attempt at a message."""
+        """Return one attempt at a message."""
         found = await self._found("attempt", [(message, attempt)], rows.attempt_with_endpoint)
         if not found:
             raise NotFound("attempt", attempt)
         return found[0]
 
     async def expunge_attempt(self, message: str, attempt: str) -> None:
-        """Forget what an endpoint answered to an attempt."""
+        """Replace the stored response of an attempt by EXPUNGED."""
 
         def work(session: Session) -> None:
             asked = {"kept": EXPUNGED, "message": message, "attempt": attempt}
@@ -129,7 +129,7 @@ class SqliteListing:
     async def list_tasks(
         self, environment: str, cut: Cut, *, work: Work | None = None, finished: bool | None = None
     ) -> list[Task]:
-        """An environment's tasks."""
+        """Return an environment's tasks."""
         named = None if work is None else work.value
         bounds = {"environment": environment, "work": named, "finished": finished}
         return await self._listed("list_tasks", cut, bounds, rows.TASK.decode)
@@ -137,7 +137,7 @@ class SqliteListing:
     async def count_deliveries(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> dict[tuple[State, bool], int]:
-        """How many deliveries accepted in that time are in a state, and tried."""
+        """Count deliveries accepted in that time by state and whether they were tried."""
         bounds = {"lane": endpoint.lane, "since": since, "until": until}
 
         async def ask(low: int, most: int) -> list[tuple[tuple[State, bool], int, int, int]]:
@@ -153,7 +153,7 @@ class SqliteListing:
     async def count_attempts(
         self, endpoint: Endpoint, *, since: float, until: float
     ) -> tuple[int, int]:
-        """How many attempts made in that time succeeded, and how many failed."""
+        """Return how many attempts in that time succeeded, and how many failed."""
         span = MessageFilter(after=since, before=until).span(ATTEMPT)
         counts = await self._count("count_attempts", span, {"lane": endpoint.lane})
         return counts[True], counts[False]
@@ -161,7 +161,7 @@ class SqliteListing:
     async def _listed(
         self, query: str, cut: Cut, bounds: Bounds, decode: Callable[[str], Value]
     ) -> list[Value]:
-        """A list that is short enough to be read at once."""
+        """Return a page of a list that is short enough for one query."""
         low, high = cut.between(FIRST, LAST)
         asked = {**bounds, "low": low, "high": high, "limit": cut.limit}
         return await self._threads.browse(
@@ -173,9 +173,9 @@ class SqliteListing:
     async def _look(  # noqa: PLR0913  a list and a part of it
         self, query: str, low: Key, high: Key, cut: Cut, bounds: Bounds, *, mark: int = 0
     ) -> tuple[list[rows.Row], str | None]:
-        """What fits, a piece of the list at a time: others are let in between.
+        """Return the rows that fit, read in small pieces so that other queries run in between.
 
-        And the mark to go on from, which is in this column, if the look was left before the end.
+        Also returns the value of column `mark` to continue from, if the search stopped early.
         """
 
         async def ask(low: Key, high: Key, most: int) -> list[rows.Row]:
@@ -190,7 +190,7 @@ class SqliteListing:
     async def _found(
         self, query: str, places: list[rows.Row], value: Callable[[rows.Row], Value]
     ) -> list[Value]:
-        """What is at these places, unless it was swept meanwhile."""
+        """Return the values at these places, without those that were swept meanwhile."""
         return await self._threads.browse(
             lambda db: [value(row) for place in places for row in db.execute(SQL[query], place)]
         )
@@ -199,7 +199,7 @@ class SqliteListing:
         return await self._threads.survey(lambda db: list(db.execute(SQL[query], bounds)))
 
     async def _count(self, query: str, span: tuple[str, str], bounds: Bounds) -> Counter[Any]:
-        """How many there are of what, between two ids."""
+        """Count rows between two ids, by their first column."""
         first, high = span
 
         async def ask(low: str, most: int) -> list[tuple[Any, int, int, str]]:
@@ -244,4 +244,4 @@ DOWN = {
         "list_tasks",
     )
 }
-"""The lists from their ends."""
+"""The same queries in descending order."""

@@ -1,4 +1,4 @@
-"""The dispatcher's role on a database file: a lock that the kernel gives back whatever happens."""
+"""The dispatcher's role on a database file: a file lock, which the kernel frees in any case."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from tarry.errors import StoreError, StoreOwned
 
 
 class Holder(Struct, frozen=True):
-    """Who has the role, for the message that somebody else gets."""
+    """The process that has the role, to be named in the error that other processes get."""
 
     pid: int
     worker: str
@@ -21,8 +21,9 @@ class Holder(Struct, frozen=True):
 class DispatcherLock:
     """Held from the first lease until the last one is given back, or the process ends.
 
-    It is a lock on a file beside the database, never deleted: a file made anew under the same name
-    would be another lock. If somebody deletes it all the same, who comes then has the role.
+    It locks a file beside the database. The file is never deleted, because a new file of the
+    same name would be another lock. If a person deletes it anyway, the next process that takes
+    the role gets it.
     """
 
     def __init__(self, database: Path) -> None:
@@ -34,7 +35,7 @@ class DispatcherLock:
 
     @property
     def workers(self) -> frozenset[str]:
-        """Those in this process that have the role; anybody else's leases are over."""
+        """The workers of this process that have the role; all other leases are over."""
         return frozenset(self._workers)
 
     def take(self, worker: str) -> None:
@@ -47,13 +48,13 @@ class DispatcherLock:
         self._workers.add(worker)
 
     def leave(self, worker: str) -> None:
-        """A worker has given everything back; with the last one the role is free."""
+        """Remove a worker that gave back all its leases; after the last one the role is free."""
         self._workers.discard(worker)
         if not self._workers:
             self.give_back()
 
     def give_back(self) -> None:
-        """Let others have the role."""
+        """Release the role."""
         self._workers.clear()
         if self._file is not None:
             os.ftruncate(self._file, 0)
@@ -61,14 +62,14 @@ class DispatcherLock:
             self._file = None
 
     def stay_behind(self) -> None:
-        """Have no part in it: it is the parent's, of which this process was forked."""
+        """Close the lock in a forked child: the role belongs to the parent."""
         self._workers.clear()
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _is_there(self, file: int) -> bool:
-        """Whether this is still the file that others look at, and nobody has deleted it."""
+        """Return whether this is still the file at the path, so that others lock the same one."""
         try:
             return os.path.samestat(os.fstat(file), self._path.stat())
         except OSError:
@@ -85,10 +86,10 @@ class DispatcherLock:
             owner = self._owner(file)
             os.close(file)
             raise StoreOwned(str(self._database), owner) from None
-        except OSError as error:  # a network's file system without locks, say
+        except OSError as error:  # for example a network file system without locks
             os.close(file)
             raise StoreError(f"{self._path} cannot be locked: {error.strerror}") from error
-        with suppress(OSError):  # a full disk: the lock holds without a name
+        with suppress(OSError):  # the disk is full: the lock works without the holder's name
             os.ftruncate(file, 0)
             os.pwrite(file, json.encode(holder), 0)
         return file
@@ -97,7 +98,7 @@ class DispatcherLock:
     def _owner(file: int) -> str:
         try:
             holder = json.decode(os.pread(file, 1_000, 0), type=Holder)
-        except DecodeError:  # it was taken just now, and the name is not written yet
+        except DecodeError:  # it was locked just now, and the holder is not written yet
             return "another process"
         return f"process {holder.pid}, worker {holder.worker}"
 
@@ -106,7 +107,7 @@ _locks: WeakSet[DispatcherLock] = WeakSet()
 
 
 def _stay_behind() -> None:
-    """Else the role would be taken for as long as a child lives whose parent is gone."""
+    """Close the locks in a forked child: it would hold the role after its parent has ended."""
     for lock in list(_locks):
         lock.stay_behind()
 

@@ -1,8 +1,8 @@
-"""Copy a database's log into its file beside the work, so that no commit waits for it.
+"""Copy a database's write-ahead log into its file in the background, so that no commit waits.
 
-SQLite would copy a long log at the end of whichever commit made it long, and all who share that
-commit would wait. Here a thread copies the bulk, and the writer what came meanwhile: only when all
-of it was copied, and nobody reads from it, does the next commit begin the log anew.
+SQLite would copy a long log at the end of the commit that made it long, and all callers in that
+commit would wait. Here a thread copies most of it, and the writer copies the pages added meanwhile.
+The next commit restarts the log only if all of it was copied and no reader uses it.
 """
 
 from contextlib import suppress
@@ -14,20 +14,20 @@ import apsw
 from tarry.service.store.sqlite.connection import connect
 
 LONG_PAGES = 16_000
-"""About 64 MB: pages that many commits touch are copied once."""
+"""About 64 MB: a page that many commits change is then copied once."""
 MORE_PAGES = LONG_PAGES // 16
-"""How much longer a log may get that could not be begun anew, before the next try.
+"""How much a log may grow after a copy that could not restart it, before the next try.
 
-Where there is no room for more, it is as long as a log may get at all.
+When the disk is short of room, this is the length from which a log is copied.
 """
 PAGE = 4096
 SHARE = 4
-"""One part in so many of the room that is kept back may be in the log: it needs as much again in
+"""The log may use one part in this many of the disk reserve: a copy may need the same room again in
 the file, and a disk can be small."""
 
 
 class Log:
-    """The log of one writer's connection."""
+    """The write-ahead log of the writer's connection."""
 
     def __init__(self, db: apsw.Connection, path: Path) -> None:
         self.pages = 0
@@ -35,12 +35,12 @@ class Log:
         self._path = path
         self._tried = 0
         self._copying: Thread | None = None
-        db.set_wal_hook(self._note)  # which takes the place of SQLite's own copying
+        db.set_wal_hook(self._note)  # this replaces SQLite's own copying
 
     def tidy(self, *, is_short_of_room: bool = False, reserve: int = 0) -> None:
-        """Begin to copy a log that is long, or end what was begun; between two transactions.
+        """Start to copy a long log, or finish the copy that was started; between transactions.
 
-        `reserve` are the bytes that are kept back on its disk, 0 if none are.
+        `reserve` is the number of bytes kept free on the disk, 0 for none.
         """
         if self._copying is not None:
             if self._copying.is_alive():
@@ -48,7 +48,7 @@ class Log:
             self._copying = None
             _copy(self._db)
             self._tried = self.pages
-        elif self.pages < self._tried:  # it was begun anew
+        elif self.pages < self._tried:  # the log was restarted
             self._tried = 0
         long = MORE_PAGES if is_short_of_room else LONG_PAGES
         if reserve:
@@ -58,7 +58,7 @@ class Log:
             self._copying.start()
 
     def leave(self) -> None:
-        """Wait for what was begun."""
+        """Wait until the running copy has ended."""
         if self._copying is not None:
             self._copying.join()
 
@@ -67,12 +67,12 @@ class Log:
         return apsw.SQLITE_OK
 
     def _copy_bulk(self) -> None:
-        with suppress(apsw.Error):  # a file that is gone: whoever writes will hear of it
+        with suppress(apsw.Error):  # the file is gone: the next write reports it
             db = connect(self._path)
             _copy(db)
             db.close()
 
 
 def _copy(db: apsw.Connection) -> None:
-    with suppress(apsw.Error):  # it stays in the log until the next try
+    with suppress(apsw.Error):  # the pages stay in the log until the next try
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

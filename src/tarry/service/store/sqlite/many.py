@@ -1,7 +1,7 @@
-"""Do for many rows what a query does for one, by few statements.
+"""Run a query that takes one row for many rows, with few statements.
 
-SQLite lets other threads run during a statement. With one for each row the writer would have to
-wait its turn again after each of them, while the loop's thread reads what comes in next.
+SQLite lets other threads run during a statement. With one statement for each row, the writer would
+wait for the interpreter after each of them, while the loop's thread handles incoming requests.
 """
 
 import re
@@ -14,17 +14,17 @@ import apsw
 from tarry.service.store.sqlite.rows import Row
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 500)
-"""How many rows a statement may have. The next that is wide enough is taken, and filled up."""
+"""Row counts of a statement. The smallest that is large enough is used, and padded with NULLs."""
 LONGEST = 16 * 1024
-"""Characters: a longer statement would be prepared anew each time, apsw keeps none that long."""
+"""Characters of a statement: apsw does not cache longer ones, so they are prepared each time."""
 
 _ROW = re.compile(r"VALUES (\([?, ]+\))")
 
 
 def write(db: apsw.Connection, sql: str, rows: Sequence[Row]) -> None:
-    """Have a query with the placeholders of one row, `VALUES (?, ?)`, done for these.
+    """Run a query with the placeholders of one row, `VALUES (?, ?)`, for all these rows.
 
-    To fill up, rows of nothing but NULL come behind them: the query has to pass over these.
+    Rows of NULLs are added to fill up a statement, and the query must ignore them.
     """
     widths = _widths(sql)
     for start in range(0, len(rows), widths[-1]):
@@ -41,6 +41,6 @@ def _widths(sql: str) -> tuple[int, ...]:
 
 @lru_cache(maxsize=100)
 def widened(sql: str, width: int) -> str:
-    """The same query for so many rows."""
+    """Return the query for `width` rows."""
     head, row, tail = _ROW.split(sql)
     return f"{head}VALUES {','.join([row.replace(' ', '')] * width)}{tail}"

@@ -1,4 +1,4 @@
-"""How this store takes messages in: a whole batch by a handful of statements."""
+"""Accept messages in this store: a whole batch with a few statements."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ class SqliteOutbox:
     _threads: Threads
 
     async def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
-        """Accept messages, one result each."""
+        """Accept messages; return one result for each."""
         if not messages:
             return []
         answers = await self._threads.write(Add(messages))
@@ -34,7 +34,7 @@ class SqliteOutbox:
         return answers
 
     async def expunge(self, application: str, message: str) -> None:
-        """Forget a message's payload."""
+        """Delete a message's payload."""
 
         def work(session: Session) -> None:
             done = session.db.execute(SQL["expunge"], (message, application)).fetchall()
@@ -47,14 +47,14 @@ class SqliteOutbox:
 
 
 class Add(Joint):
-    """A call of `add`, alone or together with those of other callers."""
+    """A call of `add`, which can run together with those of other callers."""
 
     def __init__(self, messages: Sequence[NewMessage]) -> None:
         self.messages = messages
 
     @property
     def weight(self) -> int:
-        """So many messages."""
+        """Return the number of messages."""
         return len(self.messages)
 
     def __call__(self, session: Session) -> list[Answer]:
@@ -68,7 +68,7 @@ class Add(Joint):
 
 
 class Fresh(Struct, frozen=True):
-    """A message that will be kept, its number, and where it goes."""
+    """A message to be saved, its number, and the lanes it goes to."""
 
     message: Message
     number: int
@@ -76,7 +76,7 @@ class Fresh(Struct, frozen=True):
 
 
 class Adding:
-    """One call of `add`: first it is decided what to keep, then all of it is written."""
+    """One call of `add`: it first decides what to accept, and then writes all of it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -90,7 +90,7 @@ class Adding:
         self._is_short = session.room.look(session.db)
 
     def add(self, messages: Sequence[NewMessage]) -> list[Answer]:
-        """Decide on each, in order, and keep what is accepted."""
+        """Decide on each message in order, and save the accepted ones."""
         self._number = self._db.execute(SQL["add_last"]).get
         self._tenants = self._session.tenants({new.message.application for new in messages})
         answers = [self._decide(new) for new in messages]
@@ -136,7 +136,7 @@ class Adding:
         return event in self._events or bool(self._db.execute(SQL["add_event"], event).fetchone())
 
     def _waits(self, application: str) -> int:
-        """How many deliveries of an application wait, those of this call included."""
+        """Return how many deliveries of an application wait, including those of this call."""
         if application not in self._waiting:
             waiting = self._db.execute(SQL["add_waiting"], (application,)).get
             self._waiting[application] = int(waiting)

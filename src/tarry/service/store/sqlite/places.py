@@ -1,4 +1,4 @@
-"""Where in a lane something is: numbers grow with time, so it is found by halving."""
+"""Binary search in a lane: its sequence numbers grow with time."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from tarry.service.store.sqlite.queries import SQL
 
 
 def span(db: apsw.Connection, lane: int, cut: Cut, wanted: MessageFilter) -> tuple[int, int]:
-    """The numbers of a lane between which a page is."""
+    """Return the sequence numbers between which the entries of a page are, both exclusive."""
     low, high = NUMBERS
     if cut.mark:
         before, behind = _place(db, lane, cut.mark)
@@ -22,12 +22,12 @@ def span(db: apsw.Connection, lane: int, cut: Cut, wanted: MessageFilter) -> tup
 
 
 def first_since(db: apsw.Connection, lane: int, at: float) -> int:
-    """A number that what was accepted from a time on does not begin before."""
+    """Return a sequence number before which no delivery was accepted at `at` or later."""
     return _first(db, lane, lambda near: near[1] >= at - LATE)
 
 
 def _place(db: apsw.Connection, lane: int, message: str) -> tuple[int, int]:
-    """The numbers that what is before a message ends and what is behind it begins with."""
+    """Return the sequence numbers just before and just after `message` in the lane."""
     seq = db.execute(SQL["list_deliveries_to_mark"], (message, lane)).get
     if seq is not None:
         return seq, seq
@@ -36,7 +36,7 @@ def _place(db: apsw.Connection, lane: int, message: str) -> tuple[int, int]:
 
 
 def _first(db: apsw.Connection, lane: int, yes: Callable[[rows.Row], bool]) -> int:
-    """The number that a lane's deliveries begin with of which something is so."""
+    """Return the sequence number of the first delivery in the lane that satisfies `yes`."""
     search = Halving(db.execute(SQL["list_deliveries_to_last"], (lane,)).get or 0)
     while (middle := search.middle) is not None:
         near = db.execute(SQL["list_deliveries_to_near"], (lane, middle)).fetchone()

@@ -1,4 +1,4 @@
-"""What this store gives a dispatcher to send."""
+"""Deliveries that the dispatcher can send, in this store."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
@@ -22,7 +22,7 @@ class SqliteQueue:
     _threads: Threads
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
-        """These lanes; those that are gone are left out."""
+        """Return these lanes, without lanes that are gone."""
 
         def work(db: apsw.Connection) -> list[LaneRow]:
             found = (db.execute(SQL["lanes"], (lane,)).fetchone() for lane in lanes)
@@ -31,15 +31,15 @@ class SqliteQueue:
         return await self._threads.read(work)
 
     async def fetch(self, wants: Sequence[Want], *, now: float, most_bytes: int) -> Fetched:
-        """What these lanes could send next."""
+        """Return deliveries that these lanes can send next."""
         return await self._threads.read(lambda db: fetch_from(db, wants, now, most_bytes))
 
     async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
-        """Nothing: another copy of SQLite in the same process would break the file's locks."""
+        """Return 0: an outbox table would need another copy of SQLite, which breaks file locks."""
         return 0
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:
-        """Return what was learned of each of these origins."""
+        """Return the record saved by `learn` for each of these origins."""
         wanted = rows.array(names)
 
         def work(db: apsw.Connection) -> list[bytes]:
@@ -51,7 +51,7 @@ class SqliteQueue:
     async def learn(
         self, origins: Mapping[str, bytes], *, expected: Mapping[str, bytes] = NO_RECORDS
     ) -> dict[str, bytes]:
-        """Save what was learned of origins; return the records that were not replaced."""
+        """Save what was learned about origins; return the records that were not replaced."""
         wanted = rows.array(origins)
 
         def work(session: Session) -> dict[str, bytes]:
@@ -72,7 +72,7 @@ class SqliteQueue:
 
 
 def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_bytes: int) -> Fetched:
-    """What lanes could send next, as this connection sees them."""
+    """Return deliveries that lanes can send next, as this connection sees them."""
     fetched = Fetched([], {}, {}, {})
     room = most_bytes
     for want in wants:
@@ -88,7 +88,7 @@ def fetch_from(db: apsw.Connection, wants: Sequence[Want], now: float, most_byte
         for due in _stream(db, want, now):
             room -= len(due.payload or b"")
             if room <= 0 and not first:
-                break  # what is not read of the stream is not read from the disk either
+                break  # the rest of the stream is not even read from the disk
             first = False
             fetched.due.append(due)
     return fetched

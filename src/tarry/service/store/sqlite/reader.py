@@ -1,6 +1,6 @@
-"""A thread that reads: from a snapshot, on a connection of its own, so that it waits for no commit.
+"""A thread that reads from a snapshot on its own connection, so that it never waits for a commit.
 
-When somebody listens, it also looks now and then whether another process has woken a lane.
+With a listener, it also checks now and then whether another process has woken a lane.
 """
 
 from collections.abc import Callable
@@ -18,9 +18,9 @@ LOOK_EVERY = 0.1
 
 
 class Reader(Line[apsw.Connection]):
-    """Does each job in a read transaction of its own."""
+    """Runs each job in its own read transaction."""
 
-    MOST = 1  # nobody waits for somebody else's answer
+    MOST = 1  # no caller waits for the answer to another one
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
@@ -31,16 +31,16 @@ class Reader(Line[apsw.Connection]):
         super().__init__(name)
 
     def watch(self, on_wake: Callable[[], None]) -> None:
-        """Call this, on this thread, when lanes were woken by whomever; look from now on."""
+        """From now on, call `on_wake` on this thread when any process has woken lanes."""
         self._on_wake = on_wake
         self.stir()
 
     def patience(self) -> float | None:
-        """Be back in time for the next look, if anybody wants to know."""
+        """Return the time between two checks for woken lanes, if there is a listener."""
         return None if self._on_wake is None else LOOK_EVERY
 
     def idle(self) -> None:
-        """Look whether a lane was woken."""
+        """Check whether a lane was woken."""
         if self._on_wake is None:
             return
         self._looked_at = monotonic()
@@ -48,10 +48,10 @@ class Reader(Line[apsw.Connection]):
             if self._woken(self._connection()):
                 self._on_wake()
         except apsw.Error as error:
-            self._let_go(error)  # whoever reads or writes will hear of it
+            self._let_go(error)  # the next read or write reports it
 
     def serve(self, jobs: list[Job[apsw.Connection]]) -> None:
-        """Read, and do not forget to look when there is no end of reading."""
+        """Run the jobs; also check for woken lanes if there was no idle time for that."""
         for job in jobs:
             try:
                 job.answer = self._read(job.work)
@@ -60,7 +60,7 @@ class Reader(Line[apsw.Connection]):
                 job.error = store_error(error, self._path)
             except UNFIT as error:
                 job.error = store_error(error, self._path)
-            except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
+            except Exception as error:  # noqa: BLE001  it goes to the caller; the thread goes on
                 job.error = error
         if monotonic() - self._looked_at >= LOOK_EVERY:
             self.idle()

@@ -1,4 +1,4 @@
-"""What this store keeps for those who come over HTTP."""
+"""Data of the HTTP API in this store."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -28,7 +28,7 @@ class SqliteRegistry:
     _threads: Threads
 
     async def add_event_type(self, event_type: EventType) -> None:
-        """Add one that is not there."""
+        """Add an event type that does not exist yet."""
 
         def work(session: Session) -> None:
             try:
@@ -41,7 +41,7 @@ class SqliteRegistry:
     async def change_event_type(
         self, environment: str, name: str, change: Callable[[EventType], EventType]
     ) -> EventType:
-        """Change one as it is by now."""
+        """Apply `change` to the stored event type."""
 
         def work(session: Session) -> EventType:
             changed = change(_event_type(session.db, environment, name))
@@ -52,7 +52,7 @@ class SqliteRegistry:
         return await self._threads.write(work)
 
     async def delete_event_type(self, environment: str, name: str) -> None:
-        """Forget one."""
+        """Delete an event type."""
 
         def work(session: Session) -> None:
             if not session.db.execute(SQL["delete_event_type"], (environment, name)).fetchall():
@@ -61,13 +61,13 @@ class SqliteRegistry:
         await self._threads.write(work)
 
     async def event_type(self, environment: str, name: str) -> EventType:
-        """The one of this name."""
+        """Return the event type of this name."""
         return await self._threads.browse(lambda db: _event_type(db, environment, name))
 
     async def list_event_types(
         self, environment: str, cut: Cut, *, archived: bool = False
     ) -> list[EventType]:
-        """An environment's, by name."""
+        """Return an environment's event types, by name."""
         ways = (
             ("list_event_types_all", "list_event_types_all_down")
             if archived
@@ -76,7 +76,7 @@ class SqliteRegistry:
         return await self._page(ways, environment, cut, rows.EVENT_TYPE)
 
     async def add_key(self, key: Key) -> None:
-        """Keep a new key."""
+        """Add a new key."""
         row = {
             "id": key.id,
             "environment": key.environment,
@@ -96,7 +96,7 @@ class SqliteRegistry:
         await self._threads.write(work)
 
     async def key(self, hashed: bytes) -> Key:
-        """The key with this hash."""
+        """Return the key with this hash."""
 
         def work(db: apsw.Connection) -> Key:
             document = db.execute(SQL["key"], (hashed,)).get
@@ -107,7 +107,7 @@ class SqliteRegistry:
         return await self._threads.browse(work)
 
     async def revoke_key(self, environment: str, key: str, *, now: float) -> Key:
-        """Let a key open nothing any more."""
+        """Revoke a key."""
 
         def work(session: Session) -> Key:
             document = session.db.execute(SQL["revoke_key_known"], (key,)).get
@@ -121,7 +121,7 @@ class SqliteRegistry:
     async def revoke_keys_of(
         self, application: str, *, sessions: Sequence[str] | None, now: float, delay: float = 0.0
     ) -> int:
-        """Revoke the keys to an application."""
+        """Revoke the keys to an application; return their number."""
 
         def work(session: Session) -> int:
             documents = list(session.db.execute(SQL["revoke_keys_of"], (application,)))
@@ -137,12 +137,12 @@ class SqliteRegistry:
         return await self._threads.write(work)
 
     async def list_keys(self, environment: str, cut: Cut) -> list[Key]:
-        """An environment's keys by id."""
+        """Return an environment's keys, by id."""
         ways = ("list_keys", "list_keys_down")
         return await self._page(ways, environment, cut, rows.KEY)
 
     async def keep(self, name: str, value: bytes) -> bytes:
-        """Keep a value, unless there is one."""
+        """Save a value under a name unless one exists; return the stored value."""
 
         def work(session: Session) -> bytes:
             session.db.execute(SQL["keep"], (name, value))
@@ -152,14 +152,14 @@ class SqliteRegistry:
         return await self._threads.write(work)
 
     async def keep_instead(self, name: str, value: bytes, *, of: bytes) -> bool:
-        """Keep a value in the place of another one."""
+        """Replace the value `of` by another one; return whether `of` was still stored."""
         told = {"name": name, "value": value, "of": of}
         return await self._threads.write(
             lambda session: bool(session.db.execute(SQL["keep_instead"], told).fetchall())
         )
 
     async def claim(self, claim: Claim, *, now: float) -> Claim:
-        """Claim a key for its holder, or tell how it stands."""
+        """Claim a key for a holder, and return the claim as it is stored then."""
 
         def work(session: Session) -> Claim:
             asked = asdict(claim)
@@ -173,7 +173,7 @@ class SqliteRegistry:
         return stored
 
     async def answer(self, claim: Claim) -> None:
-        """Keep the answer of a claim its holder still has."""
+        """Save the answer of a claim, if this holder still has it."""
 
         def work(session: Session) -> None:
             session.db.execute(SQL["answer"], asdict(claim))
@@ -183,11 +183,11 @@ class SqliteRegistry:
         hit("answer.after")
 
     async def release_claim(self, claim: Claim) -> None:
-        """Forget a claim of this holder without an answer."""
+        """Delete this holder's claim if it has no answer."""
         await self._let_go("release_claim", claim)
 
     async def lapse_claim(self, claim: Claim) -> None:
-        """Let a claim of this holder pass on at once."""
+        """End the time of this holder's claim at once, if it has no answer."""
         await self._let_go("lapse_claim", claim)
 
     async def _let_go(self, query: str, claim: Claim) -> None:
@@ -195,14 +195,14 @@ class SqliteRegistry:
         await self._threads.write(lambda session: session.db.execute(SQL[query], row).fetchall())
 
     async def untold(self, *, after: str = "", limit: int = 100) -> list[Notice]:
-        """Notices that nobody was told of yet, by id, behind one."""
+        """Return notices that were not sent yet, by id, after the id `after`."""
         asked = {"after": after, "limit": limit}
         return await self._threads.browse(
             lambda db: [rows.NOTICE.decode(text) for (text,) in db.execute(SQL["untold"], asked)]
         )
 
     async def told(self, notices: Sequence[str]) -> None:
-        """Mark notices as told."""
+        """Mark notices as sent."""
         known = [(notice,) for notice in notices]
         await self._threads.write(
             lambda session: session.db.executemany(SQL["told"], known).fetchall()

@@ -1,8 +1,8 @@
-"""How much room a database has left: new messages are refused before its disk is full.
+"""Measure how much room a database has left, to refuse new messages before its disk is full.
 
-What is kept back is for what was accepted already: its attempts can be written down, and retention
-can do its work, which needs some room before it gives any back. A file does not get shorter then;
-its empty pages are filled again, so they count as room.
+The reserve is for accepted messages: their attempts can be saved, and retention can run, which
+needs some room before it frees any. The file does not shrink then, but its empty pages are used
+again, so they count as room.
 """
 
 import logging
@@ -18,33 +18,33 @@ log = logging.getLogger("tarry.service")
 
 RESERVE = 256_000_000
 SMALL_DISK_SHARE = 20
-"""Of a disk so small that this is less, one part in so many is kept back."""
+"""On a small disk the reserve is one part in this many of the disk, if that is less."""
 LEAST_FREE_SHARE = 16
-"""One part in so many of the reserve must be on the disk itself: the log of writes grows there."""
+"""One part in this many of the reserve must be free on the disk itself, where the log grows."""
 LOOK = 1.0
-"""Seconds between two looks."""
+"""Seconds between two measurements."""
 NEAR = 8
-"""With less left than so many reserves it is looked at each time: a second's worth of messages can
-be more than a small disk has."""
+"""With less room than this many reserves, each call measures: a second's worth of messages can be
+more than a small disk has."""
 
 
 class Disk(Struct, frozen=True):
-    """A disk: how many bytes it has, and how many are free."""
+    """The size of a disk and its free space, in bytes."""
 
     size: int
     free: int
 
 
 def disk_of(path: Path) -> Disk:
-    """The disk that a file is on, as this user may fill it."""
+    """Return the disk that a file is on; free space is what this user may fill."""
     found = os.statvfs(path.parent)
     return Disk(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
 
 class Room:
-    """Looks at the disk now and then, and says whether there is room for new messages.
+    """Measures the disk now and then, and says whether there is room for new messages.
 
-    `reserve` is in bytes; 0 never looks, None suits the disk.
+    `reserve` is in bytes. 0 switches the check off, None chooses a reserve that fits the disk.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Room:
         self._looked_at = -LOOK
         self.is_short = False
         self.left, self.reserve = 0, 0
-        """As seen by the last look."""
+        """From the last measurement."""
 
     def look(self, db: apsw.Connection) -> bool:
-        """Whether new messages have to wait; far from it, what was seen within a second counts."""
+        """Return whether to refuse new messages. With much room, it measures once a second only."""
         now = self._clock()
         is_near = self.left < NEAR * self.reserve
         if self._wanted != 0 and (is_near or now >= self._looked_at + LOOK):
@@ -77,7 +77,7 @@ class Room:
         try:
             disk = self._disk(self._path)
             empty = int(db.pragma("freelist_count")) * int(db.pragma("page_size"))
-        except (OSError, apsw.Error):  # a folder that is gone: whoever writes will hear of it
+        except (OSError, apsw.Error):  # the folder is gone: the next write reports it
             return
         small = disk.size // SMALL_DISK_SHARE
         self.reserve = min(RESERVE, small) if self._wanted is None else self._wanted

@@ -1,7 +1,7 @@
-"""Rows of this database as values, and values as rows.
+"""Convert rows of this database to values, and values to rows.
 
-The columns come in the order that the queries have them. What is looked at as a whole only
-(endpoints, applications, tasks, notices) is kept as a JSON document beside what is searched for.
+The columns are in the order of the queries. Values that are only read as a whole (endpoints,
+applications, tasks, notices) are saved as JSON documents, beside the columns that queries search.
 """
 
 from collections.abc import Iterable
@@ -33,22 +33,22 @@ _WORDS = json.Decoder(tuple[str, ...])
 
 
 def document(value: Application | Endpoint | EventType | Key | Known | Notice | Task) -> str:
-    """A value as it is kept as a whole."""
+    """Return a value as a JSON document."""
     return json.encode(value).decode()
 
 
 def array(values: Iterable[int | str]) -> str:
-    """Values to be looked for, as one parameter."""
+    """Return values to search for as one parameter, a JSON array."""
     return json.encode(list(values)).decode()
 
 
 def words(text: str) -> tuple[str, ...]:
-    """A list of words that was kept as JSON."""
+    """Return the words of a JSON array."""
     return () if text == "[]" else _WORDS.decode(text)
 
 
 def message(row: Row) -> Message:
-    """A message."""
+    """Return the message of a row."""
     known, application, event_type, payload, event_id, channels, tags, accepted_at, *rest = row
     deliver_at, payload_until, content_type = rest
     return Message(
@@ -67,7 +67,7 @@ def message(row: Row) -> Message:
 
 
 def message_row(number: int, message: Message) -> Row:
-    """A message as it is inserted."""
+    """Return the row of a message, to insert it."""
     return (
         number,
         message.id,
@@ -85,7 +85,7 @@ def message_row(number: int, message: Message) -> Row:
 
 
 def delivery(row: Row) -> Delivery:
-    """A delivery, by its eleven columns."""
+    """Return the delivery of a row of eleven columns."""
     lane, seq, known, state, reason, attempts, tries, memory, due_at, accepted_at, ended_at = row
     return Delivery(
         lane=lane,
@@ -103,17 +103,17 @@ def delivery(row: Row) -> Delivery:
 
 
 def delivery_with_endpoint(row: Row) -> tuple[Endpoint, Delivery]:
-    """A delivery behind its endpoint's document."""
+    """Return a row's endpoint document and the delivery after it."""
     return ENDPOINT.decode(row[0]), delivery(row[1:])
 
 
 def message_with_delivery(row: Row) -> tuple[Message, Delivery]:
-    """A message behind one of its deliveries."""
+    """Return a row's message, which comes after its delivery, and the delivery."""
     return message(row[11:]), delivery(row[:11])
 
 
 def due(row: Row, stream: Stream) -> Due:
-    """What may be sent."""
+    """Return the delivery or resend of a row, with its payload."""
     lane, seq, known, event_type, payload, accepted_at, due_at, tries, attempts, *rest = row
     memory, resend, content_type = rest
     return Due(
@@ -134,7 +134,7 @@ def due(row: Row, stream: Stream) -> Due:
 
 
 def attempt(row: Row) -> Attempt:
-    """An attempt."""
+    """Return the attempt of a row."""
     known, lane, made_for, number, at, took, url, status, kind, detail, body, *decided = row
     trigger, counted, policy, now, draw, decision = decided
     return Attempt(
@@ -159,17 +159,17 @@ def attempt(row: Row) -> Attempt:
 
 
 def attempt_with_endpoint(row: Row) -> tuple[Attempt, Endpoint]:
-    """An attempt behind its endpoint's document."""
+    """Return a row's attempt, which comes after its endpoint's document, and the endpoint."""
     return attempt(row[1:]), ENDPOINT.decode(row[0])
 
 
 def attempt_with_message(row: Row) -> tuple[Attempt, Message]:
-    """An attempt, and behind it its message."""
+    """Return a row's attempt and the message after it."""
     return attempt(row[:17]), message(row[17:])
 
 
 def attempt_row(attempt: Attempt, message: int) -> Row:
-    """An attempt as it is inserted, with its message's number."""
+    """Return the row of an attempt with its message's number, to insert it."""
     return (
         attempt.lane,
         attempt.id,
@@ -192,7 +192,7 @@ def attempt_row(attempt: Attempt, message: int) -> Row:
 
 
 def lane_row(row: Row) -> LaneRow:
-    """A lane with its endpoint and application."""
+    """Return a lane with its endpoint and application."""
     endpoint, application, known, added, ended, version = row
     return LaneRow(
         endpoint=ENDPOINT.decode(endpoint),

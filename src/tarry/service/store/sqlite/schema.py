@@ -1,4 +1,4 @@
-"""A database file's schema: whose file it is, how far it has come, and the steps forward."""
+"""The schema of a database file: which program it belongs to, its version, and migrations."""
 
 import os
 from collections.abc import Callable
@@ -17,30 +17,30 @@ from tarry.service.store.sqlite.faults import store_error
 STEPS = steps(__package__)
 WANTED = len(STEPS)
 LOOK_EVERY = 100_000
-"""Steps of SQLite's machine after which a long piece of work looks whether it is still wanted."""
+"""Long work checks whether it is still wanted after this many steps of SQLite's machine."""
 
 Answer = TypeVar("Answer")
 
 
 class SqliteMigrator:
-    """Looks at the schema of a file, and brings it up to date."""
+    """Reads the schema of a file, and brings it up to date."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     async def status(self) -> Status:
-        """What is there, and what is to be done; a file that is not there has schema 0."""
+        """Return the schema's version and the pending steps; a missing file has schema 0."""
         if not self._path.exists():
             return status(STEPS, 0)
         return await aside(partial(on_file, self._path, look))
 
     async def up(self) -> Status:
-        """Make all steps that are to be made; the file, if there is none."""
+        """Run all pending steps; create the file if there is none."""
         return await aside(partial(on_file, self._path, bring_up, create=True))
 
 
 def look(db: apsw.Connection) -> Status:
-    """How far the schema has come; StoreError if the file belongs to another program."""
+    """Return the schema's status; StoreError if the file belongs to another program."""
     found = int(db.pragma("user_version"))
     if is_another_programs(db):
         raise StoreError(
@@ -50,7 +50,7 @@ def look(db: apsw.Connection) -> Status:
 
 
 def bring_up(db: apsw.Connection) -> Status:
-    """Make the steps that are to be made, each in one transaction; what was found before."""
+    """Run the pending steps, each in one transaction; return the status before."""
     before = look(db)
     for step in before.pending:
         _make(db, step)
@@ -58,7 +58,7 @@ def bring_up(db: apsw.Connection) -> Status:
 
 
 def require(db: apsw.Connection) -> None:
-    """Refuse a schema that is not the one this tarry works with."""
+    """Raise SchemaMismatch if the schema is not the one this tarry works with."""
     found = look(db)
     if found.pending:
         raise SchemaMismatch(found.found, found.wanted)
@@ -71,7 +71,7 @@ def on_file(
     *,
     create: bool = False,
 ) -> Answer:
-    """Do something on a connection of its own, and say plainly why it cannot be done."""
+    """Run work on its own connection; StoreError says in words why it is not possible."""
     check_folder(path)
     if not create and not path.exists():
         raise StoreError(f"there is no file {path}; `tarry migrate up` makes one")
@@ -88,7 +88,7 @@ def on_file(
 
 
 def check_folder(path: Path) -> None:
-    """SQLite would only say "unable to open": say what is the matter with the folder."""
+    """Raise an error that names the problem: SQLite would only say "unable to open"."""
     if path.is_dir():
         raise StoreError(f"{path} is a folder: name a file in it for the database")
     if not path.parent.is_dir():
@@ -102,7 +102,7 @@ def check_folder(path: Path) -> None:
 def _make(db: apsw.Connection, step: Migration) -> None:
     db.execute("BEGIN IMMEDIATE")
     try:
-        # Somebody else may have made it while this one waited for the lock.
+        # Another process may have run it while this one waited for the lock.
         if int(db.pragma("user_version")) < step.number:
             db.execute(step.sql)
         db.execute("COMMIT")

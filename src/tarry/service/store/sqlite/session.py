@@ -1,8 +1,8 @@
-"""A writing connection, with what is remembered of its database between transactions.
+"""A connection for writing, with a cache that is kept between transactions.
 
-What is remembered is what cannot change (a lane's shard) or is looked up by a version that is read
-in the same transaction (an application's endpoints). A rollback forgets it all: it may have been
-read from changes that were never made.
+The cache holds values that never change (a lane's shard), and values with a version that is read in
+the same transaction (an application's endpoints). A rollback clears it, because it may hold values
+from changes that were not committed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -30,7 +30,7 @@ _LANES = json.Decoder(list[tuple[int, int, int]])
 _EPOCHS = json.Decoder(dict[int, int])
 
 Goal = tuple[int, bool]
-"""A lane that a message goes to, and whether it is skipped because the endpoint is disabled."""
+"""A lane that a message goes to, and whether the delivery is SKIPPED (endpoint disabled)."""
 
 
 class Audience:
@@ -42,7 +42,7 @@ class Audience:
         self._known: dict[tuple[str, tuple[str, ...]], tuple[Goal, ...]] = {}
 
     def goals(self, message: Message, only: str | None = None) -> tuple[Goal, ...]:
-        """Where a message goes; see `NewMessage` for `only`."""
+        """Return the lanes that a message goes to; see `NewMessage` for `only`."""
         if only is not None:
             return tuple(map(_goal, (one for one in self._endpoints if one.id == only)))
         kind = (message.event_type, message.channels)
@@ -60,7 +60,7 @@ def _goal(endpoint: Endpoint) -> Goal:
 
 
 class Tenant(Struct, frozen=True):
-    """What adding needs to know of an application."""
+    """What `add` needs to know about an application."""
 
     environment: str
     most_waiting: int | None
@@ -68,7 +68,7 @@ class Tenant(Struct, frozen=True):
 
 
 class Session:
-    """What a piece of work inside a transaction gets."""
+    """The connection and cache that work inside a transaction uses."""
 
     def __init__(
         self,
@@ -95,20 +95,20 @@ class Session:
         self._shards: dict[int, int] = {}
 
     def require_file(self) -> None:
-        """Refuse to write into a file that is not at its path any more: nobody would find it.
+        """Raise if the open file is no longer the one at its path, where its data would be lost.
 
-        Somebody deleted it, or put a backup in its place, while it was open here.
+        A person has deleted it, or has put a backup in its place.
         """
         if _identity(self.path) != self._file:
             raise StoreUnavailable(f"{self.path} was removed or replaced while it was in use")
 
     def forget(self) -> None:
-        """A transaction was rolled back."""
+        """Clear the cache after a rollback."""
         self._audiences.clear()
         self._shards.clear()
 
     def tenants(self, applications: Iterable[str]) -> dict[str, Tenant]:
-        """These applications, as they are in this transaction, as far as there are such."""
+        """Return those of these applications that exist, as they are in this transaction."""
         found = self.db.execute(SQL["add_applications"], (array(applications),)).get
         return {
             known: Tenant(
@@ -130,13 +130,13 @@ class Session:
         return audience
 
     def add_to_lanes(self, deliveries: Mapping[int, int]) -> dict[int, tuple[int, bool]]:
-        """Give so many numbers of each lane; the last of them, and whether the lane is awake."""
+        """Assign sequence numbers in each lane; return the last, and whether the lane is awake."""
         write(self.db, SQL["add_to_lanes"], [(count, lane) for lane, count in deliveries.items()])
         found = self.db.execute(SQL["add_last_of_lanes"], (array(deliveries),)).get
         return {lane: (last, bool(awake)) for lane, last, awake in _LANES.decode(found)}
 
     def shard(self, lane: int) -> int | None:
-        """The shard of a lane; None if there is no such lane."""
+        """Return the shard of a lane; None if there is no such lane."""
         shard = self._shards.get(lane)
         if shard is None:
             shard = self.db.execute(SQL["settle_shard"], (lane,)).get
@@ -147,15 +147,15 @@ class Session:
         return shard
 
     def held(self, leases: Iterable[Lease]) -> dict[int, int]:
-        """Return the shards of those leases that nobody has taken or given back, with the epochs.
+        """Return the shards and epochs of those leases that were not taken or given back.
 
-        The time of a lease does not matter here: it only says from when on others may take it.
+        The end of a lease does not matter here: it only says when other workers may take the shard.
         """
         told = json.encode([(lease.shard, lease.epoch, lease.worker) for lease in leases]).decode()
         return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (told,)).get)
 
     def wake(self, lanes: Iterable[int]) -> None:
-        """Have the owners of lanes look at them."""
+        """Wake lanes, so that their owners look at them."""
         for lane in lanes:
             self.db.execute(SQL["woken_awake"], (lane,))
             self.db.execute(SQL["woken_tell"], (lane,))

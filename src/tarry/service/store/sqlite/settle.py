@@ -1,4 +1,4 @@
-"""How this store writes down what became of deliveries and lanes."""
+"""Save the outcomes of deliveries and changes of lanes in this store."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ class SqliteSettling:
         changes: Sequence[Change],
         leases: Iterable[Lease],
     ) -> list[bool]:
-        """Write down what became of deliveries and lanes."""
+        """Save the outcomes of deliveries, their attempts, and changes of lanes."""
         leases = list(leases)
 
         def work(session: Session) -> list[bool]:
@@ -52,8 +52,8 @@ class SqliteSettling:
     async def expire(
         self, lane: int, *, accepted_before: float, now: float, limit: int, lease: Lease
     ) -> int:
-        """End live deliveries that are too old."""
-        # Mostly there is none: a look costs no commit.
+        """End live deliveries that are too old; return their number."""
+        # Usually no delivery is too old, and a read costs no commit.
         old = (lane, accepted_before)
         if not await self._threads.read(lambda db: db.execute(SQL["expire_look"], old).fetchone()):
             return 0
@@ -105,20 +105,20 @@ def _settle(
 
 
 def _is_held(session: Session, one: Settlement | Resent | Change, held: Mapping[int, int]) -> bool:
-    """Tell whether a lane is held by a lease of the very epoch that this was made under."""
+    """Return whether the lease of this very epoch still holds the lane's shard."""
     shard = session.shard(one.lane)
     return shard is not None and held.get(shard) == one.epoch
 
 
 def _found(session: Session, batch: Sequence[Placed]) -> dict[int, tuple[int, bool]]:
-    """The places of those that are as they were, with their messages' numbers, and who is live."""
+    """Return, by place, the message number of each unchanged delivery and whether it is live."""
     told = {place: (one.lane, one.seq, one.tries, one.message) for place, one in batch}
     found = session.db.execute(SQL["settle_found"], (json.encode(told).decode(),)).get
     return _FOUND.decode(found)
 
 
 def _resent(session: Session, resent: Resent, message: int) -> int:
-    """See to the delivery of a message that was sent again; how many more have ended by it."""
+    """Update or add the delivery of a resent message; return how many more have ended."""
     db, lane = session.db, resent.lane
     if db.execute(SQL["settle_there"], (message, lane)).get:
         if resent.arrived:
@@ -135,7 +135,7 @@ def _resent(session: Session, resent: Resent, message: int) -> int:
 def _step(settlement: Settlement) -> rows.Row:
     due_at = settlement.due_at
     if due_at is None and settlement.state is WAITING:
-        due_at = 0.0  # it waits for no time at all: it is due
+        due_at = 0.0  # it waits for no particular time, so it is due
     return (
         settlement.lane,
         settlement.seq,

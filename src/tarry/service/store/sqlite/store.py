@@ -1,4 +1,4 @@
-"""The store in an SQLite file, put together."""
+"""The complete store in an SQLite file."""
 
 import time
 from collections.abc import Callable
@@ -34,7 +34,7 @@ class SqliteStore(
     SqliteRegistry,
     SqliteUpkeep,
 ):
-    """Keeps everything in a file, whose schema must be the right one: see `open_sqlite`."""
+    """Keeps everything in one file, whose schema must be up to date: see `open_sqlite`."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class SqliteStore(
         *,
         most_waiting: int | None = None,
     ) -> None:
-        # By its one real name, or whoever comes by way of a link would find another lock.
+        # Resolved, because a process that uses a link to the file would lock another lock file.
         self._threads = Threads(path.resolve(), clock, room, most_waiting=most_waiting)
         self._old_messages, self._old_payloads, self._expired = Rounds(0), Rounds(0), Rounds(0)
 
@@ -57,11 +57,11 @@ async def open_sqlite(
     room: Room | None = None,
     most_waiting: int | None = None,
 ) -> SqliteStore:
-    """Open a database file, making it or bringing it up to date if `migrate`.
+    """Open a database file; with `migrate`, create it or bring it up to date.
 
-    Otherwise a schema that is not the right one is a SchemaMismatch. StoreError says in words why a
-    file cannot be used. `clock` is the time that leases go by, `room` how full the disk may get,
-    and `most_waiting` a limit for applications that have none of their own.
+    Without `migrate`, a wrong schema raises SchemaMismatch. StoreError says in words why a file
+    cannot be used. `clock` gives the time for leases, `room` checks the free disk space, and
+    `most_waiting` is the limit of applications that have none of their own.
     """
     work = schema.bring_up if migrate else schema.require
     await aside(partial(schema.on_file, path, work, create=migrate))

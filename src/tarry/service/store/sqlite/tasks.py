@@ -1,4 +1,4 @@
-"""Tasks in this store: on record, next to be done, and how far they came."""
+"""Tasks in this store: adding them, choosing the next one, saving their progress."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any  # what comes out of a task is JSON
@@ -31,7 +31,7 @@ class SqliteTasks:
     _threads: Threads
 
     async def add_task(self, task: Task, *, most_pending: int | None = None) -> Task:
-        """Put a task on record and wake its lane."""
+        """Save a task and wake its lane; return the task."""
 
         def work(session: Session) -> Task:
             standing = task
@@ -49,11 +49,11 @@ class SqliteTasks:
         return added
 
     async def get_task(self, task: str) -> Task:
-        """A task by id."""
+        """Return the task with this id."""
         return await self._threads.browse(lambda db: _get(db, task))
 
     async def tasks(self, application: str) -> list[Task]:
-        """An application's tasks, the newest first."""
+        """Return an application's tasks, newest first."""
         asked = (application,)
         return await self._threads.browse(
             lambda db: [rows.TASK.decode(text) for (text,) in db.execute(SQL["tasks"], asked)]
@@ -66,7 +66,7 @@ class SqliteTasks:
         *,
         after: Tenant = FIRST_TENANT,
     ) -> Task | None:
-        """The oldest task of these works to be done, of the next tenant in these shards."""
+        """Return the oldest unfinished task of these kinds, of the next tenant in these shards."""
         asked = (*after, rows.array(shards), rows.array(works))
 
         def work(db: apsw.Connection) -> Task | None:
@@ -76,7 +76,7 @@ class SqliteTasks:
         return await self._threads.read(work)
 
     async def advance(self, task: Task, *, now: float, limit: int, lease: Lease) -> Task:
-        """Do at most `limit` more of a task."""
+        """Do a task for at most `limit` more deliveries."""
 
         def work(session: Session) -> Task:
             if shard_of(task.application) not in session.held([lease]):
@@ -94,7 +94,7 @@ class SqliteTasks:
         return after
 
     async def finish(self, task: Task, data: dict[str, Any], *, now: float, lease: Lease) -> Task:
-        """Finish a task with what came out."""
+        """Finish a task with its result."""
         return await self._end(task, lease, lambda stored: stored.finished(data, now))
 
     async def give_up(self, task: Task, why: str, *, now: float, lease: Lease) -> Task:
@@ -115,7 +115,7 @@ class SqliteTasks:
 
 
 def put_task(session: Session, task: Task) -> None:
-    """Put a task on record, or how far it came."""
+    """Save a task, or its progress."""
     session.db.execute(
         SQL["add_task"],
         {
@@ -133,7 +133,7 @@ def put_task(session: Session, task: Task) -> None:
 
 
 def _pending(db: apsw.Connection, lane: int) -> list[Task]:
-    """The replays of a lane that are not done, the oldest first."""
+    """Return a lane's unfinished replays, oldest first."""
     asked = (lane, rows.array(REPLAYS))
     return [rows.TASK.decode(text) for (text,) in db.execute(SQL["add_task_pending"], asked)]
 

@@ -1,7 +1,7 @@
-"""The threads of a store on a file: one writes; one reads for the dispatcher, one for all others.
+"""The threads of a store in a file: one writes, one reads for the dispatcher, one for all others.
 
-A look at the catalogue holds up no delivery, and neither waits for a commit. What looks through
-much has a thread of its own again.
+So reading the catalogue delays no delivery, and no read waits for a commit. Queries that read many
+rows have another thread.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ Answer = TypeVar("Answer")
 
 
 class Threads:
-    """What all parts of the store have in common."""
+    """The threads, the lock and the clock that all parts of the store share."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Threads:
         self._surveyor = Reader(path, "tarry-surveyor")
 
     async def write(self, work: Callable[[Session], Answer]) -> Answer:
-        """Do something in a transaction that is on disk when this returns."""
+        """Run work in a transaction that is on disk when this returns."""
         return await self._writer.do(work)
 
     async def read(self, work: Callable[[apsw.Connection], Answer]) -> Answer:
@@ -52,11 +52,11 @@ class Threads:
         return await self._reader.do(work)
 
     async def browse(self, work: Callable[[apsw.Connection], Answer]) -> Answer:
-        """Read from a snapshot, for people and programs that look around."""
+        """Read from a snapshot, for people and programs that use the API."""
         return await self._browser.do(work)
 
     async def survey(self, work: Callable[[apsw.Connection], Answer]) -> Answer:
-        """Read from a snapshot what takes as long as there is much: nobody else waits for it."""
+        """Read from a snapshot in a query that can take long; no other query waits for it."""
         return await self._surveyor.do(work)
 
     def listen(self, nudge: Callable[[], None]) -> None:
@@ -65,7 +65,7 @@ class Threads:
         self._reader.watch(self.nudges)
 
     async def close(self) -> None:
-        """End the threads, the one that writes last, and give the dispatcher's role back."""
+        """End the threads, the writer last, and give the dispatcher's role back."""
         await self._surveyor.close()
         await self._browser.close()
         await self._reader.close()

@@ -1,4 +1,4 @@
-"""What keeps this store in shape."""
+"""Maintenance of this store."""
 
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ class SqliteUpkeep:
     _expired: Rounds[int]
 
     async def sweep(self, retention: Retention, *, limit: int) -> int:
-        """Remove what need not be kept; how many: 0 is all done."""
+        """Remove data past its retention; return the number of rows, 0 when there is no more."""
         old, full = self._old_messages, self._old_payloads
         messages = await self._over(old, "sweep_messages", retention.messages_before, limit)
         payloads = await self._over(full, "sweep_payloads", retention.payloads_before, limit)
@@ -55,14 +55,14 @@ class SqliteUpkeep:
         return swept
 
     async def sealed(self, *, after: str = "", limit: int = 100) -> list[Endpoint]:
-        """Endpoints with something sealed, by id, behind one."""
+        """Return endpoints with sealed values, by id, after the id `after`."""
         bounds = (after, limit)
         return await self._threads.browse(
             lambda db: [rows.ENDPOINT.decode(text) for (text,) in db.execute(SQL["sealed"], bounds)]
         )
 
     async def backup(self, target: Path) -> None:
-        """Write a copy that is consistent, while others work."""
+        """Write a consistent copy while the store is in use."""
         await aside(partial(back_up, self._threads.path, target))
 
     async def check(self) -> None:
@@ -75,7 +75,7 @@ class SqliteUpkeep:
         await self._threads.write(work)
 
     async def close(self) -> None:
-        """Finish what was begun and let go of the file."""
+        """Finish running work and close the file."""
         await self._threads.close()
 
     async def _over(

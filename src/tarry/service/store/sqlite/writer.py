@@ -1,8 +1,8 @@
-"""The one thread that writes: whatever is asked for while it commits goes into the next commit.
+"""The one thread that writes: all jobs that arrive during a commit go into the next one.
 
-An fsync costs the same for one row and for a thousand, so callers share it. Each has a savepoint of
-its own: what fails, fails alone. What many want alike is done in one go, unless that fails. Nobody
-gets an answer before the commit they are in is on disk.
+An fsync costs the same for one row and for a thousand, so callers share it. Each job has its own
+savepoint, so that only the job that fails is undone. Jobs of the same kind run as one, unless that
+fails. A caller gets its answer only after its commit is on disk.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,38 +22,38 @@ Answer = TypeVar("Answer")
 
 
 class Joint:
-    """Work for one caller that can be done in one go with the same work for others."""
+    """A job of one caller that can run as one with the same jobs of other callers."""
 
     @property
     def weight(self) -> int:
-        """How many rows it is about: nobody shall wait for too many of others."""
+        """Return the number of rows: it limits how long one caller waits for the others."""
         raise NotImplementedError
 
     def __call__(self, session: Session) -> object:
-        """Do it alone."""
+        """Run this job alone."""
         raise NotImplementedError
 
     def together(self, works: Sequence[Any], session: Session) -> Sequence[object]:
-        """Do all of these, this one among them; an answer for each."""
+        """Run all these jobs, including this one, and return an answer for each."""
         raise NotImplementedError
 
 
 class Bulk(Generic[Answer]):
-    """Work for one caller that changes much: it goes first, and so without a savepoint.
+    """A job of one caller that changes many rows. It runs first, and so without a savepoint.
 
-    For a savepoint SQLite copies every page into memory before it is changed.
+    With a savepoint, SQLite would copy every page into memory before its change.
     """
 
     def __init__(self, work: Callable[[Session], Answer]) -> None:
         self._work = work
 
     def __call__(self, session: Session) -> Answer:
-        """Do it."""
+        """Run the job."""
         return self._work(session)
 
 
 class Writer(Line[Session]):
-    """Does jobs in shared transactions. `open_session` is called again after a connection broke."""
+    """Runs jobs in shared transactions. After a broken connection it calls `open_session` again."""
 
     def __init__(
         self, path: Path, open_session: Callable[[], Session], on_wake: Callable[[], None]
@@ -65,7 +65,7 @@ class Writer(Line[Session]):
         super().__init__("tarry-writer")
 
     def serve(self, jobs: list[Work]) -> None:
-        """Do all of them in one transaction."""
+        """Run all jobs in one transaction."""
         if not jobs:
             return
         try:
@@ -79,18 +79,18 @@ class Writer(Line[Session]):
                 self._on_wake()
 
     def weight(self, job: Work) -> int:
-        """A commit of many rows makes all wait who come after it."""
+        """Return a job's number of rows: a commit of many rows delays all later callers."""
         return job.work.weight if isinstance(job.work, Joint) else 1
 
     def tidy(self) -> None:
-        """Keep the log short while nobody waits."""
+        """Keep the log short, after the callers got their answers."""
         session = self._session
         if session is not None:
             is_short = session.room.look(session.db)
             session.log.tidy(is_short_of_room=is_short, reserve=session.room.reserve)
 
     def leave(self) -> None:
-        """Close the connection: the last one to go copies the log into the file."""
+        """Close the connection; SQLite copies the log into the file if it is the last one."""
         if self._session is not None:
             self._session.log.leave()
             self._session.db.close(force=True)
@@ -108,7 +108,7 @@ class Writer(Line[Session]):
     def _do_group(
         self, session: Session, group: list[Work], do: Callable[[Session, Work], None]
     ) -> None:
-        """Do in one go what can be done so; if that fails, one by one."""
+        """Run the jobs of a group as one if possible; if that fails, run them one by one."""
         if len(group) == 1:
             do(session, group[0])
             return
@@ -119,16 +119,16 @@ class Writer(Line[Session]):
             for job, answer in zip(group, whole.answer, strict=True):
                 job.answer = answer
             return
-        for job in group:  # one of them is to blame: that one shall fail alone
+        for job in group:  # one of them caused the failure: only that one is to fail
             self._do(session, job)
 
     def _do_first(self, session: Session, job: Work) -> None:
-        """Without a savepoint: what it did is all that there is to undo."""
+        """Run a job without a savepoint: a rollback undoes this job and nothing else."""
         try:
             job.answer = job.work(session)
         except LOST:
             raise
-        except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
+        except Exception as error:  # noqa: BLE001  it goes to the caller; the thread goes on
             self._refuse(session, job, error, "ROLLBACK", "BEGIN IMMEDIATE")
 
     def _do(self, session: Session, job: Work) -> None:
@@ -138,14 +138,14 @@ class Writer(Line[Session]):
             session.db.execute("RELEASE job")
         except LOST:
             raise
-        except Exception as error:  # noqa: BLE001  it is the caller's to hear, not the thread's
+        except Exception as error:  # noqa: BLE001  it goes to the caller; the thread goes on
             self._refuse(session, job, error, "ROLLBACK TO job", "RELEASE job")
 
     @staticmethod
     def _refuse(session: Session, job: Work, error: Exception, *undo: str) -> None:
-        """Undo what a job did, and let its caller hear of the error."""
+        """Undo the changes of a job, and give its caller the error."""
         if isinstance(error, apsw.Error) and not session.db.in_transaction:
-            raise error  # SQLite has rolled all of it back
+            raise error  # SQLite has rolled back the whole transaction
         job.error = error
         if isinstance(error, (apsw.Error, *UNFIT)):
             job.error = store_error(error, session.path)
@@ -154,19 +154,19 @@ class Writer(Line[Session]):
         session.forget()
 
     def _fail(self, jobs: list[Work], error: StoreError | apsw.Error) -> None:
-        """Nothing of it was kept: all of them hear so, and the next ones start anew.
+        """Give all callers the error: nothing was committed. The next jobs get a new connection.
 
-        Also those that were refused: what they were refused for may not have been kept.
+        Jobs that were refused get it too, because the rows that made them fail may be undone.
         """
         if isinstance(error, apsw.Error):
             error = store_error(error, self._path)
         for job in jobs:
             job.error = error
-        self.leave()  # which rolls back, whatever state the connection is in
+        self.leave()  # this rolls back, whatever state the connection is in
 
 
 def _groups(jobs: list[Work]) -> list[list[Work]]:
-    """What is done in one go, in the order in which it is: what changes much goes first."""
+    """Return the jobs in groups that run as one, in order: the largest change goes first."""
     bulk = next((job for job in jobs if isinstance(job.work, Bulk)), None)
     joint = [job for job in jobs if isinstance(job.work, Joint)]
     alone = [job for job in jobs if job is not bulk and not isinstance(job.work, Joint)]
