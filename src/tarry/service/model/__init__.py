@@ -1,1 +1,1 @@
-"""The things the service is about, as values: no clock, no socket and no database in here."""
+"""The service's entities as values: no clock, no socket and no database in here."""

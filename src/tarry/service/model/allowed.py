@@ -1,6 +1,6 @@
-"""What a message from outside may be called, and how long it may be: over HTTP and in the outbox.
+"""Limits on the names and sizes of messages from outside, over HTTP and in the outbox.
 
-What it is called may be part of a URL, so that whatever came in can be asked for.
+Names may become part of a URL, so that every accepted message can be requested by them.
 """
 
 import re
@@ -10,13 +10,13 @@ from tarry.errors import SettingsError
 from tarry.service.model.text import MOST_CHARACTERS, SHOWN, check_text, words
 
 MOST_BYTES = 1024 * 1024
-"""Of a payload."""
+"""The longest payload."""
 MOST_LETTERS = 128
-"""Of a channel or a tag."""
+"""The longest channel or tag."""
 MOST_CHANNELS, MOST_TAGS = 10, 50
 
 NAME = r"^[a-zA-Z0-9\-_.]+\Z"
-EVENT_ID = r"^(?!msg_)[a-zA-Z0-9\-_.]+\Z"  # which cannot be taken for the id of another message
+EVENT_ID = r"^(?!msg_)[a-zA-Z0-9\-_.]+\Z"  # it must not look like the id of another message
 CHANNEL = r"^[a-zA-Z0-9\-_.:+]+\Z"
 TAG = r"^[^\x00]+\Z"
 
@@ -31,7 +31,7 @@ _SAID = {
 def check_names(
     event_type: str, event_id: str | None, channels: Iterable[str], tags: Iterable[str]
 ) -> None:
-    """Raise if a message cannot be called so."""
+    """Raise SettingsError if a message must not have these names."""
     _check("event_type", event_type, NAME, MOST_CHARACTERS)
     if event_id is not None:
         _check("event_id", event_id, EVENT_ID, MOST_CHARACTERS)
@@ -47,7 +47,7 @@ def check_names(
 
 
 def check_size(payload: bytes) -> None:
-    """Raise if a payload is too long."""
+    """Raise SettingsError if a payload is too long."""
     if len(payload) > MOST_BYTES:
         raise SettingsError("payload", f"{len(payload)} bytes", f"at most {MOST_BYTES} bytes")
 

@@ -5,15 +5,15 @@ import zlib
 from msgspec import Struct
 
 SHARDS = 64
-"""How many parts the lanes are split into; a worker owns some of them, each with all its lanes."""
+"""How many shards the lanes are split into; a worker owns some shards with all their lanes."""
 
 
 class Application(Struct, frozen=True, kw_only=True):
     """A tenant of an environment.
 
-    `rate` is how many attempts a second all its endpoints together get at the most. `policy` is a
-    policy document in JSON, for endpoints that have none of their own. `most_waiting` is how many
-    of its deliveries may wait before new messages are turned away.
+    `rate` limits the attempts per second of all its endpoints together. `policy` is a policy
+    document in JSON, for endpoints that have none of their own. With `most_waiting` deliveries
+    waiting, new messages are refused.
     """
 
     id: str
@@ -29,10 +29,10 @@ class Application(Struct, frozen=True, kw_only=True):
 
     @property
     def shard(self) -> int:
-        """Where all its lanes are: with one owner, so that its limits are exact."""
+        """The shard of all its lanes: they have one owner, so that its limits are exact."""
         return shard_of(self.id)
 
 
 def shard_of(application: str) -> int:
-    """The shard of an application's lanes; every process agrees on it."""
+    """Return the shard of an application's lanes; it is the same in every process."""
     return zlib.crc32(application.encode()) % SHARDS

@@ -1,4 +1,4 @@
-"""An attempt that was made, and what it changes: the settlement of a delivery."""
+"""An attempt, and the settlement of a delivery that follows from it."""
 
 from enum import StrEnum
 
@@ -8,23 +8,23 @@ from msgspec.structs import replace
 from tarry.service.model.delivery import Delivery, Reason, State
 
 EXPUNGED = b"EXPUNGED"
-"""What is kept of an answer that was to be forgotten."""
+"""Replaces a stored response that was expunged."""
 
 
 class Trigger(StrEnum):
-    """What an attempt was made for."""
+    """Why an attempt was made."""
 
     SCHEDULED = "scheduled"
-    MANUAL = "manual"  # somebody asked for it
+    MANUAL = "manual"  # a person or program requested it
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One request that was made, with its answer and what was decided on it.
+    """One request with its response, and the decision made on it.
 
-    `number` counts all tries of the delivery from 1. `kind` is the class of the failure, None for
-    a success. `counted` tells whether the policy's count of attempts grew: a failure of the lane
-    costs the delivery nothing. With `policy` (a version), `now` and `draw` the decision can be
-    made again.
+    `number` counts all tries of the delivery from 1. `kind` is the class of the failure, None
+    for a success. `counted` says whether the attempt counts for the policy: a failure of the
+    whole lane does not. With `policy` (a version), `now` and `draw` the decision can be
+    repeated.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 class Settlement(Struct, frozen=True, kw_only=True):
-    """What becomes of a delivery.
+    """The outcome of a delivery, to be saved.
 
     `message` and `tries`, the number of earlier tries, are the fence: a settlement changes nothing
     if its delivery was settled since it was read, or if the sequence number belongs to another
@@ -70,16 +70,16 @@ class Settlement(Struct, frozen=True, kw_only=True):
     attempt: Attempt | None = None
 
     def concerns(self, delivery: Delivery) -> bool:
-        """Whether the delivery at its place is the one that was read, with no try since."""
+        """Return whether a delivery at its place is the one that was read, with no try since."""
         return (delivery.message, delivery.tries) == (self.message, self.tries)
 
 
 class Resent(Struct, frozen=True):
-    """A message that somebody asked to be sent again was.
+    """The result of a resend that was requested.
 
-    The attempt is recorded, and a delivery that had failed or was skipped has arrived if it was
-    taken; one that still waits goes on as if nothing had been. Where there was no delivery there is
-    one then, which ended as the attempt did: `why` is the reason if it was not taken. `epoch` is
+    The attempt is saved. If the endpoint accepted it, a failed or skipped delivery becomes
+    delivered; a live delivery does not change. If there was no delivery, one is added that has
+    ended like the attempt; `why` is its reason if the endpoint did not accept it. `epoch` is
     that of the lease under which it was sent.
     """
 
@@ -91,11 +91,11 @@ class Resent(Struct, frozen=True):
 
     @property
     def arrived(self) -> bool:
-        """Whether the endpoint took it."""
+        """Whether the endpoint accepted it."""
         return self.attempt.kind is None
 
     def upon(self, delivery: Delivery) -> Delivery:
-        """What becomes of the delivery of its message."""
+        """Return the message's delivery as it is after this resend."""
         if not self.arrived or delivery.state not in {State.FAILED, State.SKIPPED}:
             return delivery
         return replace(
@@ -106,7 +106,7 @@ class Resent(Struct, frozen=True):
         )
 
     def delivery(self, seq: int) -> Delivery:
-        """The delivery that there is then, if there was none."""
+        """Return the delivery to add if the lane had none."""
         return Delivery(
             lane=self.lane,
             seq=seq,

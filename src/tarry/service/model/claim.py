@@ -1,14 +1,14 @@
-"""A claim: a request that is to be carried out once, however often it comes."""
+"""A claim: a request that is carried out once, however often it is sent."""
 
 from msgspec import Struct
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """A request under an idempotency key, which one caller carries out while the others wait.
+    """A request under an idempotency key: one caller carries it out, the others wait.
 
-    `at` is when it first came: whoever carries it out again after a crash makes the same ids from
-    it and from the key, so that nothing is made twice. `holder` is who carries it out, until
-    `until`. Once `status` is set there is an answer, the same for everybody.
+    `at` is when it first came. A caller that carries it out again after a crash derives the same
+    ids from `at` and the key, so that nothing is created twice. `holder` carries it out, until
+    `until`. Once `status` is set there is an answer, which all callers get.
     """
 
     environment: str
@@ -21,10 +21,10 @@ class Claim(Struct, frozen=True, kw_only=True):
     body: bytes = b""
 
     def passes_to(self, other: "Claim", now: float) -> bool:
-        """Whether it is another's to carry out from `now` on: the holder's time was up.
+        """Return whether another caller may carry it out from `now` on: the holder's time is up.
 
-        Another request under the same key gets nothing: who asked for the first one may yet come
-        again.
+        A different request under the same key may not, because the first request may yet be
+        sent again.
         """
         lapsed = self.status is None and self.until <= now
         return lapsed and self.fingerprint == other.fingerprint

@@ -1,4 +1,4 @@
-"""A delivery: one message on its way to one endpoint. Its states, and why it waits or ended."""
+"""A delivery: one message for one endpoint. Its states, and why it waits or ended."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,10 +7,10 @@ from msgspec import Struct
 
 
 class State(StrEnum):
-    """Where a delivery stands."""
+    """The state of a delivery."""
 
     READY = "ready"  # eligible, in the lane's order
-    WAITING = "waiting"  # eligible from `due_at` on
+    WAITING = "waiting"  # eligible from `due_at`
     DELIVERED = "delivered"
     FAILED = "failed"
     SKIPPED = "skipped"  # its endpoint was disabled by its owner
@@ -19,17 +19,17 @@ class State(StrEnum):
 
 
 WAITING, DELIVERED, FAILED = State.WAITING, State.DELIVERED, State.FAILED
-"""Plain names for what runs with every delivery: looking up a member takes its time."""
+"""Plain names for code that runs for every delivery, where looking up a member takes time."""
 
 LIVE = frozenset({State.READY, State.WAITING})
 ENDED = frozenset(State) - LIVE
 STUCK = frozenset({State.WAITING, State.FAILED})
-"""Those of what failed, and of what waits for a time of its own."""
+"""The states of deliveries that failed or that wait for their own due time."""
 
-# A delivery begins as one of LIVE or as SKIPPED; one that a resend leaves where there was none, as
-# DELIVERED or FAILED.
+# A new delivery is LIVE or SKIPPED. One that a resend adds to a lane without one is DELIVERED or
+# FAILED.
 _REPLAYED = frozenset({State.READY})
-_RESENT = frozenset({State.DELIVERED})  # by a resend that was taken
+_RESENT = frozenset({State.DELIVERED})  # by a resend that the endpoint accepted
 MOVES: Mapping[State, frozenset[State]] = {
     State.READY: frozenset(State) - {State.SKIPPED},
     State.WAITING: frozenset(State) - {State.SKIPPED},
@@ -45,7 +45,7 @@ class Reason(StrEnum):
     """Why a delivery waits, or how it ended."""
 
     NEW = "not tried yet"
-    # It waits.
+    # Why it waits.
     BACKOFF = "backoff"
     RETRY_AFTER = "retry-after"
     LANE_OPEN = "lane open"
@@ -58,9 +58,9 @@ class Reason(StrEnum):
     PAUSED = "paused"
     DISABLED = "disabled"
     REPLAYED = "replayed"
-    # It ended.
+    # How it ended.
     DELIVERED = "delivered"
-    REFUSED = "refused"  # the endpoint said that this message will never do
+    REFUSED = "refused"  # the endpoint said that it will never accept this message
     EXHAUSTED = "all attempts used up"
     AGED = "too old"
     GONE = "endpoint gone"
@@ -72,12 +72,12 @@ class Reason(StrEnum):
 
 
 class Delivery(Struct, frozen=True, kw_only=True):
-    """One message on its way to one endpoint.
+    """One message for one endpoint.
 
-    `attempts` are those that its policy counts, `tries` all that were made. `memory` is the
-    jitter's. `due_at` is set while it waits for a time of its own. Its age counts from
-    `accepted_at`, which is the message's or, if that is later, its `deliver_at`; a replay is
-    accepted anew.
+    `attempts` counts the attempts that its policy counts, `tries` all of them. `memory` belongs
+    to the jitter. `due_at` is set while it waits for its own due time. Its age counts from
+    `accepted_at`, which is the message's or, if that is later, its `deliver_at`. A replay sets
+    `accepted_at` anew.
     """
 
     lane: int
@@ -94,5 +94,5 @@ class Delivery(Struct, frozen=True, kw_only=True):
 
     @property
     def can_be_recovered(self) -> bool:
-        """Whether it failed: for good, or the last time, and it waits for a time of its own."""
+        """Whether it failed permanently, or its last try failed and it waits for a due time."""
         return self.state is State.FAILED or (self.state is State.WAITING and self.tries > 0)

@@ -1,4 +1,4 @@
-"""An endpoint: where an application's messages go, which of them, and how it stands."""
+"""An endpoint: where an application's messages go, which of them, and whether it is enabled."""
 
 from enum import StrEnum
 
@@ -6,43 +6,43 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 Parking = tuple[float, float | None]
-"""From when until when an endpoint was parked; None while it still is."""
+"""The start and end of a time in which an endpoint was parked; the end is None while it is."""
 
 
 class Standing(StrEnum):
-    """Whether messages go to an endpoint."""
+    """Whether messages are sent to an endpoint."""
 
     ENABLED = "enabled"
-    PAUSED = "paused"  # by its owner: messages wait, and get older
-    DISABLED = "disabled"  # by its owner: new messages are recorded as skipped
-    PARKED = "parked"  # by tarry: messages wait, and do not get older
-    DELETED = "deleted"  # what waits is being discarded
+    PAUSED = "paused"  # by its owner: deliveries wait, and their age grows
+    DISABLED = "disabled"  # by its owner: new deliveries are skipped
+    PARKED = "parked"  # by tarry: deliveries wait, and their age does not grow
+    DELETED = "deleted"  # its live deliveries are being discarded
 
 
 ENABLED = Standing.ENABLED
-"""A plain name for what runs with every delivery: looking up a member takes its time."""
+"""A plain name for code that runs for every delivery, where looking up a member takes time."""
 
 
 class Secret(Struct, frozen=True):
-    """A signing secret, sealed; an old one is still signed with until it expires."""
+    """A sealed signing secret. An old one still signs requests until it expires."""
 
     sealed: bytes
     expires_at: float | None = None
 
 
-class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds values alone: no cycle
+class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds only values: no cycles
     """Where messages go, and by which rules.
 
-    `event_types` and `channels` choose the messages; None takes all. `rate` is how many attempts a
-    second it gets at the most, `concurrency` how many at a time. A `fifo` endpoint gets one at a
-    time in order; with `blocking` a delivery that finally failed holds up the others. `headers`
-    are its owner's own, sealed. `policy` is a policy document in JSON. `probed_at` is when somebody
-    last asked to have it tried at once.
+    `event_types` and `channels` choose the messages; None chooses all. `rate` limits the attempts
+    per second, `concurrency` the attempts at a time. A `fifo` endpoint gets one at a time, in
+    order; with `blocking`, a delivery that failed permanently blocks the ones after it. `headers`
+    are the owner's own headers, sealed. `policy` is a policy document in JSON. `probed_at` is when
+    a person last requested a probe at once.
     """
 
     id: str
     application: str
-    lane: int = 0  # given by the store
+    lane: int = 0  # set by the store
     url: str
     uid: str | None = None
     description: str = ""
@@ -63,9 +63,9 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds values 
     updated_at: float
 
     def stand(self, standing: Standing, at: float) -> "Endpoint":
-        """The endpoint as it stands from `at` on; a parking begins or ends with it.
+        """Return the endpoint with a standing that starts at `at`; a parking starts or ends then.
 
-        A deleted one stays deleted, and needs its secrets and headers no more.
+        A deleted endpoint stays deleted, and no longer has its secrets and headers.
         """
         if self.standing is Standing.DELETED:
             return self
@@ -80,7 +80,7 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds values 
         return replace(stood, secrets=(), headers=None) if standing is Standing.DELETED else stood
 
     def following(self, stored: "Endpoint") -> "Endpoint":
-        """This endpoint in the place of a stored one, whose lane and parkings stay."""
+        """Return this endpoint as a new version of a stored one, whose lane and parkings stay."""
         here = replace(
             self,
             id=stored.id,
@@ -92,7 +92,7 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds values 
         return here.stand(self.standing, self.updated_at)
 
     def wants(self, event_type: str, channels: tuple[str, ...]) -> bool:
-        """Whether a message of this type, sent to these channels, goes here."""
+        """Return whether a message of this type and these channels goes to this endpoint."""
         if self.event_types is not None and event_type not in self.event_types:
             return False
         if self.channels is None:
@@ -100,7 +100,7 @@ class Endpoint(Struct, frozen=True, kw_only=True, gc=False):  # it holds values 
         return not set(self.channels).isdisjoint(channels)
 
     def age(self, accepted_at: float, now: float) -> float:
-        """How old a delivery is: the time it was parked does not count."""
+        """Return the age of a delivery; time in which the endpoint was parked does not count."""
         parked = sum(
             max(0.0, min(now, now if until is None else until) - max(accepted_at, since))
             for since, until in self.parked

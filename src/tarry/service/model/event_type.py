@@ -1,4 +1,4 @@
-"""A type of event: what an environment's messages can be about."""
+"""An event type of an environment's messages."""
 
 from msgspec import Struct
 
@@ -6,9 +6,9 @@ from msgspec import Struct
 class EventType(Struct, frozen=True, kw_only=True):
     """A name that messages carry, with its description and the schemas of their payloads.
 
-    `schemas` is a JSON object, version to JSON Schema, as it came in; if the type `validates`,
-    messages must fit the newest of them. An archived one is left out of lists unless asked for;
-    messages may still carry it.
+    `schemas` is a JSON object, version to JSON Schema, stored as received. If the type
+    `validates`, payloads must fit the newest schema. Lists omit an archived type unless it is
+    requested; messages may still carry it.
     """
 
     environment: str

@@ -1,7 +1,7 @@
-"""Ids: a prefix that says what it is, and 27 characters that sort by time.
+"""Ids: a prefix that names the kind, and 27 characters that sort by time.
 
-Eight of them are milliseconds since 1970, the others are chance. The time and the chance are
-handed in, as everywhere.
+Eight of them are milliseconds since 1970, the others are random. The caller passes the time and the
+random bytes.
 """
 
 import re
@@ -13,7 +13,7 @@ LENGTH = TIME + CHANCE
 
 _FORM = re.compile(rf"[{ALPHABET}]{{{LENGTH}}}")
 
-# 248 bytes are four times the alphabet; the last eight make eight letters a little likelier.
+# 248 byte values are four times the alphabet; the other eight make eight letters a little likelier.
 _LETTERS = bytes(ord(ALPHABET[byte % len(ALPHABET)]) for byte in range(256))
 
 APPLICATION, ENDPOINT, MESSAGE, ATTEMPT = "app_", "ep_", "msg_", "atmpt_"
@@ -21,7 +21,7 @@ ENVIRONMENT, TASK, NOTICE, KEY = "org_", "qtask_", "notice_", "key_"
 
 
 def make(prefix: str, *, now: float, entropy: bytes) -> str:
-    """An id made at `now` from 19 bytes of chance.
+    """Return an id made at `now` from 19 random bytes.
 
     >>> make("msg_", now=1_700_000_000.0, entropy=bytes(19))
     'msg_0Tvcokgi0000000000000000000'
@@ -30,7 +30,7 @@ def make(prefix: str, *, now: float, entropy: bytes) -> str:
 
 
 def well_formed(known: str, prefix: str) -> bool:
-    """Whether an id is one of this kind, as `make` makes them.
+    """Return whether an id is of this kind and has the form that `make` gives it.
 
     >>> well_formed("msg_0Tvcokgi0000000000000000000", "msg_"), well_formed("order.1", "msg_")
     (True, False)
@@ -39,7 +39,7 @@ def well_formed(known: str, prefix: str) -> bool:
 
 
 def moment(now: float) -> str:
-    """The part of an id that says when: ids of a later millisecond sort behind it."""
+    """Return the time part of an id: ids of a later millisecond sort after it."""
     return _moment(max(0, int(now * 1000)))
 
 
@@ -53,7 +53,7 @@ def _moment(left: int) -> str:
 
 
 def made_at(known: str) -> float:
-    """When an id was made, to the millisecond."""
+    """Return when an id was made, to the millisecond."""
     total = 0
     for letter in known.rpartition("_")[2][:TIME]:
         total = total * len(ALPHABET) + ALPHABET.index(letter)

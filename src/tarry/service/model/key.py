@@ -1,4 +1,4 @@
-"""A key: what lets a program into an environment, or a tenant's people into one application."""
+"""An API key: admits a program to an environment, or a tenant's users to one application."""
 
 from enum import StrEnum
 
@@ -11,9 +11,9 @@ class Scope(StrEnum):
 
     ADMIN = "admin"  # everything, keys included
     WRITE = "write"  # everything but keys
-    READ = "read"  # look, but not at secrets
+    READ = "read"  # read everything but secrets
     SEND = "send"  # send messages
-    # Those of a tenant's people, in one application.
+    # For a tenant's users, in one application.
     VIEW_BASE = "ViewBase"
     VIEW_ENDPOINT_SECRET = "ViewEndpointSecret"  # noqa: S105  a name, not a secret
     MANAGE_ENDPOINT_SECRET = "ManageEndpointSecret"  # noqa: S105  likewise
@@ -23,10 +23,11 @@ class Scope(StrEnum):
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """What is kept of a key: a keyed hash, from which nobody can make the key.
+    """What is stored of a key: a keyed hash, from which the key cannot be computed.
 
-    With an `application` it opens that one only, and of the types of events behind flags those with
-    one of its own. `session` groups keys that are to end together.
+    With an `application`, the key admits to that application only; of the event types behind
+    feature flags it sees those with one of its own flags. `session` groups keys that are
+    revoked together.
     """
 
     id: str
@@ -43,12 +44,12 @@ class Key(Struct, frozen=True, kw_only=True):
 
     @property
     def ends_at(self) -> float | None:
-        """When it has let somebody in for the last time; None if that is not known."""
+        """When it expires or was revoked, whichever is first; None if neither is set."""
         ends = [at for at in (self.expires_at, self.revoked_at) if at is not None]
         return min(ends, default=None)
 
     def revoked(self, now: float, delay: float = 0.0) -> "Key":
-        """The same from `now` on, or as it is if it was revoked; after a `delay` it expires."""
+        """Return the key revoked at `now`, or expiring after `delay`; unchanged if revoked."""
         if self.revoked_at is not None:
             return self
         if not delay:
@@ -59,5 +60,5 @@ class Key(Struct, frozen=True, kw_only=True):
         )
 
     def opens(self, now: float) -> bool:
-        """Whether it still lets anybody in."""
+        """Return whether it is still valid at `now`."""
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)

@@ -1,4 +1,4 @@
-"""A lane: one endpoint's queue, with what is known of the endpoint; and who may work on it."""
+"""A lane: one endpoint's queue, its learned state, and the lease that allows work on it."""
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -10,9 +10,9 @@ from tarry.service.model.endpoint import Endpoint, Standing
 
 
 class Lease(Struct, frozen=True):
-    """A shard, owned for a while: `worker` is a random id of one process, `epoch` grows by one.
+    """Ownership of a shard for a while: `worker` is a process's random id, `epoch` counts owners.
 
-    `clean` tells that the owner before gave it back itself, with nothing on its way.
+    `clean` says that the previous owner gave the shard back itself, with no request in flight.
     """
 
     shard: int
@@ -21,13 +21,13 @@ class Lease(Struct, frozen=True):
     clean: bool = True
 
 
-class Known(Struct, frozen=True, kw_only=True, gc=False):  # it holds values alone: no cycle
-    """What a lane has learned and must not forget.
+class Known(Struct, frozen=True, kw_only=True, gc=False):  # it holds only values: no cycles
+    """What a lane has learned and must not lose.
 
-    `pace` is the pacer's state as JSON, learned from `origin`: another origin starts anew.
-    `accepted_at` is the last success. `failing_since` the first failure after it, `failures` how
-    many there were; `warned` is the last warning about it, as a share of the time until the
-    endpoint is parked.
+    `pace` is the pacer's state as JSON, learned from `origin`; it does not apply to another origin.
+    `accepted_at` is the time of the last success, `failing_since` that of the first failure after
+    it, and `failures` the number of failures since. `warned` is the last warning about them, as a
+    share of the time until the endpoint is parked.
     """
 
     pace: bytes = b""
@@ -39,9 +39,9 @@ class Known(Struct, frozen=True, kw_only=True, gc=False):  # it holds values alo
 
 
 class LaneRow(Struct, frozen=True, kw_only=True):
-    """A lane as it is stored. So many deliveries wait as were `added` and have not `ended`.
+    """A lane as it is stored. The deliveries that were `added` and have not `ended` are waiting.
 
-    `version` grows with every change of the endpoint or the application, whoever makes it.
+    `version` grows with every change of the endpoint or the application, by any caller.
     """
 
     endpoint: Endpoint
@@ -58,12 +58,12 @@ class LaneRow(Struct, frozen=True, kw_only=True):
 
     @property
     def waiting(self) -> int:
-        """How many deliveries have not ended, those on their way included."""
+        """The number of deliveries that have not ended, including those in flight."""
         return self.added - self.ended
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """Something an endpoint's owner should hear of."""
+    """An event that an endpoint's owner should know about."""
 
     id: str
     application: str
@@ -75,14 +75,13 @@ class Notice(Struct, frozen=True, kw_only=True):
 
 
 Noting = Callable[[Endpoint | None, Endpoint], Sequence[Notice]]
-"""Makes the notices of an endpoint that is made or changed: as it was, if it was, and as it is."""
+"""Returns the notices about a change of an endpoint, given as before (None if new) and after."""
 
 
 class Change(Struct, frozen=True, kw_only=True):
-    """What an owner writes down about a lane: what it knows, how the endpoint stands since `at`.
+    """Changes of a lane by its owner: its learned state, and the endpoint's standing since `at`.
 
-    `epoch` is that of the owner's lease. What a new standing does to the endpoint is for
-    `Endpoint.stand` to say.
+    `epoch` is that of the owner's lease. See `Endpoint.stand` for the effects of a standing.
     """
 
     lane: int
@@ -94,16 +93,16 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Stream(StrEnum):
-    """What is asked of a lane's queue."""
+    """A part of a lane's queue that can be read."""
 
-    READY = "ready"  # by sequence, behind `after` and before `before`
-    WAITING = "waiting"  # by due time, due by now, behind (`due_after`, `after`)
-    EARLY = "early"  # likewise, whether due or not, but not SCHEDULED: for probes
-    RESEND = "resend"  # somebody asked for it
+    READY = "ready"  # by sequence, between `after` and `before`
+    WAITING = "waiting"  # by due time, due by now, after (`due_after`, `after`)
+    EARLY = "early"  # the same, also if not due yet, but not SCHEDULED: for probes
+    RESEND = "resend"  # resends that were requested
 
 
 class Want(Struct, frozen=True, kw_only=True):
-    """What a lane would like to send next, at most `limit` of it."""
+    """A request for at most `limit` deliveries of a lane's stream."""
 
     lane: int
     stream: Stream
@@ -113,10 +112,10 @@ class Want(Struct, frozen=True, kw_only=True):
     due_after: float = 0.0
 
 
-class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds values alone: no cycle
-    """A delivery that may be sent, with its message's bytes.
+class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds only values: no cycles
+    """A delivery that may be sent, with its message's payload.
 
-    Of a resend the `resend` is set, and nothing is told of its delivery: `seq` and counts are 0,
+    For a resend, `resend` is set and there is nothing about a delivery: `seq` and counts are 0, and
     `accepted_at` is the message's.
     """
 
@@ -136,11 +135,12 @@ class Due(Struct, frozen=True, kw_only=True, gc=False):  # it holds values alone
 
 
 class Fetched(Struct, frozen=True):
-    """What the wants brought, in the order of the wants.
+    """The deliveries for the wants, in the order of the wants.
 
-    `next_due_at` is when the next delivery is due, for each lane that asked for what is due and has
-    one that is not due yet. For each lane that asked at all, `added` is how many were added so far
-    and `versions` which version it had: what was accepted after a change comes with that or later.
+    `next_due_at` has, for each lane of a WAITING want, the due time of its first delivery that
+    is not due yet, if there is one. `added` and `versions` have the number of added deliveries
+    and the version of every lane of a want: a delivery that was accepted after a change is
+    returned with the version of that change, or a later one.
     """
 
     due: list[Due]

@@ -1,4 +1,4 @@
-"""Parts of lists: where a page begins, which way it goes, and what is left out."""
+"""Pages of lists: where a page starts, its direction, and filters."""
 
 from typing import Generic, TypeVar
 
@@ -12,21 +12,22 @@ from tarry.service.model.message import Message
 Thing = TypeVar("Thing")
 
 FIRST, LAST = "", "\U0010ffff"
-"""Sort before and behind every id."""
+"""Sort before and after every id."""
 GRAIN = 5e-7
-"""A float that stands for a millisecond's beginning may lie as much before it."""
+"""A float for the start of a millisecond may be this much too small."""
 
 
 LOOK = 50_000
-"""Entries of a list that are looked at for one page, at the most."""
+"""The most entries that are examined for one page."""
 
 
 class Cut(Struct, frozen=True):
     """At most `limit` entries of a list, in the order of the list.
 
-    Those behind `mark`, an id that need not be there any more; with `back` the last ones before it.
-    Without a mark the list begins (with `back`: ends) the page. What is wanted of a long list may
-    be rare: `look` entries are looked at, and what was found of them is the page.
+    The page starts after `mark`, an id that need not exist any more; with `back` it ends just
+    before it. Without a mark it is the first page (with `back`, the last one). Entries that fit
+    a filter may be rare, so at most `look` entries are examined, and the hits among them are
+    the page.
     """
 
     limit: int = 50
@@ -37,26 +38,26 @@ class Cut(Struct, frozen=True):
 
     @property
     def upwards(self) -> bool:
-        """Whether ids grow on the way from the mark to what is wanted."""
+        """Whether ids grow from the mark towards the entries of the page."""
         return self.back == self.descending
 
     def between(self, low: str, high: str) -> tuple[str, str]:
-        """The span of ids between two, both left out, that is not beyond the mark either."""
+        """Return the range of ids on the page's side of the mark, within `low` and `high`."""
         if not self.mark:
             return low, high
         return (max(low, self.mark), high) if self.upwards else (low, min(high, self.mark))
 
     def in_order(self, found: list[Thing]) -> list[Thing]:
-        """What was found on the way from the mark, in the order of the list."""
+        """Return entries that were read starting at the mark in the order of the list."""
         page = found[: self.limit]
         return page[::-1] if self.back else page
 
 
 class Found(Struct, Generic[Thing], frozen=True):
-    """What of a cut was found, in the order of the list.
+    """The entries of a page, in the order of the list.
 
-    `left_at` is set if there may be more, though fewer were found than the cut has room for: it is
-    the mark to go on from, the same way.
+    If the search stopped before the page was full and there may be more entries, `left_at` is
+    the mark to continue from, in the same direction.
     """
 
     entries: list[Thing]
@@ -64,10 +65,10 @@ class Found(Struct, Generic[Thing], frozen=True):
 
 
 class MessageFilter(Struct, frozen=True, kw_only=True):
-    """Which messages: those that fit everything that is named.
+    """Selects messages that fit all fields that are set.
 
-    A message was accepted from `after` on and earlier than `before`, by the milliseconds of its id.
-    A `channel` or `tag` is one of its own; `event_types` holds its type.
+    The message was accepted at `after` or later and earlier than `before`, by the milliseconds
+    of its id. It has the `channel` and the `tag`, and its type is one of `event_types`.
     """
 
     before: float | None = None
@@ -77,14 +78,14 @@ class MessageFilter(Struct, frozen=True, kw_only=True):
     event_types: tuple[str, ...] | None = None
 
     def span(self, prefix: str) -> tuple[str, str]:
-        """The two that ids of this time lie between."""
+        """Return the ids between which all ids of this time range are."""
         return (
             FIRST if self.after is None else prefix + moment(self.after + GRAIN),
             LAST if self.before is None else prefix + moment(self.before + GRAIN),
         )
 
     def fits(self, message: Message) -> bool:
-        """Whether a message is one of them, whenever it was accepted."""
+        """Return whether a message fits, apart from the time range."""
         return (
             (self.channel is None or self.channel in message.channels)
             and (self.tag is None or self.tag in message.tags)
@@ -93,14 +94,14 @@ class MessageFilter(Struct, frozen=True, kw_only=True):
 
 
 class DeliveryFilter(Struct, frozen=True, kw_only=True):
-    """Which deliveries of those messages: in one of `states`, `tried` at least once or never."""
+    """Selects deliveries of messages: in one of `states`, and `tried` at least once or never."""
 
     message: MessageFilter = MessageFilter()
     states: frozenset[State] | None = None
     tried: bool | None = None
 
     def fits(self, delivery: Delivery, message: Message) -> bool:
-        """Whether a delivery is one of them, whenever its message was accepted."""
+        """Return whether a delivery fits, apart from the time range of its message."""
         return (
             (self.states is None or delivery.state in self.states)
             and (self.tried is None or (delivery.tries > 0) == self.tried)
@@ -109,10 +110,10 @@ class DeliveryFilter(Struct, frozen=True, kw_only=True):
 
 
 class AttemptFilter(Struct, frozen=True, kw_only=True):
-    """Which attempts: `message.before` and `after` are about the attempt's own id here.
+    """Selects attempts; `message.before` and `after` apply to the attempt's own id here.
 
-    One that `succeeded` has no kind of failure. `status_class` is 0 for those without an answer,
-    100 to 500 for answers of that hundred. `lane` is where it was made.
+    An attempt `succeeded` if it has no kind of failure. `status_class` is 0 for attempts without
+    a response, 100 to 500 for responses of that class. `lane` is the lane of the attempt.
     """
 
     message: MessageFilter = MessageFilter()
@@ -121,7 +122,7 @@ class AttemptFilter(Struct, frozen=True, kw_only=True):
     lane: int | None = None
 
     def fits(self, attempt: Attempt, message: Message) -> bool:
-        """Whether an attempt is one of them, whenever it was made."""
+        """Return whether an attempt fits, apart from the time range."""
         return (
             (self.succeeded is None or (attempt.kind is None) == self.succeeded)
             and (self.status_class is None or _hundred(attempt.status) == self.status_class)

@@ -1,4 +1,4 @@
-"""A message, as it was accepted: the bytes of its payload are kept and signed untouched."""
+"""A message as it was accepted: the bytes of its payload are stored and signed unchanged."""
 
 from hashlib import blake2b
 
@@ -6,11 +6,11 @@ from msgspec import Struct
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """What an application's endpoints are to be told.
+    """A message to an application's endpoints.
 
-    `event_id` is the sender's own id, given once for each application. With `deliver_at` it is not
-    sent before. `payload` is None once it was expunged, by hand or by retention; from
-    `payload_until` on it need not be kept, once nothing of it is to be sent any more. Without a
+    `event_id` is the sender's own id, unique in the application. It is not sent before
+    `deliver_at`. `payload` is None once it was expunged, by hand or by retention. From
+    `payload_until` on it need not be kept, once all deliveries have ended. Without a
     `content_type` it is sent as JSON.
     """
 
@@ -28,16 +28,16 @@ class Message(Struct, frozen=True, kw_only=True):
 
     @property
     def is_scheduled(self) -> bool:
-        """Return whether it is to be sent later than when it was accepted."""
+        """Whether it is to be sent later than it was accepted."""
         return self.deliver_at is not None and self.deliver_at > self.accepted_at
 
 
 class NewMessage(Struct, frozen=True):
     """A message to be accepted, once for each idempotency key.
 
-    `key` is scoped by the environment. `fingerprint` sums up the request: the same key with
-    another request is a conflict, with the same one the answer is the first message again. With
-    `only`, an endpoint's id, it goes there and nowhere else, whatever the endpoints want.
+    `key` is unique in the environment. `fingerprint` is a hash of the request: the same key with
+    another fingerprint is a conflict, with the same one the result is the first message again.
+    With `only`, an endpoint's id, it goes only there, whatever the endpoints want.
     """
 
     message: Message
@@ -47,12 +47,12 @@ class NewMessage(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """A message is on disk. `repeated` if it was there already, under the same key."""
+    """A message that is on disk. `repeated` says that it was there before, under the same key."""
 
     message: Message
     repeated: bool = False
 
 
 def fingerprint(application: str, request: bytes) -> bytes:
-    """What tells a request from another one that came under the same key."""
+    """Return a hash that distinguishes requests under the same key."""
     return blake2b(b"%s\0%s" % (application.encode(), request), digest_size=32).digest()

@@ -1,7 +1,7 @@
-"""Where notices of an environment go: to endpoints of an application that nobody else sees.
+"""The hidden application of an environment, whose endpoints get the environment's notices.
 
-It is the only one of an environment of its own, which no key opens: so it is in no list, and not
-there for whoever asks for it as for an ordinary application.
+It is the only application of a hidden environment that no key opens. So it is in no list, and a
+request for it as an ordinary application finds nothing.
 """
 
 from hashlib import blake2b
@@ -12,11 +12,11 @@ from tarry.service.model.application import Application
 UID = "operational"
 
 _MARK = "/operational"
-"""No environment's id ends so but those made here."""
+"""Only ids of hidden environments end with this."""
 
 
 def hidden(environment: str) -> str:
-    """The environment that hears of what happens in one: its own endpoints are in there as well.
+    """Return the environment that gets another one's notices; a hidden one gets its own.
 
     >>> hidden("org_default"), hidden(hidden("org_default"))
     ('org_default/operational', 'org_default/operational')
@@ -25,12 +25,12 @@ def hidden(environment: str) -> str:
 
 
 def is_hidden(environment: str) -> bool:
-    """Whether an environment is one of these."""
+    """Return whether an environment is hidden."""
     return environment.endswith(_MARK)
 
 
 def application(environment: str, *, now: float) -> Application:
-    """The application whose endpoints hear of an environment; whoever makes it makes the same."""
+    """Return the application for an environment's notices; its id is the same in every call."""
     within = hidden(environment)
     chance = blake2b(within.encode(), digest_size=ids.CHANCE).digest()
     return Application(

@@ -1,10 +1,10 @@
-"""Under which names it is recorded what is known of an origin (scheme, host and port)."""
+"""Names of the records about an origin (scheme, host and port)."""
 
 
 def group_name(origin: str, application: str) -> str:
-    """Return the name under which the trouble of one application at an origin is recorded.
+    """Return the name of the record about one application's failures at an origin.
 
-    The trouble of all applications is recorded under the origin itself.
+    The record about the failures of all applications has the origin itself as its name.
 
     >>> group_name("https://hooks.example:443", "app_1")
     'https://hooks.example:443 app_1'

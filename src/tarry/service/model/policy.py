@@ -7,10 +7,10 @@ from tarry.service.model.settings import DELIVERY
 
 
 def read_policy(document: str) -> Policy:
-    """The policy of a document; PolicyError says where it is wrong.
+    """Return the policy of a document; PolicyError says where it is wrong.
 
-    Where it names no `within`, deliveries become as old as by the service's own policy. A call is
-    given up on after 45 seconds; here that is the age of a message, and would end all that wait.
+    Without `within` in the document, the service's own limit of a delivery's age applies. The
+    library's default of 45 seconds is for a call; here it would end all waiting deliveries.
     """
     told = parse_json(document)
     policy = from_dict(told)

@@ -1,4 +1,4 @@
-"""A bulk replay: which messages an endpoint gets again, whatever became of them so far."""
+"""A bulk replay: which messages an endpoint gets again, by their fate so far."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -11,7 +11,7 @@ from tarry.service.model.message import Message
 
 
 class Fate(StrEnum):
-    """What became of a message at an endpoint so far."""
+    """The fate of a message at an endpoint so far."""
 
     SUCCESS = "success"
     FAIL = "fail"
@@ -25,17 +25,17 @@ STATES: Mapping[Fate, frozenset[State]] = {
     Fate.PENDING: LIVE,
     Fate.NEVER: frozenset({State.SKIPPED}),
 }
-"""The states of a delivery, if there is one. What was cancelled or discarded has no fate: it stays
-as it is."""
+"""The states of a delivery, by fate. Cancelled and discarded deliveries have no fate, so they are
+not replayed."""
 REPLAYED = frozenset().union(*STATES.values())
 
 _FATES = {state: fate for fate, states in STATES.items() for state in states}
 
 
 class SoFar(Struct, frozen=True):
-    """How a message's delivery stands, if it has one, and the last attempt's class of status.
+    """The state of a message's delivery, if it has one, and the last attempt's class of status.
 
-    That is 0 without an answer, else the hundred of its status; None if no attempt was made.
+    The class is 0 without a response, else the hundred of the status; None without an attempt.
     """
 
     state: State | None = None
@@ -43,12 +43,12 @@ class SoFar(Struct, frozen=True):
 
     @property
     def fate(self) -> Fate | None:
-        """What became of it; None if it is not to be replayed."""
+        """The fate of the message; None if it is not to be replayed."""
         return Fate.NEVER if self.state is None else _FATES.get(self.state)
 
 
 class ReplayFilter(Struct, frozen=True, kw_only=True):
-    """Which messages: those that fit everything that is named. Their time is the task's to say."""
+    """Selects messages that fit all fields that are set. The time range is in the task."""
 
     message: MessageFilter = MessageFilter()
     fate: Fate | None = None
@@ -56,11 +56,11 @@ class ReplayFilter(Struct, frozen=True, kw_only=True):
 
     @property
     def states(self) -> frozenset[State]:
-        """What a delivery must be in to be replayed."""
+        """The states of deliveries that are replayed."""
         return REPLAYED if self.fate is None else STATES[self.fate]
 
     def fits(self, message: Message, so_far: SoFar) -> bool:
-        """Whether a message is one of them."""
+        """Return whether a message is to be replayed."""
         fate = so_far.fate
         return (
             fate is not None

@@ -1,4 +1,4 @@
-"""How the dispatcher works unless told otherwise, and the policy that deliveries follow."""
+"""Default limits of the dispatcher, and the default policy of deliveries."""
 
 from msgspec import Struct
 
@@ -18,14 +18,14 @@ DELIVERY = Policy(
     retry_after=RetryAfter(at_most=HOUR),
     statuses=Statuses(never=(400, 401, 403, 404, 405, 410, 413, 422)),
 )
-"""Nine attempts over some 35 hours; while its lane is gated a delivery waits up to five days."""
+"""Nine attempts over some 35 hours; during an outage, a delivery waits up to five days."""
 
 
 class Parking(Struct, frozen=True, kw_only=True):
-    """When an endpoint that takes nothing is parked: no success for `after` seconds.
+    """When a failing endpoint is parked: after `after` seconds without a success.
 
-    There have to be `failures` at least, over `over` seconds at least: one bad minute parks
-    nobody. Its owner is warned at each share of the time in `warn`.
+    There must be at least `failures` failures over at least `over` seconds, so that one bad
+    minute parks no endpoint. Its owner is warned at each share of the time in `warn`.
     """
 
     after: float = 5 * DAY
@@ -35,23 +35,23 @@ class Parking(Struct, frozen=True, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What one dispatcher does at a time, and how long its hold on a shard lasts."""
+    """Limits of one dispatcher, and the times of its leases."""
 
     in_flight: int = 1000
     lane_in_flight: int = 256
     buffered_bytes: int = 4 * 1024 * 1024
-    """Payloads in memory that wait to be sent."""
+    """Bytes of payloads in memory that wait to be sent."""
     unsettled: int = 2000
-    """Attempts that were made and could not be written down yet: then no more are made."""
+    """Attempts that could not be saved yet: with this many, no more are made."""
     lease: float = 10.0
     margin: float = 2.0
-    """Seconds before a lease ends in which nothing is sent any more."""
+    """Seconds before the end of a lease in which no more requests are sent."""
     grace: float = 30.0
-    """How long a dispatcher that is told to stop waits for what is on its way."""
+    """How long a stopping dispatcher waits for requests in flight."""
     look: float = 1.0
-    """How often the store is asked what woke, should a nudge have been missed."""
+    """How often to ask the store for woken lanes, in case a nudge was lost."""
     watch: float = 15.0
-    """How often the watchdog looks for lanes that were forgotten."""
+    """How often the watchdog looks for forgotten lanes."""
     keep_up: float = 60.0
-    """How often ages, warnings and retention are seen to."""
+    """How often ages, warnings and retention are checked."""
     connect_timeout: float = 5.0

@@ -1,4 +1,4 @@
-"""Long work on a lane's deliveries or an application's messages: durable, in small pieces."""
+"""Long work on a lane's deliveries or an application's messages: durable, done in small pieces."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -17,28 +17,28 @@ from tarry.service.model.text import mend
 
 
 class Work(StrEnum):
-    """What a task does."""
+    """The kinds of tasks."""
 
-    RECOVER = "endpoint.recover"  # failed since: they are ready again
-    REPLAY_MISSING = "endpoint.replay-missing"  # never sent here: they are delivered
+    RECOVER = "endpoint.recover"  # make deliveries that failed since a time ready again
+    REPLAY_MISSING = "endpoint.replay-missing"  # deliver messages that were never sent here
     BULK_REPLAY = (
-        "endpoint.bulk-replay"  # those that are wanted are delivered, once more or at last
+        "endpoint.bulk-replay"  # deliver the selected messages, again or for the first time
     )
-    DISCARD = "endpoint.discard"  # the endpoint was deleted: what waits is discarded
-    PURGE_CONTENT = "application.purge_content"  # payloads of all messages are expunged
-    APP_STATS = "application.stats"  # how much went where is counted
-    EVENT_TYPE_STATS = "event-type.aggregate"  # so is who is sent which types of events
+    DISCARD = "endpoint.discard"  # discard the live deliveries of a deleted endpoint
+    PURGE_CONTENT = "application.purge_content"  # expunge the payloads of all messages
+    APP_STATS = "application.stats"  # count the deliveries to each endpoint
+    EVENT_TYPE_STATS = "event-type.aggregate"  # count the messages of each event type
 
 
 STATISTICS = frozenset({Work.APP_STATS, Work.EVENT_TYPE_STATS})
-"""Counted beside all else, from the beginning if that was broken off: nothing is changed by it."""
+"""They change nothing. They run beside all other work, and start again if interrupted."""
 IN_PIECES = frozenset(Work) - STATISTICS
-"""Done by a store, each piece in one commit with how far it came."""
+"""Done by a store, each piece in one commit together with its progress."""
 
 REPLAYS = frozenset({Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY})
-"""What people ask to be delivered again to one endpoint."""
+"""Tasks that deliver messages to one endpoint again, on request."""
 MOST_PENDING = 10
-"""Replays of one endpoint that may be pending: those that run and those that wait."""
+"""Replays of one endpoint that may be pending, running ones included."""
 
 COUNTED: Mapping[Work, str] = {
     Work.RECOVER: "messagesSent",
@@ -47,19 +47,19 @@ COUNTED: Mapping[Work, str] = {
     Work.DISCARD: "deliveriesDiscarded",
     Work.PURGE_CONTENT: "messagesPurged",
 }
-"""What the `data` of a finished task calls that which was done."""
+"""The name of the count in the `data` of a finished task."""
 
 
 MISSING = ReplayFilter(fate=Fate.NEVER)
 
 Tenant = tuple[str, str]
-"""Who takes turns: an application, or an environment as a whole with an empty application."""
+"""Takes turns at tasks: an application, or a whole environment with an empty application."""
 FIRST_TENANT: Tenant = ("", "")
-"""Comes before every tenant."""
+"""Sorts before every tenant."""
 
 
 class Piece(Struct, frozen=True):
-    """What was done of a task: how many, up to where, and whether that was all."""
+    """A finished piece of a task: its count, the new cursor, and whether it was the last."""
 
     done: int
     cursor: str
@@ -67,11 +67,12 @@ class Piece(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True, kw_only=True):
-    """So far `done` deliveries; `cursor` is where it goes on. It is over when `finished_at` is set.
+    """A task. It has `done` deliveries so far; `cursor` is where it continues.
 
-    It concerns messages accepted from `since` until before `until`; of these a bulk replay those
-    that are `wanted`. One about no endpoint has lane 0. `data` is what came out in the end, and
-    before that whatever else is asked for; `failed` says why nothing could.
+    It is over when `finished_at` is set. It covers messages accepted in [`since`, `until`); a
+    bulk replay covers those of them that fit `wanted`. Without an endpoint, the lane is 0.
+    `data` holds the result in the end, and before that further parameters. `failed` says why
+    there is no result.
     """
 
     id: str
@@ -92,36 +93,36 @@ class Task(Struct, frozen=True, kw_only=True):
 
     @property
     def tenant(self) -> Tenant:
-        """Whose turn it is when this task is done: its application and its environment."""
+        """The tenant whose turn this task uses: its application and its environment."""
         return self.application, self.environment
 
     @property
     def end(self) -> float:
-        """`until`, or for ever."""
+        """`until`, or infinity."""
         return math.inf if self.until is None else self.until
 
     @property
     def place(self) -> tuple[float, str]:
-        """Which message it came to last, by when that was accepted and its id; first its `since`.
+        """The message that it processed last, as (accepted at, id); at first its `since`.
 
-        This is for work that goes through an application's messages; see `behind`.
+        This is for work on an application's messages; see `behind`.
         """
         at, _, known = self.cursor.partition(" ")
         return (float(at), known) if at else (self.since, FIRST)
 
     @property
     def replays(self) -> ReplayFilter:
-        """Which messages a replay delivers: all that are missing, or those that are wanted."""
+        """The messages that a replay delivers: all missing ones, or those that fit `wanted`."""
         return MISSING if self.work is Work.REPLAY_MISSING else self.wanted or ReplayFilter()
 
     def covers(self, other: "Task") -> bool:
-        """Whether this replay will do all that another asks for: it has not begun yet."""
+        """Return whether this replay will do all that another one would: it has not started yet."""
         same = (self.work, self.lane, self.replays) == (other.work, other.lane, other.replays)
         within = self.since <= other.since and other.end <= self.end
         return same and within and not self.cursor and self.finished_at is None
 
     def after(self, piece: Piece, now: float) -> "Task":
-        """The task when a piece of it was done."""
+        """Return the task after a piece of it."""
         done = self.done + piece.done
         if not piece.last:
             return replace(self, cursor=piece.cursor, done=done)
@@ -129,19 +130,19 @@ class Task(Struct, frozen=True, kw_only=True):
         return replace(self, cursor=piece.cursor, done=done, data=data, finished_at=now)
 
     def finished(self, data: dict[str, Any], now: float) -> "Task":
-        """The task when it is known what comes out."""
+        """Return the task with its result."""
         return replace(self, data=data, finished_at=now)
 
     def given_up(self, why: str, now: float) -> "Task":
-        """The task when it turned out that it cannot be done."""
+        """Return the task as failed, with the reason."""
         return replace(self, failed=mend(why), finished_at=now)
 
 
 def standing_for(new: Task, known: Iterable[Task], *, pending: int, most: int) -> Task:
-    """Return the replay that does what a new one asks for: a known one that covers it, or itself.
+    """Return the replay that does the work of a new one: a known one that covers it, or itself.
 
-    `pending` replays of its endpoint are not done yet: TooManyReplays if there are `most` already,
-    and none of those that are known covers the new one.
+    `pending` replays of the endpoint are unfinished. Raises TooManyReplays if that is `most` or
+    more, and no known replay covers the new one.
     """
     covering = next((task for task in known if task.covers(new)), None)
     if covering is None and pending >= most:
@@ -150,12 +151,12 @@ def standing_for(new: Task, known: Iterable[Task], *, pending: int, most: int) -
 
 
 def behind(accepted_at: float, message: str) -> str:
-    """The cursor of a task that came to a message."""
+    """Return the cursor of a task after a message."""
     return f"{accepted_at!r} {message}"
 
 
 def discarding(gone: Endpoint, environment: str) -> Task:
-    """What an endpoint leaves to be done that was just deleted; it has one such task for ever."""
+    """Return the task that discards a deleted endpoint's deliveries; its id is always the same."""
     return Task(
         id=ids.TASK + gone.id.removeprefix(ids.ENDPOINT),
         work=Work.DISCARD,

@@ -1,4 +1,4 @@
-"""What a message and its owner go by: names, ids, words and instants that any store can keep."""
+"""Checks of names, ids, words and instants, so that any store can keep them."""
 
 import math
 from collections.abc import Iterable
@@ -6,15 +6,15 @@ from collections.abc import Iterable
 from tarry.errors import SettingsError
 
 MOST_CHARACTERS = 256
-"""Of a name, a sender's id, a channel or a tag: no index has room for any length."""
+"""The longest name, event id, channel or tag, because index entries have limits."""
 SHOWN = 80
 """Characters of a text that are shown in an error."""
 END_OF_TIME = 253_402_300_800.0
-"""The year 10000: what comes after it has no date."""
+"""The year 10000: later instants have no date."""
 
 
 def check_text(field: str, value: object) -> None:
-    """Refuse what is no text, and text that not every store keeps and finds again."""
+    """Raise SettingsError if it is no text, or text that not every store can keep and find."""
     if not isinstance(value, str) or not value:
         raise SettingsError(field, value, "text with something in it")
     if len(value) > MOST_CHARACTERS:
@@ -25,8 +25,8 @@ def check_text(field: str, value: object) -> None:
 
 
 def words(field: str, value: Iterable[str]) -> tuple[str, ...]:
-    """Several texts; one text alone would be taken for its letters."""
-    if value == ():  # as mostly
+    """Return a tuple of texts; a single text is refused, as it would be split into letters."""
+    if value == ():  # the usual case
         return ()
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise SettingsError(field, value, "a list of texts")
@@ -39,23 +39,23 @@ def words(field: str, value: Iterable[str]) -> tuple[str, ...]:
 
 
 def check_instant(field: str, value: object) -> None:
-    """Refuse what is no instant; None is for none."""
+    """Raise SettingsError if it is no instant; None is allowed."""
     if value is None:
         return
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not abs(number) < END_OF_TIME:  # nor is NaN
+    if not abs(number) < END_OF_TIME:  # also refuses NaN
         raise SettingsError(field, value, "a number of seconds since 1970, before the year 10000")
 
 
 def mend(text: str) -> str:
-    """Text that others have said, without what not every store can keep."""
+    """Return text from outside without characters that not every store can keep."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
 def _has_a_code(value: str) -> bool:
-    """Whether it can be written in UTF-8: surrogates alone cannot."""
+    """Return whether it can be encoded in UTF-8: lone surrogates cannot."""
     if value.isascii():
         return True
     try:

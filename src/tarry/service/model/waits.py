@@ -32,7 +32,7 @@ class End(StrEnum):
 
 
 class Wait(Struct, frozen=True):
-    """One reason to wait: whose it is, what ends it, and who sees to that."""
+    """One reason to wait: its holder, what ends it, and what takes care of that."""
 
     holder: Holder
     end: End
@@ -58,4 +58,4 @@ WAITS: Mapping[Reason, Wait] = {
     Reason.PAUSED: Wait(Holder.ENDPOINT, End.PERSON, "whoever resumes the endpoint"),
     Reason.DISABLED: Wait(Holder.ENDPOINT, End.PERSON, "whoever enables the endpoint"),
 }
-"""All reasons of live deliveries. What is not in here is how a delivery ended."""
+"""All reasons of live deliveries. All other reasons say how a delivery ended."""

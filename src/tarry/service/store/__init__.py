@@ -1,1 +1,1 @@
-"""Where the service keeps what it must not lose: one contract, and the stores that keep it."""
+"""Durable storage of the service: one contract, and the stores that implement it."""

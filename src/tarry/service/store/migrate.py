@@ -1,7 +1,7 @@
 """Bring a database's schema up to date: numbered steps, forward only, each in one transaction.
 
-A dialect keeps its steps in the folder `migrations/` as `0001_name.sql`, and says how a step is
-made (`Migrator`). A schema from the future is refused: an older tarry would not know what it does.
+A dialect keeps its steps in the folder `migrations/` as `0001_name.sql`, and says how to run a step
+(`Migrator`). A newer schema is refused, because an older tarry does not know what it means.
 """
 
 import re
@@ -25,29 +25,29 @@ class Migration(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """The schema that was found, and the steps that would bring it up to date."""
+    """The version of a database's schema, and the steps that would bring it up to date."""
 
     found: int
     pending: tuple[Migration, ...]
 
     @property
     def wanted(self) -> int:
-        """The schema this tarry works with."""
+        """The schema version this tarry works with."""
         return self.found + len(self.pending)
 
 
 class Migrator(Protocol):
-    """What a dialect can do with its schema."""
+    """Reads and changes the schema of a dialect."""
 
     async def status(self) -> Status:
-        """What is there and what is to be done; SchemaMismatch if it is from the future."""
+        """Return the version and the pending steps; SchemaMismatch if the schema is newer."""
 
     async def up(self) -> Status:
-        """Make all steps that are to be made; returns what was found before."""
+        """Run all pending steps; return the status before."""
 
 
 def steps(package: str) -> tuple[Migration, ...]:
-    """All steps of a dialect's package, in order; ValueError if one is missing or misnamed."""
+    """Return all steps of a dialect's package in order; ValueError if one is missing."""
     found = []
     for file in (files(package) / "migrations").iterdir():
         if not file.name.endswith(".sql"):
@@ -65,14 +65,14 @@ def steps(package: str) -> tuple[Migration, ...]:
 
 
 def status(known: Sequence[Migration], found: int) -> Status:
-    """What is to be done to a schema of number `found` (0: there is none yet)."""
+    """Return the status of a schema with version `found` (0: there is none yet)."""
     if found > len(known):
         raise SchemaMismatch(found, len(known))
     return Status(found, tuple(known[found:]))
 
 
 def script(pending: Sequence[Migration]) -> str:
-    """The SQL that would run, for people who want to read it or run it themselves."""
+    """Return the SQL of these steps, for people who want to read it or run it themselves."""
     return "\n".join(
         f"-- {step.number:04d} {step.name.replace('_', ' ')}\nBEGIN;\n{step.sql.strip()}\nCOMMIT;\n"
         for step in pending

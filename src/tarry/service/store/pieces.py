@@ -1,7 +1,7 @@
-"""Go through a list a piece at a time: whatever little of it is wanted, nobody is held up for long.
+"""Search a list in small pieces, so that a search with few hits blocks no other query for long.
 
-A piece is a question to the database by itself. So a look through a million rows that fit nothing
-leaves its connection to others in between, and keeps no old state of the database alive.
+Each piece is a separate query. So a search through a million rows without a hit frees its
+connection in between, and keeps no old snapshot of the database alive.
 """
 
 from collections import Counter
@@ -14,34 +14,34 @@ from tarry.service.model.listing import Cut
 Key = TypeVar("Key", str, int)
 What = TypeVar("What", bound=Hashable)
 Row = tuple[Any, ...]
-"""A key, whether it fits, and whatever else is told of it."""
+"""A key, whether the row fits, and other columns."""
 
 MOST = 2_000
-"""Rows that are looked at in one piece of a list."""
+"""The most rows that one piece of a search reads."""
 MOST_COUNTED = 20_000
-"""Rows that are counted in one piece."""
+"""Rows that one piece of a count reads."""
 WIDER = 4
-"""How much more is looked at in a piece than in the one before, in which not enough fitted."""
+"""A piece reads this many times more rows than the one before, if that had too few hits."""
 
 UNDELIVERED = frozenset(State) - {State.DELIVERED}
-"""The states with indexes of their own: what else is in a lane, which is most, is not looked at."""
+"""States that have their own indexes. Delivered ones, which are most of a lane, are not in them."""
 NUMBERS = (0, 2**63 - 1)
-"""Sort before and behind every number of a delivery."""
+"""Bounds below and above every sequence number."""
 LATE = 600.0
-"""Seconds that it may take from when a message is accepted until it is in its lanes.
+"""Seconds that it may take from accepting a message until its deliveries are in their lanes.
 
-What is in a lane before something that was accepted so long before a time came in before that time
-as well. A replay is accepted anew: then there is only more to look at.
+If a delivery was accepted more than this before some time, all deliveries before it in the lane
+were added before that time too. A replay is accepted anew, which only adds rows to read.
 """
 
 
 async def look_through(
     ask: Callable[[Key, Key, int], Awaitable[list[Row]]], low: Key, high: Key, cut: Cut
 ) -> tuple[list[Row], Row | None]:
-    """The rows of a page, in its order: those between two keys that fit, as many as the cut says.
+    """Return the rows of a page in its order: rows between two keys that fit, up to the limit.
 
-    And the last row that was looked at, if these are not enough and there may be more behind it.
-    `ask` gives so many rows between two keys, from the end that the way begins at.
+    Also returns the last row that was read, if there are too few hits and may be more after it.
+    `ask` returns up to a number of rows between two keys, from the end where the page starts.
     """
     found: list[Row] = []
     left, piece = cut.look, min(cut.limit, cut.look)
@@ -60,10 +60,10 @@ async def look_through(
 async def count_through(
     ask: Callable[[Key, int], Awaitable[list[tuple[What, int, int, Key]]]], low: Key
 ) -> Counter[What]:
-    """How many there are of what, behind a key.
+    """Count rows after a key, by kind.
 
-    `ask` tells of so many rows behind a key what is there: how many count, how many there are, and
-    the last key.
+    `ask` reads up to a number of rows after a key. For each kind it returns how many rows count,
+    how many there are, and the last key.
     """
     counts: Counter[What] = Counter()
     while True:
@@ -76,9 +76,9 @@ async def count_through(
 
 
 class Halving:
-    """Looks for the first number up to `last` that a yes begins with; one behind it if none does.
+    """Binary search for the first number up to `last` whose answer is yes, or `last` + 1.
 
-    `middle` is the number to be asked about next, None when `first` is it.
+    `middle` is the next number to ask about, or None once `first` is the result.
     """
 
     def __init__(self, last: int) -> None:
@@ -87,11 +87,11 @@ class Halving:
 
     @property
     def middle(self) -> int | None:
-        """What to ask about."""
+        """The next number to ask about."""
         return (self._no + self.first) // 2 if self.first - self._no > 1 else None
 
     def tell(self, middle: int, *, yes: bool) -> None:
-        """The answer: what is behind a yes has one too, what is before a no has none."""
+        """Take an answer. All numbers after a yes are yes too, all before a no are no."""
         if yes:
             self.first = middle
         else:

@@ -1,4 +1,4 @@
-"""Go round what is old, a bounded number at a time: what cannot go yet is not looked at again."""
+"""Scan old rows in bounded pieces, so that rows which cannot go yet are not read each time."""
 
 import math
 from collections.abc import Awaitable, Callable
@@ -7,11 +7,11 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key")
 
 LOOKED_AT = 20
-"""How many are looked at in one piece, for each that may go."""
+"""How many rows one piece reads for each row that may be removed."""
 
 
 class Rounds(Generic[Key]):
-    """Keeps in mind between calls how far the look came. `first` sorts before every key."""
+    """Remembers between calls where the scan stopped. `first` sorts before every key."""
 
     def __init__(self, first: Key) -> None:
         self._start = (-math.inf, first)
@@ -23,10 +23,11 @@ class Rounds(Generic[Key]):
         *,
         limit: int,
     ) -> list[Key]:
-        """At most `limit` keys of those that may go.
+        """Return at most `limit` keys of rows that may be removed.
 
-        `ask` gives so many behind an instant and a key, in this order, and whether each may go.
-        None are left if nothing was found, or so much is in the way that the next call goes on.
+        `ask` returns up to a number of rows after an instant and a key, in this order, and whether
+        each may be removed. An empty result means that there are none, or that so many rows cannot
+        be removed yet that the next call continues the scan.
         """
         began = self._behind
         found = await self._piece(ask, limit)
@@ -37,7 +38,7 @@ class Rounds(Generic[Key]):
     async def _piece(
         self, ask: Callable[[float, Key, int], Awaitable[list[tuple[float, Key, bool]]]], limit: int
     ) -> list[Key]:
-        """Look at a few, and at more only if few of them may go."""
+        """Read a few rows, and more only if few of them may be removed."""
         found: list[Key] = []
         looked, most = 0, limit
         while looked < limit * LOOKED_AT:

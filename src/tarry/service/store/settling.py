@@ -1,4 +1,4 @@
-"""What stores share that settle many deliveries by one statement."""
+"""Helpers of stores that settle many deliveries in one statement."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from tarry.service.model.attempt import Resent, Settlement
 
 Placed = tuple[int, Settlement]
-"""A settlement, and which one it is of all that were told together."""
+"""A settlement and its index among all settlements of the call."""
 
 
 def in_rounds(told: Iterable[tuple[int, Settlement | Resent]]) -> list[list[Placed]]:
-    """The settlements among them, so that no delivery comes twice in one round.
+    """Return the settlements in rounds, so that no delivery occurs twice in a round.
 
-    Each round is a statement of its own: the fence of the second time is what the first one left.
+    Each round is one statement: a second settlement is checked against the result of the first.
     """
     rounds: list[list[Placed]] = []
     times = Counter[tuple[int, int]]()

@@ -1,4 +1,4 @@
-"""Read the SQL that comes with a store: named queries, each with the line that says its purpose.
+"""Read the SQL of a store: named queries, each with a comment that says its purpose.
 
 A file in a dialect's folder `sql/` holds queries such as
 
@@ -6,8 +6,8 @@ A file in a dialect's folder `sql/` holds queries such as
     -- Close a delivery; the number of tries is the fence.
     UPDATE delivery SET ... ;
 
-Both dialects use the same names, and a name is the store's method (or a step of it). What several
-queries of a file have in common is a part of it: `-- part: fits` is put where they say `{fits}`.
+Both dialects use the same names, and a name is the store's method (or a step of it). SQL that
+several queries of a file share is a part: `-- part: fits` replaces `{fits}` in these queries.
 """
 
 import re
@@ -23,7 +23,7 @@ _ORDER = re.compile(r"(?<=ORDER BY )[a-z_.]+(?:, [a-z_.]+)*$", re.MULTILINE)
 
 
 class Query(Struct, frozen=True):
-    """A query that has a name, what it is for, and its SQL without the semicolon at the end."""
+    """A named query: its purpose, and its SQL without the semicolon at the end."""
 
     name: str
     purpose: str
@@ -31,7 +31,7 @@ class Query(Struct, frozen=True):
 
 
 def parse(text: str, where: str = "SQL") -> list[Query]:
-    """The queries of a file's text; ValueError says what is wrong, and `where`."""
+    """Return the queries in a text; ValueError says what is wrong, and `where`."""
     head, *rest = _NAME.split(text)
     if any(line and not line.startswith("--") for line in map(str.strip, head.splitlines())):
         raise ValueError(f"{where}: there is SQL before the first '-- name: ...'")
@@ -46,7 +46,7 @@ def parse(text: str, where: str = "SQL") -> list[Query]:
 
 
 def load(package: str) -> dict[str, Query]:
-    """All queries in the folder `sql` of a package, by name; a name must be there once only."""
+    """Return all queries in the folder `sql` of a package by name; names must be unique."""
     found: dict[str, Query] = {}
     folder = files(package) / "sql"
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
@@ -60,7 +60,7 @@ def load(package: str) -> dict[str, Query]:
 
 
 def downwards(sql: str) -> str:
-    """A query with every `ORDER BY columns`, each at the end of a line, the other way round."""
+    """Return a query with every `ORDER BY columns` at the end of a line in descending order."""
     turned, orders = _ORDER.subn(lambda columns: f"{columns[0].replace(',', ' DESC,')} DESC", sql)
     if not orders:
         raise ValueError(f"there is no line with 'ORDER BY columns' at its end to turn in: {sql}")
@@ -68,7 +68,7 @@ def downwards(sql: str) -> str:
 
 
 def _put_in(body: str, parts: Mapping[str, str], where: str) -> str:
-    """A query with the parts that it names; they stand before it in the file."""
+    """Return a query with its parts filled in; they must come before it in the file."""
     for name in _PART.findall(body):
         if name not in parts:
             raise ValueError(f"{where}: there is no '-- part: {name}' before it is used")

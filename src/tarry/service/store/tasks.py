@@ -1,7 +1,7 @@
 """The contract for tasks: save long work, and do it a piece at a time."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol  # what comes out of a task is JSON
+from typing import Any, Protocol  # the result of a task is JSON
 
 from tarry.service.model.lane import Lease
 from tarry.service.model.task import FIRST_TENANT, IN_PIECES, Task, Tenant, Work

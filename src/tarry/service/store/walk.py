@@ -1,4 +1,4 @@
-"""Walk through whole lists, page by page, for work that needs all of something."""
+"""Iterate over a whole list, page by page, for work that needs all entries."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Protocol, TypeVar
@@ -6,11 +6,11 @@ from typing import Protocol, TypeVar
 from tarry.service.model.listing import Cut
 
 PAGE = 250
-"""Entries that are read at once."""
+"""Entries of a page."""
 
 
 class Listed(Protocol):
-    """Whatever has an id that its list is by."""
+    """An entry of a list that is sorted by id."""
 
     @property
     def id(self) -> str:
@@ -21,7 +21,7 @@ Thing = TypeVar("Thing", bound=Listed)
 
 
 async def walk(ask: Callable[[Cut], Awaitable[list[Thing]]]) -> AsyncIterator[Thing]:
-    """Everything that a list holds, as far as it was there when its page was read."""
+    """Yield all entries of a list, as they are when their page is read."""
     found = await ask(Cut(PAGE))
     while found:
         for one in found:

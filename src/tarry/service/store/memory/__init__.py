@@ -1,4 +1,4 @@
-"""The reference store: dicts and lists in one process, gone with it. For tests and simulations."""
+"""The reference store for tests and simulations: dicts and lists in one process, not durable."""
 
 from tarry.service.store.memory.store import MemoryStore
 

@@ -1,4 +1,4 @@
-"""What people and programs look at and change in the memory store."""
+"""Environments, applications, endpoints and policies in the memory store."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -135,11 +135,11 @@ class MemoryCatalogue:
         return self._data.policies[version]
 
     def _check_endpoint(self, endpoint: Endpoint) -> None:
-        if endpoint.standing is not Standing.DELETED:  # one that goes takes nobody's uid
+        if endpoint.standing is not Standing.DELETED:  # a deleted endpoint does not use its uid
             _check_uid("endpoint", endpoint, self._endpoints(endpoint.application))
 
     def _note(self, noting: Noting | None, before: Endpoint | None, after: Endpoint) -> None:
-        """Put notices of an endpoint on record."""
+        """Save the notices that `noting` returns for a change of an endpoint."""
         for notice in () if noting is None else noting(before, after):
             self._data.notices[notice.id] = notice
 

@@ -1,4 +1,4 @@
-"""What the memory store keeps, and the few questions that all its parts ask."""
+"""The data of the memory store, with lookups that all its parts use."""
 
 import asyncio
 from collections import defaultdict
@@ -22,7 +22,7 @@ from tarry.service.store.memory.lane import Lane
 
 
 class Shard(Struct):
-    """Who owns a shard until when; nobody if `worker` is empty."""
+    """The owner of a shard and the end of its lease; free if `worker` is empty."""
 
     worker: str = ""
     epoch: int = 0
@@ -30,7 +30,7 @@ class Shard(Struct):
 
 
 class Data:
-    """Everything, by id; a method that ends has left it whole: nothing here waits."""
+    """All data by id. A method never awaits, so each one leaves the data consistent."""
 
     attempts: defaultdict[str, list[Attempt]]
     tasks: dict[str, Task]
@@ -65,24 +65,24 @@ class Data:
         self.nudges = []
 
     def application(self, application: str) -> Application:
-        """One that is not hidden; NotFound else."""
+        """Return an application that is not hidden; NotFound otherwise."""
         if application not in self.applications or application in self.hidden:
             raise NotFound("application", application)
         return self.applications[application]
 
     def message(self, application: str, message: str) -> Message:
-        """A message of this application, by id; NotFound else."""
+        """Return a message of this application by id; NotFound otherwise."""
         found = self.messages.get(message)
         if found is None or found.application != application:
             raise NotFound("message", message)
         return found
 
     def lane_of(self, endpoint: str) -> Lane | None:
-        """An endpoint's lane, whether it is deleted or not."""
+        """Return an endpoint's lane, even of a deleted endpoint."""
         return self.lanes.get(self.lane_numbers.get(endpoint, 0))
 
     def row(self, lane: Lane) -> LaneRow:
-        """A lane as others see it."""
+        """Return a lane as the store's callers see it."""
         return LaneRow(
             endpoint=lane.endpoint,
             application=self.applications[lane.endpoint.application],
@@ -93,29 +93,29 @@ class Data:
         )
 
     def deliveries(self, message: str) -> Iterator[tuple[Lane, Delivery]]:
-        """All deliveries of a message, each with its lane."""
+        """Return all deliveries of a message, each with its lane."""
         return ((lane, lane.deliveries[seq]) for lane, seq in self.places.get(message, ()))
 
     def deliver(self, lane: Lane, delivery: Delivery) -> None:
-        """Add a delivery to a lane, which must have given it its number."""
+        """Add a delivery to a lane; its number must be the lane's next one."""
         lane.put(delivery)
         self.places[delivery.message].append((lane, delivery.seq))
 
     def over(self, message: Message) -> bool:
-        """Whether nothing of a message is still to be sent."""
+        """Return whether a message has no live delivery and no resend."""
         if any(delivery.state in LIVE for _, delivery in self.deliveries(message.id)):
             return False
         lanes = self.lanes_of[message.application]
         return all(message.id not in lane.resends.values() for lane in lanes)
 
     def endpoints(self, lanes: Iterable[Lane]) -> list[Endpoint]:
-        """The endpoints of lanes, by id."""
+        """Return the endpoints of lanes, by id."""
         return sorted((lane.endpoint for lane in lanes), key=lambda endpoint: endpoint.id)
 
     def holds(self, lease: Lease) -> bool:
-        """Return whether nobody has taken or given back the shard of a lease since.
+        """Return whether the shard of a lease was neither taken nor given back since.
 
-        The time of a lease does not matter here: it only says from when on others may take it.
+        The end of a lease does not matter here: it only says when other workers may take the shard.
         """
         shard = self.shards[lease.shard]
         return shard.worker == lease.worker and shard.epoch == lease.epoch
@@ -133,13 +133,13 @@ class Data:
         return found if good else None
 
     def wake(self, lane: Lane) -> None:
-        """Have its owner look at a lane."""
+        """Wake a lane, so that its owner looks at it."""
         lane.resting = lane.dozing = False
         self.woken.add(lane.number)
         for nudge in self.nudges:
             asyncio.get_running_loop().call_soon(nudge)
 
     def stir(self, lane: Lane) -> None:
-        """Wake a lane if it is at rest or dozes: else its owner looks at it anyway."""
+        """Wake a lane if it is at rest or dozes; otherwise its owner looks at it anyway."""
         if lane.resting or lane.dozing:
             self.wake(lane)

@@ -1,4 +1,4 @@
-"""Messages in the memory store, what became of them, and what people may ask for them."""
+"""Messages, deliveries and attempts in the memory store, and requests to change them."""
 
 from collections import Counter
 from collections.abc import Iterable

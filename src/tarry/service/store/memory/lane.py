@@ -1,4 +1,4 @@
-"""A lane in memory: its deliveries by number, and those that are live in the orders asked for."""
+"""A lane in memory: its deliveries by number, and sorted indexes of the live ones."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
@@ -14,8 +14,9 @@ Key = TypeVar("Key", int, tuple[float, int])
 class Lane:
     """One endpoint's queue.
 
-    `ready` holds sequence numbers, `waiting` (due time, sequence), `aging` (accepted, sequence) of
-    what is live, each sorted: a look at the next ones costs the same whatever waits behind them.
+    Three sorted lists index the live deliveries: `ready` by sequence number, `waiting` by (due
+    time, sequence), `aging` by (accepted, sequence). So reading the next ones costs the same,
+    however many come after them.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -34,12 +35,12 @@ class Lane:
 
     @property
     def number(self) -> int:
-        """By which everybody knows it."""
+        """Its number."""
         return self.endpoint.lane
 
     @property
     def deleted(self) -> bool:
-        """Whether its endpoint is no more."""
+        """Whether its endpoint is deleted."""
         return self.endpoint.standing is Standing.DELETED
 
     @property
@@ -48,7 +49,7 @@ class Lane:
         return not self.aging and not self.resends
 
     def put(self, delivery: Delivery) -> None:
-        """Keep a delivery, a new one or one that changed, with the orders and counts it is in."""
+        """Save a new or changed delivery, and update the indexes and counts."""
         before = self.deliveries.get(delivery.seq)
         if before is None:
             self.added += 1
@@ -58,24 +59,24 @@ class Lane:
         self._put_in(delivery)
 
     def forget(self, seq: int) -> None:
-        """Let a delivery go that ended: it was added and has ended all the same."""
+        """Remove an ended delivery; it still counts in `added` and `ended`."""
         del self.deliveries[seq]
 
     def ready_between(self, after: int, before: int | None) -> Iterator[Delivery]:
-        """What is ready behind one number and before another, in order."""
+        """Return the ready deliveries between two sequence numbers (both exclusive), in order."""
         first = bisect_right(self.ready, after)
         last = len(self.ready) if before is None else bisect_left(self.ready, before)
         return (self.deliveries[self.ready[place]] for place in range(first, last))
 
     def waiting_behind(self, due_after: float, after: int) -> Iterator[Delivery]:
-        """What waits for a time of its own, the first due first, behind one."""
+        """Return the waiting deliveries after (`due_after`, `after`), by due time."""
         first = bisect_right(self.waiting, (due_after, after))
         return (
             self.deliveries[self.waiting[place][1]] for place in range(first, len(self.waiting))
         )
 
     def next_due_at(self, now: float) -> float | None:
-        """When the first is due that is not due yet."""
+        """Return the due time of the first delivery that is not due yet."""
         place = bisect_right(self.waiting, now, key=lambda entry: entry[0])
         return self.waiting[place][0] if place < len(self.waiting) else None
 

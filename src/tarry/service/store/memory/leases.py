@@ -1,4 +1,4 @@
-"""Who owns which shards of the memory store, and which lanes are to be looked at."""
+"""Leases of shards in the memory store, and the lanes that are awake or were woken."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,7 +10,7 @@ from tarry.service.store.memory.lane import Lane
 
 
 class MemoryLeases:
-    """The part of `contract.Queue` that shares the lanes out."""
+    """The part of `contract.Queue` about leases and wake-ups."""
 
     _data: Data
 
@@ -52,11 +52,11 @@ class MemoryLeases:
         return sum(until > now for until in self._data.workers.values())
 
     async def clock(self) -> float:
-        """The time leases go by."""
+        """Return the time that leases use."""
         return self._data.clock()
 
     async def server_started_at(self) -> float:
-        """There is no server."""
+        """Return 0: there is no server."""
         return 0.0
 
     async def awake(self, shards: Sequence[int]) -> list[int]:
@@ -94,7 +94,7 @@ class MemoryLeases:
         return {lane.number for lane in dozing}
 
     def _read(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> list[Lane]:
-        """Those to which no more came than their owner knows."""
+        """Return the lanes that got no more deliveries than their owner knows."""
         good = list(leases)
         held = (self._data.held(number, good) for number in lanes)
         return [lane for lane in held if lane is not None and lane.added <= lanes[lane.number]]

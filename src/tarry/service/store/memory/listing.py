@@ -1,4 +1,4 @@
-"""Lists of what is in the memory store, page by page."""
+"""Lists in the memory store, page by page."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -164,7 +164,7 @@ def _page(found: Iterable[Thing], key: Callable[[Thing], str], cut: Cut) -> list
 def _look(
     way: Iterable[Thing], fits: Callable[[Thing], bool], mark: Callable[[Thing], str], cut: Cut
 ) -> Found[Thing]:
-    """What fits, on the way from the mark on, of as much as may be looked at."""
+    """Return the entries that fit, in order, examining at most `cut.look` of them."""
     found: list[Thing] = []
     for number, one in enumerate(way, start=1):
         found += [one] if fits(one) else []
@@ -176,7 +176,7 @@ def _look(
 
 
 def _behind(placed: list[Delivery], cut: Cut) -> list[Delivery]:
-    """What of a lane is behind the mark, in the order that is given."""
+    """Return a lane's deliveries after the mark, in the given order."""
     places = [place for place, one in enumerate(placed) if one.message == cut.mark]
     if not cut.mark:
         return placed

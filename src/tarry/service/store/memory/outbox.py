@@ -1,4 +1,4 @@
-"""How the memory store takes messages in."""
+"""Accept messages in the memory store."""
 
 from collections.abc import Sequence
 

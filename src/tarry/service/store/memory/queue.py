@@ -1,4 +1,4 @@
-"""What the memory store gives a dispatcher to send, and what it writes down afterwards."""
+"""Deliveries that the dispatcher can send, and their outcomes, in the memory store."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
@@ -16,7 +16,7 @@ from tarry.service.store.memory.lane import Lane
 
 
 class MemoryQueue:
-    """The part of `contract.Queue` that moves deliveries."""
+    """The part of `contract.Queue` that reads and changes deliveries."""
 
     _data: Data
 
@@ -75,7 +75,7 @@ class MemoryQueue:
         return len(ends)
 
     async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
-        """Nothing: nobody else's transactions reach in here."""
+        """Return 0: no other program can write into this store."""
         return 0
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:
@@ -160,7 +160,7 @@ class MemoryQueue:
             if delivery is None or not settlement.concerns(delivery):
                 return False
             if delivery.state in ENDED:
-                if settlement.attempt is not None:  # it was on its way when the delivery ended
+                if settlement.attempt is not None:  # it was in flight when the delivery ended
                     lane.put(replace(delivery, tries=delivery.tries + 1))
                     self._keep_attempt(settlement.attempt)
                 return False
@@ -173,7 +173,7 @@ class MemoryQueue:
         self._data.attempts[made.message].append(replace(made, detail=mend(made.detail)))
 
     def _resent(self, lane: Lane, resent: Resent) -> None:
-        """What had failed or was skipped arrived after all; what was not there at all is."""
+        """Update the delivery of a resent message, or add one if the lane has none."""
         for to, delivery in self._data.deliveries(resent.attempt.message):
             if to is lane:
                 lane.put(resent.upon(delivery))
@@ -191,7 +191,7 @@ class MemoryQueue:
 
 
 def ended(delivery: Delivery, state: State, reason: Reason, now: float) -> Delivery:
-    """A delivery that ended without another attempt."""
+    """Return a delivery that ended without another attempt."""
     return replace(delivery, state=state, reason=reason, due_at=None, ended_at=now)
 
 

@@ -1,4 +1,4 @@
-"""What the memory store keeps for those who come over HTTP."""
+"""Data of the HTTP API in the memory store."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -161,7 +161,7 @@ class MemoryRegistry:
 
 
 def _cut(names: Iterable[str], cut: Cut) -> list[str]:
-    """The names of a page, in the order of the list."""
+    """Return the names of a page, in the order of the list."""
     low, high = cut.between(FIRST, LAST)
     beyond = (name for name in names if low < name < high)
     return cut.in_order(sorted(beyond, reverse=not cut.upwards))

@@ -1,4 +1,4 @@
-"""The memory store, put together."""
+"""The complete memory store."""
 
 import time
 from collections.abc import Callable
@@ -26,9 +26,9 @@ class MemoryStore(
     MemoryRegistry,
     MemoryUpkeep,
 ):
-    """Keeps everything in this process. `clock` is the time leases go by.
+    """Keeps everything in this process. `clock` gives the time for leases.
 
-    `most_waiting` is a limit for applications that have none of their own.
+    `most_waiting` is the limit of applications that have none of their own.
     """
 
     def __init__(

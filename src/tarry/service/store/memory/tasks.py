@@ -1,4 +1,4 @@
-"""Long work on a lane's deliveries in the memory store, a piece at a time."""
+"""Tasks in the memory store, done a piece at a time."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
@@ -28,7 +28,7 @@ from tarry.service.store.memory.lane import Lane
 from tarry.service.store.memory.queue import ended
 
 Step = tuple[str, Delivery | Message]
-"""Where the cursor is afterwards, and the delivery or the message as it will be."""
+"""The cursor after a step, and the delivery or the message as the step changes it."""
 
 
 class MemoryTasks:
@@ -111,7 +111,7 @@ class MemoryTasks:
         return stored
 
     def _pending(self, lane: int) -> list[Task]:
-        """The replays of a lane that are not done, the oldest first."""
+        """Return a lane's unfinished replays, oldest first."""
         tasks = (
             task
             for task in self._data.tasks.values()
@@ -155,7 +155,7 @@ class MemoryTasks:
                 yield message
 
     def _sendable(self, task: Task, now: float) -> Iterator[Message]:
-        """Those that have their payload and need not wait for their own time."""
+        """Return the messages that have their payload and need not wait for their `deliver_at`."""
         for message in self._messages(task):
             if message.payload is not None and (message.deliver_at or now) <= now:
                 yield message

@@ -1,4 +1,4 @@
-"""What the memory store forgets in time."""
+"""Maintenance of the memory store."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -43,14 +43,14 @@ class MemoryUpkeep:
         return self._data.endpoints(found)[:limit]
 
     async def backup(self, target: Path) -> None:
-        """There is nothing to copy from."""
+        """Raise: there is nothing to copy."""
         raise StoreError(f"the memory store keeps nothing that could be copied to {target}")
 
     async def check(self) -> None:
-        """All is well as long as the process lives."""
+        """Do nothing: the store works as long as the process lives."""
 
     async def close(self) -> None:
-        """There is nothing to let go of."""
+        """Do nothing: there is nothing to close."""
 
     def _over(self, accepted_before: float | None) -> Iterator[Message]:
         if accepted_before is None:
@@ -60,7 +60,7 @@ class MemoryUpkeep:
                 yield message
 
     def _unneeded(self, retention: Retention) -> Iterator[Message]:
-        """Messages whose payload may go."""
+        """Return messages whose payload may be removed."""
 
         def earlier(at: float | None, before: float | None) -> bool:
             return at is not None and before is not None and at < before

@@ -1,1 +1,1 @@
-"""The PostgreSQL store: many API and worker processes on many hosts, one database."""
+"""A store in PostgreSQL: many API and worker processes on many hosts, one database."""

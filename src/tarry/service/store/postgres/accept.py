@@ -1,4 +1,4 @@
-"""Accept messages: give deliveries their places in the lanes, and keep all in one transaction."""
+"""Accept messages: number their deliveries in the lanes, and save all in one transaction."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ Routed = tuple[NewMessage, list[Route]]
 async def accept(
     connection: Connection, routes: Routes, messages: Sequence[NewMessage], *, limited: bool = True
 ) -> list[Result]:
-    """Accept messages inside this transaction; one result each.
+    """Accept messages inside this transaction; return one result for each.
 
-    Without `limited` an application may have more waiting than its limit says.
+    Without `limited`, the applications' `most_waiting` limits are ignored.
     """
     tenants = await routes.tenants(connection, {new.message.application for new in messages})
     results = await decide(connection, tenants, messages, limited=limited)
@@ -69,7 +69,7 @@ async def _keep(connection: Connection, accepted: Sequence[Routed]) -> None:
 async def _numbers(
     connection: Connection, accepted: Sequence[Routed]
 ) -> tuple[dict[int, int], list[int]]:
-    """The last number given in each lane before these, and the lanes that are woken by them."""
+    """Return the last sequence number of each lane before these messages, and the lanes to wake."""
     known = {route.endpoint.lane: route for _, routes in accepted for route in routes}
     if not known:
         return {}, []
@@ -91,7 +91,7 @@ async def _numbers(
 
 
 def _start(message: Message, standing: Standing) -> tuple[object, ...]:
-    """How a delivery begins: the columns from `message` on."""
+    """Return the first values of a delivery: the columns from `message` on."""
     at = message.accepted_at
     if standing is Standing.DISABLED:
         return (message.id, State.SKIPPED, Reason.SKIPPED, None, at, at)

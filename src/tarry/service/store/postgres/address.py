@@ -1,4 +1,4 @@
-"""Where the database is: the URL that is asked for, and how it may be shown."""
+"""The database's URL: parse it, and show it without its password."""
 
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
@@ -12,7 +12,7 @@ WANTED = "a URL such as postgresql://user:password@host:5432/database"
 ENCODED = f"{WANTED}, with %40 for @, %2F for /, %23 for # and %3F for ? in the password"
 HIDDEN = "***"
 POOLER = "pgbouncer"
-"""Of the URL's query: ``pgbouncer=true`` says that a pooler in transaction mode is in between."""
+"""In the URL's query, ``pgbouncer=true`` says that a pooler in transaction mode is in between."""
 
 LIBPQ_ONLY = frozenset(
     {
@@ -29,17 +29,17 @@ LIBPQ_ONLY = frozenset(
         "tcp_user_timeout",
     }
 )
-"""What other programs' URLs tune libpq with. Our driver would ask the server for them, which knows
-none; time limits are tarry's own."""
+"""Parameters that tune libpq, from URLs for other programs. Our driver would send them to the
+server, which knows none of them. Time limits are tarry's own."""
 BINDING = "channel_binding"
-"""Likewise; but who requires it is told that it cannot be had."""
+"""It is ignored too, except that `require` is an error, because the driver does not support it."""
 
 _YES = {"1", "true", "on", "yes"}
 _NO = {"0", "false", "off", "no"}
 
 
 class Address(Struct, frozen=True):
-    """A database's URL, without what only tarry understands. `pooler` is None if nobody said."""
+    """A database's URL, without tarry's own parameters. `pooler` is None if it is not given."""
 
     url: str
     shown: str
@@ -54,7 +54,7 @@ def read(url: str) -> Address:
     """Read a database URL; SettingsError says what is wrong with it, without its password."""
     try:
         parts = urlsplit(url)
-        _ = parts.port  # refuses what is no number
+        _ = parts.port  # raises ValueError if the port is not a number
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError as error:
         raise SettingsError("db", _without_userinfo(url), WANTED) from error
@@ -80,7 +80,7 @@ def read(url: str) -> Address:
 
 
 def show(url: str) -> str:
-    """The URL without its password.
+    """Return the URL without its password.
 
     >>> show("postgresql://me:secret@localhost/hooks")
     'postgresql://me:***@localhost/hooks'
@@ -98,13 +98,13 @@ def show(url: str) -> str:
 
 
 def _refuse_ambiguous(url: str, parts: SplitResult, query: list[tuple[str, str]]) -> None:
-    """Refuse a URL whose password may have ended too early: the rest of it is anywhere then."""
+    """Refuse a URL whose password may contain an unescaped character and so be cut short."""
     split = parts.netloc.count("@") > 1 or "@" in parts.path or bool(parts.fragment)
     if split or any("@" in name for name, _ in query):
         raise SettingsError("db", _without_userinfo(url), ENCODED)
 
 
 def _without_userinfo(url: str) -> str:
-    """What cannot even be taken apart is shown from its host on."""
+    """Return the URL without its user, password and query, even if it cannot be parsed."""
     scheme, _, rest = url.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"

@@ -1,4 +1,4 @@
-"""A piece of a task: what is looked at, which of it is changed, and how."""
+"""Do one piece of a task: read candidates, choose deliveries, change them."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import assert_never
@@ -19,11 +19,11 @@ from tarry.service.store.postgres.places import first_since
 from tarry.service.store.postgres.queries import SQL
 
 LOOKED_AT = 5
-"""How many are looked at in one piece, for each that may be changed: shards are held meanwhile."""
+"""How many rows one piece reads for each row that it may change: it locks shards meanwhile."""
 
 
 async def do_piece(connection: Connection, task: Task, now: float, limit: int) -> Piece:
-    """Do at most `limit` more of a task that is not finished."""
+    """Do an unfinished task for at most `limit` more deliveries."""
     match task.work:
         case Work.RECOVER:
             return await _recover(connection, task, now, limit)
@@ -93,7 +93,7 @@ async def _replay(
     states: Iterable[State],
     now: float,
 ) -> int:
-    """Make deliveries ready that are in one of these states, and new ones where there are none."""
+    """Make deliveries in these states ready, and add missing ones; return how many in all."""
     placed = await _there(connection, task, [row["id"] for row in concerned])
     found = [row for row in concerned if row["id"] in placed]
     known = [row["seq"] for row in found if row["seq"] is not None]
@@ -106,7 +106,7 @@ async def _replay(
 
 
 async def _there(connection: Connection, task: Task, messages: Sequence[str]) -> dict[str, bool]:
-    """Those messages that nobody removes before the commit; whether each is in the lane."""
+    """Return the messages that cannot be removed before the commit, and if each is in the lane."""
     stays = await staying(connection, messages)
     there = await connection.fetch(SQL["advance_there"], sorted(stays), task.lane)
     return {row["id"]: row["placed"] for row in there}
@@ -115,7 +115,7 @@ async def _there(connection: Connection, task: Task, messages: Sequence[str]) ->
 async def _again(
     connection: Connection, task: Task, seqs: Sequence[int], ended: int, now: float
 ) -> None:
-    """Make deliveries ready as if they were new; so many of them had ended."""
+    """Make deliveries ready as if they were new; `ended` of them had ended."""
     if seqs:
         _, woken = await _take(connection, task.lane, 0)
         await connection.execute(SQL["advance_replayed"], task.lane, seqs, Reason.REPLAYED, now)
@@ -147,15 +147,15 @@ async def _purge(connection: Connection, task: Task, limit: int) -> Piece:
 async def _behind(
     connection: Connection, query: str, task: Task, limit: int, states: Collection[State]
 ) -> tuple[list[rows.Row], Piece]:
-    """The deliveries that are to be changed in this piece, held until the commit."""
-    if not task.cursor:  # it begins: what is in a lane from before its time is not looked at
+    """Return the deliveries that this piece changes, locked until the commit."""
+    if not task.cursor:  # the task starts: skip the deliveries from before its time range
         first = await first_since(connection.fetch, task.lane, task.since)
         task = replace(task, cursor=str(first - 1))
     looked = await connection.fetch(
         SQL[query], task.lane, int(task.cursor), task.since, task.end, limit * LOOKED_AT
     )
     concerned, piece = _concerned(looked, lambda row: str(row["seq"]), task, limit)
-    if State.FAILED in states:  # they are to be brought back
+    if State.FAILED in states:  # they become live again, so their messages must stay
         there = await _there(connection, task, [row["message"] for row in concerned])
         concerned = [row for row in concerned if row["message"] in there]
     seqs = [row["seq"] for row in concerned]
@@ -166,7 +166,7 @@ async def _behind(
 def _concerned(
     looked: Sequence[rows.Row], cursor: Callable[[rows.Row], str], task: Task, limit: int
 ) -> tuple[list[rows.Row], Piece]:
-    """Those of what was looked at that are to be changed, at most so many."""
+    """Return the rows that are to be changed, at most `limit` of them, and the piece."""
     concerned = [row for row in looked if row["concerned"]][:limit]
     if len(concerned) == limit:
         return concerned, Piece(limit, cursor(concerned[-1]), last=False)
@@ -175,7 +175,7 @@ def _concerned(
 
 
 def _place(task: Task) -> tuple[str, float, str, float]:
-    """Behind which of an application's messages a task goes on, and until when."""
+    """Return the application, the message to continue after, and the end of the time range."""
     return task.application, *task.place, task.end
 
 
@@ -184,9 +184,9 @@ def _behind_message(row: rows.Row) -> str:
 
 
 async def _take(connection: Connection, lane: int, many: int) -> tuple[int, list[int]]:
-    """Take numbers of a lane, and wake it if it rests.
+    """Take `many` sequence numbers of a lane, and wake it if it rests.
 
-    Return the last number given before, and the lanes whose owners have to be told.
+    Returns the last number before these, and the lanes whose owners must be notified.
     """
     (row,) = await connection.fetch(SQL["add_lanes"], [lane], [many], [True])
     return int(row["added"]), [lane] if row["woken"] else []

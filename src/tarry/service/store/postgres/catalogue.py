@@ -1,4 +1,4 @@
-"""Who gets messages, and by which rules: what people and programs look at and change."""
+"""Environments, applications, endpoints and policies."""
 
 from collections.abc import Callable
 
@@ -170,7 +170,7 @@ class PostgresCatalogue(Part):
             gone = [rows.endpoint(row).stand(Standing.DELETED, now) for row in found]
             left = [discarding(one, hidden[0]["environment"]) for one in gone]
             lanes = [one.lane for one in gone]
-            # All at once, however many: others wait for its lanes until the commit.
+            # In one statement for all endpoints: others wait for these lanes until the commit.
             await connection.execute(SQL["delete_application_lanes"], lanes)
             await connection.executemany(SQL["put_endpoint"], map(rows.from_endpoint, gone))
             await wake(connection, lanes)
@@ -216,7 +216,7 @@ async def _keep_application(connection: Connection, application: Application) ->
 
 
 async def _stored(connection: Connection, application: str, endpoint: str) -> Endpoint:
-    """An endpoint as it is by now, held until the commit."""
+    """Return an endpoint as it is stored, locked until the commit."""
     await connection.execute(SQL["put_endpoint_application"], application)
     known = await connection.fetch(SQL["put_endpoint_known"], endpoint)
     if not known or known[0]["application"] != application:
@@ -233,7 +233,7 @@ async def _change(
 
 
 async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
-    """Keep an endpoint, wake its lane, and have discarded what waits if it is deleted."""
+    """Save an endpoint and wake its lane; if it is deleted, add the task that discards."""
     refuse_nul(*_texts(endpoint))
     await connection.execute(SQL["put_endpoint_changed"], endpoint.lane)
     try:
@@ -249,14 +249,14 @@ async def _keep(connection: Connection, endpoint: Endpoint) -> Endpoint:
 async def _keep_noted(
     connection: Connection, noting: Noting | None, before: Endpoint | None, after: Endpoint
 ) -> None:
-    """Put notices of an endpoint on record."""
+    """Save the notices that `noting` returns for a change of an endpoint."""
     told = [] if noting is None else [rows.from_notice(one) for one in noting(before, after)]
     if told:
         await connection.executemany(SQL["settle_notices"], told)
 
 
 async def _left_by(connection: Connection, gone: Endpoint) -> Task:
-    """What is to be done for an endpoint that was deleted."""
+    """Return the discard task of a deleted endpoint."""
     (row,) = await connection.fetch(SQL["delete_endpoint_environment"], gone.application)
     return discarding(gone, row["environment"])
 

@@ -1,6 +1,6 @@
-"""Decide which messages are accepted: what keys and event ids were used before, and what waits.
+"""Decide which messages are accepted, by their keys, event ids and the backlog.
 
-Whoever uses one that another transaction is just using waits until that one has ended.
+If another open transaction uses the same key or event id, this one waits for its end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ async def decide(
     *,
     limited: bool,
 ) -> list[Result]:
-    """One result for each message; those that are accepted have their keys and event ids."""
+    """Return one result for each message; keys and event ids of accepted ones are then saved."""
     results: list[Result] = []
     used: dict[Name, NewMessage] = {}
     parts = list(_parts(messages, tenants))
@@ -42,8 +42,8 @@ async def _lock_names(
 ) -> None:
     """Lock the free keys and event ids of all parts of a call, in order, until the commit.
 
-    Each part locks its own in order, but two parts together would not. A name that was taken and
-    given back stays locked: others who want it wait until this transaction has ended.
+    Each part locks its own names in order, but the parts together would not. A name that is
+    inserted and removed again stays locked: other transactions wait until this one has ended.
     """
     known = [new for new in messages if new.message.application in tenants]
     keys = {
@@ -67,14 +67,14 @@ async def _lock_names(
 
 
 async def _taken(connection: Connection, query: str, names: list[list[object]]) -> set[str]:
-    """Take names that are free; return the messages that have them."""
+    """Insert those names that are free; return the messages that own them now."""
     return {row["message"] for row in await connection.fetch(SQL[query], *names)}
 
 
 def _parts(
     messages: Sequence[NewMessage], tenants: dict[str, Tenant]
 ) -> Iterator[Sequence[NewMessage]]:
-    """Cut where a key or an event id comes again: the second must see what became of the first."""
+    """Split before a repeated key or event id: its message must see the result of the first."""
     start = 0
     seen: set[tuple[str, str, str]] = set()
     for place, new in enumerate(messages):
@@ -95,7 +95,7 @@ def _parts(
 
 
 class _Claims:
-    """Messages that have no key and no event id in common."""
+    """Decides on messages with different keys and different event ids."""
 
     def __init__(
         self,
@@ -109,14 +109,14 @@ class _Claims:
         self._connection = connection
         self._tenants = tenants
         self._messages = messages
-        self._used = used  # keys of messages accepted before in the same call
+        self._used = used  # keys of messages that this call accepted before
         self._limited = limited
         self._results: dict[int, Result] = {}
         self._keys: dict[int, Name] = {}
         self._events: dict[int, Name] = {}
 
     async def decide(self) -> list[Result]:
-        """Look at each: its application, its key, its event id, and what waits already."""
+        """Check the application, key, event id and backlog of each message; return the results."""
         for place, new in enumerate(self._messages):
             if new.message.application not in self._tenants:
                 self._results[place] = NotFound("application", new.message.application)
@@ -128,7 +128,7 @@ class _Claims:
         return [self._results[place] for place in range(len(self._messages))]
 
     def _open(self) -> list[tuple[int, NewMessage]]:
-        """Those not decided yet, with their places."""
+        """Return the messages without a result yet, with their places."""
         left = enumerate(self._messages)
         return [(place, new) for place, new in left if place not in self._results]
 
@@ -154,7 +154,7 @@ class _Claims:
             await self._answer_known(others)
 
     def _answer(self, place: int, fingerprint: bytes, first: Message) -> None:
-        """Answer for a key that was used before: with the first message, if it is the same."""
+        """Set the result for a known key: the first message if the request is the same."""
         new = self._messages[place]
         if fingerprint == new.fingerprint:
             self._results[place] = Accepted(first, repeated=True)
@@ -166,7 +166,7 @@ class _Claims:
         for row in await self._connection.fetch(SQL["add_known"], *names):
             place = places.pop((row["key_environment"], row["known_key"]))
             self._answer(place, row["fingerprint"], rows.message(row))
-        if places:  # they were swept in between
+        if places:  # these keys were swept between the two queries
             raise Stale
 
     async def _take_event_ids(self) -> None:
@@ -197,7 +197,7 @@ class _Claims:
         return Accepted(message)
 
     async def _give_back(self) -> None:
-        """Forget the names of messages that are not accepted in the end."""
+        """Delete the keys and event ids of messages that were refused in the end."""
         refused = {
             place for place, result in self._results.items() if not isinstance(result, Accepted)
         }

@@ -1,4 +1,4 @@
-"""Accept what callers put on record inside their own transactions."""
+"""Accept messages that callers wrote to the outbox table in their own transactions."""
 
 import os
 from collections.abc import Awaitable, Callable, Container, Sequence
@@ -31,21 +31,22 @@ TENANTS = 50
 class PostgresCollect(Part):
     """The part of `contract.Queue` that empties the table `tarry.outbox`.
 
-    Messages of one application are accepted in the order in which they were put, however many
-    processes collect: who finds one taken leaves all behind it. Applications take turns.
+    Messages of one application are accepted in the order in which they were inserted, however
+    many processes collect: a process that finds a row locked skips all rows after it.
+    Applications take turns.
 
-    What its caller committed is accepted whatever waits already: `most_waiting` is not asked. What
-    cannot be accepted (an application that is not there, an event id or a message id that was used,
-    an id of another form, what HTTP would refuse) goes to `tarry.outbox_refused` with the reason,
-    and leaves a notice.
+    A message that its caller committed is accepted even if `most_waiting` is reached. A message
+    that cannot be accepted (unknown application, an event id or message id that was used, a
+    malformed id, or anything that the HTTP API would refuse) is moved to `tarry.outbox_refused`
+    with the reason, and a notice is saved.
     """
 
     _routes: Routes
     _collected: str
-    """The last application whose turn it was."""
+    """The last application that had its turn."""
 
     async def collect(self, *, now: float, limit: int) -> int:
-        """Accept what waits in the outbox; how many were taken from it."""
+        """Accept messages in the outbox; return how many were taken from it."""
 
         async def take(connection: Connection) -> int:
             return await self._take(connection, _together, now, limit)
@@ -58,7 +59,7 @@ class PostgresCollect(Part):
         except StoreUnavailable:
             raise
         except StoreError:
-            # One of them is to blame, and must not hold up the others.
+            # One message caused the error, and must not block the others.
             taken = await self._database.run(take_singly)
         hit("collect.after")
         return taken
@@ -81,7 +82,7 @@ class PostgresCollect(Part):
         return len(found)
 
     async def _next(self, connection: Connection, limit: int) -> list[rows.Row]:
-        """Take messages of the applications whose turn it is, or of the next that have some."""
+        """Lock messages of the applications whose turn it is, or of the next that have any."""
         all_seen = not self._collected
         while True:
             waiting = await connection.fetch(SQL["collect_turn"], self._collected, TENANTS)
@@ -103,7 +104,7 @@ async def _together(
 async def _singly(
     connection: Connection, routes: Routes, messages: Sequence[NewMessage]
 ) -> Sequence[Result | ServiceError]:
-    """The same for one after the other: what the database refuses is refused alone."""
+    """Accept the messages one by one, so that only the one the database refuses is refused."""
     results: list[Result | ServiceError] = []
     for message in messages:
         await connection.execute("SAVEPOINT one")
@@ -125,7 +126,7 @@ How = Callable[
 
 
 def _refusal(row: rows.Row, known: Container[str]) -> ServiceError | None:
-    """Why what was put cannot be a message, whoever it is for."""
+    """Return why a row can never be a message, for any application; None if it can."""
     name = row["id"]
     if name in known:
         return Conflict("message", name)
@@ -161,7 +162,7 @@ def _message(row: rows.Row, now: float) -> NewMessage:
 async def _put_aside(
     connection: Connection, answers: Sequence[tuple[rows.Row, object]], now: float
 ) -> None:
-    """Keep what was refused where somebody can look at it."""
+    """Move refused rows to a table where people can read them, and save notices."""
     refused = [(row, why) for row, why in answers if isinstance(why, ServiceError)]
     if not refused:
         return

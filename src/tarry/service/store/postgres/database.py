@@ -1,6 +1,6 @@
-"""Connections to PostgreSQL: a few of them, made when needed and dropped when they have failed.
+"""A pool of connections to PostgreSQL, opened when needed and dropped after a failure.
 
-No connection keeps anything from one transaction to the next, so that a pooler may be in between.
+No connection keeps state from one transaction to the next, so a pooler may be in between.
 """
 
 import asyncio
@@ -20,25 +20,25 @@ from tarry.service.store.postgres.address import Address
 from tarry.service.store.postgres.faults import Stale
 
 Connection = Any
-"""asyncpg's; it ships no types."""
+"""A connection of asyncpg, which ships no types."""
 Answer = TypeVar("Answer")
 Work = Callable[[Connection], Awaitable[Answer]]
 
 AGAIN = Policy(
     attempts=6, within=5.0, backoff=Exponential(base=0.01, cap=0.5), nested=True, name="tarry store"
 )
-"""When a transaction lost against another (a deadlock, say)."""
+"""For a transaction that lost against another one, for example in a deadlock."""
 
 CONNECT_WITHIN = 5.0
 ANSWER_WITHIN = 30.0
 DIAL_PAUSE = 0.25
-"""Seconds after a connection could not be made in which nobody else tries: a server that comes
-back is not met by a crowd."""
+"""Seconds after a failed connect in which no other connect is tried, so that a server that comes
+back does not get a rush of connections."""
 
 ABANDONED = "idle_in_transaction_session_timeout"
 ABANDONED_AFTER = "5000"
-"""Milliseconds after which the server ends a transaction whose process was stopped, or whose host
-is gone: its locks would keep others from taking its shards over."""
+"""Milliseconds after which the server ends an idle transaction, because its process was stopped or
+its host is gone: its locks would keep other workers from taking over its shards."""
 SETTINGS = {
     "jit": "off",
     "plan_cache_mode": "force_generic_plan",
@@ -46,28 +46,28 @@ SETTINGS = {
     "synchronous_commit": "on",
     ABANDONED: ABANDONED_AFTER,
 }
-"""Queries here are short: compiling them would take longer, and so would planning each anew. All
-go along indexes: a plan made while a partition was empty must do when it is full. And what is
-committed is on disk, here and on the standby that the server waits for, whatever the default of
-the database or the role."""
+"""The queries are short: JIT compilation would take longer than running them, and so would a new
+plan for each call. All queries use indexes, because a plan made while a partition was empty must
+still be good when it is full. A commit must be on disk, here and on a synchronous standby, whatever
+the defaults of the database or the role are."""
 AT_CONNECT = {**SETTINGS, "default_transaction_isolation": "read committed"}
-"""Each query sees what was committed before it. Poolers do not take these: see the next."""
+"""Read committed: a query sees earlier commits. Poolers refuse these settings: see `LOCALLY`."""
 LOCALLY = "; ".join(f"SET LOCAL {name} = {value}" for name, value in SETTINGS.items())
 
 
 class Mode(StrEnum):
-    """What work is done in."""
+    """The kind of transaction that work runs in."""
 
     WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
     READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-    SINGLE = ""  # one statement, which is a transaction by itself
+    SINGLE = ""  # one statement, which is its own transaction
 
 
 class Database:
-    """A database and the connections to it, at most `size` and one for what is urgent.
+    """A pool of at most `size` connections, and one more for urgent work.
 
-    A lease that is not renewed in time is lost. So its renewal never waits for a connection behind
-    reads that take long.
+    A lease that is not renewed in time is lost. So a renewal never waits for a connection
+    behind slow reads.
     """
 
     def __init__(self, address: Address, *, size: int = 4) -> None:
@@ -84,10 +84,11 @@ class Database:
     async def run(
         self, work: Work[Answer], mode: Mode = Mode.WRITE, *, urgent: bool = False
     ) -> Answer:
-        """Do the work in one transaction; again if it lost against others, so it must be able to.
+        """Run the work in one transaction and return its answer once that is committed.
 
-        What it returns is committed. StoreUnavailable if that is not sure. Work that is `urgent`
-        must be short: it has one connection for all of its kind.
+        If it loses against other transactions, the work runs again, so it must be repeatable.
+        Raises StoreUnavailable if it is not certain that the commit was made. Work that is `urgent`
+        must be short: all urgent work shares one connection.
         """
         try:
             answer: Answer = await self._retried(work, mode, self._slots_for(urgent=urgent))
@@ -96,7 +97,7 @@ class Database:
         return answer
 
     async def fetch(self, sql: str, *arguments: object) -> list[Any]:
-        """The rows of a query that changes nothing."""
+        """Return the rows of a query that changes nothing."""
 
         async def ask(connection: Connection) -> list[Any]:
             rows: list[Any] = await connection.fetch(sql, *arguments)
@@ -105,7 +106,7 @@ class Database:
         return await self.run(ask, Mode.SINGLE)
 
     async def execute(self, sql: str, *arguments: object) -> list[Any]:
-        """The rows that one statement returns that changes something."""
+        """Run one statement that changes rows; return the rows that it returns."""
         return await self.fetch(sql, *arguments)
 
     async def urgent(self, sql: str, *arguments: object) -> list[Any]:
@@ -118,11 +119,11 @@ class Database:
         return await self.run(ask, Mode.SINGLE, urgent=True)
 
     async def close(self) -> None:
-        """Let go of the connections that are idle now, and of the others when they are."""
+        """Close the idle connections now, and the others when they become idle."""
         self._closed = True
         while self._idle:
             connection = self._idle.pop()
-            with suppress(Exception):  # it is gone, one way or the other
+            with suppress(Exception):  # the connection is gone in any case
                 await connection.close(timeout=1.0)
 
     def _slots_for(self, *, urgent: bool) -> asyncio.Semaphore:
@@ -135,7 +136,7 @@ class Database:
             if connection.commits:
                 answer = await work(connection)
             else:
-                # A pooler may give each statement to another server, but for those of a transaction
+                # A pooler may run each statement on another server, except within a transaction.
                 begin = mode.value or Mode.WRITE.value
                 await connection.execute(f"{begin}; {LOCALLY}" if self.pooler else begin)
                 answer = await work(connection)
@@ -147,7 +148,7 @@ class Database:
 
     @asynccontextmanager
     async def _connection(self, slots: asyncio.Semaphore) -> AsyncIterator[Connection]:
-        """A connection for one transaction, with nothing else under way."""
+        """Provide a connection for one transaction, with nothing else running on it."""
         try:
             async with asyncio.timeout(ANSWER_WITHIN):
                 await slots.acquire()
@@ -164,7 +165,7 @@ class Database:
                 self._drop(connection, *self._others_like_it(error))
             raise
         except BaseException:
-            # Nobody knows what is under way on it: a cancelled wait, a lost line, a time limit.
+            # Its state is unknown: a cancelled wait, a lost connection, or a timeout.
             self._drop(connection)
             raise
         else:
@@ -182,7 +183,7 @@ class Database:
         return await self._dial()
 
     async def _dial(self) -> Connection:
-        """Make a connection; who just found that it cannot be done spares others the attempt."""
+        """Open a connection; for a moment after a failure, fail at once without trying."""
         now = asyncio.get_running_loop().time()
         if self._down is not None and now < self._dial_at:
             raise StoreUnavailable(
@@ -205,7 +206,7 @@ class Database:
             self._idle.append(connection)
 
     def _others_like_it(self, error: Exception) -> list[Connection]:
-        """Those that lead to the same server, if it is not the right one any more."""
+        """Return the idle connections to the same server, if that server is unfit by now."""
         if getattr(error, "sqlstate", None) not in faults.NOT_OURS:
             return []
         idle, self._idle = self._idle, []
@@ -219,14 +220,14 @@ class Database:
 
 
 class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg ships no types
-    """A connection that notes when the server did not wait for its standby.
+    """A connection that notes when a commit did not wait for the standby.
 
-    Such a commit is told from others by a warning, which comes in the server's language. Its detail
-    says that the commit was made here only. Others that a commit may give have none: that the
-    database must be vacuumed soon, say, for which there is a hint.
+    The server then sends a warning in its own language. Its detail says that the commit was made
+    only here. Other warnings of a commit have no detail, but for example a hint that the
+    database must be vacuumed soon.
     """
 
-    # asyncpg's own has slots; these are ours.
+    # asyncpg's own class has slots; these are additional.
     __slots__ = ("commits", "pooler", "unsure")
 
     def __init__(self, *args: object, **kwargs: object) -> None:
@@ -235,19 +236,19 @@ class Session(asyncpg.connection.Connection):  # type: ignore[misc]  # asyncpg s
         self.commits = self.pooler = False
         self.add_log_listener(self._note)
 
-    # Its callbacks come in the order of what the server sent: before the answer to the commit.
+    # asyncpg calls listeners in the order of the server's messages: before the commit's answer.
     def _note(self, _: object, message: Any) -> None:  # noqa: ANN401  asyncpg ships no types
         if self.commits and message.severity_en == "WARNING" and message.detail:
             self.unsure = message.message
 
 
 async def connect(address: Address, *, pooler: bool | None) -> Connection:
-    """One connection, to a server that will do; StoreError says why there is none."""
+    """Return a connection to a suitable server; StoreError says why there is none."""
     try:
         connection = await _connect(address, cached=pooler is False)
         _refuse_unfit(connection, address.shown)
         if pooler is None:
-            # A pooler gives out numbers of its own for what cancels a query, not a process's.
+            # A pooler reports its own number as the backend's process id, for cancelling queries.
             async with connection.transaction():
                 behind = await connection.fetchval("SELECT pg_backend_pid()")
             pooler = behind != connection.get_server_pid()
@@ -282,7 +283,7 @@ async def _connect(address: Address, *, cached: bool) -> Connection:
 
 
 async def _rolled_back(connection: Connection | None, error: Exception) -> bool:
-    """Whether a connection is as good as new after the server or the work refused something."""
+    """Return whether a connection can be used again after the server or the work failed."""
     if connection is None or connection.is_closed():
         return False
     if getattr(error, "sqlstate", None) in faults.NOT_OURS:

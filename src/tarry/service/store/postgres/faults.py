@@ -1,7 +1,7 @@
-"""Say in tarry's own errors what PostgreSQL and the way to it have done, once for all of the store.
+"""Turn errors of PostgreSQL, the driver and the network into tarry's own errors.
 
-What may pass by itself is StoreUnavailable: the connection was lost, the server is down, starting,
-full, a standby, or took too long. The rest is StoreError. Passwords are in neither.
+An error that may pass by itself is StoreUnavailable: the connection was lost, or the server is
+down, starting, full, a standby, or too slow. All others are StoreError. Neither shows passwords.
 """
 
 import asyncpg  # type: ignore[import-untyped]  # it ships no types
@@ -9,10 +9,10 @@ import asyncpg  # type: ignore[import-untyped]  # it ships no types
 from tarry.errors import StoreError, StoreUnavailable
 
 OLDEST = 13
-"""The first version of PostgreSQL that will do."""
+"""The oldest supported version of PostgreSQL."""
 
 ENCODINGS = frozenset({"UTF8", "SQL_ASCII"})
-"""Those that keep any text; the second keeps any bytes."""
+"""Encodings that can store any text; the second one stores any bytes."""
 
 PASSING = {
     "25006": "it is a standby, or read-only",
@@ -29,32 +29,32 @@ PASSING = {
     "57P05": "the connection was idle for too long",
     "58030": "its disk has failed",
 }
-"""What passes, by SQLSTATE; connections that fail (class 08) do too."""
+"""Errors that may pass, by SQLSTATE. Connection failures (class 08) may pass too."""
 
 FAILED = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
-"""What the driver raises; the third if the connection is lost at an unexpected moment."""
+"""The errors of the driver; it raises the third if a connection is lost at an odd moment."""
 
 CONTENDED = frozenset({"40001", "40P01"})
-"""Serialization failure and deadlock: the transaction is to be run again at once."""
+"""Serialization failure and deadlock: the transaction is retried at once."""
 
 NOT_OURS = {"25006"} | {code for code in PASSING if code.startswith("57P")}
-"""After these the connection is of no use: another one may lead to a server that will do."""
+"""After these errors a connection is useless, but a new one may reach a suitable server."""
 
 
 class Unsure(Exception):  # noqa: N818  not an error yet: it becomes StoreUnavailable
-    """A commit was made here, but perhaps not on the standby that it was to be made on as well."""
+    """A commit was made on this server, but perhaps not on its synchronous standby."""
 
 
-class Stale(Exception):  # noqa: N818  a sign to begin again, not an error
-    """Something has changed since it was looked at; to be done again, as for a lost conflict."""
+class Stale(Exception):  # noqa: N818  a signal to start again, not an error
+    """The data has changed since it was read. The transaction is retried, as after a conflict."""
 
     sqlstate = "40001"
 
 
 def contended(error: BaseException) -> bool:
-    """Whether the transaction lost against another and will do when it is run again.
+    """Return whether a transaction lost against another one, so that a retry can succeed.
 
-    A statement that was prepared before the schema changed is forgotten by then, too.
+    That includes a prepared statement from before a schema change, which is dropped by then.
     """
     if isinstance(error, asyncpg.InvalidCachedStatementError):
         return True
@@ -62,7 +62,7 @@ def contended(error: BaseException) -> bool:
 
 
 def translate(error: BaseException) -> StoreError:
-    """The error of tarry for one of the driver's, of the system's or of a time limit."""
+    """Return tarry's error for an error of the driver or the system, or for a timeout."""
     if isinstance(error, StoreError):
         return error
     passing = _passing(error)
@@ -74,7 +74,7 @@ def translate(error: BaseException) -> StoreError:
 
 
 def translate_connecting(error: BaseException, shown: str, database: str) -> StoreError:
-    """Likewise for what went wrong before anything was asked; `shown` is the URL to show."""
+    """Return tarry's error for a failed connect; `shown` is the URL without its password."""
     if isinstance(error, StoreError):
         return error
     state = getattr(error, "sqlstate", None) or ""
@@ -91,7 +91,7 @@ def translate_connecting(error: BaseException, shown: str, database: str) -> Sto
 
 
 def _passing(error: BaseException) -> str:
-    """What has happened, if it may pass by itself."""
+    """Return a description of an error that may pass by itself, else an empty string."""
     state = getattr(error, "sqlstate", None) or ""
     if isinstance(error, Unsure):
         return f"it is not sure that its standby has what was written ({error})"
@@ -119,26 +119,26 @@ def _passing_connecting(error: BaseException, state: str) -> str:
 
 
 def _is_cut(error: BaseException) -> bool:
-    """Whether it is what drivers and systems say when a connection is gone."""
-    if isinstance(error, asyncpg.InterfaceError):  # for wrong uses as well
+    """Return whether the driver or the system reports that the connection is gone."""
+    if isinstance(error, asyncpg.InterfaceError):  # also raised for wrong use
         return "clos" in str(error)
     return isinstance(error, OSError | asyncpg.InternalClientError)
 
 
 def refuse_old(version: tuple[int, ...], shown: str) -> None:
-    """Raise if the server is older than what tarry's SQL needs."""
+    """Raise if the server is too old for tarry's SQL."""
     if version[0] < OLDEST:
         found = ".".join(map(str, version))
         raise StoreError(f"PostgreSQL at {shown} is version {found}; tarry needs {OLDEST} or newer")
 
 
 def refuse_encoding(encoding: str, shown: str) -> None:
-    """Raise if the database cannot keep any text: names and tags are people's own."""
+    """Raise if the database cannot store any text, because names and tags are free text."""
     if encoding not in ENCODINGS:
         wanted = "create one with ENCODING 'UTF8'"
         raise StoreError(f"the database {shown} keeps text as {encoding}, not all of it: {wanted}")
 
 
 def _line(error: BaseException) -> str:
-    """What it says, as one line."""
+    """Return the text of an error on one line."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Put calls that come at the same time together: while one batch is at work the next one gathers.
+"""Combine concurrent calls into batches: while one batch runs, the next one fills.
 
 A commit waits for the disk, and costs the same for one message as for a thousand.
 """
@@ -15,9 +15,9 @@ Result = TypeVar("Result")
 
 
 class Gather(Generic[Item, Result]):
-    """Calls `work` with the items of several callers and gives each their results.
+    """Calls `work` with the items of several callers, and gives each caller its results.
 
-    At most `at_once` batches are at work, each of about `most` items: a caller's are not split.
+    At most `at_once` batches run, each with about `most` items: a caller's items stay together.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Gather(Generic[Item, Result]):
         self._batches: set[asyncio.Task[None]] = set()
 
     async def __call__(self, items: Sequence[Item]) -> list[Result]:
-        """One result for each item, in order. Whoever stops waiting takes nothing back."""
+        """Return one result for each item, in order. A cancelled caller's items are still done."""
         if not items:
             return []
         answer: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
@@ -46,7 +46,7 @@ class Gather(Generic[Item, Result]):
         return await answer
 
     async def drain(self) -> None:
-        """Wait until all that was asked for is done."""
+        """Wait until all calls are done."""
         while self._batches:
             await asyncio.wait(self._batches)
 
@@ -66,10 +66,10 @@ class Gather(Generic[Item, Result]):
             if len(calls) == 1 or isinstance(error, StoreUnavailable):
                 _fail(calls, error)
                 return
-            # One of them is to blame, and the others need not suffer for it.
+            # One call caused the error: run them one by one, so that only that one fails.
             for call in calls:
                 await self._do([call])
-        except Exception as error:  # noqa: BLE001  it is told to whoever asked; others go on
+        except Exception as error:  # noqa: BLE001  it goes to the callers; other batches go on
             _fail(calls, error)
         except BaseException as error:
             _fail([*calls, *self._calls], error)

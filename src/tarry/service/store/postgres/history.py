@@ -1,4 +1,4 @@
-"""Messages, what became of them, and what people may ask for them."""
+"""Messages, deliveries and attempts, and requests to change them."""
 
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
@@ -14,7 +14,7 @@ from tarry.service.store.postgres.part import Part, rouse, tell
 from tarry.service.store.postgres.queries import SQL
 
 LAST_LANE = 2**63 - 1
-"""Behind every lane."""
+"""Sorts after every lane."""
 
 
 class PostgresHistory(Part):

@@ -1,4 +1,4 @@
-"""Who owns which shards, and which lanes are to be looked at."""
+"""Leases of shards, and the lanes that are awake or were woken."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,9 +13,9 @@ from tarry.service.store.postgres.queries import SQL
 
 
 class PostgresLeases(Part):
-    """The part of `contract.Queue` that shares the lanes out. Time is the database's.
+    """The part of `contract.Queue` about leases and wake-ups. All times are the database's.
 
-    What keeps leases is urgent: it has a connection of its own.
+    Calls that keep leases are urgent: they have their own connection.
     """
 
     _listening: Listening
@@ -53,12 +53,12 @@ class PostgresLeases(Part):
         return int(row["alive"])
 
     async def clock(self) -> float:
-        """The database's time."""
+        """Return the database's time."""
         (row,) = await self._database.urgent(SQL["clock"])
         return float(row["now"])
 
     async def server_started_at(self) -> float:
-        """When the server was started that answers now."""
+        """Return when the server that answers now was started."""
         (row,) = await self._database.urgent(SQL["server_started_at"])
         return float(row["started_at"])
 
@@ -76,7 +76,7 @@ class PostgresLeases(Part):
         return sorted({row["lane"] for row in found})
 
     def listen(self, nudge: Nudge) -> None:
-        """Call `nudge()` soon after a lane was woken or something was put into the outbox."""
+        """Call `nudge()` soon after a lane was woken or a row was added to the outbox."""
         self._listening.add(nudge)
 
     async def rest(self, lanes: Mapping[int, int], leases: Iterable[Lease]) -> set[int]:
@@ -93,8 +93,8 @@ class PostgresLeases(Part):
 
         async def let(connection: Connection) -> set[int]:
             good = await held(connection, lanes, leases)
-            # Whoever adds holds the lane's row until the commit: by now it is there, or comes later
-            # and finds the lane at rest.
+            # `add` locks the lane's row until its commit. So a new delivery is either visible by
+            # now, or it comes later and finds the lane at rest.
             await connection.fetch(SQL["rest_lock"], list(good))
             resting = await connection.fetch(query, list(good), [lanes[lane] for lane in good])
             hit("rest.before")

@@ -1,8 +1,8 @@
-"""Let an old partition of messages go: with what points to it, and without what still waits.
+"""Remove an old partition of messages with all rows that belong to them, except live messages.
 
-First nobody may bring back what has ended in it. Then its messages are gone through in pieces: what
-else is known of them is removed, and those that have to stay are noted. Then the partition is
-dropped, and the noted ones move to the default one.
+First, no ended delivery of its messages may become live again. Then its messages are read in
+pieces: their other rows are removed, and messages that must stay are noted. At last the partition
+is dropped, and the noted messages move to the default partition.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,16 +14,16 @@ from tarry.service.store.postgres.partitions import GENTLY, Partition, detach, d
 from tarry.service.store.postgres.queries import SQL
 
 MOST_KEPT = 1_000
-"""With more messages that wait a partition stays, and what has ended in it is removed by rows."""
+"""With more live messages than this, a partition stays, and ended ones are removed by rows."""
 CROWDED = -1
-"""The answer of `walk` when a partition stays."""
+"""The result of `walk` when a partition stays."""
 
 
 async def begin(connection: Connection, old: Partition, before: float) -> bool:
-    """Let a partition leave whose messages were accepted before an instant, but for a few."""
+    """Start to remove a partition, except messages from `before` on; False if another leaves."""
     await connection.execute(f"SET LOCAL lock_timeout = '{GENTLY}'")
     await connection.execute(SQL["sweep_leaving_lock"])
-    # Whoever has put something into it before it is watched has ended by now.
+    # Waits for open inserts into the partition: later ones are seen by the trigger.
     await connection.execute(f"LOCK TABLE tarry.{old.name} IN SHARE ROW EXCLUSIVE MODE")
     if not await connection.fetch(SQL["sweep_leaving_begin"], old.since, old.until, before):
         return False
@@ -37,7 +37,7 @@ async def begin(connection: Connection, old: Partition, before: float) -> bool:
 
 
 async def walk(connection: Connection, limit: int) -> int:
-    """Go through at most so many messages of the partition that leaves; how many it were."""
+    """Process at most `limit` messages of the leaving partition; return their number."""
     for since, until, before, cursor, kept in await _leaving(connection):
         seen = await connection.fetch(
             SQL["sweep_leaving_messages"], since, until, cursor, before, limit
@@ -55,14 +55,14 @@ async def walk(connection: Connection, limit: int) -> int:
 
 
 async def end(connection: Connection, there: Sequence[Partition]) -> int:
-    """Drop the partition that leaves, if it was gone through; one, and how many messages moved."""
+    """Drop the leaving partition if all is processed; return 1 + the messages that moved."""
     for since, until, before, cursor, kept in await _leaving(connection):
         old = next((one for one in there if one.since == since), None)
         if await connection.fetch(SQL["sweep_leaving_messages"], since, until, cursor, before, 1):
             return 0
         if old is not None:
-            # Whoever puts something into it now waits for what is held here: this fails, and is
-            # tried again when that was noted.
+            # A late insert into the partition waits for the row locked here, so `detach` fails. It
+            # is tried again once the trigger has noted that message.
             await detach(connection, old)
             await drop(connection, old, "id", kept)
         await connection.execute(SQL["sweep_leaving_end"])
@@ -71,9 +71,10 @@ async def end(connection: Connection, there: Sequence[Partition]) -> int:
 
 
 async def staying(connection: Connection, messages: Iterable[str]) -> set[str]:
-    """Those of these messages that are in no partition which leaves.
+    """Return those of these messages that are not in a leaving partition.
 
-    None gets into one before the transaction has ended: what it brings back is seen to wait.
+    No partition of theirs can start to leave before this transaction ends, so a delivery that
+    it makes live will be seen.
     """
     spans = [tuple(row.values()) for row in await connection.fetch(SQL["sweep_leaving"])]
     return {
@@ -84,7 +85,7 @@ async def staying(connection: Connection, messages: Iterable[str]) -> set[str]:
 
 
 async def forget(connection: Connection, found: Sequence[rows.Row]) -> list[rows.Row]:
-    """Remove deliveries, keys and senders' ids of messages; the deliveries."""
+    """Remove the deliveries, keys and event ids of messages; return the deliveries."""
     messages = [row["id"] for row in found]
     lanes = [lane for row in found for lane in row["lanes"]]
     seqs = [seq for row in found for seq in row["seqs"]]
@@ -95,7 +96,7 @@ async def forget(connection: Connection, found: Sequence[rows.Row]) -> list[rows
 
 
 async def _leaving(connection: Connection) -> list[tuple[str, str, float, str, list[str]]]:
-    """The one that leaves, held until the commit; none if somebody else has it."""
+    """Return the leaving partition, locked until the commit; none if another process has it."""
     return [tuple(row.values()) for row in await connection.fetch(SQL["sweep_leaving_walked"])]
 
 
@@ -103,7 +104,7 @@ async def _forget_ended(connection: Connection, gone: Sequence[rows.Row], until:
     if not gone:
         return
     deliveries = await forget(connection, gone)
-    # Attempts of the same time go with their partition; most messages have no later ones.
+    # Attempts of the same time go with their own partition; few messages have later ones.
     ended = ids.made_at(until)
     late = [row["message"] for row in deliveries if (row["ended_at"] or ended) >= ended]
     await connection.execute(SQL["sweep_leaving_attempts"], [row["id"] for row in gone])
@@ -112,7 +113,7 @@ async def _forget_ended(connection: Connection, gone: Sequence[rows.Row], until:
 
 
 def _named(found: Sequence[rows.Row], column: str) -> list[list[object]]:
-    """The applications and names of those that have one."""
+    """Return the applications and the names of the rows that have a name in this column."""
     return rows.columns(
         [(row["application"], row[column]) for row in found if row[column] is not None], 2
     )

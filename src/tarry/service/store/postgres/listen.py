@@ -1,4 +1,4 @@
-"""Hear at once that there is something to do. Only to be quicker: what counts is in the tables."""
+"""Listen for notifications of new work. They only save time: the tables hold all the facts."""
 
 import asyncio
 from contextlib import suppress
@@ -9,13 +9,13 @@ from tarry.service.store.postgres.database import Connection, Database, connect
 
 CHANNEL = "tarry"
 PAUSE = 1.0
-"""Seconds before another connection is tried."""
+"""Seconds before the next try to connect."""
 
 
 class Listening:
-    """Listens on a connection of its own for as long as somebody wants to be nudged.
+    """Listens on its own connection once a nudge was added.
 
-    Behind a pooler nothing is heard: there one has to ask.
+    Behind a pooler no notifications arrive, so the caller must poll there.
     """
 
     def __init__(self, database: Database) -> None:
@@ -30,7 +30,7 @@ class Listening:
             self._task = asyncio.get_running_loop().create_task(self._keep_listening())
 
     async def ended(self) -> None:
-        """Wait until it has given up listening, as it does behind a pooler."""
+        """Wait until it has stopped listening, as it does behind a pooler."""
         if self._task is not None:
             await self._task
 
@@ -57,9 +57,9 @@ class Listening:
         """Listen until the connection is gone."""
         gone = asyncio.Event()
         connection.add_termination_listener(lambda _: gone.set())
-        with suppress(Exception):  # whatever it is, the connection will not do
+        with suppress(Exception):  # whatever happened, this connection is of no use
             await connection.add_listener(CHANNEL, self._heard)
-            self._nudge()  # for what came while nobody listened
+            self._nudge()  # for wake-ups from before it listened
             await gone.wait()
 
     def _heard(self, *_: object) -> None:

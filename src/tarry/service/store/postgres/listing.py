@@ -1,4 +1,4 @@
-"""Lists of what is in this store, page by page."""
+"""Lists in this store, page by page."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -158,7 +158,7 @@ class PostgresListing(Part):
     async def _listed(
         self, query: str, whose: str, cut: Cut, value: Callable[[rows.Row], Value], *wanted: object
     ) -> list[Value]:
-        """A list that is short enough to be read at once."""
+        """Return a page of a list that is short enough for one query."""
         low, high = cut.between(FIRST, LAST)
         found = await self._database.fetch(_along(query, cut), whose, low, high, cut.limit, *wanted)
         return cut.in_order([value(row) for row in found])
@@ -166,9 +166,9 @@ class PostgresListing(Part):
     async def _look(
         self, query: str, whose: str | int, low: Key, high: Key, cut: Cut, *wanted: object
     ) -> tuple[list[Any], str | None]:
-        """The keys of what fits, a piece of the list at a time: connections are for others too.
+        """Return the keys that fit, read in small pieces so that others can use the connection.
 
-        And the mark to go on from, if the look was left before the end.
+        Also returns the mark to continue from, if the search stopped early.
         """
 
         async def ask(low: Key, high: Key, most: int) -> list[tuple[Any, ...]]:
@@ -179,7 +179,7 @@ class PostgresListing(Part):
         return [key for key, _, _ in found], None if left is None else left[2]["mark"]
 
     async def _messages(self, ids: Sequence[str]) -> dict[str, Message]:
-        """Those that are still there."""
+        """Return those of these messages that still exist, by id."""
         found = await self._database.fetch(SQL["list_messages_found"], ids) if ids else []
         return {row["id"]: rows.message(row) for row in found}
 
@@ -191,7 +191,7 @@ class PostgresListing(Part):
         return [(one, endpoints[one.lane]) for one in attempts]
 
     async def _count(self, query: str, whose: str | int, span: tuple[str, str]) -> Counter[Any]:
-        """How many there are of what, between two ids."""
+        """Count rows between two ids, by the column `what`."""
         first, high = span
 
         async def ask(low: str, most: int) -> list[tuple[Any, int, int, str]]:
@@ -231,4 +231,4 @@ DOWN = {
         "list_tasks",
     )
 }
-"""The lists from their ends."""
+"""The same queries in descending order."""

@@ -1,4 +1,4 @@
-"""Insert rows in the way that is fastest for so many."""
+"""Insert rows in the fastest way for their number."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.queries import SQL
 
 COPY_FROM = 20
-"""With so many rows COPY is faster than one INSERT after the other, sent together."""
+"""With this many rows or more, COPY is faster than pipelined INSERTs."""
 
 
 async def insert_many(
@@ -16,7 +16,7 @@ async def insert_many(
     columns: Sequence[str],
     rows: Sequence[Sequence[object]],
 ) -> None:
-    """Insert rows into a table of tarry's: by `query`, which takes one row, or by COPY."""
+    """Insert rows into a table of the schema: with `query`, which takes one row, or with COPY."""
     if len(rows) >= COPY_FROM:
         await connection.copy_records_to_table(
             table, schema_name="tarry", columns=columns, records=rows

@@ -1,13 +1,13 @@
-"""Put a message on record inside your own PostgreSQL transaction: it is sent if that commits.
+"""Write a message to the outbox in your own PostgreSQL transaction: it is sent if that commits.
 
     with psycopg.connect(...) as connection:
         connection.execute("INSERT INTO orders ...")
         put(connection, application="app_...", event_type="order.paid", payload=b"{}")
 
-Nothing but one INSERT into `tarry.outbox` is run, on the connection that is handed in; a dispatcher
-accepts it soon after the commit. It must be the database that tarry works on. Programs in other
-languages insert into the table themselves: it has a default for all but `application`,
-`event_type` and `payload`.
+This runs only one INSERT into `tarry.outbox`, on the given connection. A dispatcher accepts the
+message soon after the commit. It must be the database that tarry works on. Programs in other
+languages insert into the table themselves: all columns but `application`, `event_type` and
+`payload` have defaults.
 """
 
 import os
@@ -25,11 +25,11 @@ from tarry.service.model.text import check_instant, check_text
 from tarry.service.store.postgres.queries import SQL
 
 ASYNCPG = SQL["collect_put"]
-PSYCOPG = re.sub(r"\$\d", "%s", ASYNCPG)  # the same, as psycopg marks its arguments
+PSYCOPG = re.sub(r"\$\d", "%s", ASYNCPG)  # the same, with psycopg's placeholders
 
 
 def put(  # noqa: PLR0913  one argument a field of the message
-    connection: Any,  # noqa: ANN401  any driver's: tarry needs none of them installed
+    connection: Any,  # noqa: ANN401  of any driver: tarry needs none of them installed
     *,
     application: str,
     event_type: str,
@@ -39,10 +39,10 @@ def put(  # noqa: PLR0913  one argument a field of the message
     tags: Sequence[str] = (),
     deliver_at: float | None = None,
 ) -> str:
-    """Put a message on record with a psycopg connection or cursor; returns the message's id.
+    """Write a message to the outbox with a psycopg connection or cursor; return the message's id.
 
-    An application that is not there, or an event id that was used before, is found out only after
-    the commit: the message then waits in `tarry.outbox_refused`, and a notice tells of it.
+    An unknown application, or an event id that was used before, is noticed only after the
+    commit: the message is then in `tarry.outbox_refused`, and a notice reports it.
     """
     row = _Put(application, event_type, payload, event_id, channels, tags, deliver_at).row()
     driver = _driver(connection)
@@ -53,7 +53,7 @@ def put(  # noqa: PLR0913  one argument a field of the message
 
 
 async def aput(  # noqa: PLR0913  one argument a field of the message
-    connection: Any,  # noqa: ANN401  any driver's: tarry needs none of them installed
+    connection: Any,  # noqa: ANN401  of any driver: tarry needs none of them installed
     *,
     application: str,
     event_type: str,
@@ -63,7 +63,7 @@ async def aput(  # noqa: PLR0913  one argument a field of the message
     tags: Sequence[str] = (),
     deliver_at: float | None = None,
 ) -> str:
-    """`put` for a connection of asyncpg, or an async one of psycopg."""
+    """Do the same as `put` with an asyncpg connection, or an async one of psycopg."""
     row = _Put(application, event_type, payload, event_id, channels, tags, deliver_at).row()
     driver = _driver(connection)
     if driver == "asyncpg":
@@ -76,18 +76,18 @@ async def aput(  # noqa: PLR0913  one argument a field of the message
 
 
 class _Put(Struct, frozen=True):
-    """What somebody wants to be sent."""
+    """A message that a caller wants to send."""
 
     application: str
     event_type: str
-    payload: object  # whatever the caller took for bytes
+    payload: object  # the caller may pass something other than bytes
     event_id: str | None
     channels: Sequence[str]
     tags: Sequence[str]
     deliver_at: float | None
 
     def row(self) -> tuple[Any, ...]:
-        """The row it becomes, with a new id; what cannot be sent is refused."""
+        """Return its row with a new id; SettingsError if the message cannot be sent."""
         if not isinstance(self.payload, bytes):
             wanted = "bytes, which are signed and sent as they are"
             raise SettingsError("payload", self.payload, wanted)
@@ -111,16 +111,16 @@ class _Put(Struct, frozen=True):
 
 
 def _psycopg(connection: object) -> str:
-    """The statement as this connection or cursor wants it: raw cursors take PostgreSQL's own."""
+    """Return the statement for this connection or cursor: raw cursors use PostgreSQL's own form."""
     cursor = getattr(connection, "cursor_factory", type(connection))
     raw = any("Raw" in kind.__name__ for kind in cursor.__mro__)
     return ASYNCPG if raw else PSYCOPG
 
 
 def _driver(connection: object) -> str:
-    """Whose connection it is: of the class itself or of one it is made from.
+    """Return the driver of a connection, by its class or a base class of it.
 
-    A pool is none: it would run the statement on some connection, outside of any transaction.
+    A pool is refused: it would run the statement on any connection, outside the transaction.
     """
     if any(kind.__name__ == "Pool" for kind in type(connection).__mro__):
         return ""

@@ -1,4 +1,4 @@
-"""What all parts of the store stand on."""
+"""The base of all parts of the store."""
 
 from collections.abc import Collection, Iterable
 
@@ -9,7 +9,7 @@ from tarry.service.store.postgres.queries import SQL
 
 
 class Part:
-    """A part of the store: it has the database."""
+    """A part of the store, with its database."""
 
     _database: Database
 
@@ -17,9 +17,9 @@ class Part:
 async def held(
     connection: Connection, lanes: Iterable[int], leases: Iterable[Lease]
 ) -> dict[int, int]:
-    """Return the lanes whose leases are good, with the epochs of these leases.
+    """Return the lanes whose leases are valid, with the epochs of these leases.
 
-    Nobody can take the lanes before the transaction has ended.
+    No other worker can take the lanes before the transaction has ended.
     """
     named = [(lease.shard, lease.epoch, lease.worker) for lease in leases]
     found = await connection.fetch(SQL["lease_held"], list(lanes), *rows.columns(named, 3))
@@ -27,23 +27,23 @@ async def held(
 
 
 async def wake(connection: Connection, lanes: Iterable[int]) -> None:
-    """Wake lanes and tell their owners: `rouse` and `tell`, if nothing is locked in between."""
+    """Wake lanes and notify their owners: `rouse` and `tell`, with no other lock in between."""
     numbers = list(lanes)
     await rouse(connection, numbers)
     await tell(connection, numbers)
 
 
 async def rouse(connection: Connection, lanes: Collection[int]) -> None:
-    """Lock lanes, in order, and mark them as awake; their owners have to be told."""
+    """Lock lanes, in order, and mark them as awake; the caller must then notify their owners."""
     if lanes:
         await connection.execute(SQL["woken_lock"], list(lanes))
 
 
 async def tell(connection: Connection, lanes: Collection[int]) -> None:
-    """Have the owners of lanes look at them.
+    """Notify the owners of lanes to look at them.
 
-    This comes last in a transaction: whoever changes an environment's policy locks the table of
-    these calls, and the next one waits behind that.
+    This comes last in a transaction: a change of an environment's policy locks the table of
+    wake-ups, and later notifications wait behind that lock.
     """
     if lanes:
         await connection.execute(SQL["woken_tell"], list(lanes))

@@ -1,7 +1,7 @@
-"""Partitions of messages and attempts by time: made ahead of it, and dropped as a whole.
+"""Partitions of messages and attempts by time: created ahead, and dropped as a whole.
 
-Ids begin with the time, and bounds are ids cut short. Nothing waits long for a partition: a lock
-that keeps others out is asked for a tenth of a second at a time.
+Ids start with the time, and bounds are truncated ids. No query waits long for a partition: a lock
+that blocks others is requested for a tenth of a second at a time.
 """
 
 import asyncio
@@ -17,30 +17,30 @@ from tarry.service.store.postgres.database import Answer, Connection, Database, 
 from tarry.service.store.postgres.queries import SQL
 
 PREFIXES = {"message": ids.MESSAGE, "attempt": ids.ATTEMPT}
-"""The tables that have partitions, and how their ids begin."""
+"""The partitioned tables, and the prefixes of their ids."""
 
 PARTS = 12
-"""About as many partitions hold what is kept: each one costs every query a little."""
+"""About how many partitions hold the kept data: each one costs every query a little."""
 NARROWEST, ENDLESS = DAY, 30 * DAY
-"""How long a partition is at least, and if everything is kept for ever."""
+"""The shortest time range of a partition, and the range when everything is kept for ever."""
 AHEAD = 7 * DAY
-"""How far ahead they are made at least, or two of them: nobody may come by for so long."""
+"""How far ahead partitions are created (or two of them): no process may run for that long."""
 MARGIN = HOUR
-"""Where there is none for now, one begins so much later: clocks differ."""
+"""If there is none for now, the first one starts this much later, because clocks differ."""
 MOST_SCANNED = 64 * 2**20
-"""Bytes in the default partition, which is read through under a lock to make another one."""
+"""Limit on the default partition's bytes: a new partition scans it while holding a lock."""
 
 GENTLY, PATIENTLY = "100ms", "3s"
-"""How long to wait for a lock that others wait behind, and for one that they do not."""
+"""How long to wait for a lock that blocks other queries, and for one that does not."""
 PAUSES = (0.1, 0.3, 1.0)
 """Seconds between attempts to get a lock."""
 NOT_FREE, NOT_ALLOWED = "55P03", "42501"
 IN_THE_WAY = frozenset({"23514", "42P01", "42P07", "42P17"})
-"""The default partition has rows of such ids, or another process was quicker."""
+"""The default partition has rows in this range, or another process was quicker."""
 
 
 class Partition(Struct, frozen=True):
-    """A table that holds the ids from `since` on and before `until`."""
+    """A table that holds the ids from `since` (inclusive) to `until` (exclusive)."""
 
     of: str
     name: str
@@ -50,17 +50,17 @@ class Partition(Struct, frozen=True):
 
     @property
     def since_at(self) -> float:
-        """When its first id was made at the earliest."""
+        """The earliest time of its ids."""
         return ids.made_at(self.since)
 
     @property
     def until_at(self) -> float:
-        """Its last id was made before."""
+        """The time before which all its ids were made."""
         return ids.made_at(self.until)
 
 
 def partition(of: str, since_at: float, until_at: float) -> Partition:
-    """A partition between two whole seconds, named by the first."""
+    """Return a partition between two whole seconds, named by the first."""
     prefix = PREFIXES[of]
     return Partition(
         of,
@@ -71,13 +71,13 @@ def partition(of: str, since_at: float, until_at: float) -> Partition:
 
 
 async def partitions(database: Database, of: str) -> list[Partition]:
-    """Those of a table, in order, without the default one."""
+    """Return the partitions of a table in order, without the default one."""
     found = await database.fetch(SQL["sweep_partitions"], of)
     return [Partition(of, *row.values()) for row in found]
 
 
 async def make_ahead(database: Database, of: str, *, now: float, kept: float | None) -> None:
-    """Make what will be needed soon, for things that are kept so long."""
+    """Create the partitions needed soon; `kept` is the retention in seconds."""
     width = ENDLESS if kept is None else max(NARROWEST, kept / PARTS)
     there = await partitions(database, of)
     for wanted in missing(of, there, now=now, width=width):
@@ -87,7 +87,7 @@ async def make_ahead(database: Database, of: str, *, now: float, kept: float | N
 
 
 def missing(of: str, there: Sequence[Partition], *, now: float, width: float) -> list[Partition]:
-    """The partitions that are to be made behind those that are there."""
+    """Return the partitions to create after the existing ones."""
     covered = max((one.until_at for one in there), default=now)
     since_at = math.ceil(covered if covered > now else now + MARGIN)
     wanted = []
@@ -99,7 +99,7 @@ def missing(of: str, there: Sequence[Partition], *, now: float, width: float) ->
 
 
 async def make(database: Database, new: Partition) -> bool:
-    """Make a partition; False if it cannot be made just now, or where there is something."""
+    """Create a partition; False if its lock is not free now, or if there are rows in its range."""
 
     async def attach(connection: Connection) -> bool:
         (turn,) = await connection.fetch(SQL["sweep_turn"])
@@ -119,10 +119,10 @@ async def make(database: Database, new: Partition) -> bool:
 
 
 async def detach(connection: Connection, old: Partition) -> None:
-    """Take a partition out of its table inside this transaction: only this one still sees it.
+    """Detach a partition inside this transaction, which alone can still see it.
 
-    Whoever vacuums it is told to stop first, which may take a second and is in nobody's way; then
-    all others are kept out for as long as it takes to change the catalogue.
+    First a running vacuum of it is cancelled, which may take a second and blocks no query. Then
+    all others are locked out for the moment that the change of the catalogue takes.
     """
     await connection.execute(
         f"SET LOCAL lock_timeout = '{PATIENTLY}';"
@@ -134,7 +134,7 @@ async def detach(connection: Connection, old: Partition) -> None:
 
 
 async def drop(connection: Connection, old: Partition, column: str, kept: Sequence[str]) -> None:
-    """Drop a partition that was detached; rows whose `column` is kept move to the default one."""
+    """Drop a detached partition; rows whose `column` is in `kept` move to the default one."""
     if kept:
         await connection.execute(
             f"INSERT INTO tarry.{old.of} SELECT * FROM tarry.{old.name}"  # noqa: S608  our own names
@@ -145,7 +145,7 @@ async def drop(connection: Connection, old: Partition, column: str, kept: Sequen
 
 
 async def when_free(database: Database, work: Work[Answer], *, or_else: Answer) -> Answer:
-    """Do something that needs a lock, as soon as it is free within a second or two."""
+    """Run work that needs a lock, once that is free; `or_else` if it is not within seconds."""
     for pause in (*PAUSES, None):
         try:
             return await database.run(work)

@@ -1,4 +1,4 @@
-"""Where in a lane something is: numbers grow with time, so it is found by halving."""
+"""Binary search in a lane: its sequence numbers grow with time."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -10,14 +10,14 @@ from tarry.service.store.postgres.queries import SQL
 
 
 class Fetch(Protocol):
-    """Asks the database, by itself or within a transaction."""
+    """Runs a query, on its own or inside a transaction."""
 
     async def __call__(self, query: str, /, *arguments: object) -> list[rows.Row]:
-        """The rows of an answer."""
+        """Return the rows of the query."""
 
 
 async def span(fetch: Fetch, lane: int, cut: Cut, wanted: MessageFilter) -> tuple[int, int]:
-    """The numbers of a lane between which a page is."""
+    """Return the sequence numbers between which the entries of a page are, both exclusive."""
     low, high = NUMBERS
     if cut.mark:
         before, behind = await _place(fetch, lane, cut.mark)
@@ -28,12 +28,12 @@ async def span(fetch: Fetch, lane: int, cut: Cut, wanted: MessageFilter) -> tupl
 
 
 async def first_since(fetch: Fetch, lane: int, at: float) -> int:
-    """A number that what was accepted from a time on does not begin before."""
+    """Return a sequence number before which all messages were accepted before `at`."""
     return await _first(fetch, lane, lambda near: near["accepted_at"] >= at - LATE)
 
 
 async def _place(fetch: Fetch, lane: int, message: str) -> tuple[int, int]:
-    """The numbers that what is before a message ends and what is behind it begins with."""
+    """Return the sequence numbers just before and just after `message` in the lane."""
     found = await fetch(SQL["list_deliveries_to_mark"], lane, message)
     if found:
         return found[0]["seq"], found[0]["seq"]
@@ -42,7 +42,7 @@ async def _place(fetch: Fetch, lane: int, message: str) -> tuple[int, int]:
 
 
 async def _first(fetch: Fetch, lane: int, yes: Callable[[rows.Row], bool]) -> int:
-    """The number that a lane's deliveries begin with of which something is so."""
+    """Return the sequence number of the first delivery in the lane that satisfies `yes`."""
     last = await fetch(SQL["list_deliveries_to_last"], lane)
     search = Halving(last[0]["seq"] if last else 0)
     while (middle := search.middle) is not None:

@@ -1,4 +1,4 @@
-"""What may be sent next, and what is too old for it."""
+"""Deliveries that can be sent next, and deliveries that are too old."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ from tarry.service.store.postgres.queries import SQL
 
 
 class PostgresQueue(Part):
-    """The part of `contract.Queue` that gives deliveries out."""
+    """The part of `contract.Queue` that reads lanes and expires deliveries."""
 
     async def lanes(self, lanes: Sequence[int]) -> list[LaneRow]:
         """Return these lanes, without lanes that are gone."""

@@ -1,4 +1,4 @@
-"""What this store keeps for those who come over HTTP."""
+"""Data of the HTTP API in this store."""
 
 from collections.abc import Callable, Sequence
 
@@ -119,7 +119,7 @@ class PostgresRegistry(Part):
         async def put(connection: Connection) -> Claim:
             place = (claim.environment, claim.key)
             found: list[rows.Row] = []
-            while not found:  # again if its holder has let it go in between
+            while not found:  # another holder deleted its claim between the two queries: try again
                 found = await connection.fetch(SQL["claim"], *place, *told)
                 found = found or await connection.fetch(SQL["claim_known"], *place)
             hit("claim.before")
@@ -171,7 +171,7 @@ def _event_type(row: rows.Row) -> EventType:
 
 
 def _from_event_type(event_type: EventType) -> tuple[object, ...]:
-    """What `add_event_type` takes: its fields, in their order."""
+    """Return the parameters of `add_event_type`: its fields in order."""
     told = astuple(event_type)
     refuse_nul(*(value for value in told if isinstance(value, str)), *event_type.feature_flags)
     return told

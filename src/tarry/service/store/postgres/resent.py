@@ -1,4 +1,4 @@
-"""What a message that was resent leaves behind: its delivery has arrived, or is there at last."""
+"""Save the results of resends: update the message's delivery, or add one."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,11 +9,11 @@ from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.queries import SQL
 
 Placed = tuple[int, Resent]
-"""One, and which of all that is settled it is."""
+"""A `Resent` and its index among all settlements of the call."""
 
 
 async def take_away(connection: Connection, batch: Sequence[Placed]) -> list[Placed]:
-    """Remove the resends that were made; those that were still there, in order."""
+    """Delete the resends that were sent; return those that still existed, in order."""
     if not batch:
         return []
     first = {(one.lane, one.resend): (place, one) for place, one in reversed(batch)}
@@ -22,9 +22,9 @@ async def take_away(connection: Connection, batch: Sequence[Placed]) -> list[Pla
 
 
 async def places(connection: Connection, made: Sequence[Resent]) -> dict[tuple[int, str], int]:
-    """Where the deliveries of their messages are in the lanes, 0 if there are none.
+    """Return the sequence numbers of the messages' deliveries in their lanes, 0 if there is none.
 
-    The messages are held until the commit.
+    The messages are locked until the commit.
     """
     first = _by_delivery(made)
     if not first:
@@ -34,12 +34,12 @@ async def places(connection: Connection, made: Sequence[Resent]) -> dict[tuple[i
 
 
 def missing(made: Sequence[Resent], known: Mapping[tuple[int, str], int]) -> list[Resent]:
-    """Those of messages that have no delivery in the lane."""
+    """Return those whose message has no delivery in the lane."""
     return [one for key, one in _by_delivery(made).items() if known.get(key) == 0]
 
 
 async def add_missing(connection: Connection, new: Sequence[Resent]) -> None:
-    """Add the deliveries of those that were missing, which have ended."""
+    """Add ended deliveries for messages that had none in the lane."""
     if not new:
         return
     many = Counter(one.lane for one in new)
@@ -57,7 +57,7 @@ async def add_missing(connection: Connection, new: Sequence[Resent]) -> None:
 
 
 async def arrive(connection: Connection, made: Sequence[Resent]) -> None:
-    """Have deliveries arrive that had failed or were skipped, if they were taken now."""
+    """Mark FAILED or SKIPPED deliveries as DELIVERED if the resend was accepted."""
     first = _by_delivery([one for one in made if one.arrived])
     if first:
         arrived = [(lane, message, one.attempt.at) for (lane, message), one in first.items()]
@@ -65,7 +65,7 @@ async def arrive(connection: Connection, made: Sequence[Resent]) -> None:
 
 
 def _by_delivery(made: Sequence[Resent]) -> dict[tuple[int, str], Resent]:
-    """The first one for each delivery, in order."""
+    """Return the first resend of each delivery, in order."""
     first: dict[tuple[int, str], Resent] = {}
     for one in made:
         first.setdefault((one.lane, one.attempt.message), one)

@@ -1,4 +1,4 @@
-"""Where the messages of applications go, remembered until their endpoints change."""
+"""A cache of the endpoints that applications' messages go to, valid until they change."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -12,21 +12,21 @@ from tarry.service.store.postgres.database import Connection
 from tarry.service.store.postgres.queries import SQL
 
 MOST_REMEMBERED = 20_000
-"""Applications; when there are more, all are forgotten and looked up again."""
+"""Applications in the cache; with more, the cache is cleared."""
 RESTLESS = 5.0
-"""Seconds in which whoever adds to an application holds it, after its endpoints were changed while
-somebody did: that one shall not find them changed again and again."""
+"""Seconds in which `add` locks an application, after its endpoints changed during an `add`. So that
+call does not find them changed again and again."""
 
 
 class Route(Struct, frozen=True):
-    """An endpoint, as it was when its lane had this version."""
+    """An endpoint as it was at this version of its lane."""
 
     endpoint: Endpoint
     version: int
 
 
 class Tenant(Struct):
-    """An application that messages are for; `waiting` is known if it is limited."""
+    """An application that messages are for; `waiting` is set only if it has a limit."""
 
     environment: str
     version: int
@@ -35,7 +35,7 @@ class Tenant(Struct):
     routes: Sequence[Route] = ()
 
     def to(self, message: Message, only: str | None = None) -> list[Route]:
-        """Where a message goes; see `NewMessage` for `only`."""
+        """Return the endpoints that a message goes to; see `NewMessage` for `only`."""
         if only is not None:
             return [route for route in self.routes if route.endpoint.id == only]
         return [
@@ -46,9 +46,9 @@ class Tenant(Struct):
 
 
 class Routes:
-    """Remembers the endpoints of applications by the number of their changes.
+    """Caches the endpoints of applications, by the application's version.
 
-    `most_waiting` is a limit for applications that have none of their own.
+    `most_waiting` is the limit of applications that have none of their own.
     """
 
     def __init__(self, most_waiting: int | None = None) -> None:
@@ -57,7 +57,7 @@ class Routes:
         self._restless: dict[str, float] = {}
 
     async def tenants(self, connection: Connection, wanted: set[str]) -> dict[str, Tenant]:
-        """Those of these applications that are there."""
+        """Return those of these applications that exist."""
         if held := [name for name in wanted if self._restless.get(name, 0.0) > _now()]:
             await connection.fetch(SQL["add_held"], held)
         found = {
@@ -75,13 +75,13 @@ class Routes:
                 tenant.routes = routes
             else:
                 unknown[name] = tenant.version
-        # Others forget and look up meanwhile: what this one goes by is its own.
+        # Other calls may change the cache meanwhile, so this call uses its own result.
         for name, routes in (await self._look_up(connection, unknown)).items():
             found[name].routes = routes
         return found
 
     def forget(self, applications: Iterable[str]) -> None:
-        """Look these up again next time, and hold them: they were just changed."""
+        """Remove applications that just changed from the cache, and lock them in the next calls."""
         now = _now()
         self._restless = {name: until for name, until in self._restless.items() if until > now}
         for application in applications:

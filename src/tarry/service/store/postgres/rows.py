@@ -1,4 +1,4 @@
-"""Turn rows into the model's values, and these into rows."""
+"""Convert rows to the model's values, and values to rows."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ from tarry.service.model.task import Task, Work
 from tarry.service.model.text import mend
 
 Row = Any
-"""asyncpg's; it ships no types."""
+"""A row of asyncpg, which ships no types."""
 Value = TypeVar("Value", bound=msgspec.Struct)
 
 _metadata = msgspec.json.Decoder(dict[str, str])
@@ -26,19 +26,19 @@ _parked = msgspec.json.Decoder(tuple[Parking, ...])
 _wanted = msgspec.json.Decoder(ReplayFilter)
 _facts = msgspec.json.Decoder(dict[str, str | float | int | None])
 
-# A number is one thing in Python and several in JSON: these keep what they are given.
+# Enum members by their values.
 STATES = {str(state): state for state in State}
 REASONS = {str(reason): reason for reason in Reason}
 STREAMS = {str(stream): stream for stream in Stream}
 
 
 def json(value: object) -> str:
-    """A value as the database keeps it."""
+    """Return a value as JSON."""
     return msgspec.json.encode(value).decode()
 
 
 def application(row: Row, prefix: str = "") -> Application:
-    """An application; its columns may have a prefix, and then its id is the endpoint's."""
+    """Return an application; with a column prefix, its id is the endpoint's `application`."""
     named = {name: row[prefix + name] for name in Application.__struct_fields__ if name != "id"}
     named["id"] = row["application" if prefix else "id"]
     named["metadata"] = _metadata.decode(named["metadata"])
@@ -46,12 +46,12 @@ def application(row: Row, prefix: str = "") -> Application:
 
 
 def from_application(value: Application) -> tuple[object, ...]:
-    """What `put_application` takes."""
+    """Return the parameters of `put_application`."""
     return _told(value, metadata=json(value.metadata))
 
 
 def endpoint(row: Row) -> Endpoint:
-    """An endpoint."""
+    """Return the endpoint of a row."""
     return _read(
         Endpoint,
         row,
@@ -65,7 +65,7 @@ def endpoint(row: Row) -> Endpoint:
 
 
 def from_endpoint(value: Endpoint) -> tuple[object, ...]:
-    """What `put_endpoint` takes."""
+    """Return the parameters of `put_endpoint`."""
     return _told(
         value,
         secrets=json(value.secrets),
@@ -75,7 +75,7 @@ def from_endpoint(value: Endpoint) -> tuple[object, ...]:
 
 
 def lane(row: Row) -> LaneRow:
-    """A lane with its endpoint and application."""
+    """Return a lane with its endpoint and application."""
     return LaneRow(
         endpoint=endpoint(row),
         application=application(row, "a_"),
@@ -87,12 +87,12 @@ def lane(row: Row) -> LaneRow:
 
 
 def message(row: Row) -> Message:
-    """A message."""
+    """Return the message of a row."""
     return _read(Message, row, channels=tuple(row["channels"]), tags=tuple(row["tags"]))
 
 
 def delivery(row: Row) -> Delivery:
-    """A delivery."""
+    """Return the delivery of a row."""
     return Delivery(
         lane=row["lane"],
         seq=row["seq"],
@@ -109,7 +109,7 @@ def delivery(row: Row) -> Delivery:
 
 
 def due(row: Row) -> Due:
-    """A delivery that may be sent; of a resend, what its message says."""
+    """Return a delivery that may be sent; for a resend, `accepted_at` is the message's."""
     accepted_at = row["accepted_at"]
     return Due(
         lane=row["lane"],
@@ -129,18 +129,18 @@ def due(row: Row) -> Due:
 
 
 def attempt(row: Row) -> Attempt:
-    """An attempt."""
+    """Return the attempt of a row."""
     return _read(Attempt, row, trigger=Trigger(row["trigger"]))
 
 
 def from_attempt(value: Attempt) -> tuple[object, ...]:
-    """A row of the table of attempts."""
+    """Return the row of an attempt, to insert it."""
     detail = mend(value.detail)
     return astuple(value if detail is value.detail else replace(value, detail=detail))
 
 
 def task(row: Row) -> Task:
-    """A task."""
+    """Return the task of a row."""
     return _read(
         Task,
         row,
@@ -151,23 +151,23 @@ def task(row: Row) -> Task:
 
 
 def from_task(value: Task) -> tuple[object, ...]:
-    """What `add_task` takes, but for the shard."""
+    """Return the parameters of `add_task`, without the shard."""
     wanted = None if value.wanted is None else json(value.wanted)
     return _told(value, wanted=wanted, data=json(value.data))
 
 
 def notice(row: Row) -> Notice:
-    """A notice."""
+    """Return the notice of a row."""
     return _read(Notice, row, facts=_facts.decode(row["facts"]))
 
 
 def from_notice(value: Notice) -> tuple[object, ...]:
-    """What `settle_notices` takes."""
+    """Return the parameters of `settle_notices`."""
     return _told(value, facts=json(value.facts))
 
 
 def columns(rows: Iterable[Sequence[object]], many: int) -> list[list[Any]]:
-    """Rows as one list for each of so many columns, for `unnest`."""
+    """Return rows as `many` lists, one for each column, for `unnest`."""
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in range(many)]
 
 
@@ -176,11 +176,11 @@ def _words(found: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _read(kind: type[Value], row: Row, **read: object) -> Value:
-    """A value, by the columns of its fields' names, but for those that were read already."""
+    """Build a value from the columns named like its fields, except the fields in `read`."""
     names = kind.__struct_fields__
     return kind(**{name: read[name] if name in read else row[name] for name in names})
 
 
 def _told(value: msgspec.Struct, **told: object) -> tuple[object, ...]:
-    """The fields of a value in their order, some of them as the database keeps them."""
+    """Return the fields of a value in order; those in `told` replace the value's own."""
     return tuple((asdict(value) | told).values())

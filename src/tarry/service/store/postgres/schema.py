@@ -1,4 +1,4 @@
-"""The schema `tarry` of a database: how far it has come, and the steps forward."""
+"""The schema `tarry` of a database: its version, and migrations."""
 
 import logging
 import math
@@ -18,17 +18,17 @@ WANTED = len(STEPS)
 
 
 class PostgresMigrator:
-    """Looks at a database's schema and brings it up to date."""
+    """Reads a database's schema and brings it up to date."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def status(self) -> Status:
-        """What is there, and what is to be done."""
+        """Return the schema's version and the pending steps."""
         return await self._database.run(look)
 
     async def up(self) -> Status:
-        """Make all steps that are to be made, all or none; another one at it is waited for."""
+        """Run all pending steps, all or none; wait for another process that does so."""
 
         async def climb(connection: Connection) -> Status:
             found = await look(connection)
@@ -41,7 +41,7 @@ class PostgresMigrator:
                 await connection.execute(SQL["up_lock"], timeout=math.inf)
             before = await look(connection)
             for step in before.pending:
-                # which notes that it was made; a table with years in it takes its time
+                # a step saves its own number; on a large table it can take long
                 await connection.execute(step.sql, timeout=math.inf)
             return before
 
@@ -50,7 +50,7 @@ class PostgresMigrator:
 
 @asynccontextmanager
 async def open_migrator(url: str) -> AsyncIterator[PostgresMigrator]:
-    """What brings the schema of the database at a URL up to date."""
+    """Provide a migrator for the database at a URL."""
     database = Database(address.read(url), size=1)
     try:
         yield PostgresMigrator(database)
@@ -59,7 +59,7 @@ async def open_migrator(url: str) -> AsyncIterator[PostgresMigrator]:
 
 
 async def look(connection: Connection) -> Status:
-    """How far the schema has come; a database without one is at 0."""
+    """Return the schema's status; a database without the schema is at version 0."""
     (row,) = await connection.fetch(SQL["status_known"])
     if not row["known"]:
         return status(STEPS, 0)
@@ -68,7 +68,7 @@ async def look(connection: Connection) -> Status:
 
 
 async def require(connection: Connection) -> int:
-    """The number of the schema; SchemaMismatch if it is not the one this tarry works with."""
+    """Return the schema's version; SchemaMismatch if it is not the one this tarry works with."""
     found = await look(connection)
     if found.pending:
         raise SchemaMismatch(found.found, WANTED)

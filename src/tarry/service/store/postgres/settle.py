@@ -1,4 +1,4 @@
-"""Write down what became of deliveries and of lanes.
+"""Save the outcomes of deliveries and changes of lanes.
 
 Rows are locked in the order that ARCHITECTURE.md gives for PostgreSQL ("The order of locks").
 """
@@ -20,7 +20,7 @@ from tarry.service.store.settling import Placed, in_rounds
 
 
 class PostgresSettle(Part):
-    """The part of `contract.Queue` that keeps what the dispatcher did."""
+    """The part of `contract.Queue` that saves the dispatcher's results."""
 
     async def settle(
         self,
@@ -69,11 +69,11 @@ async def _settle(
     known: Collection[int],
     late: bool,
 ) -> set[int]:
-    """Settle what was sent, given with its places; return the places of what was settled.
+    """Apply settlements, given with their places; return the places of the applied ones.
 
-    Of the lanes in `standing` and in `known` more is changed later: their rows are locked here, in
-    their turn. Attempts that came too `late` for their deliveries are rare. When there is one, this
-    raises Stale and is done again, with all deliveries locked before anything else.
+    The lanes in `standing` and `known` change further later: their rows are locked here, in the
+    order of locks. Attempts that come too `late`, after their delivery has ended, are rare. If
+    there is one, this raises Stale and runs again, with all deliveries locked first.
     """
     beside = [(place, one) for place, one in sent if isinstance(one, Settlement)]
     beside.sort(key=lambda placed: (placed[1].lane, placed[1].seq))
@@ -108,7 +108,7 @@ async def _settle(
 async def _settled(
     connection: Connection, batch: Sequence[Placed], also: Collection[int]
 ) -> set[int]:
-    """Settle deliveries, in order; return the places of those that were settled."""
+    """Settle deliveries, in order; return the places of the settled ones."""
     told = [
         (
             one.lane,
@@ -130,7 +130,7 @@ async def _settled(
 
 
 async def _late(connection: Connection, missed: Sequence[Settlement]) -> list[Attempt]:
-    """Count tries of deliveries that ended meanwhile; return the attempts that are to be kept."""
+    """Count tries of deliveries that ended meanwhile; return their attempts, to be saved."""
     tried = [(one, one.attempt) for one in missed if one.attempt is not None]
     if not tried:
         return []
@@ -140,7 +140,7 @@ async def _late(connection: Connection, missed: Sequence[Settlement]) -> list[At
 
 
 async def keep_attempts(connection: Connection, attempts: Sequence[Attempt]) -> None:
-    """Keep attempts that were made."""
+    """Save attempts."""
     told = [rows.from_attempt(attempt) for attempt in attempts]
     await insert_many(connection, "settle_attempts", "attempt", Attempt.__struct_fields__, told)
 
@@ -170,9 +170,9 @@ async def _change(
 
 
 async def _standing(connection: Connection, changes: Sequence[Change]) -> dict[int, Endpoint]:
-    """The endpoints whose standing changes, by lanes, as they are by now; held until the commit.
+    """Return the endpoints whose standing changes, by lane, locked until the commit.
 
-    With their applications, which whoever changes an endpoint holds first.
+    Their applications are locked first, as in every change of an endpoint.
     """
     lanes = [change.lane for change in changes if change.standing is not None]
     if not lanes:

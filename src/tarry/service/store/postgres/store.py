@@ -1,4 +1,4 @@
-"""The PostgreSQL store, put together."""
+"""The complete PostgreSQL store."""
 
 from collections.abc import Sequence
 from typing import Self
@@ -30,7 +30,7 @@ from tarry.service.store.postgres.whole import Whole
 from tarry.service.store.rounds import Rounds
 
 CONNECTIONS = 6
-"""How many a process uses at the most, besides one for leases and the one that listens."""
+"""The most connections of a process, besides one for leases and one that listens."""
 
 
 class PostgresStore(
@@ -65,11 +65,10 @@ class PostgresStore(
         connections: int = CONNECTIONS,
         most_waiting: int | None = None,
     ) -> Self:
-        """Open the database at a URL; with `migrate` its schema is made or brought up to date.
+        """Open the database at a URL; with `migrate`, create its schema or bring it up to date.
 
-        `most_waiting` is a limit for applications that have none of their own.
-
-        SettingsError, StoreError or SchemaMismatch say what is wrong with it.
+        `most_waiting` is the limit of applications that have none of their own. SettingsError,
+        StoreError or SchemaMismatch say why the database cannot be used.
         """
         database = Database(address.read(url), size=connections)
         store = cls(database, most_waiting=most_waiting)
@@ -83,7 +82,7 @@ class PostgresStore(
         return store
 
     async def add(self, messages: Sequence[NewMessage]) -> list[Result]:
-        """Accept messages, one result each; those of others at the same time in the same commit."""
+        """Accept messages; return one result for each. Concurrent calls share a commit."""
         for new in messages:
             message = new.message
             refuse_nul(message.id, message.event_type, message.event_id, new.key)
@@ -102,7 +101,7 @@ class PostgresStore(
         hit("expunge.after")
 
     async def close(self) -> None:
-        """Finish what was begun and let go of the database."""
+        """Finish running work and close the connections."""
         await self._adding.drain()
         await self._listening.close()
         await self._database.close()

@@ -1,7 +1,7 @@
-"""Tasks: on record, next to be done, and how far they came."""
+"""Tasks: adding them, choosing the next one, saving their progress."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any  # what comes out of a task is JSON
+from typing import Any  # the result of a task is JSON
 
 from tarry.errors import NotFound
 from tarry.service.failpoints import hit
@@ -105,10 +105,10 @@ class PostgresTasks(Part):
 
 
 async def _standing_for(connection: Connection, new: Task, most: int) -> Task:
-    """See `standing_for`. The lane is locked, so nobody else adds a replay to it meanwhile.
+    """See `standing_for`. The lane is locked, so no other call adds a replay to it meanwhile.
 
-    A replay whose first piece is being done just now has read already what it will do. Its row is
-    locked: it is passed over, and so covers nothing.
+    A replay whose first piece is running has already read its deliveries. Its row is locked, so
+    the query skips it, and it covers nothing.
     """
     asked = (new.lane, sorted(REPLAYS))
     known = await connection.fetch(SQL["add_task_known"], *asked)
@@ -117,7 +117,7 @@ async def _standing_for(connection: Connection, new: Task, most: int) -> Task:
 
 
 async def _held(connection: Connection, task: Task, lease: Lease) -> Task | None:
-    """A task as it is by now, held until the commit; None under a stale lease."""
+    """Return the task as it is stored, locked until the commit; None under a stale lease."""
     shard = shard_of(task.application)
     named = (lease.shard, lease.epoch, lease.worker)
     if shard != lease.shard or not await connection.fetch(SQL["advance_held"], *named):
@@ -134,6 +134,6 @@ async def _note(connection: Connection, task: Task) -> None:
 
 
 async def put_tasks(connection: Connection, tasks: Sequence[Task]) -> None:
-    """Put tasks on record."""
+    """Save tasks."""
     told = [(*rows.from_task(task), shard_of(task.application)) for task in tasks]
     await connection.executemany(SQL["add_task"], told)

@@ -1,4 +1,4 @@
-"""Forget in time what need not be kept, and look whether all is well."""
+"""Remove data past its retention, and check the database."""
 
 from pathlib import Path
 
@@ -61,7 +61,7 @@ class PostgresUpkeep(Part):
         return [rows.endpoint(row) for row in found]
 
     async def backup(self, target: Path) -> None:
-        """PostgreSQL has its own ways."""
+        """Raise: PostgreSQL has its own tools for backups."""
         raise StoreError(
             f"a PostgreSQL database is not copied to {target} by tarry:"
             f" use pg_dump --format=custom --schema=tarry --file={target} and your database's URL"

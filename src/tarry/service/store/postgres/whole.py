@@ -1,4 +1,4 @@
-"""Remove old messages and attempts by whole partitions, as far as that can be done."""
+"""Remove old messages and attempts by dropping whole partitions where possible."""
 
 import asyncio
 
@@ -21,18 +21,18 @@ from tarry.service.store.postgres.partitions import (
 from tarry.service.store.postgres.queries import SQL
 
 GRACE = 10 * MINUTE
-"""A message is accepted a little later than its id was made."""
+"""A message is accepted up to this long after its id was made."""
 LARGE = 64 * 2**20
-"""Bytes from which on a partition is left alone until all of it is old."""
+"""Bytes from which a partition is not cleaned by rows, but dropped once all of it is old."""
 MOST_LONGER = 0.25
-"""What is large is kept no longer than this, as a share of how long it is to be kept."""
+"""A large partition may delay removal by at most this share of the retention."""
 LOOK_AHEAD_EVERY = MINUTE
 AGAIN_AFTER = HOUR
-"""When to look again at a partition in which too much waits."""
+"""Seconds until a partition with too many live messages is tried again."""
 
 
 class Spared(Struct, frozen=True):
-    """Ids that are not removed by rows, because they will go as a whole."""
+    """Ids that are not removed by rows, because their partitions will be dropped."""
 
     since: str = ""
     until: str = ""
@@ -42,7 +42,7 @@ NOTHING = Spared()
 
 
 class Whole:
-    """Makes partitions and drops them; keeps in mind which ones cannot be."""
+    """Creates and drops partitions; remembers those that cannot be dropped yet."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -51,13 +51,13 @@ class Whole:
         self._allowed = True
 
     async def sweep(self, before: float | None, limit: int) -> tuple[int, Spared]:
-        """Remove what was accepted earlier; how much, and what is not to be removed by rows."""
+        """Remove data from before `before`; return how much, and the ids not to remove by rows."""
         try:
             return await self._sweep(before, limit) if self._allowed else (0, NOTHING)
         except StoreError as error:
             if getattr(error.__cause__, "sqlstate", None) != NOT_ALLOWED:
                 raise
-            # The tables are somebody else's: rows can be removed all the same.
+            # The tables belong to another database user. Their rows can be removed all the same.
             self._allowed = False
             return 0, NOTHING
 
@@ -72,7 +72,7 @@ class Whole:
             await self._let_none_leave_but([])
             return 0, NOTHING
         there = await partitions(self._database, "message")
-        past = min(before, clock["now"]) - GRACE  # whatever is asked for, what is to come stays
+        past = min(before, clock["now"]) - GRACE  # partitions of the future stay in any case
         over = [one for one in there if one.until_at <= past]
         await self._let_none_leave_but(over)
         old = [one for one in over if self._may_go(one)]
@@ -83,7 +83,7 @@ class Whole:
         return swept, _spared([*filter(self._may_go, old)], there, before, kept)
 
     async def _let_none_leave_but(self, old: list[Partition]) -> None:
-        """Let a partition stay after all: what is old may have been decided anew."""
+        """Stop to remove partitions that are not in `old`: the retention may have changed."""
         for row in await self._database.fetch(SQL["sweep_leaving_there"]):
             if row["since"] not in {one.since for one in old}:
                 await self._database.execute(SQL["sweep_leaving_end"])
@@ -94,7 +94,7 @@ class Whole:
     async def _let_go(
         self, old: Partition, there: list[Partition], before: float, limit: int
     ) -> int:
-        """A piece of the way to drop a partition."""
+        """Do one step towards dropping a partition; return how many rows it processed."""
 
         async def begin(connection: Connection) -> bool:
             return await leaving.begin(connection, old, before)
@@ -116,7 +116,7 @@ class Whole:
         return walked or await when_free(self._database, end, or_else=0)
 
     async def _drop_attempts(self, past: float) -> int:
-        """Drop the oldest partition of attempts whose messages are gone, but for a few."""
+        """Drop the oldest partition of attempts if all but a few of its messages are gone."""
         old = next(iter(await partitions(self._database, "attempt")), None)
         if old is None or old.until_at > past:
             return 0
@@ -135,7 +135,7 @@ class Whole:
 
 
 def _spared(old: list[Partition], there: list[Partition], before: float, kept: float) -> Spared:
-    """From the first partition that will go to the one that is old in part, if that is large."""
+    """Return the ids from the first partition to drop to a large one that is old in part."""
     spared = old + [
         one
         for one in there

@@ -21,7 +21,7 @@ class SqliteLeases:
     _threads: Threads
 
     async def lease(self, worker: str, *, most: int, length: float) -> list[Lease]:
-        """Take shards that are free or whose lease has ended, as the one process that dispatches."""
+        """Take shards that are free or whose lease has ended, as the only dispatcher process."""
         lock = self._threads.lock
         lock.take(worker)
 

@@ -22,7 +22,7 @@ def span(db: apsw.Connection, lane: int, cut: Cut, wanted: MessageFilter) -> tup
 
 
 def first_since(db: apsw.Connection, lane: int, at: float) -> int:
-    """Return a sequence number before which no delivery was accepted at `at` or later."""
+    """Return a sequence number before which all messages were accepted before `at`."""
     return _first(db, lane, lambda near: near[1] >= at - LATE)
 
 

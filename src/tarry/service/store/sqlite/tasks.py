@@ -1,7 +1,7 @@
 """Tasks in this store: adding them, choosing the next one, saving their progress."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any  # what comes out of a task is JSON
+from typing import Any  # the result of a task is JSON
 
 import apsw
 
