@@ -26,8 +26,8 @@ class Work(StrEnum):
     )
     DISCARD = "endpoint.discard"  # discard the live deliveries of a deleted endpoint
     PURGE_CONTENT = "application.purge_content"  # expunge the payloads of all messages
-    APP_STATS = "application.stats"  # count the deliveries to each endpoint
-    EVENT_TYPE_STATS = "event-type.aggregate"  # count the messages of each event type
+    APP_STATS = "application.stats"  # count the deliveries of each application
+    EVENT_TYPE_STATS = "event-type.aggregate"  # list the event types each application subscribes to
 
 
 STATISTICS = frozenset({Work.APP_STATS, Work.EVENT_TYPE_STATS})

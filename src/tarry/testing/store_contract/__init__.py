@@ -1,4 +1,4 @@
-"""What every store must do, as tests: bind them to a store, and it is held to the contract.
+"""The contract of a store as tests: bind them to a store to check it.
 
     class TestMyStore(StoreContract):
         @pytest.fixture
@@ -44,7 +44,7 @@ TOPICS = (
 )
 pytest.register_assert_rewrite(*(f"{__name__}.{topic}" for topic in (*TOPICS, "scene", "pages")))
 
-# ruff: noqa: E402  pytest must know of the modules before they are imported
+# ruff: noqa: E402  pytest must know the modules before they are imported
 from tarry.testing.store_contract.add import AddContract
 from tarry.testing.store_contract.attempts import AttemptsContract
 from tarry.testing.store_contract.bulk import BulkContract
@@ -102,4 +102,4 @@ class StoreContract(
     ClaimsContract,
     ConcurrentContract,
 ):
-    """All topics; each can be bound by itself as well."""
+    """All topics. Each can also be bound by itself."""

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""Adding messages: what becomes of each, and of its deliveries."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""Adding messages: the result for each message, and its deliveries."""
 
 import asyncio
 
@@ -210,7 +210,7 @@ class AddContract(Topic):
 
 
 async def _add_until_full(store: Store, application: str) -> int:
-    """How many were accepted: a store may count what waits once a second or so."""
+    """Return how many were accepted: a store may count waiting deliveries once a second or so."""
     accepted = 0
     async with asyncio.timeout(10):
         while True:
@@ -223,7 +223,7 @@ async def _add_until_full(store: Store, application: str) -> int:
 
 
 async def _add_until_accepted(store: Store, application: str) -> Message:
-    """The first message that was accepted."""
+    """Return the first message that was accepted."""
     async with asyncio.timeout(10):
         while True:
             (answer,) = await store.add([new_message(application)])

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Attempts: by endpoint and by message, page by page; one alone, and what it brought forgotten."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Attempts: lists by endpoint and by message, page by page; one attempt, and expunging it."""
 
 import pytest
 from msgspec.structs import replace

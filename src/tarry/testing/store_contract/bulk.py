@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""Bulk replays, purges, what was done at once, and tasks that are given up."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""Bulk replays, purges, statistics, and tasks that are given up."""
 
 import pytest
 from msgspec.structs import replace
@@ -29,7 +29,7 @@ from tarry.testing.store_contract.topic import Later, Topic
 
 
 class BulkContract(Topic):
-    """Tasks that are about more than one state of deliveries, or none."""
+    """Tasks about several states of deliveries, or about no deliveries."""
 
     @pytest.mark.parametrize(
         ("fate", "replayed"),
@@ -262,14 +262,14 @@ class BulkContract(Topic):
 
 
 async def _put(scene: Scene, **values: float) -> Task:
-    """A task of the endpoint, put on record."""
+    """Save a task of the endpoint, and return it."""
     task = a_task(scene.endpoint, Work.RECOVER, **values)
     await scene.store.add_task(task)
     return task
 
 
 async def _purge(scene: Scene, until: float | None = None) -> Task:
-    """A purge of the application, put on record."""
+    """Save a purge of the application, and return it."""
     task = Task(
         id="qtask_purge",
         work=Work.PURGE_CONTENT,
@@ -283,7 +283,7 @@ async def _purge(scene: Scene, until: float | None = None) -> Task:
 
 
 async def _replay(scene: Scene, wanted: ReplayFilter, endpoint: Endpoint | None = None) -> Task:
-    """A bulk replay after it was done."""
+    """Run a bulk replay to its end, and return the task."""
     task = a_task(endpoint or scene.endpoint, Work.BULK_REPLAY, wanted=wanted)
     await scene.store.add_task(task)
     return await _finish(scene, task)
@@ -298,7 +298,7 @@ async def _finish(scene: Scene, task: Task) -> Task:
 
 
 async def _every_fate(scene: Scene) -> dict[str, Message]:
-    """Messages by what became of them at the endpoint."""
+    """Add one message for each fate at the endpoint; return them by name."""
     made: dict[str, Message] = {}
     await scene.store.put_endpoint(replace(scene.endpoint, event_types=()))
     made["missing"] = await scene.add()
@@ -314,7 +314,7 @@ async def _every_fate(scene: Scene) -> dict[str, Message]:
 
 
 def _a_count(work: Work) -> Task:
-    """A task that asks for a count, of no application in particular."""
+    """Return a task for statistics, without an application."""
     return Task(
         id="qtask_stats",
         work=work,
@@ -325,6 +325,6 @@ def _a_count(work: Work) -> Task:
 
 
 async def _found(scene: Scene, message: Message) -> Delivery | None:
-    """A message's delivery at the endpoint, if it has one."""
+    """Return a message's delivery at the endpoint, if it has one."""
     found = await scene.store.deliveries(message.id)
     return next((one for endpoint, one in found if endpoint.id == scene.endpoint.id), None)

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""The catalogue: environments, applications and policies, as they were put."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""The catalogue: environments, applications and policies are stored as given."""
 
 import asyncio
 
@@ -29,7 +29,7 @@ TEXT = "Bären & Söhne 'GmbH' %s \\ \U0001f40c\n"
 
 
 class CatalogueContract(Topic):
-    """What is put is found, what is not there is told, what is taken is refused."""
+    """Saved values are found, missing ones raise NotFound, and a taken uid raises Conflict."""
 
     async def test_environments_are_there_with_their_policies(self, store: Store) -> None:
         assert await store.environments() == []

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""Claims: a request is carried out by one caller at a time, and answered once."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""Claims: one caller at a time carries a request out, and it gets one answer."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from tarry.testing.store_contract.topic import Topic
 
 
 class ClaimsContract(Topic):
-    """What is asked for under an idempotency key."""
+    """Requests under an idempotency key."""
 
     async def test_a_key_that_is_free_goes_to_the_first_who_claims_it(self, store: Store) -> None:
         first = a_claim("first")

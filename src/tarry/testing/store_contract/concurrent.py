@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""Many at once: whatever the order turns out to be, it must have been some order."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""Concurrent calls: their effect must be that of some sequential order."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
@@ -31,7 +31,7 @@ Answer = TypeVar("Answer")
 
 
 class ConcurrentContract(Topic):
-    """Calls that overlap, also from two who opened the same database."""
+    """Calls that overlap, also through two stores on the same database."""
 
     async def test_numbers_have_no_gaps_and_no_order_is_seen_that_changes_later(
         self, scene: Scene, other: Store
@@ -40,7 +40,7 @@ class ConcurrentContract(Topic):
         done = asyncio.Event()
 
         async def watch() -> list[int]:
-            """A reader that goes on behind the last it saw, as an owner does."""
+            """Read on from the last row seen, as a lane's owner does."""
             seen: list[int] = []
             while True:
                 over = done.is_set()
@@ -267,10 +267,10 @@ class ConcurrentContract(Topic):
 
 
 def _shared(scene: Scene, other: Store, new: Iterable[Answer]) -> Iterable[tuple[Store, Answer]]:
-    """Each with the store that shall have it, in turn."""
+    """Return each with a store, the two stores taking turns."""
     return ((scene.store if place % 2 else other, one) for place, one in enumerate(new))
 
 
 async def _each(calls: Iterable[Coroutine[None, None, Answer]]) -> list[Answer]:
-    """The answers of calls that all began at once."""
+    """Return the answers of calls that all start at once."""
     return await asyncio.gather(*calls)

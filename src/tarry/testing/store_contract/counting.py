@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""How much there was in a span of time."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Counts of deliveries and attempts in a time range."""
 
 from tarry.service.model.delivery import State
 from tarry.service.model.ids import made_at
@@ -15,7 +15,7 @@ from tarry.testing.store_contract.topic import Topic
 
 
 class CountingContract(Topic):
-    """Counts, by what is counted."""
+    """Counts of deliveries and attempts."""
 
     async def test_deliveries_are_counted_by_state_and_whether_they_were_tried(
         self, scene: Scene

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""What became of messages at an endpoint, page by page: in the order of its lane."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""An endpoint's deliveries, page by page, in the order of its lane."""
 
 from msgspec.structs import replace
 

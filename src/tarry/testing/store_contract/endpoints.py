@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, a number the example
-"""Endpoints: kept, changed as they are by now, and deleted for good."""
+# ruff: noqa: D102, S101  test names say what is tested, numbers are examples
+"""Endpoints: they are saved, changed as they are stored by then, and deleted permanently."""
 
 import pytest
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from tarry.testing.store_contract.topic import Topic
 
 
 class EndpointsContract(Topic):
-    """Where messages go."""
+    """Endpoints and their lanes."""
 
     async def test_an_endpoint_is_kept_as_it_was_put(self, scene: Scene) -> None:
         full = an_endpoint(

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""Expiry: what waited too long ends, the oldest first."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""Expiry: deliveries that waited too long end, oldest first."""
 
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Stream
@@ -11,7 +11,7 @@ from tarry.testing.store_contract.topic import Later, Topic
 
 
 class ExpireContract(Topic):
-    """Age ends a delivery, nothing else does here."""
+    """Only age ends a delivery here."""
 
     async def test_what_is_too_old_fails_for_its_age(self, scene: Scene) -> None:
         old = await scene.add(accepted_at=NOON - 1)
@@ -99,13 +99,13 @@ class ExpireContract(Topic):
 
 
 async def _expire(scene: Scene, *, now: float = NOON + 99, limit: int = 100) -> int:
-    """End what was accepted before noon."""
+    """End deliveries accepted before noon; return their number."""
     return await scene.store.expire(
         scene.lane, accepted_before=NOON, now=now, limit=limit, lease=scene.lease
     )
 
 
 async def _failed(scene: Scene, messages: list[Message]) -> list[int]:
-    """Which of the messages have failed, by their places."""
+    """Return the positions of the messages that have failed."""
     found = [await scene.delivery(message) for message in messages]
     return [place for place, one in enumerate(found) if one.state is State.FAILED]

@@ -1,4 +1,4 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Fan-out: which endpoints get a message, and in which order each of them gets its messages."""
 
 from msgspec.structs import replace
@@ -95,6 +95,6 @@ class FanoutContract(Topic):
 
 
 async def _takers(scene: Scene, **values: object) -> list[str]:
-    """The ids of the endpoints that get such a message."""
+    """Return the ids of the endpoints that get such a message."""
     message = await scene.add(**values)
     return [to.id for to, _ in await scene.store.deliveries(message.id)]

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Fetching: what a lane could send next, in the order of each stream."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Fetching: the deliveries that a lane can send next, in the order of each stream."""
 
 import pytest
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from tarry.testing.store_contract.topic import Topic
 
 
 class FetchContract(Topic):
-    """The streams, and how much of them is given."""
+    """The streams, and the limits of a fetch."""
 
     async def test_what_is_fetched_says_all_that_is_needed_to_send_it(self, scene: Scene) -> None:
         message = await scene.add(accepted_at=NOON - 3)
@@ -200,7 +200,7 @@ class FetchContract(Topic):
 
 
 async def _version(scene: Scene, stream: Stream) -> int:
-    """The lane's version, which is told with its rows and with itself."""
+    """Return the lane's version, which must be the same in `fetch` and in `lanes`."""
     version = (await scene.fetch(stream)).versions[scene.lane]
     (row,) = await scene.store.lanes([scene.lane])
     assert row.version == (await scene.row()).version == version
@@ -208,7 +208,7 @@ async def _version(scene: Scene, stream: Stream) -> int:
 
 
 async def _waiting(scene: Scene, *times: float, reasons: list[Reason] | None = None) -> None:
-    """So many deliveries, waiting until these times."""
+    """Add deliveries that wait until these times."""
     messages = [await scene.add() for _ in times]
     ready = {one.message: one for one in await scene.due()}
     whys = reasons or [Reason.BACKOFF] * len(times)

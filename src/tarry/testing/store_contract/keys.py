@@ -1,4 +1,4 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
 """Idempotency keys: the same request twice is one message."""
 
 import pytest
@@ -12,7 +12,7 @@ from tarry.testing.store_contract.topic import Topic
 
 
 class KeysContract(Topic):
-    """What a key promises."""
+    """The promises of an idempotency key."""
 
     async def test_a_known_key_answers_with_the_first_message(self, scene: Scene) -> None:
         first = await scene.add(key="k", fingerprint=b"\x00\xff", payload=b"one")

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""Leases: each shard has one owner at a time, who keeps it until somebody else takes it."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""Leases: each shard has one owner at a time, who keeps it until another worker takes it."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tarry.testing.store_contract.topic import Later, Topic
 
 
 class LeaseContract(Topic):
-    """Who owns what until when."""
+    """The owners of shards, and the ends of their leases."""
 
     async def test_a_lone_worker_gets_as_many_shards_as_it_asks_for(self, store: Store) -> None:
         leases = await store.lease("a", most=10, length=LENGTH)

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Lists: page by page, forwards and backwards, in both orders, and only what is asked for."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Lists: page by page, forwards and backwards, in both orders, and with filters."""
 
 from msgspec.structs import replace
 
@@ -25,7 +25,7 @@ from tarry.testing.store_contract.scene import Scene
 from tarry.testing.store_contract.topic import Topic
 
 ODD = ('","', 'a"b', "it's", "é\\n", "[]", "")
-"""Words that are easily taken for others."""
+"""Words that a careless query confuses with others."""
 
 
 class ListingContract(Topic):

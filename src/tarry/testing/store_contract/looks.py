@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Looks: a page is made of so many entries at the most, and the next one goes on from there."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Search limits: a page examines a limited number of entries, and the next page continues there."""
 
 from collections.abc import Awaitable, Callable
 from itertools import product
@@ -25,7 +25,7 @@ Thing = TypeVar("Thing")
 
 
 class LooksContract(Topic):
-    """Lists of which little is wanted."""
+    """Lists in which few entries fit the filter."""
 
     async def test_what_is_wanted_of_messages_is_found_look_by_look(self, scene: Scene) -> None:
         made = await _messages(scene)
@@ -117,7 +117,7 @@ class LooksContract(Topic):
 
 
 async def _messages(scene: Scene) -> list[Message]:
-    """Messages of which few are wanted."""
+    """Add messages of which only a few fit the filter."""
     new = [
         new_message(scene.application, tags=("rare",) if place in {4, 12, 13} else ())
         for place in range(MANY)
@@ -132,9 +132,9 @@ async def _check(
     mark: Callable[[Thing], str],
     all_of_them: list[str] | None = None,
 ) -> None:
-    """Whatever the way and however little is looked at: page by page, all is found once.
+    """Check that the pages contain each hit once, for all directions and search limits.
 
-    `all_of_them` are the marks of everything that has to be looked at.
+    `all_of_them` are the marks of all entries that must be examined.
     """
     for descending, back, limit, look in product(
         (False, True), (False, True), (1, 2, 100), (1, 2, 3, 5, MANY + 1, 1000)
@@ -153,7 +153,7 @@ async def _check(
 async def _pages(
     ask: Callable[[Cut], Awaitable[Found[Thing]]], cut: Cut, mark: Callable[[Thing], str]
 ) -> list[Found[Thing]]:
-    """All pages, in the order in which they were asked for."""
+    """Return all pages, in the order in which they were requested."""
     pages: list[Found[Thing]] = []
     while True:
         page = await ask(cut)

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Notices: on record, told once, in the commit that makes what they tell of."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Notices: saved in the commit of the change that they report, and sent once."""
 
 import pytest
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from tarry.testing.store_contract.topic import Topic
 
 
 class NoticesContract(Topic):
-    """What owners of endpoints are to hear of."""
+    """Notices to endpoint owners."""
 
     async def test_notices_are_told_once_in_the_order_of_ids(self, scene: Scene) -> None:
         notices = [a_notice(scene.endpoint) for _ in range(5)]

@@ -1,5 +1,5 @@
-# ruff: noqa: S101  assert is how a test speaks
-"""How a list is tried: every page of it, from both ends, with marks that are there or are gone."""
+# ruff: noqa: S101  tests use assert
+"""Checks for a list: every page, from both ends, with marks that exist or are gone."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -17,7 +17,7 @@ Thing = TypeVar("Thing")
 async def check_pages(
     ask: Callable[[Cut], Awaitable[list[Thing]]], wanted: list[Thing], mark: Callable[[Thing], str]
 ) -> None:
-    """Every page of a list is the right part of it."""
+    """Check that every page of a list is the right part of it."""
     for descending in (False, True):
         whole = wanted[::-1] if descending else wanted
         for limit in (1, 2, 100):
@@ -33,7 +33,7 @@ async def check_pages(
 async def check_gone(
     ask: Callable[[Cut], Awaitable[list[Thing]]], wanted: list[Thing], place: int, mark: str
 ) -> None:
-    """A mark that is not there any more still has its place, before that of the list."""
+    """Check that a mark that is gone still has its place, before `place` in the list."""
     before, after = wanted[:place], wanted[place:]
     assert await ask(Cut(limit=2, mark=mark)) == after[:2]
     assert await ask(Cut(limit=2, mark=mark, back=True)) == before[-2:]

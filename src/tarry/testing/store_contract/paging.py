@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Paging: a list read in pages is the list, each thing once."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Paging: a list that is read in pages contains each entry once."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -27,7 +27,7 @@ Thing = TypeVar("Thing")
 
 
 class PagingContract(Topic):
-    """Every list with a limit, read a page at a time."""
+    """Lists with a limit, read page by page."""
 
     async def test_what_is_undelivered_by_lane_and_number(self, scene: Scene) -> None:
         second = await scene.add_endpoint()
@@ -110,7 +110,7 @@ class PagingContract(Topic):
 
 
 async def _all(page: Callable[[Thing | None], Awaitable[list[Thing]]]) -> list[Thing]:
-    """Everything, a page at a time."""
+    """Return all entries, read page by page."""
     found: list[Thing] = []
     while more := await page(found[-1] if found else None):
         assert len(more) <= PAGE

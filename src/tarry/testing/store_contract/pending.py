@@ -1,4 +1,4 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
 """Pending tasks: tenants take turns, and an endpoint has few replays at a time."""
 
 import asyncio
@@ -25,7 +25,7 @@ from tarry.testing.store_contract.topic import Topic
 
 
 class PendingContract(Topic):
-    """Whose task is next, and whether another is added."""
+    """Which task is next, and whether another one is added."""
 
     async def test_tenants_take_turns_and_each_has_its_oldest_task_done(self, scene: Scene) -> None:
         tasks = await _of_applications(scene, "app_b", "app_a", "app_c")
@@ -190,12 +190,12 @@ class PendingContract(Topic):
 
 
 async def _ask(scene: Scene, task: Task, most: int = 10) -> Task:
-    """Ask for a replay as people do."""
+    """Request a replay with a limit on pending ones, as the API does."""
     return await scene.store.add_task(task, most_pending=most)
 
 
 async def _of_applications(scene: Scene, *names: str) -> dict[str, list[Task]]:
-    """Two tasks of each application, the older one first in the list and not in the store."""
+    """Return two tasks of each application, older first; they were stored in another order."""
     tasks = dict[str, list[Task]]()
     for name in names:
         application = an_application(id=name)

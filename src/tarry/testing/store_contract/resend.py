@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Resends: one more attempt, first in line, that leaves a delivery as it is unless it ended."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Resends: one more attempt, sent first. It changes only deliveries that failed or were skipped."""
 
 import pytest
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from tarry.testing.store_contract.topic import Topic
 
 
 class ResendContract(Topic):
-    """What somebody asked for by hand."""
+    """Attempts that were requested by hand."""
 
     async def test_a_resend_is_fetched_by_itself(self, scene: Scene) -> None:
         message = await scene.add(accepted_at=NOON - 7)
@@ -322,7 +322,7 @@ class ResendContract(Topic):
 
     @staticmethod
     async def _asked(scene: Scene, endpoint: Endpoint, message: Message) -> list[Due]:
-        """What is to be sent once somebody has asked for it."""
+        """Request a resend; return the deliveries that can be sent then."""
         await scene.store.resend(endpoint, message.id, resend="r1")
         return await scene.due(Stream.RESEND, lane=endpoint.lane)
 

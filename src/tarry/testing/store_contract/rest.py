@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Rest: a lane with nothing to send is left alone until something happens to it."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Rest: a lane with nothing to send is left alone until it is woken."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ from tarry.testing.store_contract.topic import Later, Topic
 
 
 class RestContract(Topic):
-    """No wake-up is lost, and none is told twice."""
+    """No wake-up is lost, and none is returned twice."""
 
     async def test_a_new_lane_is_awake_and_its_waking_is_told_once(self, scene: Scene) -> None:
         endpoint = await scene.store.put_endpoint(an_endpoint(scene.application))

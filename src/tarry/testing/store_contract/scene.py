@@ -1,5 +1,5 @@
-# ruff: noqa: S101  assert is how a test speaks
-"""What a store is tried on: an application with an endpoint, and a worker that owns every shard."""
+# ruff: noqa: S101  tests use assert
+"""The setting of the tests: an application with an endpoint, and a worker that owns all shards."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,14 +23,14 @@ from tarry.testing.samples import (
 
 WORKER = "worker-1"
 LENGTH = 10.0
-"""Seconds that a lease is held for."""
+"""Seconds that a lease lasts."""
 EVERYTHING = Cut(limit=10_000)
 PLENTY = 1_000_000_000
-"""More bytes than any test has."""
+"""More bytes than any test uses."""
 
 
 class Scene:
-    """An application with one endpoint, all shards leased; and short ways to say things."""
+    """An application with one endpoint, all shards leased, and shortcuts for tests."""
 
     def __init__(
         self, store: Store, application: Application, endpoint: Endpoint, leases: list[Lease]
@@ -43,7 +43,7 @@ class Scene:
 
     @classmethod
     async def set_up(cls, store: Store) -> "Scene":
-        """Everything is there, and its lane was woken and seen."""
+        """Create everything; the wake-up of its lane was read already."""
         await store.put_environment(ENVIRONMENT)
         application = an_application()
         await store.put_application(application)
@@ -62,14 +62,14 @@ class Scene:
         """The lease of the shard that the application is in."""
         return next(lease for lease in self.leases if lease.shard == self.application.shard)
 
-    async def add(self, **values: Any) -> Message:  # noqa: ANN401  whatever a message's fields are
-        """A message that is accepted."""
+    async def add(self, **values: Any) -> Message:  # noqa: ANN401  the fields of a message
+        """Add a message that must be accepted."""
         (answer,) = await self.store.add([new_message(self.application, **values)])
         assert isinstance(answer, Accepted), answer
         return answer.message
 
     async def note(self, *notices: Notice) -> None:
-        """Put notices on record."""
+        """Save notices."""
         await self.store.change_endpoint(
             self.application.id,
             self.endpoint.id,
@@ -83,7 +83,7 @@ class Scene:
         return await self.store.delete_endpoint(gone.application, gone.id, now=NOON)
 
     async def add_endpoint(self, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
-        """One more endpoint of the application, whose waking was seen."""
+        """Add an endpoint to the application; the wake-up of its lane was read already."""
         endpoint = await self.store.put_endpoint(an_endpoint(self.application, **values))
         await self.store.woken(self.leases)
         self.endpoints.append(endpoint)
@@ -96,12 +96,12 @@ class Scene:
         now: float = NOON,
         **values: Any,  # noqa: ANN401  likewise
     ) -> Fetched:
-        """All that a want of the lane brings."""
+        """Return the result of a want of the lane."""
         want = Want(**{"lane": self.lane, "stream": stream, "limit": 100, **values})
         return await self.store.fetch([want], now=now, most_bytes=PLENTY)
 
     async def due(self, stream: Stream = Stream.READY, **values: Any) -> list[Due]:  # noqa: ANN401  likewise
-        """What a want of the lane brings to be sent."""
+        """Return the deliveries that a want of the lane gets."""
         return (await self.fetch(stream, **values)).due
 
     async def settle(
@@ -110,39 +110,39 @@ class Scene:
         changes: Sequence[Change] = (),
         leases: Sequence[Lease] | None = None,
     ) -> list[bool]:
-        """Write down what became of deliveries, as the owner of every shard."""
+        """Settle deliveries, as the owner of every shard unless `leases` are given."""
         held = self.leases if leases is None else leases
         return await self.store.settle(settlements, changes, held)
 
     async def row(self, endpoint: Endpoint | None = None) -> LaneRow:
-        """The lane of the endpoint, or of another one."""
+        """Return the lane of the endpoint, or of another one."""
         endpoint = endpoint or self.endpoint
         return await self.store.lane(endpoint.application, endpoint.id)
 
     async def delivery(self, message: Message, endpoint: Endpoint | None = None) -> Delivery:
-        """The delivery of a message to the endpoint, or to another one."""
+        """Return the delivery of a message to the endpoint, or to another one."""
         wanted = (endpoint or self.endpoint).id
         found = await self.store.deliveries(message.id)
         return next(delivery for to, delivery in found if to.id == wanted)
 
     async def messages(self, application: Application | None = None) -> list[Message]:
-        """All messages of the application, or of another one."""
+        """Return all messages of the application, or of another one."""
         known = (application or self.application).id
         return (await self.store.list_messages(known, EVERYTHING, MessageFilter())).entries
 
     async def attempts_to(self, endpoint: Endpoint | None = None) -> list[Attempt]:
-        """All attempts that were made at the endpoint, or at another one."""
+        """Return all attempts made at the endpoint, or at another one."""
         wanted = AttemptFilter()
         made = await self.store.list_attempts_to(endpoint or self.endpoint, EVERYTHING, wanted)
         return [attempt for attempt, _ in made.entries]
 
     async def rest(self) -> None:
-        """The lane, which has nothing to send, is at rest."""
+        """Put the lane, which has nothing to send, to rest."""
         added = (await self.row()).added
         assert await self.store.rest({self.lane: added}, self.leases) == {self.lane}
 
     async def check_counts(self) -> None:
-        """What a lane says of its deliveries must be so, whatever was done to them."""
+        """Check that the counts in the lanes' rows match their deliveries."""
         for row in await self.store.lanes([endpoint.lane for endpoint in self.endpoints]):
             counts = await self.store.counts(row.lane)
             live = sum(count for state, count in counts.items() if state in LIVE)

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, S101  these are tests: a name is a sentence, and assert is how one speaks
-"""Settling: what became of deliveries is written once, by whoever still owns the lane."""
+# ruff: noqa: D102, S101  test names say what is tested, and tests use assert
+"""Settling: only the lane's owner saves the outcomes of deliveries, and each only once."""
 
 import pytest
 from msgspec.structs import replace
@@ -33,7 +33,7 @@ KNOWN = Known(
 
 
 class SettleContract(Topic):
-    """One commit for deliveries, attempts and lanes; nothing at all for who lost the lane."""
+    """One commit for deliveries, attempts and lanes; no change at all under a stale lease."""
 
     async def test_a_success_ends_a_delivery(self, scene: Scene) -> None:
         message = await scene.add()
@@ -128,7 +128,7 @@ class SettleContract(Topic):
     async def test_a_settlement_of_a_lost_message_leaves_the_one_in_its_place_alone(
         self, scene: Scene
     ) -> None:
-        lost = a_message(scene.application)  # accepted and sent before a failover, then forgotten
+        lost = a_message(scene.application)  # accepted and sent before a failover, then lost
         message = await scene.add()
         (due,) = await scene.due()
         before = await scene.row()
@@ -393,7 +393,7 @@ class SettleContract(Topic):
 
 
 async def _end(scene: Scene, message: str, how: str) -> None:
-    """End a delivery while an attempt of it is on its way, or all of its lane."""
+    """End a delivery, or all of its lane, while an attempt of it is in flight."""
     store, now = scene.store, NOON + 2
     if how == "cancelled":
         await store.cancel(scene.application.id, message, now=now)
@@ -406,14 +406,14 @@ async def _end(scene: Scene, message: str, how: str) -> None:
 
 
 async def _stand(scene: Scene, standing: Standing, at: float) -> None:
-    """Let the owner of the lane say how the endpoint stands."""
+    """Change the endpoint's standing as the lane's owner."""
     await scene.settle(
         changes=[Change(lane=scene.lane, epoch=scene.lease.epoch, at=at, standing=standing)]
     )
 
 
 async def _stale(scene: Scene, later: Later, how: str) -> list[Lease]:
-    """Leases that are not good any more."""
+    """Return leases that are no longer valid."""
     store, leases = scene.store, scene.leases
     if how == "forged":
         return [replace(lease, epoch=lease.epoch + 1) for lease in leases] + [

@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""Sweeping: what need not be kept goes, and nothing that is still needed."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""Sweeping: data past its retention is removed, but nothing that is still needed."""
 
 import pytest
 
@@ -181,14 +181,14 @@ class SweepContract(Topic):
 
 
 async def _old(scene: Scene, *, accepted_at: float = NOON - 1, **values: object) -> Message:
-    """A message that the endpoint has."""
+    """Add a message that the endpoint has received."""
     message = await scene.add(accepted_at=accepted_at, **values)
     await scene.settle(*map(delivered, await scene.due()))
     return message
 
 
 async def _sweep(scene: Scene, retention: Retention) -> int:
-    """All that can go; how much."""
+    """Sweep until there is no more to remove; return how many rows were removed."""
     swept = 0
     while piece := await scene.store.sweep(retention, limit=100):
         swept += piece

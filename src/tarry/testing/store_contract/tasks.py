@@ -1,5 +1,5 @@
-# ruff: noqa: D102, PLR2004, S101  these are tests: a name is a sentence, a number the example
-"""Tasks: long work on a lane, done in pieces by its owner, each of them whole."""
+# ruff: noqa: D102, PLR2004, S101  test names say what is tested, numbers are examples
+"""Tasks: long work on a lane, done by its owner in pieces, each of them atomic."""
 
 import pytest
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ ON_LANES = (Work.RECOVER, Work.REPLAY_MISSING, Work.BULK_REPLAY, Work.DISCARD)
 
 
 class TasksContract(Topic):
-    """Recover, replay what is missing, discard."""
+    """Recover, replay missing messages, discard."""
 
     async def test_a_task_is_on_record(self, scene: Scene) -> None:
         wanted = ReplayFilter(
@@ -303,14 +303,14 @@ class TasksContract(Topic):
 
 
 async def _put(scene: Scene, work: Work, **values: object) -> Task:
-    """A task of the endpoint, put on record."""
+    """Save a task of the endpoint, and return it."""
     task = a_task(scene.endpoint, work, **values)
     await scene.store.add_task(task)
     return task
 
 
 async def _finish(scene: Scene, task: Task) -> Task:
-    """The task after all was done, a hundred at a time."""
+    """Run a task to its end, a hundred deliveries at a time, and return it."""
     for _ in range(20):
         task = await scene.store.advance(task, now=NOON + 50, limit=100, lease=scene.lease)
         if task.finished_at is not None:
@@ -319,7 +319,7 @@ async def _finish(scene: Scene, task: Task) -> Task:
 
 
 async def _prepared(scene: Scene, work: Work) -> Task:
-    """A task that concerns every message that there is."""
+    """Save a task that has all messages to process, and return it."""
     endpoint = scene.endpoint
     if work is Work.RECOVER:
         await scene.settle(*map(failed, await scene.due()))

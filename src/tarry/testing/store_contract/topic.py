@@ -1,4 +1,4 @@
-"""What the topics of the suite have in common: the fixtures, and how their tests run."""
+"""The base of all topics of the suite: the fixtures, and how the tests run."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -8,40 +8,40 @@ from tarry.service.store.contract import Store
 from tarry.testing.store_contract.scene import Scene
 
 Later = Callable[[float], Awaitable[None]]
-"""Lets so many seconds of the time pass that leases go by."""
+"""Lets this many seconds pass on the clock of the leases."""
 
 
 @pytest.mark.anyio
 class Topic:
-    """Tests of a store, which whoever binds them must hand in.
+    """Tests of a store; a subclass must provide the fixtures `store` and `later`.
 
-    `store` gives an empty store, `later` lets the time of its leases pass. `other` is the same
+    `store` returns an empty store, `later` lets time pass for its leases. `other` is the same
     database opened once more, by a process that only adds and reads; by default it is `store`.
     """
 
     @pytest.fixture
     def anyio_backend(self) -> str:
-        """Stores work with asyncio only."""
+        """Run with asyncio, which stores need."""
         return "asyncio"
 
     @pytest.fixture
     async def store(self) -> Store:
-        """A store with nothing in it."""
+        """Return an empty store."""
         raise NotImplementedError("a test of a store must have a fixture `store`")
 
     @pytest.fixture
     async def later(self) -> Later:
-        """A way to let the time of leases pass."""
+        """Return a function that lets time pass for the leases."""
         raise NotImplementedError("a test of a store must have a fixture `later`")
 
     @pytest.fixture
     async def other(self, store: Store) -> Store:
-        """The same store, as somebody else sees it."""
+        """Return the same database as another process sees it."""
         return store
 
     @pytest.fixture
     async def scene(self, store: Store) -> AsyncIterator[Scene]:
-        """An application with an endpoint; in the end the counts of its lanes must be right."""
+        """Provide an application with an endpoint; check the counts of its lanes at the end."""
         scene = await Scene.set_up(store)
         yield scene
         await scene.check_counts()
