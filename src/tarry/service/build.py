@@ -1,4 +1,4 @@
-"""Put the service together: the only place that names a concrete store and a concrete sender."""
+"""Build the service: the only module that names concrete stores and senders."""
 
 import os
 import re
@@ -28,18 +28,19 @@ from tarry.service.wire.seal import Seals, key_file
 
 WANTED_URL = "sqlite:///FILE, postgresql://USER@HOST/NAME or memory:"
 IN_MEMORY = ":memory:"
-"""What SQLite itself calls a database without a file; a file of that name is nobody's wish."""
+"""SQLite's own name for a database without a file. It is refused as the name of a file."""
 KEYS = "TARRY_SEALING_KEYS"
-"""The variable with the sealing keys, for who keeps them outside the machine's files."""
+"""The environment variable with the sealing keys, for users who do not want a key file."""
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """What a service is made from; the defaults suit one machine.
+    """The settings of a service; the defaults suit one machine.
 
-    `allow_network` are private networks that may be called, by way of an egress `proxy` if there
-    is one. `authorities` (a PEM file) are trusted beside the system's; `certificate` is shown to
-    endpoints that ask for one, with its key in the same file. `sealing_keys` is a list of keys as
-    `Seals.of` reads it; without it a key file next to an SQLite database is made and used.
+    `allow_network` lists private networks that may be called. Requests go through an egress
+    `proxy` if there is one. `authorities` (a PEM file) are trusted in addition to the system's;
+    `certificate` is shown to endpoints that ask for one, with its key in the same file.
+    `sealing_keys` is a list of keys as `Seals.of` reads it; without it, a key file next to an
+    SQLite database is created and used.
     """
 
     db: str
@@ -47,15 +48,15 @@ class Settings(Struct, frozen=True, kw_only=True):
     allow_network: tuple[str, ...] = ()
     ports: str = PORTS
     own: tuple[str, ...] = ()
-    """Where this service itself listens, like `127.0.0.1:8400`: it does not call itself."""
+    """Addresses of this service itself, like `127.0.0.1:8400`, which it must not call."""
     proxy: str | None = None
     authorities: Path | None = None
     certificate: Path | None = None
     most_waiting: int | None = None
-    """Deliveries that may wait of an application which has no limit of its own; None for any."""
+    """The most waiting deliveries of an application without its own limit; None for no limit."""
     disk_reserve: int | None = None
-    """Bytes of an SQLite file's disk below which no messages are accepted; 0 for none. If it is not
-    said, 256 MB, or a twentieth of a smaller disk."""
+    """Free bytes on an SQLite file's disk below which no messages are accepted; 0 for no limit. The
+    default is 256 MB, or a twentieth of a smaller disk."""
     policy: Policy = DELIVERY
     limits: Limits = Limits()
     parking: Parking = Parking()
@@ -73,7 +74,7 @@ async def open_store(
     check_count("disk_reserve", disk_reserve, least=0)
     match scheme(url):
         case "sqlite":
-            from tarry.service.store.sqlite.room import Room  # noqa: PLC0415  only what is used
+            from tarry.service.store.sqlite.room import Room  # noqa: PLC0415  only if used
             from tarry.service.store.sqlite.store import open_sqlite  # noqa: PLC0415  likewise
 
             path = sqlite_path(url)
@@ -87,7 +88,7 @@ async def open_store(
 
             return await PostgresStore.open(url, migrate=migrate, most_waiting=most_waiting)
         case "memory":
-            from tarry.service.store.memory.store import (  # noqa: PLC0415  only what is used
+            from tarry.service.store.memory.store import (  # noqa: PLC0415  only if used
                 MemoryStore,
             )
 
@@ -97,7 +98,7 @@ async def open_store(
 
 
 def scheme(url: str) -> str:
-    """What kind of database a URL names."""
+    """Return the kind of database that a URL names."""
     try:
         return urlsplit(url).scheme
     except ValueError as error:
@@ -111,7 +112,7 @@ def _refuse_missing_driver(url: str) -> None:
 
 
 def sqlite_path(url: str) -> Path:
-    """The file of an SQLite URL: three slashes before a relative path, four before another."""
+    """Return the file of an SQLite URL: a relative path after three slashes, or a full path."""
     _, slashes, name = url.partition(":///")
     path = unquote(name)
     if not slashes or not path or "\0" in path:
@@ -125,12 +126,12 @@ def sqlite_path(url: str) -> Path:
 
 
 def without_password(url: str) -> str:
-    """A URL that may be shown: without a password, and without a query that could hold one."""
+    """Return a URL that may be shown: without a password, and without a query that may have one."""
     try:
         parts = urlsplit(url)
-    except ValueError:  # a password could be anywhere
+    except ValueError:  # the password could be anywhere
         return f"{url.partition(':')[0]}:..."
-    if "://" not in url and re.search("[@=]", url):  # a password could be anywhere
+    if "://" not in url and re.search("[@=]", url):  # the password could be anywhere
         return f"{re.split('[:=]', url, maxsplit=1)[0]}..."
     if parts.password is None and not parts.query:
         return url
@@ -141,10 +142,10 @@ def without_password(url: str) -> str:
 
 @asynccontextmanager
 async def migrator(url: str) -> AsyncIterator[Migrator]:
-    """What brings the schema of the database at a URL up to date."""
+    """Provide the migrator of the database at a URL."""
     match scheme(url):
         case "sqlite":
-            from tarry.service.store.sqlite.schema import (  # noqa: PLC0415  only what is used
+            from tarry.service.store.sqlite.schema import (  # noqa: PLC0415  only if used
                 SqliteMigrator,
             )
 
@@ -163,7 +164,7 @@ async def migrator(url: str) -> AsyncIterator[Migrator]:
 
 
 def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -> Seals:
-    """The sealing keys: those given, those of the environment, or the file beside the database."""
+    """Return the sealing keys: from the settings, the environment, or the file by the database."""
     if settings.sealing_keys:
         return Seals.of(settings.sealing_keys)
     where, text = KEYS, environment.get(KEYS)
@@ -180,30 +181,30 @@ def seals_for(settings: Settings, environment: Mapping[str, str] = os.environ) -
 
 
 def key_path(db: str) -> Path:
-    """The key file of an SQLite database: beside the file itself, not beside a link to it."""
+    """Return the key file of an SQLite database: beside the file itself, not beside a link."""
     database = sqlite_path(db).resolve()
     return database.with_name(f"{database.name}.keys")
 
 
 async def refuse_lost_keys(settings: Settings, store: Store) -> None:
-    """Make no new key file for a database whose secrets are sealed with keys that are gone."""
+    """Raise if secrets are sealed but the key file is missing, before a new one is created."""
     given = settings.sealing_keys or os.environ.get(KEYS)
     if given is not None or scheme(settings.db) != "sqlite":
         return
     path = key_path(settings.db)
-    # In this order: another process may make the file just now, and then something that is sealed.
+    # In this order: another process may just be creating the file and then the first sealed value.
     if await store.sealed(limit=1) and not path.exists():
         wanted = f"the key file of this database (put it back from your backup), or {KEYS} set"
         raise SettingsError("sealing keys", f"{path.name}, which is missing", wanted)
 
 
 def egress_for(settings: Settings) -> Egress:
-    """What may be called."""
+    """Return the rules about addresses that may be called."""
     return Egress.of(settings.allow_network, ports=settings.ports, own=settings.own)
 
 
 class _Wire:
-    """The sender with the resolver it needs, closed together."""
+    """The sender and its resolver, closed together."""
 
     def __init__(self, settings: Settings, egress: Egress) -> None:
         proxy = None if settings.proxy is None else Proxy.at(settings.proxy)
@@ -219,14 +220,14 @@ class _Wire:
 
 
 def make_sender(settings: Settings, egress: Egress) -> Sender:
-    """What makes the requests; on the running event loop."""
+    """Return the sender of requests, on the running event loop."""
     return _Wire(settings, egress)
 
 
 def make_dispatcher(
     settings: Settings, store: Store, sender: Sender, *, seals: Seals, egress: Egress
 ) -> Dispatcher:
-    """A dispatcher for a store."""
+    """Return a dispatcher for a store."""
     return Dispatcher(
         store,
         sender,

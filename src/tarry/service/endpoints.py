@@ -1,4 +1,4 @@
-"""Endpoints and their secrets, as a program that embeds the service sees to them."""
+"""Endpoints and their secrets, for programs that embed the service."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -23,17 +23,17 @@ from tarry.service.wire.secret import check_secret, generate_shared
 from tarry.service.wire.sign import check_headers
 
 GRACE = 86_400.0
-"""How long an old secret is signed with after a rotation, in seconds."""
+"""Seconds that an old secret still signs requests after a rotation."""
 MOST_OLD_SECRETS = 10
 OLD_SECRETS = "old secrets"
-"""The field that a SettingsError names when there are too many."""
+"""The name of the field in the SettingsError for too many old secrets."""
 
 
 class Endpoints:
     """The part of `Hooks` about endpoints.
 
-    An endpoint that is handed in says only which one is meant: it may be an old copy. What is
-    changed is the endpoint as it is stored by then, and of it only what was told.
+    An endpoint argument only says which endpoint is meant; it may be an old copy. Methods change
+    the endpoint as it is stored by then, and only the given fields.
     """
 
     store: Store
@@ -44,13 +44,13 @@ class Endpoints:
     _noting: Noting | None = None
 
     def noting(self, noting: Noting) -> Self:
-        """The same, which puts these notices of endpoints that it changes on record."""
+        """Return a copy that saves these notices when it changes endpoints."""
         other = copy(self)
         other._noting = noting  # noqa: SLF001  its own
         return other
 
     def new_id(self, prefix: str) -> str:
-        """An id for something that is made now."""
+        """Return a new id, made now."""
         return ids.make(prefix, now=self._now(), entropy=self._chance(ids.CHANCE))
 
     async def add_endpoint(
@@ -87,10 +87,10 @@ class Endpoints:
         headers: Mapping[str, str] | None = None,
         **fields: Unpack[EndpointFields],
     ) -> Endpoint:
-        """Change what is told of an endpoint; what waits for it goes by the new settings.
+        """Change the given fields of an endpoint; they apply to waiting deliveries too.
 
-        Enabling one that was disabled, parked or paused lets what waits go at a pace. NotFound if
-        it is deleted.
+        When a disabled, parked or paused endpoint is enabled, its waiting deliveries are sent at a
+        pace. NotFound if it is deleted.
         """
         told, now = checked_endpoint(fields), self._now()
         if url is not None:
@@ -106,16 +106,16 @@ class Endpoints:
         )
 
     async def probe(self, endpoint: Endpoint) -> Endpoint:
-        """Try at once whether an endpoint that takes nothing is back, with what waits first."""
+        """Request a probe of a failing endpoint at once, with its first waiting delivery."""
         now = self._now()
         return await self.store.change_endpoint(
             endpoint.application, endpoint.id, lambda stored: replace(stored, probed_at=now)
         )
 
     async def delete_endpoint(self, endpoint: Endpoint) -> Task:
-        """Send nothing more to an endpoint; what waits for it is discarded, piece by piece.
+        """Send nothing more to an endpoint; its waiting deliveries are discarded, piece by piece.
 
-        Its secrets and headers are forgotten. NotFound if it is deleted already.
+        Its secrets and headers are deleted. NotFound if it is deleted already.
         """
         return await self.store.delete_endpoint(
             endpoint.application, endpoint.id, now=self._now(), noting=self._noting
@@ -124,7 +124,7 @@ class Endpoints:
     async def rotate_secret(
         self, endpoint: Endpoint, secret: str | None = None, *, grace: float = GRACE
     ) -> Endpoint:
-        """Sign with a new secret, and for a while with the old ones as well."""
+        """Sign with a new secret, and until `grace` seconds from now with the old ones as well."""
         check_seconds("grace", grace, least=0)
         now, sealed = self._now(), self._sealed(endpoint, secret)
 
@@ -137,17 +137,17 @@ class Endpoints:
         )
 
     def secret(self, endpoint: Endpoint) -> str:
-        """The secret that an endpoint's receiver verifies with."""
+        """Return the secret with which an endpoint's receiver verifies requests."""
         return opened_secrets(endpoint, self.seals)[0][0]
 
     def headers(self, endpoint: Endpoint) -> dict[str, str]:
-        """The headers that an endpoint's owner set."""
+        """Return the headers that an endpoint's owner set."""
         return dict(opened_headers(endpoint, self.seals))
 
     async def patch_headers(
         self, endpoint: Endpoint, headers: Mapping[str, str | None]
     ) -> Endpoint:
-        """Set some of an endpoint's headers, whatever case they are written in; None for none."""
+        """Set some of an endpoint's headers, in any case; None removes a header."""
         now, told = self._now(), {name.lower() for name in headers}
         added = {name: value for name, value in headers.items() if value is not None}
         check_headers((name, value or "") for name, value in headers.items())
@@ -166,11 +166,11 @@ class Endpoints:
         )
 
     async def reseal_endpoints(self) -> int:
-        """Seal all their secrets with the newest key; how many endpoints it was."""
+        """Seal the secrets of all endpoints with the newest key; return how many were changed."""
         after, count = "", 0
         while page := await self.store.sealed(after=after):
             for endpoint in filter(self._needs_resealing, page):
-                with suppress(NotFound):  # it was deleted meanwhile, and has no secrets any more
+                with suppress(NotFound):  # it was deleted meanwhile, and has no secrets now
                     await self.store.change_endpoint(
                         endpoint.application, endpoint.id, self._resealed
                     )
@@ -179,7 +179,7 @@ class Endpoints:
         return count
 
     async def refuse_other_keys(self) -> None:
-        """Refuse sealing keys that open nothing of what is there: nothing could be signed."""
+        """Raise if the sealing keys open no stored secret: then no request could be signed."""
         why: SealError | None = None
         for endpoint in await self.store.sealed():
             for secret in endpoint.secrets:
@@ -221,7 +221,7 @@ class Endpoints:
 
 
 def _old(secrets: tuple[Secret, ...], now: float, grace: float) -> list[Secret]:
-    """The secrets that are still signed with when there is a new one."""
+    """Return the old secrets that still sign requests after a rotation."""
     alive = [old for old in secrets if old.expires_at is None or old.expires_at > now]
     if len(alive) > MOST_OLD_SECRETS:
         wanted = f"at most {MOST_OLD_SECRETS} whose grace period lasts: wait for one to end"

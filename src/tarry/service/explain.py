@@ -1,8 +1,8 @@
-"""Why a delivery waits, or how it ended: in one word, and in sentences.
+"""Explain why a delivery waits or how it ended, as a reason and in sentences.
 
-A delivery's row says what it waits for itself. What its lane waits for is said by the lane's row
-and, while endpoints of one origin are in trouble together, by the record of that: nothing is
-written into a million rows when an endpoint goes down.
+A delivery's row has its own reason to wait. The lane's reasons are in the lane's row and, while
+several endpoints of an origin fail together, in the origin's record. So nothing is written into a
+million rows when an endpoint goes down.
 """
 
 import math
@@ -26,9 +26,9 @@ from tarry.service.model.waits import WAITS, End
 from tarry.service.wire import url
 
 SOON = 1.0
-"""Seconds within which a delivery goes whose time has come, if nothing else holds it."""
+"""A delivery is sent within this many seconds of its due time, if nothing else delays it."""
 OVERDUE = 30.0
-"""Seconds after which a delivery that nothing holds back should have been attempted."""
+"""After this many seconds, a delivery with no reason to wait should have been attempted."""
 
 _STANDINGS = {
     Standing.PAUSED: Reason.PAUSED,
@@ -39,7 +39,7 @@ _STANDINGS = {
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """Why a delivery waits or how it ended, when it goes next if that is known, and in words."""
+    """Why a delivery waits or how it ended, its next attempt if known, and sentences."""
 
     state: State
     reason: Reason
@@ -48,15 +48,15 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
 
 class Scope(StrEnum):
-    """Whose trouble a lane's phase is: its endpoint's, or that of several at its origin."""
+    """Whether a lane's phase comes from its own endpoint, or from several at its origin."""
 
     ENDPOINT = "endpoint"
     APPLICATION = "application"  # several endpoints of its application at its origin
-    ORIGIN = "origin"  # endpoints of several applications there, or nobody is there
+    ORIGIN = "origin"  # endpoints of several applications there, or no server answers there
 
 
 class _Pace(Struct, frozen=True):
-    """As much of a pacer's state as is told. `whole` marks the record of a whole origin."""
+    """The fields of a pacer's state that are used here. `whole` marks a whole origin's record."""
 
     phase: Phase = Phase.CLOSED
     rate: float | None = None
@@ -67,7 +67,7 @@ class _Pace(Struct, frozen=True):
     whole: int = 0
 
     def comes_first(self, at: float | None) -> float | None:
-        """When something goes that may go `at`: its endpoint wants nothing before a time."""
+        """Return when something planned for `at` is sent: not before the endpoint's Retry-After."""
         return at if at is None else max(at, self.held_until)
 
 
@@ -79,7 +79,7 @@ def explain(
     now: float,
     origins: Sequence[bytes] = (),
 ) -> Explanation:
-    """Explain a delivery by what is stored; `origins` are the records of `origins_of` its lane."""
+    """Explain a delivery from stored data; `origins` are the records of `origins_of` its lane."""
     if delivery.state in ENDED:
         why = "" if delivery.reason.value == delivery.state.value else f": {delivery.reason}"
         text = f"It ended as {delivery.state}{why}."
@@ -101,7 +101,7 @@ def explain(
 
 
 def never_meant(message: Message, endpoint: Endpoint) -> str:
-    """Why a message has no delivery to an endpoint, as far as the endpoint's settings tell now."""
+    """Return why a message has no delivery to an endpoint, as far as its settings now tell."""
     if endpoint.created_at > message.accepted_at:
         return "the endpoint was made after the message was sent; replay-missing sends it there"
     if endpoint.event_types is not None and message.event_type not in endpoint.event_types:
@@ -114,7 +114,7 @@ def never_meant(message: Message, endpoint: Endpoint) -> str:
 def waits(
     delivery: Delivery, row: LaneRow, *, now: float, origins: Sequence[bytes] = ()
 ) -> tuple[Reason, float | None]:
-    """What a live delivery waits for, and when it or its lane is tried next, if that is known."""
+    """Return why a live delivery waits, and the next attempt or probe, if that is known."""
     _, pace = _gating(row, origins)
     return _waits(delivery, row, pace, now)
 
@@ -122,16 +122,16 @@ def waits(
 def is_overdue(
     delivery: Delivery, row: LaneRow, *, now: float, origins: Sequence[bytes] = ()
 ) -> bool:
-    """Return whether a live delivery should have been attempted: nothing has held it for long."""
+    """Return whether a live delivery has waited for long without a reason to wait."""
     reason, _ = waits(delivery, row, now=now, origins=origins)
     return _is_late(delivery, reason, now)
 
 
 def origins_of(row: LaneRow) -> list[str]:
-    """Return under which names the trouble is recorded that a lane shares with others.
+    """Return the names of the records about failures that a lane shares with others.
 
-    The first is that of its whole origin, the second that of its application there. They are made
-    from its URL, and not from its record: that names one once it has something to tell of it.
+    The first is for its whole origin, the second for its application there. They are made from
+    its URL and not from its own record, which names an origin only once it has data about it.
     """
     try:
         origin = url.origin_of(row.endpoint.url)
@@ -141,11 +141,11 @@ def origins_of(row: LaneRow) -> list[str]:
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
-    """How a lane goes and how it will go on, as far as that is known.
+    """The state and forecast of a lane, as far as they are known.
 
-    `scope` says whose trouble the phase is. `rate` is how many a second go at a pace, `capacity`
-    how many were learned to be taken. While it is open, `down_since` is since when and `probe_at`
-    when the endpoint is tried next. `done_at` is when nothing waits any more.
+    `scope` says whose failures set the phase. `rate` is the pace in deliveries a second, and
+    `capacity` the rate that the endpoint was learned to accept. During an outage, `down_since`
+    is its start and `probe_at` the next probe. `done_at` is when no delivery waits any more.
     """
 
     phase: Phase
@@ -158,7 +158,7 @@ class Outlook(Struct, frozen=True, kw_only=True):
 
 
 def outlook(row: LaneRow, *, now: float, origins: Sequence[bytes] = ()) -> Outlook:
-    """How a lane goes; `origins` are the records of `origins_of` it."""
+    """Return the state and forecast of a lane; `origins` are the records of `origins_of` it."""
     scope, pace = _gating(row, origins)
     down = pace.phase is Phase.OPEN
     speed = max(pace.rate or 0.0, pace.capacity or 0.0) if pace.phase is Phase.PACED else 0.0
@@ -177,14 +177,14 @@ def outlook(row: LaneRow, *, now: float, origins: Sequence[bytes] = ()) -> Outlo
 
 
 def _gating(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
-    """Return the pace that a lane goes by, and whose it is.
+    """Return the pace that controls a lane, and its scope.
 
-    That is its whole origin's while that is in trouble, else that of its application there, else
-    its own. An application that is open while the origin comes back goes by itself.
+    It is that of the whole origin while that has trouble, else that of its application there,
+    else the lane's own. An application that is open while the origin recovers has its own pace.
     """
     own = _read(row.known.pace)
     whole, group = map(_read, origins or (b"", b""))
-    if not whole.whole:  # of an earlier version, for which one application could speak for all
+    if not whole.whole:  # written by an earlier version, where one application decided for all
         whole = _Pace()
     parted = whole.phase is Phase.PACED and group.phase is not Phase.CLOSED
     if not parted and _is_shared(own, whole):
@@ -195,15 +195,15 @@ def _gating(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
 
 
 def _held(own: _Pace, shared: _Pace) -> _Pace:
-    """A shared pace for a lane that may have been told by itself to come back later."""
+    """Return a shared pace for a lane that may have its own Retry-After."""
     return replace(shared, held_until=max(own.held_until, shared.held_until))
 
 
 def _is_shared(own: _Pace, others: _Pace) -> bool:
-    """Whether a lane leaves its pace to others.
+    """Return whether a lane follows a shared pace.
 
-    One that does so has closed its own gate. One that is open by itself is apart from the others,
-    or another worker found them down, whose record may be old.
+    A lane that does so has closed its own gate. If its own gate is open, the lane failed apart
+    from the others, or another worker found them down, whose record may be old.
     """
     return others.phase is not Phase.CLOSED and own.phase is not Phase.OPEN
 
@@ -229,7 +229,7 @@ def _waits(
 
 
 def _waits_for_time(delivery: Delivery, row: LaneRow, now: float) -> tuple[Reason, float | None]:
-    """Return what a delivery waits for that has a due time, also once that time has passed."""
+    """Return the reason of a delivery with a due time, also once that time has passed."""
     due_at = delivery.due_at or 0.0
     if due_at > now - SOON:
         return delivery.reason, delivery.due_at
@@ -240,24 +240,24 @@ def _waits_for_time(delivery: Delivery, row: LaneRow, now: float) -> tuple[Reaso
 
 
 def _is_for_later(delivery: Delivery, pace: _Pace) -> bool:
-    """Whether the endpoint is tried next before a delivery's time, which no probe comes before."""
+    """Return whether the next probe is before a scheduled delivery's time, so cannot use it."""
     scheduled = delivery.state is State.WAITING and delivery.reason is Reason.SCHEDULED
     return scheduled and (delivery.due_at or 0.0) > (pace.comes_first(pace.probe_at) or 0.0)
 
 
 def _goes_slower(row: LaneRow, pace: _Pace) -> bool:
-    """Whether an endpoint's own settings make what waits for it wait longer than its pace."""
+    """Return whether an endpoint's own settings delay its deliveries more than its pace does."""
     return row.endpoint.fifo or _rate(row) < (pace.rate or math.inf)
 
 
 def _rate(row: LaneRow) -> float:
-    """How many a second its owner lets go, infinity for any number."""
+    """Return the owner's limit of attempts a second, infinity for none."""
     rates = (row.endpoint.rate, row.application.rate)
     return min((rate for rate in rates if rate is not None), default=math.inf)
 
 
 def _limit(row: LaneRow) -> Reason:
-    """What an endpoint's own settings make a delivery wait for that has not been tried yet."""
+    """Return the reason that an endpoint's own settings give an untried delivery to wait."""
     if row.endpoint.fifo:
         return Reason.FIFO
     if _rate(row) < math.inf:
@@ -295,7 +295,7 @@ def _is_late(delivery: Delivery, reason: Reason, now: float) -> bool:
 
 
 def _overdue(delivery: Delivery, reason: Reason, now: float) -> tuple[str, ...]:
-    """Say so if nothing holds a delivery back and it was not sent all the same."""
+    """Return a sentence if a delivery has no reason to wait and was not sent all the same."""
     if not _is_late(delivery, reason, now):
         return ()
     late = now - delivery.accepted_at

@@ -1,7 +1,7 @@
-"""Places where a test can have this process die: around every commit and every send.
+"""Points where a test can kill this process: around every commit and every send.
 
-`TARRY_FAILPOINT=settle.before` arms one, `settle.before:3` for the third time it is passed: there
-the process kills itself as `kill -9` would. To pass one that is not armed costs next to nothing.
+`TARRY_FAILPOINT=settle.before` arms a point, `settle.before:3` for the third time it is passed.
+There the process kills itself as `kill -9` would. A point that is not armed costs next to nothing.
 """
 
 import os
@@ -70,7 +70,7 @@ Name = Literal[
     "settle.told",
     "drain.start",
 ]
-"""`before` and `after` are those of a commit; each name is passed by the stores, or on the way of
+"""`before` and `after` are around a commit. The stores pass these points; others are on the way of
 an attempt from its row to its settlement."""
 NAMES: tuple[Name, ...] = get_args(Name)
 
@@ -79,18 +79,18 @@ _left = 0
 
 
 def hit(name: Name) -> None:
-    """Pass a point, and die there if it is its turn."""
+    """Pass a point, and die there if it is armed for this time."""
     if _armed is not None:
         _pass(name)
 
 
 def armed() -> bool:
-    """Whether any point is armed."""
+    """Return whether any point is armed."""
     return _armed is not None
 
 
 def arm(text: str | None) -> None:
-    """Arm the point that `name` or `name:nth` says; None arms nothing."""
+    """Arm the point given as `name` or `name:nth`; None arms nothing."""
     global _armed, _left  # one process, one death
     name, colon, nth = (text or "").partition(":")
     found = next((known for known in NAMES if known == name), None)

@@ -1,4 +1,4 @@
-"""What applications and endpoints may be told about themselves, and what of it is refused."""
+"""Fields of applications and endpoints that callers may set, and their checks."""
 
 import math
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ from tarry.service.model.policy import read_policy
 from tarry.service.model.text import check_text, words
 
 OWNERS = (Standing.ENABLED, Standing.PAUSED, Standing.DISABLED)
-"""How an endpoint may stand because its owner says so."""
+"""The standings that an endpoint's owner may set."""
 
 
 class ApplicationFields(TypedDict, total=False):
-    """See `Application`; what is left out stays as it is."""
+    """See `Application`; missing fields do not change."""
 
     rate: float | None
     policy: str | None
@@ -23,7 +23,7 @@ class ApplicationFields(TypedDict, total=False):
 
 
 class EndpointFields(TypedDict, total=False):
-    """See `Endpoint`; what is left out stays as it is."""
+    """See `Endpoint`; missing fields do not change."""
 
     uid: str | None
     description: str
@@ -39,7 +39,7 @@ class EndpointFields(TypedDict, total=False):
 
 
 def checked_application(fields: ApplicationFields) -> dict[str, Any]:
-    """The fields as they are kept; SettingsError or PolicyError says what cannot work."""
+    """Return the fields as they are stored; SettingsError or PolicyError says what is wrong."""
     _refuse_unknown(fields.keys(), ApplicationFields)
     _check_rate(fields.get("rate"))
     check_count("most_waiting", fields.get("most_waiting"), least=0)
@@ -48,7 +48,7 @@ def checked_application(fields: ApplicationFields) -> dict[str, Any]:
 
 
 def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
-    """The fields as they are kept; SettingsError or PolicyError says what cannot work."""
+    """Return the fields as they are stored; SettingsError or PolicyError says what is wrong."""
     _refuse_unknown(fields.keys(), EndpointFields)
     _check_rate(fields.get("rate"))
     check_count("concurrency", fields.get("concurrency"), least=1)
@@ -67,13 +67,13 @@ def checked_endpoint(fields: EndpointFields) -> dict[str, Any]:
 
 
 def check_policy(document: str | None) -> None:
-    """Refuse a policy document that cannot be read: PolicyError says where it is wrong."""
+    """Raise PolicyError, which says what is wrong, if a policy document cannot be read."""
     if document is not None:
         read_policy(document)
 
 
 def check_seconds(field: str, value: float | None, *, least: float = -math.inf) -> None:
-    """Refuse what is no instant and no time."""
+    """Raise SettingsError if it is no finite number of seconds, or less than `least`."""
     if value is not None and not (_is_number(value) and value >= least):
         wanted = "a number of seconds" if least == -math.inf else f"{least:g} seconds or more"
         raise SettingsError(field, value, wanted)
@@ -85,7 +85,7 @@ def _check_rate(value: float | None) -> None:
 
 
 def check_count(field: str, value: int | None, *, least: int) -> None:
-    """Refuse what is no number of things."""
+    """Raise SettingsError if it is no whole number, or less than `least`."""
     if value is not None and not (type(value) is int and value >= least):
         raise SettingsError(field, value, f"a whole number from {least} on, or None for no limit")
 

@@ -1,7 +1,7 @@
 """The service inside a program of your own: open a database, add endpoints, send, dispatch.
 
-Everything is asynchronous and belongs to the event loop it was opened on. The HTTP API stands on
-the same methods.
+Everything is asynchronous and belongs to the event loop it was opened on. The HTTP API uses the
+same methods.
 """
 
 import asyncio
@@ -55,9 +55,9 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         self.egress = build.egress_for(settings)
         self._now, self._chance = now, chance
         self.dispatcher: Dispatcher | None = None
-        """The one at work in this process, once it is ready and until it is told to stop."""
+        """The running dispatcher of this process, from when it is ready until it is stopped."""
         self.running: asyncio.Task[None] | None = None
-        """The dispatcher at work, while there is one: it ends by itself only if it fails."""
+        """The dispatcher's task, while there is one: it ends by itself only if it fails."""
 
     def within(
         self,
@@ -66,7 +66,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         now: Callable[[], float] | None = None,
         chance: Callable[[int], bytes] | None = None,
     ) -> "Hooks":
-        """The same database for another environment, or with its own time and chance."""
+        """Return the same database for another environment, or with its own time and chance."""
         other = copy(self)
         other.environment, other.running = environment, None
         other._now, other._chance = now or self._now, chance or self._chance  # noqa: SLF001  its own
@@ -77,7 +77,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
     async def application(
         self, uid: str, *, name: str = "", **fields: Unpack[ApplicationFields]
     ) -> Application:
-        """The application with this uid (or id); made if there is none, changed if told so."""
+        """Return the application with this uid or id; create it, or change the given fields."""
         check_text("uid", uid)
         told, now = checked_application(fields), self._now()
         if name:
@@ -95,7 +95,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
             )
             try:
                 await self.store.put_application(new)
-            except Conflict:  # somebody else made it just now
+            except Conflict:  # another caller created it just now
                 return await self.application(uid, name=name, **fields)
             return new
         if told:
@@ -105,38 +105,38 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         return found
 
     async def delete_application(self, application: Application) -> list[Task]:
-        """Forget an application; what waits for its endpoints is discarded, piece by piece.
+        """Delete an application; its waiting deliveries are discarded, piece by piece.
 
         NotFound if it is deleted already.
         """
         return await self.store.delete_application(application.id, now=self._now())
 
     async def set_policy(self, policy: str | None) -> None:
-        """Give this environment a policy, for applications and endpoints that have none."""
+        """Set this environment's policy, for applications and endpoints that have none."""
         check_policy(policy)
         await self.store.put_environment(self.environment, policy=policy)
 
     async def reseal(self) -> int:
-        """Seal everything with the newest key; how many endpoints it was. Safe to repeat."""
+        """Seal everything with the newest key; return the number of endpoints. Safe to repeat."""
         await self.reseal_pepper()
         return await self.reseal_endpoints()
 
     # --- Looking --------------------------------------------------------------------------------
 
     async def deliveries(self, message: Message) -> list[tuple[Endpoint, Delivery]]:
-        """Where a message goes, and how far it has come with each."""
+        """Return a message's deliveries, each with its endpoint."""
         return await self.store.deliveries(message.id)
 
     async def attempts(self, message: Message) -> list[Attempt]:
-        """Every attempt at a message."""
+        """Return all attempts at a message."""
         return await self.store.attempts(message.id)
 
     async def lane(self, endpoint: Endpoint) -> LaneRow:
-        """What is known of an endpoint, and how much waits for it."""
+        """Return an endpoint's lane: its learned state, and how many deliveries wait."""
         return await self.store.lane(endpoint.application, endpoint.id)
 
     async def explain(self, message: Message, endpoint: Endpoint) -> Explanation:
-        """Why a message is not delivered to an endpoint yet, or how that ended."""
+        """Explain why a message is not delivered to an endpoint yet, or how its delivery ended."""
         found = {one.id: delivery for one, delivery in await self.store.deliveries(message.id)}
         if endpoint.id not in found:
             why = never_meant(message, endpoint)
@@ -154,7 +154,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
 
     @asynccontextmanager
     async def dispatching(self) -> AsyncIterator[Dispatcher]:
-        """Deliver in the background; at the end what is on its way is waited for."""
+        """Deliver in the background; at the end, wait for requests in flight."""
         sender = build.make_sender(self.settings, self.egress)
         dispatcher = build.make_dispatcher(
             self.settings, self.store, sender, seals=self.seals, egress=self.egress
@@ -177,7 +177,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
                 await sender.close()
 
     async def until(self, told: asyncio.Event) -> None:
-        """Wait until told to stop, or until the dispatcher has failed."""
+        """Wait until `told` is set, or until the dispatcher has failed."""
         stopped = asyncio.create_task(told.wait())
         running = set() if self.running is None else {self.running}
         await asyncio.wait({stopped, *running}, return_when=asyncio.FIRST_COMPLETED)
@@ -194,7 +194,7 @@ async def open_hooks(
 ) -> AsyncIterator[Hooks]:
     """Open a database of webhooks by its URL, and close it at the end.
 
-    `sqlite:///hooks.db` is a file, made if it is not there; `postgresql://...` a server.
+    `sqlite:///hooks.db` is a file, created if it does not exist; `postgresql://...` is a server.
     """
     made = build.Settings(db=db, **settings)
     store = await build.open_store(
@@ -205,7 +205,7 @@ async def open_hooks(
         hooks = Hooks(made, store, environment=environment)
         await hooks.refuse_other_keys()
         if environment not in await store.environments():
-            # Somebody else may have made it just now, and given it a policy.
+            # Another process may have created it just now, and given it a policy.
             await store.add_environment(environment)
         yield hooks
     finally:

@@ -1,4 +1,4 @@
-"""Keys to the HTTP API: made here and shown once, kept as keyed hashes."""
+"""Keys to the HTTP API: created here and shown once, stored as keyed hashes."""
 
 import secrets
 from collections.abc import Callable, Iterable
@@ -13,8 +13,8 @@ from tarry.service.store.contract import Store
 from tarry.service.wire.seal import Place, Seals
 
 PREFIX = "tarry_"
-"""What a key begins with: whoever finds one knows what it is. It has no full stop: SDKs look for
-one to tell where a server is."""
+"""The prefix of a key: a person who finds one knows what it is. It has no full stop, because SDKs
+derive a server's address from the part after one."""
 PEPPER = "pepper"
 _PLACE = Place("", PEPPER, "value")
 _BYTES = 32
@@ -30,19 +30,19 @@ class Keys:
     _now: Callable[[], float]
 
     async def pepper(self) -> bytes:
-        """The secret that keys are hashed with: made once for a database, sealed in it."""
+        """Return the secret for hashing keys: created once for a database, and sealed in it."""
         made = self.seals.seal(secrets.token_bytes(_BYTES), _PLACE)
         return self.seals.open(await self.store.keep(PEPPER, made), _PLACE)
 
     async def reseal_pepper(self) -> None:
-        """Seal it with the newest key."""
+        """Seal the pepper with the newest key."""
         made = self.seals.seal(secrets.token_bytes(_BYTES), _PLACE)
         sealed = await self.store.keep(PEPPER, made)
         if self.seals.needs_resealing(sealed):
             again = self.seals.seal(self.seals.open(sealed, _PLACE), _PLACE)
             await self.store.keep_instead(PEPPER, again, of=sealed)
 
-    async def make_key(  # noqa: PLR0913  what a key may be told
+    async def make_key(  # noqa: PLR0913  the fields of a key
         self,
         scopes: Iterable[Scope] = (Scope.ADMIN,),
         *,
@@ -53,9 +53,10 @@ class Keys:
         expires_at: float | None = None,
         id: str | None = None,  # noqa: A002  a key's own field
     ) -> tuple[str, Key]:
-        """A new key to this environment, or to one application; the text is shown only now.
+        """Create a key to this environment or to one application; return its text and the key.
 
-        Conflict if there is one with this `id`, which is made if none is told.
+        The text cannot be shown later. Conflict if a key with this `id` exists; without one, the
+        key gets a new id.
         """
         check_instant("expires_at", expires_at)
         told = tuple(scopes)
@@ -78,9 +79,9 @@ class Keys:
         return text, key
 
     async def first_key(self) -> str | None:
-        """A key that may do everything, if there never was one to this environment.
+        """Create a key that may do everything, if the environment never had one; return its text.
 
-        Several processes may begin at once: to all of them it has the same id, so one makes it.
+        Several processes may start at once: they all use the same id, so only one creates the key.
         """
         if await self.store.list_keys(self.environment, Cut(1)):
             return None
@@ -89,15 +90,15 @@ class Keys:
             text, _ = await self.make_key(
                 name="first", id=ids.make(ids.KEY, now=0.0, entropy=chance)
             )
-        except Conflict:  # somebody else made it just now, and shows it
+        except Conflict:  # another process created it just now, and shows it
             return None
         return text
 
     async def revoke_key(self, key: str) -> Key:
-        """Let a key open nothing any more; NotFound if the environment has none of this id."""
+        """Revoke a key; NotFound if the environment has none with this id."""
         return await self.store.revoke_key(self.environment, key, now=self._now())
 
 
 def hash_key(key: str, pepper: bytes) -> bytes:
-    """What is kept of a key: from it nobody can make the key, and without the pepper none fits."""
+    """Return the hash that is stored: it does not reveal the key, and needs the pepper to match."""
     return blake2b(key.encode(), key=pepper, digest_size=32).digest()

@@ -1,4 +1,4 @@
-"""Messages, as a program that embeds the service sends them; the HTTP API does it here as well."""
+"""Messages, for programs that embed the service and for the HTTP API."""
 
 from collections.abc import Callable, Iterable
 
@@ -14,7 +14,7 @@ from tarry.service.store.contract import Store
 from tarry.service.wire.sign import check_headers
 
 BYTES = (bytes, bytearray, memoryview)
-"""Payloads that are sent as they are."""
+"""Types of payloads that are sent unchanged."""
 
 
 class Messages:
@@ -25,7 +25,7 @@ class Messages:
     _now: Callable[[], float]
     _chance: Callable[[int], bytes]
 
-    def message(  # noqa: PLR0913  what a message may be told
+    def message(  # noqa: PLR0913  the fields of a message
         self,
         application: Application,
         event_type: str,
@@ -38,7 +38,7 @@ class Messages:
         payload_until: float | None = None,
         content_type: str | None = None,
     ) -> Message:
-        """A message to be sent. Bytes are kept as they are; anything else becomes JSON."""
+        """Return a message to be sent. Bytes stay unchanged; anything else becomes JSON."""
         check_text("event_type", event_type)
         if event_id is not None:
             check_text("event_id", event_id)
@@ -47,7 +47,7 @@ class Messages:
         if content_type is not None:
             check_headers([("content-type", content_type)])
         body = bytes(payload) if isinstance(payload, BYTES) else msgspec.json.encode(payload)
-        now = self._now()  # read once: lists go by the time in the id
+        now = self._now()  # read once: lists use the time in the id
         return Message(
             id=ids.make(ids.MESSAGE, now=now, entropy=self._chance(ids.CHANCE)),
             application=application.id,
@@ -62,7 +62,7 @@ class Messages:
             content_type=content_type,
         )
 
-    async def send(  # noqa: PLR0913  what a message may be told
+    async def send(  # noqa: PLR0913  the fields of a message
         self,
         application: Application,
         event_type: str,
@@ -79,8 +79,8 @@ class Messages:
         """Accept a message: when this returns it is on disk, with all its deliveries.
 
         With a `key` it is accepted once, however often it is sent. Conflict if the key or the event
-        id was used for another message; BacklogFull if too many of the application's wait already,
-        or, as DiskNearlyFull, if there is no room for more.
+        id was used for another message. BacklogFull if too many of the application's deliveries are
+        waiting, or, as DiskNearlyFull, if the disk has no room for more.
         """
         message = self.message(
             application,
@@ -104,24 +104,24 @@ class Messages:
     async def send_many(
         self, messages: Iterable[NewMessage]
     ) -> list[Accepted | Conflict | NotFound | BacklogFull]:
-        """Accept messages in one commit; what is wrong with one concerns it alone."""
+        """Accept messages in one commit; an error in one does not affect the others."""
         return await self.store.add(list(messages))
 
     async def cancel(self, message: Message) -> int:
-        """Make no more attempts at a message; how many deliveries it was."""
+        """Make no more attempts at a message; return how many deliveries were cancelled."""
         return await self.store.cancel(message.application, message.id, now=self._now())
 
     async def resend(self, endpoint: Endpoint, message: Message) -> None:
-        """Make one more attempt now, whatever became of the delivery.
+        """Make one more attempt now, whatever the state of the delivery is.
 
-        If it is taken, one that failed is delivered; one that still waits goes on as it was. Where
-        there was none there is one then, which ended as the attempt did.
+        If the endpoint accepts it, a failed delivery becomes delivered. A waiting delivery does not
+        change. If there was no delivery, one is added that has ended like the attempt.
         """
         await self.store.resend(endpoint, message.id, resend=self.new_id("resend_"))
 
 
 def _mark(message: Message) -> bytes:
-    """What tells a message from another one that was sent under the same key."""
+    """Return a fingerprint that distinguishes messages under the same key."""
     told = (
         message.event_type,
         message.event_id,

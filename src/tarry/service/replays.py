@@ -1,4 +1,4 @@
-"""Long work that people ask for: deliver again, deliver what was missed, forget payloads."""
+"""Tasks on request: deliver again, deliver missed messages, delete payloads."""
 
 from collections.abc import Callable
 
@@ -14,9 +14,9 @@ from tarry.service.store.contract import Store
 class Replays:
     """The part of `Hooks` about tasks: each is on disk when it is returned, and done later.
 
-    A recovery or replay that was asked for before may be returned again: one of the same kind that
-    has not begun and will do all that is asked for. An endpoint has `MOST_PENDING` of them at most:
-    TooManyReplays if another is asked for.
+    A recovery or replay may return an earlier task instead of a new one: one of the same kind
+    that has not started and will do all of it. An endpoint has at most `MOST_PENDING` of them;
+    a request for another one raises TooManyReplays.
     """
 
     store: Store
@@ -27,18 +27,18 @@ class Replays:
     async def recover(
         self, endpoint: Endpoint, *, since: float, until: float | None = None
     ) -> Task:
-        """Deliver again what failed, of the messages accepted in that time; at a pace.
+        """Deliver failed deliveries again, of messages accepted in that time; at a pace.
 
-        What failed and waits for its next attempt is brought forward.
+        Failed ones that wait for their next attempt are sent earlier.
         """
         return await self._replay(endpoint, Work.RECOVER, since, until)
 
     async def replay_missing(
         self, endpoint: Endpoint, *, since: float, until: float | None = None
     ) -> Task:
-        """Deliver what was never sent to an endpoint, of that time; at a pace.
+        """Deliver messages of that time that were never sent to an endpoint; at a pace.
 
-        Messages that wait for a time of their own, or have no payload any more, are left alone.
+        Messages that wait for their `deliver_at`, or that have no payload any more, are left out.
         """
         return await self._replay(endpoint, Work.REPLAY_MISSING, since, until)
 
@@ -50,13 +50,13 @@ class Replays:
         since: float,
         until: float | None = None,
     ) -> Task:
-        """Deliver what is wanted, whatever became of it, of that time; at a pace."""
+        """Deliver the messages of that time that fit `wanted`, whatever their state; at a pace."""
         return await self._replay(endpoint, Work.BULK_REPLAY, since, until, wanted)
 
     async def purge(self, application: Application) -> Task:
-        """Forget the payloads of all messages that an application has got until now.
+        """Delete the payloads of all messages that an application has received until now.
 
-        What still waits ends as EXPUNGED when its turn comes.
+        Deliveries that still wait end as EXPUNGED when their turn comes.
         """
         now = self._now()
         task = Task(
