@@ -35,7 +35,7 @@ class SqliteQueue:
         return await self._threads.read(lambda db: fetch_from(db, wants, now, most_bytes))
 
     async def collect(self, *, now: float, limit: int) -> int:  # noqa: ARG002  nothing to collect
-        """Return 0: an outbox table would need another copy of SQLite, which breaks file locks."""
+        """Return 0: a caller's own copy of SQLite in this process would break the file locks."""
         return 0
 
     async def origins(self, names: Sequence[str]) -> list[bytes]:

@@ -1,6 +1,6 @@
--- Everything tarry keeps. Ids sort byte by byte, whatever the database's language; instants are
--- seconds since 1970. What ingest writes and what a lane's owner writes are different rows, so that
--- neither waits for the other.
+-- All tables of tarry. Ids sort byte by byte, whatever the database's language; instants are
+-- seconds since 1970. The rows that ingest writes are not the rows that a lane's owner writes, so
+-- that neither waits for the other.
 
 CREATE SCHEMA IF NOT EXISTS tarry;
 
@@ -11,7 +11,7 @@ CREATE TABLE tarry.migration (
 );
 INSERT INTO tarry.migration (number, name) VALUES (1, 'begin');
 
--- The part of an id that says when: eight letters of milliseconds since 1970.
+-- The time part of an id: eight letters of milliseconds since 1970.
 CREATE FUNCTION tarry.moment(at timestamptz) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT string_agg(substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz',
                              (floor(extract(epoch FROM at) * 1000)::bigint
@@ -57,7 +57,7 @@ CREATE TABLE tarry.lane (
 CREATE INDEX lane_of_application ON tarry.lane (application);
 CREATE INDEX lane_awake ON tarry.lane (shard) WHERE awake;
 
--- Written by the lane's owner, and by whoever ends a delivery in its place.
+-- Written by the lane's owner, and by other processes that end one of its deliveries.
 CREATE TABLE tarry.lane_state (
     lane          bigint PRIMARY KEY,
     ended         bigint NOT NULL DEFAULT 0,
@@ -95,9 +95,9 @@ CREATE TABLE tarry.endpoint (
 CREATE INDEX endpoint_listed ON tarry.endpoint (application, id);
 CREATE UNIQUE INDEX endpoint_uid ON tarry.endpoint (application, uid) WHERE standing <> 'deleted';
 
--- `lanes` and `seqs` name its deliveries, one beside the other: an index less on the busiest table.
--- Ids begin with the time. Upkeep makes partitions ahead of it, and drops them whole when they are
--- old; what belongs to none of them is in the default one.
+-- `lanes` and `seqs` are the places of its deliveries, which saves an index on the busiest table.
+-- Ids start with the time. Upkeep creates partitions ahead of time, and drops old ones as a whole;
+-- rows outside all of them are in the default partition.
 CREATE TABLE tarry.message (
     id            text COLLATE "C" NOT NULL,
     application   text COLLATE "C" NOT NULL,
@@ -119,10 +119,11 @@ CREATE INDEX message_accepted ON tarry.message (application, accepted_at, id);
 CREATE INDEX message_kept ON tarry.message (accepted_at, (payload IS NULL));
 CREATE INDEX message_expires ON tarry.message (payload_until, id)
     WHERE payload_until IS NOT NULL AND payload IS NOT NULL;
--- Made last: of two indexes that seem as good while a partition is empty the last one is taken.
+-- Created last: of two indexes that cost the same while a partition is empty, PostgreSQL uses the
+-- last.
 ALTER TABLE tarry.message ADD PRIMARY KEY (id);
 
--- A sender's own id, given once for each application.
+-- A sender's own id, unique in each application.
 CREATE TABLE tarry.event (
     application text COLLATE "C" NOT NULL,
     event_id    text COLLATE "C" NOT NULL,
@@ -130,7 +131,7 @@ CREATE TABLE tarry.event (
     PRIMARY KEY (application, event_id)
 );
 
--- An idempotency key, given once for each environment.
+-- An idempotency key, unique in each environment.
 CREATE TABLE tarry.key (
     environment text COLLATE "C" NOT NULL,
     key         text COLLATE "C" NOT NULL,
@@ -141,7 +142,7 @@ CREATE TABLE tarry.key (
 );
 CREATE INDEX key_kept ON tarry.key (accepted_at);
 
--- The queue. A delivery that succeeds at once leaves the small indexes and enters no other one.
+-- The queue. A delivery that succeeds at once leaves the small indexes and enters no other index.
 CREATE TABLE tarry.delivery (
     lane        bigint NOT NULL,
     seq         bigint NOT NULL,
@@ -187,7 +188,7 @@ CREATE TABLE tarry.attempt (
 ) PARTITION BY RANGE (id);
 CREATE INDEX attempt_of_message ON tarry.attempt (message);
 
--- The first partitions, for what comes before upkeep has made others; they are named by seconds.
+-- The first partitions, until upkeep has created others; they are named by seconds.
 DO $$
 DECLARE
     since timestamptz := date_trunc('second', clock_timestamp()) - interval '1 day';
@@ -203,8 +204,9 @@ BEGIN
                    'atmpt_' || tarry.moment(since), 'atmpt_' || tarry.moment(until));
 END $$;
 
--- The partition of messages that is about to go, one at a time. What has ended in it is not brought
--- back any more; `cursor` is how far its messages were gone through, `kept` are those that wait.
+-- The partition of messages that is being removed, one at a time. Its ended deliveries can no
+-- longer become live; `cursor` is the last message processed, `kept` are the messages that must
+-- stay.
 CREATE TABLE tarry.leaving (
     since  text COLLATE "C" PRIMARY KEY,
     until  text COLLATE "C" NOT NULL,
@@ -213,7 +215,7 @@ CREATE TABLE tarry.leaving (
     kept   text[] NOT NULL DEFAULT '{}'
 );
 
--- Whatever still comes into such a partition (an id of somebody's own) is kept as well.
+-- A message that is still inserted into such a partition (with a caller's own id) is kept as well.
 CREATE FUNCTION tarry.keep_late() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE tarry.leaving SET kept = kept || NEW.id WHERE since <= NEW.id AND until > NEW.id;
@@ -228,7 +230,7 @@ CREATE TABLE tarry.resend (
 );
 CREATE INDEX resend_of_message ON tarry.resend (message);
 
--- Lanes to look at. No key: a second call for a lane must not be lost while the first is answered.
+-- Wake-ups of lanes. No key: a second wake-up of a lane must not be lost while the first is read.
 CREATE TABLE tarry.wake (
     shard integer NOT NULL,
     lane  bigint NOT NULL
@@ -236,7 +238,8 @@ CREATE TABLE tarry.wake (
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX wake_of_shard ON tarry.wake (shard);
 
--- Who works on which lanes; timed by this database's clock alone. `worker` is NULL while it is free.
+-- The owners of shards, timed by this database's clock only. `worker` is NULL while a shard is
+-- free.
 CREATE TABLE tarry.shard (
     number integer PRIMARY KEY,
     epoch  bigint NOT NULL DEFAULT 0,
@@ -288,8 +291,8 @@ CREATE TABLE tarry.notice (
 );
 CREATE INDEX notice_kept ON tarry.notice (at);
 
--- An id as tarry makes them, for rows that other programs put into the outbox without one: eight
--- letters of milliseconds since 1970, then nineteen of chance.
+-- An id in tarry's form, for outbox rows that other programs insert without one: eight letters of
+-- milliseconds since 1970, then nineteen random ones.
 CREATE FUNCTION tarry.new_message_id() RETURNS text LANGUAGE sql VOLATILE AS $$
     SELECT 'msg_' || tarry.moment(clock_timestamp())
         || (SELECT string_agg(substr('0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz',
@@ -299,7 +302,7 @@ CREATE FUNCTION tarry.new_message_id() RETURNS text LANGUAGE sql VOLATILE AS $$
                                           '-', ''), 'hex') AS chance) AS entropy)
 $$;
 
--- Messages that other programs put on record inside their own transactions: see the outbox page.
+-- Messages that other programs insert in their own transactions: see the outbox page.
 CREATE TABLE tarry.outbox (
     id          text COLLATE "C" PRIMARY KEY DEFAULT tarry.new_message_id(),
     application text COLLATE "C" NOT NULL,
@@ -317,7 +320,7 @@ CREATE TABLE tarry.outbox (
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX outbox_in_order ON tarry.outbox (created_at, id);
 
--- Those that could not be accepted, and why. Somebody has to look at them before they are swept.
+-- Messages that could not be accepted, and why. A person has to look at them before they are swept.
 CREATE TABLE tarry.outbox_refused (
     id          text COLLATE "C" NOT NULL,
     application text COLLATE "C" NOT NULL,

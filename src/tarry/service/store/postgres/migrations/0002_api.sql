@@ -1,6 +1,6 @@
--- What the HTTP API keeps: event types, keys to the API, claims of requests; who was told what;
--- of tasks whose they are, what they are about and how they ended; and when endpoints were to be
--- tried at once.
+-- Data of the HTTP API: event types, keys to the API, claims of requests. Also which notices were
+-- sent; the environments, filters and results of tasks; and when a probe of an endpoint was
+-- requested.
 
 INSERT INTO tarry.migration (number, name) VALUES (2, 'api');
 
@@ -61,7 +61,7 @@ CREATE INDEX claim_kept ON tarry.claim (at);
 
 ALTER TABLE tarry.endpoint ADD COLUMN probed_at double precision;
 
--- Old news are no news.
+-- Old notices are not sent.
 ALTER TABLE tarry.notice ADD COLUMN told boolean NOT NULL DEFAULT true;
 ALTER TABLE tarry.notice ALTER COLUMN told SET DEFAULT false;
 CREATE INDEX notice_untold ON tarry.notice (id) WHERE NOT told;
@@ -74,6 +74,6 @@ UPDATE tarry.task AS t SET environment = a.environment
   FROM tarry.application AS a WHERE a.id = t.application;
 CREATE INDEX task_of_environment ON tarry.task (environment, id);
 
--- Beside `delivery_ready` and `delivery_stuck`: now all but what was delivered has an index.
+-- Beside `delivery_ready` and `delivery_stuck`: now every state but delivered has an index.
 CREATE INDEX delivery_dropped ON tarry.delivery (lane, seq)
     WHERE state IN ('skipped', 'cancelled', 'discarded');

@@ -1,4 +1,4 @@
--- Tenants take turns at having their tasks done, and an endpoint has few replays pending.
+-- Indexes for tenants' turns at tasks, and for the limit of pending replays of an endpoint.
 
 INSERT INTO tarry.migration (number, name) VALUES (3, 'fair_tasks');
 

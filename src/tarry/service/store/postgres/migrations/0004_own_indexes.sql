@@ -1,8 +1,8 @@
--- Each index of deliveries answers one question alone. Those that are found by a lane and a state have
--- an expression of the lane that no other index has: by the lane itself, PostgreSQL could answer by
--- the primary key. It did so once a backlog had drained, which leaves a large index with few rows, and
--- read all that had ever been delivered in the lane. Two indexes have the same expression only if no
--- row is in both of them, so that a question for the one can never be asked of the other.
+-- Each index of deliveries serves one query only. Indexes on a lane and a state use an expression
+-- of the lane that no other index has: with the plain lane, PostgreSQL could use the primary key.
+-- It did so once a backlog had drained, which leaves a large index with few rows, and read all
+-- deliveries that the lane ever had. Two indexes have the same expression only if no row is in both
+-- of them, so that a query for one can never use the other.
 
 INSERT INTO tarry.migration (number, name) VALUES (4, 'own_indexes');
 
@@ -19,7 +19,7 @@ CREATE INDEX delivery_old ON tarry.delivery ((@lane), accepted_at, seq)
 CREATE INDEX delivery_dropped ON tarry.delivery ((+lane), seq)
     WHERE state IN ('skipped', 'cancelled', 'discarded');
 
--- Where rows are found by a lane and their numbers, let PostgreSQL plan for a large lane: beside many
--- small ones it expects any lane to be small, and read all of it to find ten of a million.
+-- For queries by a lane and sequence numbers, let PostgreSQL plan for a large lane: among many
+-- small lanes it expects any lane to be small, and read a whole lane to find ten rows of a million.
 ALTER TABLE tarry.delivery ALTER COLUMN lane SET (n_distinct = 10);
 ANALYZE tarry.delivery;

@@ -1,5 +1,5 @@
--- Messages in the outbox have numbers, in the order in which they were put: their times follow a clock
--- that may be set back. They are collected by applications, so that each keeps its order.
+-- Messages in the outbox are numbered in the order of their inserts, because their times follow a
+-- clock that may be set back. They are collected by application, so that each keeps its order.
 
 INSERT INTO tarry.migration (number, name) VALUES (5, 'outbox_in_order');
 

@@ -1,5 +1,5 @@
 -- name: add_applications
--- The applications that messages are for, and how much waits where that is limited.
+-- The applications of messages, and how many of their deliveries wait if that is limited.
 SELECT a.id, a.environment, a.version, coalesce(a.most_waiting, $2::bigint) AS most_waiting,
        CASE WHEN coalesce(a.most_waiting, $2::bigint) IS NOT NULL THEN (
            SELECT coalesce(sum(l.added - s.ended), 0)::bigint
@@ -10,7 +10,7 @@ SELECT a.id, a.environment, a.version, coalesce(a.most_waiting, $2::bigint) AS m
  WHERE a.id = ANY($1::text[]) AND a.deleted_at IS NULL;
 
 -- name: add_held
--- Let nobody change the endpoints of these applications until the commit.
+-- Lock these applications until the commit, so that their endpoints cannot change.
 SELECT id FROM tarry.application WHERE id = ANY($1::text[]) ORDER BY id FOR SHARE;
 
 -- name: add_endpoints
@@ -20,8 +20,8 @@ SELECT e.*, l.version
  WHERE e.application = ANY($1::text[]) AND e.standing <> 'deleted';
 
 -- name: add_keys
--- Take keys that are free. Whoever finds one that another transaction is taking waits for its end;
--- in order, so that two of them do not wait for each other.
+-- Insert keys that are free. If another transaction is inserting one of them, this waits for its
+-- end. The keys are inserted in order, so that two transactions do not wait for each other.
 INSERT INTO tarry.key (environment, key, fingerprint, message, accepted_at)
 SELECT environment, key, fingerprint, message, accepted_at
   FROM unnest($1::text[], $2::text[], $3::bytea[], $4::text[], $5::float8[])
@@ -31,14 +31,14 @@ SELECT environment, key, fingerprint, message, accepted_at
 RETURNING message;
 
 -- name: add_known
--- The messages that have taken these keys before.
+-- The messages that these keys belong to.
 SELECT k.environment AS key_environment, k.key AS known_key, k.fingerprint, m.*
   FROM unnest($1::text[], $2::text[]) AS asked (environment, key)
   JOIN tarry.key AS k ON k.environment = asked.environment AND k.key = asked.key
   JOIN tarry.message AS m ON m.id = k.message;
 
 -- name: add_events
--- Take event ids that are free, likewise.
+-- Insert event ids that are free, in the same way.
 INSERT INTO tarry.event (application, event_id, message)
 SELECT application, event_id, message
   FROM unnest($1::text[], $2::text[], $3::text[]) AS new (application, event_id, message)
@@ -47,19 +47,19 @@ SELECT application, event_id, message
 RETURNING message;
 
 -- name: add_refused_keys
--- Give back the keys of messages that are not accepted.
+-- Delete the keys of messages that are not accepted.
 DELETE FROM tarry.key AS k
  USING unnest($1::text[], $2::text[]) AS refused (environment, key)
  WHERE k.environment = refused.environment AND k.key = refused.key;
 
 -- name: add_refused_events
--- Give back the event ids of messages that are not accepted.
+-- Delete the event ids of messages that are not accepted.
 DELETE FROM tarry.event AS e
  USING unnest($1::text[], $2::text[]) AS refused (application, event_id)
  WHERE e.application = refused.application AND e.event_id = refused.event_id;
 
 -- name: add_lanes
--- Give out sequence numbers, locked until the commit, in the order of lanes; tell who was at rest.
+-- Assign sequence numbers and lock the lanes until the commit, in order; return which were at rest.
 WITH grown AS (
     SELECT lane, many, live
       FROM unnest($1::bigint[], $2::bigint[], $3::boolean[]) AS grown (lane, many, live)
@@ -78,18 +78,18 @@ UPDATE tarry.lane AS l
 RETURNING l.number, l.shard, l.added - b.many AS added, l.version, NOT b.awake AND b.live AS woken;
 
 -- name: add_messages
--- Keep a message; `lanes` and `seqs` say where its deliveries are.
+-- Save a message; `lanes` and `seqs` are the places of its deliveries.
 INSERT INTO tarry.message (id, application, event_type, payload, event_id, channels, tags,
                            accepted_at, deliver_at, payload_until, content_type, key, lanes, seqs)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 
 -- name: add_deliveries
--- Put a delivery into its lane.
+-- Add a delivery to its lane.
 INSERT INTO tarry.delivery (lane, seq, message, state, reason, due_at, accepted_at, ended_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- name: add_ended
--- Count deliveries that have ended, by lanes, in order.
+-- Count deliveries that have ended, by lane, in order.
 WITH ended AS (
     SELECT s.lane, e.many
       FROM tarry.lane_state AS s
@@ -103,5 +103,5 @@ UPDATE tarry.lane_state AS s
  WHERE s.lane = e.lane;
 
 -- name: expunge
--- Forget a payload.
+-- Delete a payload.
 UPDATE tarry.message SET payload = NULL WHERE application = $1 AND id = $2 RETURNING id;

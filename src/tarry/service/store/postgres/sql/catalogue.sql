@@ -3,25 +3,25 @@
 SELECT id FROM tarry.environment ORDER BY id;
 
 -- name: add_environment
--- Make an environment, unless there is one.
+-- Create an environment, unless it exists.
 INSERT INTO tarry.environment (id) VALUES ($1) ON CONFLICT DO NOTHING;
 
 -- name: put_environment
--- Make an environment or change its policy.
+-- Create an environment or change its policy.
 INSERT INTO tarry.environment (id, policy) VALUES ($1, $2)
     ON CONFLICT (id) DO UPDATE SET policy = excluded.policy;
 
 -- name: put_environment_patience
--- Whoever wakes a lane waits behind the next: not for long. Who vacuums gives way after a second.
+-- Limit the wait for the next lock: all wake-ups wait behind it. A vacuum gives way after a second.
 SELECT set_config('lock_timeout', '2s', true);
 
 -- name: put_environment_lock
--- Let nobody wake a lane until the commit: its owner would look at the policy as it was, and would
--- not be told of the new one.
+-- Block wake-ups until the commit: otherwise the owner of a lane woken now could read the old
+-- policy, and would not be notified of the new one.
 LOCK TABLE tarry.wake IN SHARE ROW EXCLUSIVE MODE;
 
 -- name: put_environment_tell
--- Let the owners of its lanes hear of it, but for those at rest: they look when they are taken up.
+-- Wake its lanes, except those at rest, whose owner reads the policy when they are woken.
 WITH told AS (
     INSERT INTO tarry.wake (shard, lane)
     SELECT l.shard, l.number
@@ -37,7 +37,7 @@ SELECT pg_notify('tarry', shard::text) FROM (SELECT DISTINCT shard FROM told) AS
 SELECT policy FROM tarry.environment WHERE id = $1;
 
 -- name: put_application
--- Add or change an application, unless it is deleted; returns its number of changes.
+-- Create or change an application, unless it is deleted; return its version.
 INSERT INTO tarry.application (id, environment, name, uid, rate, policy, most_waiting, metadata,
                                created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -50,11 +50,11 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 RETURNING version;
 
 -- name: change_application
--- An application as it was, held until the commit.
+-- An application as it is stored, locked until the commit.
 SELECT * FROM tarry.application WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE;
 
 -- name: put_application_lanes
--- Count a change of an application with its lanes, held until the commit.
+-- Raise the versions of an application and its lanes, and lock them until the commit.
 WITH held AS (
     SELECT number FROM tarry.lane WHERE application = $1 ORDER BY number FOR NO KEY UPDATE
 )
@@ -62,32 +62,33 @@ UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number
 RETURNING l.number;
 
 -- name: application
--- An application by id or by its own id; the id comes first.
+-- An application by id or, if there is none, by uid.
 SELECT * FROM tarry.application
  WHERE environment = $1 AND deleted_at IS NULL AND (id = $2 OR uid = $2)
  ORDER BY id <> $2
  LIMIT 1;
 
 -- name: put_endpoint_application
--- Count a change of an application's endpoints; whoever remembers them will look again.
+-- Raise an application's version because its endpoints changed, so that caches are refreshed.
 UPDATE tarry.application SET version = version + 1
  WHERE id = $1 AND deleted_at IS NULL
 RETURNING id;
 
 -- name: put_endpoint_known
--- The endpoint as it was, held until the commit.
+-- The endpoint as it is stored, locked until the commit.
 SELECT * FROM tarry.endpoint WHERE id = $1 FOR UPDATE;
 
 -- name: put_endpoint_lane
--- Make a lane; it starts awake.
+-- Create a lane; it starts awake.
 WITH made AS (
     INSERT INTO tarry.lane (application, shard) VALUES ($1, $2) RETURNING number
 )
 INSERT INTO tarry.lane_state (lane) SELECT number FROM made RETURNING lane;
 
 -- name: put_endpoint_changed
--- Count a change of a lane's endpoint: a message that is just being added is routed again, and the
--- lane's owner looks again before it sends one that was added later.
+-- Raise a lane's version because its endpoint changed: a message that is being added is routed
+-- again, and the lane's owner reads the endpoint again before it sends a message that was added
+-- later.
 UPDATE tarry.lane SET version = version + 1 WHERE number = $1;
 
 -- name: put_endpoint
@@ -107,7 +108,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $
        created_at = excluded.created_at, updated_at = excluded.updated_at;
 
 -- name: endpoint
--- An endpoint by id or by its own id; the id comes first.
+-- An endpoint by id or, if there is none, by uid.
 SELECT * FROM tarry.endpoint
  WHERE application = $1 AND standing <> 'deleted' AND (id = $2 OR uid = $2)
  ORDER BY id <> $2
@@ -128,18 +129,18 @@ UPDATE tarry.application SET deleted_at = $2, version = version + 1
 RETURNING environment;
 
 -- name: delete_application_endpoints
--- Its endpoints that are not deleted yet, held until the commit.
+-- Its endpoints that are not deleted yet, locked until the commit.
 SELECT * FROM tarry.endpoint WHERE application = $1 AND standing <> 'deleted' ORDER BY id FOR UPDATE;
 
 -- name: delete_application_lanes
--- Count a change of these endpoints with their lanes, held until the commit.
+-- Raise the versions of these endpoints' lanes, and lock them until the commit.
 WITH held AS (
     SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) ORDER BY number FOR NO KEY UPDATE
 )
 UPDATE tarry.lane AS l SET version = l.version + 1 FROM held AS h WHERE l.number = h.number;
 
 -- name: put_policy
--- Keep a policy document.
+-- Save a policy document.
 INSERT INTO tarry.policy (version, document) VALUES ($1, $2)
     ON CONFLICT (version) DO UPDATE SET document = excluded.document;
 

@@ -1,10 +1,10 @@
 -- part: delivery_with_endpoint
--- What an endpoint and a delivery to it are made of.
+-- The columns of an endpoint and of a delivery to it.
 e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_at, d.accepted_at,
        d.ended_at
 
 -- part: undelivered_there
--- Of a lane's deliveries that wait or failed, behind one, as many as would do.
+-- A lane's waiting or failed deliveries after one, as many as could be needed.
 (
       (SELECT * FROM tarry.delivery AS d
         WHERE +d.lane = l.number AND d.state = 'ready'
@@ -18,7 +18,7 @@ e.*, d.seq, d.message, d.state, d.reason, d.attempts, d.tries, d.memory, d.due_a
  )
 
 -- name: message
--- A message by id or by its sender's id; the id comes first.
+-- A message by id or, if there is none, by event id.
 SELECT m.* FROM tarry.message AS m
  WHERE m.application = $1
    AND m.id IN ($2, (SELECT e.message FROM tarry.event AS e
@@ -27,7 +27,7 @@ SELECT m.* FROM tarry.message AS m
  LIMIT 1;
 
 -- name: deliveries
--- A message's deliveries, where the message says they are.
+-- A message's deliveries, by the places in the message's row.
 SELECT {delivery_with_endpoint}
   FROM tarry.message AS m
  CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
@@ -37,7 +37,7 @@ SELECT {delivery_with_endpoint}
  ORDER BY e.id;
 
 -- name: undelivered
--- Deliveries that wait or failed, by lanes, behind one: of those of each lane the first.
+-- Waiting or failed deliveries after one, by lane: the first ones of each lane.
 SELECT {delivery_with_endpoint}
   FROM tarry.lane AS l
   JOIN tarry.endpoint AS e ON e.lane = l.number
@@ -47,7 +47,7 @@ SELECT {delivery_with_endpoint}
  LIMIT $4;
 
 -- name: undelivered_in
--- The same of all applications of an environment that are not deleted.
+-- The same for all applications of an environment that are not deleted.
 SELECT {delivery_with_endpoint}
   FROM tarry.application AS a
   JOIN tarry.lane AS l ON l.application = a.id
@@ -66,12 +66,12 @@ SELECT * FROM tarry.attempt WHERE message = $1 ORDER BY id;
 SELECT state, count(*) AS many FROM tarry.delivery WHERE lane = $1 GROUP BY state;
 
 -- name: notices
--- Notices behind one.
+-- Notices after an id.
 SELECT * FROM tarry.notice WHERE id > $1 ORDER BY id LIMIT $2;
 
 -- name: cancel
--- A message's deliveries that could be cancelled, held until the commit; each is found by its number,
--- as in `settle`.
+-- A message's deliveries that can be cancelled, locked until the commit. Each is found by its
+-- sequence number, as in `settle`.
 SELECT d.lane, d.seq
   FROM tarry.message AS m
  CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
@@ -81,11 +81,11 @@ SELECT d.lane, d.seq
    FOR UPDATE OF d;
 
 -- name: cancel_message
--- Where a message's deliveries are.
+-- The places of a message's deliveries.
 SELECT lanes FROM tarry.message WHERE application = $1 AND id = $2;
 
 -- name: cancel_deliveries
--- End deliveries that somebody cancelled.
+-- End deliveries that were cancelled.
 UPDATE tarry.delivery AS d
    SET state = 'cancelled', reason = $3, due_at = NULL, ended_at = $4
   FROM unnest($1::bigint[], $2::bigint[]) AS gone (lane, seq)
@@ -100,6 +100,6 @@ SELECT id FROM tarry.endpoint WHERE id = $1 AND standing <> 'deleted' FOR SHARE;
 SELECT id FROM tarry.message WHERE application = $1 AND id = $2 FOR SHARE;
 
 -- name: resend
--- Ask for one more attempt.
+-- Request one more attempt.
 INSERT INTO tarry.resend (lane, id, message) VALUES ($1, $2, $3)
     ON CONFLICT (lane, id) DO UPDATE SET message = excluded.message;

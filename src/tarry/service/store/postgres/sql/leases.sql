@@ -1,6 +1,6 @@
 -- name: lease
--- Take shards that are free or whose time is over; what somebody else is just taking is left alone.
--- A time that is too far ahead, by more than $4 seconds, is over too: the clock was set back since.
+-- Take shards that are free or whose lease has ended, except those that another worker is just
+-- taking. A lease that ends more than $4 seconds ahead has ended too: the clock was set back since.
 WITH alive AS (
     INSERT INTO tarry.worker (id, until)
     VALUES ($1, clock_timestamp() + $3::float8 * interval '1 second')
@@ -27,10 +27,10 @@ UPDATE tarry.shard AS s
 RETURNING s.number, s.epoch, f.clean;
 
 -- name: lease_held
--- Which of these lanes are in shards that nobody has taken or given back since they were leased, and
--- that nobody can take before the transaction has ended. The time of a lease does not matter here: it
--- only says from when on others may take it. Whoever gives or takes a shard locks it FOR UPDATE, which waits for this;
--- to renew a lease changes no key and does not.
+-- Those of these lanes whose shards were not taken or given back since they were leased, locked so
+-- that no worker can take them before the transaction has ended. The end of a lease does not matter
+-- here: it only says when other workers may take the shard. Giving or taking a shard locks it FOR
+-- UPDATE, which waits for this. Renewing a lease changes no key and does not wait.
 SELECT l.number, s.epoch
   FROM tarry.lane AS l
   JOIN tarry.shard AS s ON s.number = l.shard
@@ -41,7 +41,7 @@ SELECT l.number, s.epoch
    FOR KEY SHARE OF s;
 
 -- name: renew
--- Own shards for longer, if they are owned still; the worker is alive in any case.
+-- Extend the leases that are still owned; the worker counts as alive in any case.
 WITH alive AS (
     INSERT INTO tarry.worker (id, until)
     VALUES ($1, clock_timestamp() + $4::float8 * interval '1 second')
@@ -62,7 +62,7 @@ UPDATE tarry.shard AS s
 RETURNING s.number;
 
 -- name: release
--- Give shards back that are owned still.
+-- Give shards back that are still owned.
 WITH owned AS (
     SELECT s.number
       FROM tarry.shard AS s
@@ -89,7 +89,8 @@ SELECT extract(epoch FROM clock_timestamp())::float8 AS now;
 SELECT number FROM tarry.lane WHERE shard = ANY($1::integer[]) AND awake ORDER BY number;
 
 -- name: woken
--- The lanes of shards that were woken; each call is answered once, and to the shard's owner only.
+-- The lanes of shards that were woken; each wake-up is returned once, and only to the shard's
+-- owner.
 WITH owned AS (
     SELECT s.number
       FROM tarry.shard AS s
@@ -102,7 +103,7 @@ WITH owned AS (
 DELETE FROM tarry.wake AS w USING owned AS o WHERE w.shard = o.number RETURNING w.lane;
 
 -- name: woken_lock
--- Get lanes up, in order, before something is put where their owner will look.
+-- Mark lanes as awake, in order, before a delivery or a task is added to them.
 WITH asleep AS (
     SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) ORDER BY number
        FOR NO KEY UPDATE
@@ -110,7 +111,7 @@ WITH asleep AS (
 UPDATE tarry.lane AS l SET awake = true, dozing = false FROM asleep AS a WHERE l.number = a.number;
 
 -- name: woken_tell
--- Put lanes on record as woken, and tell whoever listens which shards they are in.
+-- Save wake-ups of lanes, and notify listeners of their shards.
 WITH told AS (
     INSERT INTO tarry.wake (shard, lane)
     SELECT shard, number FROM tarry.lane WHERE number = ANY($1::bigint[])
@@ -119,14 +120,14 @@ WITH told AS (
 SELECT pg_notify('tarry', shard::text) FROM (SELECT DISTINCT shard FROM told) AS shards;
 
 -- name: rest_lock
--- Keep others from adding to lanes until it is decided whether they rest.
+-- Lock lanes, so that no delivery is added until it is decided whether they rest.
 SELECT number FROM tarry.lane
  WHERE number = ANY($1::bigint[])
  ORDER BY number
    FOR NO KEY UPDATE;
 
 -- name: rest
--- Let lanes rest that have nothing to send and to which no more came than their owner knows.
+-- Put lanes to rest that have nothing to send and no more deliveries than their owner knows.
 UPDATE tarry.lane AS l
    SET awake = false
   FROM unnest($1::bigint[], $2::bigint[]) AS known (lane, added)
@@ -137,7 +138,7 @@ UPDATE tarry.lane AS l
 RETURNING l.number;
 
 -- name: doze
--- Have the next delivery to lanes wake them, unless more came than their owner knows.
+-- Let the next delivery wake lanes, unless they have more deliveries than their owner knows.
 UPDATE tarry.lane AS l
    SET dozing = true
   FROM unnest($1::bigint[], $2::bigint[]) AS known (lane, added)
@@ -145,5 +146,5 @@ UPDATE tarry.lane AS l
 RETURNING l.number;
 
 -- name: server_started_at
--- Another time after a restart, and after a failover.
+-- The start of the server: it changes with a restart and with a failover.
 SELECT extract(epoch FROM pg_postmaster_start_time())::float8 AS started_at;

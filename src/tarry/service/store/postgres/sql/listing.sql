@@ -1,14 +1,14 @@
--- Lists. Each goes along an index between two keys, both left out; the order can be turned round.
--- What long ones give is a key and whether it fits what is wanted: the rest is read by key.
+-- Lists. Each reads an index between two keys, both exclusive; the order can be reversed. Long
+-- lists return a key and whether the row fits the filter: the rest is read by key.
 
 -- part: message_fits
--- A message has the channel, the tag and one of the types that are asked for.
+-- Whether a message has the requested channel, tag and one of the event types.
 ($5::text IS NULL OR $5 = ANY(m.channels))
        AND ($6::text IS NULL OR $6 = ANY(m.tags))
        AND ($7::text[] IS NULL OR m.event_type = ANY($7))
 
 -- part: attempt_fits
--- An attempt came out as is asked for, where that is, and so its message is.
+-- Whether an attempt has the requested result and lane, and its message fits.
 {message_fits}
        AND ($8::boolean IS NULL OR (a.kind IS NULL) = $8)
        AND ($9::bigint IS NULL OR coalesce(a.status, 0) / 100 * 100 = $9)
@@ -29,8 +29,9 @@ SELECT * FROM tarry.endpoint
  LIMIT $4;
 
 -- name: list_messages
--- An application's messages: those fit that have a channel, a tag and one of some types. The rows
--- are compared so that no other index will do: by id alone, all tenants' messages would be passed.
+-- An application's messages, and whether each has the requested channel, tag and event type. The
+-- rows are compared so that no other index fits: by id alone, the messages of all tenants would be
+-- read.
 SELECT id AS key, id AS mark,
        {message_fits} AS fits
   FROM tarry.message AS m
@@ -43,7 +44,7 @@ SELECT id AS key, id AS mark,
 SELECT * FROM tarry.message WHERE id = ANY($1::text[]);
 
 -- name: list_deliveries_to
--- A lane's deliveries: those fit that are so, of messages that are so and have such an id.
+-- A lane's deliveries, and whether each has the requested state, tries, message and range of ids.
 SELECT d.seq AS key, d.message AS mark,
        {message_fits}
        AND d.message > $8 AND d.message < $9
@@ -56,7 +57,7 @@ SELECT d.seq AS key, d.message AS mark,
  LIMIT $4;
 
 -- name: list_deliveries_to_undelivered
--- The same of all but what was delivered: three indexes are gone along, which nothing else is in.
+-- The same for deliveries in all states but delivered, by three indexes that contain no others.
 SELECT d.seq AS key, d.message AS mark,
        m.id IS NOT NULL
        AND {message_fits}
@@ -87,11 +88,11 @@ SELECT d.seq AS key, d.message AS mark,
  LIMIT $4;
 
 -- name: list_deliveries_to_found
--- Deliveries of a lane by number.
+-- Deliveries of a lane by sequence number.
 SELECT * FROM tarry.delivery WHERE lane = $1 AND seq = ANY($2::bigint[]);
 
 -- name: list_deliveries_to_mark
--- Where in a lane a message is.
+-- The sequence number of a message in a lane.
 SELECT d.seq
   FROM tarry.message AS m
  CROSS JOIN LATERAL unnest(m.lanes, m.seqs) AS place (lane, seq)
@@ -99,18 +100,18 @@ SELECT d.seq
  WHERE place.lane = $1 AND m.id = $2;
 
 -- name: list_deliveries_to_last
--- The last number that a lane has.
+-- The last sequence number of a lane.
 SELECT seq FROM tarry.delivery WHERE lane = $1 ORDER BY seq DESC LIMIT 1;
 
 -- name: list_deliveries_to_near
--- The first delivery from a number on: its message, and when it was accepted.
+-- The first delivery from a sequence number on: its message, and when it was accepted.
 SELECT message, accepted_at FROM tarry.delivery
  WHERE lane = $1 AND seq >= $2
  ORDER BY seq
  LIMIT 1;
 
 -- name: list_attempts_to
--- Attempts in a lane: those fit that came out so, of messages that are so.
+-- Attempts in a lane, and whether each has the requested result and a message that fits.
 SELECT a.id AS key, a.id AS mark,
        {attempt_fits} AS fits
   FROM tarry.attempt AS a
@@ -120,8 +121,8 @@ SELECT a.id AS key, a.id AS mark,
  LIMIT $4;
 
 -- name: list_attempts_to_found
--- Attempts in a lane by id, each looked up by itself: PostgreSQL would rather read all attempts of a
--- lane that it takes to be small.
+-- Attempts in a lane by id, each looked up by itself: otherwise PostgreSQL reads all attempts of a
+-- lane that it expects to be small.
 SELECT a.*
   FROM unnest($2::text[]) AS asked (id)
  CROSS JOIN LATERAL (
@@ -129,7 +130,7 @@ SELECT a.*
  ) AS a;
 
 -- name: list_attempts_of
--- Attempts at a message: those fit that came out so, if the message is so.
+-- Attempts at a message, and whether each has the requested result and the message fits.
 SELECT a.id AS key, a.id AS mark,
        {attempt_fits} AS fits
   FROM tarry.attempt AS a
@@ -147,11 +148,11 @@ SELECT * FROM tarry.attempt WHERE message = $1 AND id = ANY($2::text[]);
 SELECT * FROM tarry.endpoint WHERE lane = ANY($1::bigint[]);
 
 -- name: expunge_attempt
--- Forget what an endpoint answered.
+-- Replace the stored response of an attempt.
 UPDATE tarry.attempt SET body = $3 WHERE message = $1 AND id = $2 RETURNING id;
 
 -- name: list_tasks
--- An environment's tasks: of some work, and finished or not.
+-- An environment's tasks of one kind or all, finished or not.
 SELECT * FROM tarry.task
  WHERE environment = $1 AND id > $2 AND id < $3
    AND ($5::text IS NULL OR work = $5)
@@ -160,7 +161,7 @@ SELECT * FROM tarry.task
  LIMIT $4;
 
 -- name: count_deliveries
--- Of so many deliveries of a lane behind one: how many were accepted in a span of time.
+-- Of a piece of a lane's deliveries: how many were accepted in a time range, by state and tries.
 SELECT d.state, d.tries > 0 AS tried,
        count(*) FILTER (WHERE d.accepted_at >= $4 AND d.accepted_at < $5) AS counted,
        count(*) AS there, max(d.seq) AS last
@@ -171,7 +172,7 @@ SELECT d.state, d.tries > 0 AS tried,
  GROUP BY d.state, d.tries > 0;
 
 -- name: count_attempts
--- Of so many attempts in a lane between two: how many succeeded and how many failed.
+-- Of a piece of a lane's attempts between two ids: how many succeeded and how many failed.
 SELECT a.kind IS NULL AS what, count(*) AS there, max(a.id) AS last
   FROM (SELECT id, kind FROM tarry.attempt
          WHERE lane = $1 AND id > $2 AND id < $3

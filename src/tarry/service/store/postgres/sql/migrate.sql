@@ -1,15 +1,15 @@
 -- name: status_known
--- Whether there is a schema of ours.
+-- Whether the schema exists.
 SELECT to_regclass('tarry.migration') IS NOT NULL AS known;
 
 -- name: up_turn
--- Let nobody else change the schema until the commit, if nobody does.
+-- Lock the schema against other migrations until the commit, if no other migration runs.
 SELECT pg_try_advisory_xact_lock(7234312341) AS ours;
 
 -- name: up_lock
--- The same, once whoever does has ended.
+-- The same, after waiting for the other migration.
 SELECT pg_advisory_xact_lock(7234312341);
 
 -- name: up_patience
--- Whatever the limits of the database or the role are, a step takes as long as it takes.
+-- Remove the time limits of the database or the role: a step may take long.
 SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true);

@@ -1,5 +1,5 @@
 -- name: collect_turn
--- Applications with messages in the outbox, behind one, each found by one look into the index.
+-- Applications with messages in the outbox, after one, each found by one index lookup.
 WITH RECURSIVE waiting AS (
     (SELECT application, 1 AS place FROM tarry.outbox
       WHERE application > $1 ORDER BY application LIMIT 1)
@@ -13,8 +13,9 @@ WITH RECURSIVE waiting AS (
 SELECT application FROM waiting;
 
 -- name: collect
--- Take the first messages of applications out of the outbox. One that somebody else has locked, to
--- collect it as well, stays with all behind it: else these could be accepted before it.
+-- Take the first messages of applications out of the outbox. If another process has locked a
+-- message to collect it, that message stays with all after it: otherwise these could be accepted
+-- before it.
 WITH first AS (
     SELECT o.application, o.number
       FROM unnest($1::text[]) AS asked (application)
@@ -42,17 +43,17 @@ SELECT id, application, event_type, payload, event_id, channels, tags, deliver_a
  ORDER BY number;
 
 -- name: collect_refused
--- Keep what cannot be accepted, and why.
+-- Save messages that cannot be accepted, with the reasons.
 INSERT INTO tarry.outbox_refused (id, application, event_type, payload, event_id, channels, tags,
                                   deliver_at, created_at, why, refused_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
 -- name: collect_used
--- Which of these ids belong to messages already.
+-- Those of these ids that messages have already.
 SELECT id FROM tarry.message WHERE id = ANY($1::text[]);
 
 -- name: collect_put
--- Put a message on record, in whatever transaction this runs in.
+-- Add a message to the outbox, in the caller's transaction.
 INSERT INTO tarry.outbox (id, application, event_type, payload, event_id, channels, tags,
                           deliver_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8);

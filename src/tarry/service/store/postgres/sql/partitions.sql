@@ -1,5 +1,5 @@
 -- name: sweep_partitions
--- The partitions of a table but for the default one, in order, and how large they are.
+-- The partitions of a table except the default one, in order, with their sizes.
 SELECT c.relname AS name, bounds[1] AS since, bounds[2] AS until,
        coalesce(pg_table_size(c.oid), 0) AS bytes
   FROM pg_inherits AS i
@@ -10,52 +10,52 @@ SELECT c.relname AS name, bounds[1] AS since, bounds[2] AS until,
  ORDER BY bounds[1] COLLATE "C";
 
 -- name: sweep_default
--- How large what belongs to no partition of a table is.
+-- The size of a table's default partition.
 SELECT pg_table_size(to_regclass('tarry.' || $1 || '_default')) AS bytes;
 
 -- name: sweep_turn
--- One process makes partitions at a time.
+-- Allow one process at a time to create partitions.
 SELECT pg_try_advisory_xact_lock(hashtext('tarry.partitions')) AS ours;
 
 -- name: sweep_leaving
--- The partition that is about to go; whoever begins with another waits until this has ended.
+-- The leaving partition; the next one can start to leave only after this transaction has ended.
 SELECT since, until FROM tarry.leaving FOR KEY SHARE;
 
 -- name: sweep_leaving_there
--- Whether a partition is about to go.
+-- Whether a partition is leaving.
 SELECT since FROM tarry.leaving;
 
 -- name: sweep_leaving_walked
--- The same, to go on with it: one process at a time.
+-- The leaving partition with its progress, locked: one process at a time.
 SELECT since, until, before, cursor, kept FROM tarry.leaving FOR NO KEY UPDATE SKIP LOCKED;
 
 -- name: sweep_leaving_lock
--- Wait for those who are just bringing something back.
+-- Wait for transactions that make deliveries live again.
 LOCK TABLE tarry.leaving IN EXCLUSIVE MODE;
 
 -- name: sweep_leaving_begin
--- Let a partition leave, if none does.
+-- Mark a partition as leaving, if none is.
 INSERT INTO tarry.leaving (since, until, before, cursor)
 SELECT $1, $2, $3, '' WHERE NOT EXISTS (SELECT FROM tarry.leaving)
 RETURNING since;
 
 -- name: sweep_leaving_watched
--- Whether what comes into a partition is noticed.
+-- Whether a partition has the trigger that notes late inserts.
 SELECT EXISTS (SELECT FROM pg_trigger WHERE tgrelid = to_regclass($1) AND tgname = 'keep_late')
     AS watched;
 
 -- name: sweep_leaving_attempts
--- Forget those attempts of messages that are in no partition which will go by itself.
+-- Delete those attempts of messages that are in the default partition, which is never dropped.
 DELETE FROM tarry.attempt_default WHERE message = ANY($1::text[]);
 
 -- name: sweep_leaving_noted
--- Note how far it came, and what has to be kept.
+-- Save the progress, and the messages to keep.
 UPDATE tarry.leaving SET cursor = $1, kept = kept || $2::text[];
 
 -- name: sweep_leaving_end
--- No partition is leaving any more.
+-- Mark no partition as leaving.
 DELETE FROM tarry.leaving;
 
 -- name: sweep_leaving_older
--- Messages that are older than an instant and still there.
+-- Messages accepted before an instant.
 SELECT id FROM tarry.message WHERE accepted_at < $1 LIMIT $2;

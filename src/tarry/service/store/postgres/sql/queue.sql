@@ -12,8 +12,10 @@ SELECT e.*, l.added, l.version, s.ended, s.pace, s.origin, s.accepted_at, s.fail
  ORDER BY asked.place;
 
 -- name: fetch
--- What lanes could send next. One part for each stream, read from its own index and no further than
--- asked for: the expressions of the lane are those of the indexes (see migration 4); `$7` is now, `$8` how many bytes of payloads to give, but for the first of each want.
+-- Deliveries that lanes can send next. There is one part for each stream, which reads its own index
+-- and only the requested rows: the expressions of the lane are those of the indexes (see migration
+-- 4). `$7` is now, `$8` the most bytes of payloads, except that each want always gets its first
+-- delivery.
 WITH want AS (
     SELECT w.*, l.added, l.version, l.application,
            (SELECT d.due_at FROM tarry.delivery AS d
@@ -67,11 +69,11 @@ SELECT * FROM found
  ORDER BY place, by_due, seq, resend;
 
 -- name: settle
--- Write down what became of deliveries, and count what ended; messages and tries are the fence.
--- Deliveries are locked in the order in which they are given, then the states of lanes in order: also
--- those in `$12`, which the transaction changes later.
--- Each is found by its number, as its state tells the database nothing here: if little waited when it
--- last counted, it would go along all that waits in the lane by now, for each of them.
+-- Save the outcomes of deliveries, and count the ended ones: message and tries are the fence.
+-- Deliveries are locked in the given order, then the states of lanes in order, including those in
+-- `$12`, which the transaction changes later. Each delivery is found by its sequence number, and
+-- its state is hidden from the planner: if few deliveries waited at the last ANALYZE, PostgreSQL
+-- would read all deliveries that wait in the lane by now, for each of them.
 WITH told AS (
     SELECT *
       FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::text[],
@@ -105,8 +107,8 @@ WITH told AS (
 SELECT place - 1 AS place FROM made;
 
 -- name: settle_late
--- Count tries of deliveries that ended while they were made; those that had not been counted. The
--- deliveries must be locked by now: the states of lanes are.
+-- Count tries of deliveries that ended during the attempt, if not counted yet. The deliveries must
+-- be locked already, because the states of lanes are.
 UPDATE tarry.delivery AS d
    SET tries = d.tries + 1
   FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) WITH ORDINALITY
@@ -116,7 +118,7 @@ UPDATE tarry.delivery AS d
 RETURNING t.place - 1 AS place;
 
 -- name: settle_resent
--- Take resends away that were made, in order.
+-- Delete resends that were sent, in order.
 WITH made AS (
     SELECT r.lane, r.id
       FROM unnest($1::bigint[], $2::text[]) AS made (lane, id)
@@ -128,8 +130,9 @@ DELETE FROM tarry.resend AS r USING made AS m WHERE r.lane = m.lane AND r.id = m
 RETURNING r.lane, r.id;
 
 -- name: settle_places
--- Where in lanes messages are, which are held until the commit; NULL for those that are not there.
--- No join with the places: it would be of a message as it was before this had to wait for it.
+-- The sequence numbers of messages in lanes, NULL if there is none; the messages are locked until
+-- the commit. The places are not joined: a join would use the message as it was before the wait for
+-- its lock.
 SELECT told.lane, m.id AS message, m.seqs[array_position(m.lanes, told.lane)] AS seq
   FROM unnest($1::bigint[], $2::text[]) AS told (lane, message)
   JOIN tarry.message AS m ON m.id = told.message
@@ -137,7 +140,7 @@ SELECT told.lane, m.id AS message, m.seqs[array_position(m.lanes, told.lane)] AS
    FOR NO KEY UPDATE OF m;
 
 -- name: settle_hold
--- Hold deliveries until the commit, in order.
+-- Lock deliveries until the commit, in order.
 SELECT d.seq
   FROM unnest($1::bigint[], $2::bigint[]) AS told (lane, seq)
   JOIN tarry.delivery AS d ON d.lane = told.lane AND d.seq = told.seq
@@ -145,11 +148,11 @@ SELECT d.seq
    FOR NO KEY UPDATE OF d;
 
 -- name: settle_lanes
--- Hold lanes until the commit, in order.
+-- Lock lanes until the commit, in order.
 SELECT number FROM tarry.lane WHERE number = ANY($1::bigint[]) ORDER BY number FOR NO KEY UPDATE;
 
 -- name: settle_added
--- Put messages that were resent where they had never been sent, and note where their deliveries are.
+-- Add ended deliveries of resent messages to lanes that had none, and save their places.
 WITH new AS (
     SELECT *
       FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::bigint[],
@@ -168,7 +171,8 @@ INSERT INTO tarry.delivery (lane, seq, message, state, reason, tries, accepted_a
 SELECT lane, seq, message, state, reason, tries, accepted_at, ended_at FROM new;
 
 -- name: settle_arrived
--- What had failed or was skipped arrived after all; the messages say where their deliveries are.
+-- Mark failed or skipped deliveries as delivered after a resend, by the places in the messages'
+-- rows.
 UPDATE tarry.delivery AS d
    SET state = 'delivered', reason = 'delivered', ended_at = told.at
   FROM unnest($1::bigint[], $2::text[], $3::float8[]) AS told (lane, message, at)
@@ -178,13 +182,13 @@ UPDATE tarry.delivery AS d
    AND d.state IN ('failed', 'skipped');
 
 -- name: settle_attempts
--- Keep an attempt.
+-- Save an attempt.
 INSERT INTO tarry.attempt (id, lane, message, number, at, took, url, status, kind, detail, body,
                            trigger, counted, policy, now, draw, decision)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17);
 
 -- name: settle_known
--- Keep what lanes have learned.
+-- Save the learned states of lanes.
 WITH known AS (
     SELECT k.*
       FROM tarry.lane_state AS s
@@ -201,7 +205,8 @@ UPDATE tarry.lane_state AS s
  WHERE s.lane = k.lane;
 
 -- name: settle_applications
--- Count a change of the endpoints of lanes with their applications, held until the commit in order.
+-- Raise the versions of lanes' applications because of their endpoints, and lock them until the
+-- commit in order.
 WITH held AS (
     SELECT id FROM tarry.application
      WHERE id = ANY(ARRAY(SELECT application FROM tarry.lane WHERE number = ANY($1::bigint[])))
@@ -211,14 +216,14 @@ WITH held AS (
 UPDATE tarry.application AS a SET version = a.version + 1 FROM held AS h WHERE a.id = h.id;
 
 -- name: settle_standing
--- How the endpoints of lanes stand that are not deleted, held until the commit in order.
+-- The endpoints of lanes that are not deleted, locked until the commit in order.
 SELECT * FROM tarry.endpoint
  WHERE lane = ANY($1::bigint[]) AND standing <> 'deleted'
  ORDER BY lane
    FOR UPDATE;
 
 -- name: settle_notices
--- Keep a notice.
+-- Save a notice.
 INSERT INTO tarry.notice (id, application, endpoint, kind, facts, at)
 VALUES ($1, $2, $3, $4, $5, $6)
     ON CONFLICT (id) DO UPDATE
@@ -226,7 +231,7 @@ VALUES ($1, $2, $3, $4, $5, $6)
        facts = excluded.facts, at = excluded.at;
 
 -- name: expire
--- End deliveries that are too old, the oldest first.
+-- End deliveries that are too old, oldest first.
 WITH old AS (
     SELECT seq FROM tarry.delivery
      WHERE @lane = $1 AND state IN ('ready', 'waiting') AND accepted_at < $2
@@ -244,11 +249,11 @@ UPDATE tarry.delivery
 RETURNING seq;
 
 -- name: origins
--- What was learned of these origins.
+-- The records about these origins.
 SELECT origin, known FROM tarry.origin WHERE origin = ANY($1::text[]);
 
 -- name: learn
--- Save what was learned of origins, unless a record is not as expected; which ones were saved.
+-- Save records about origins, unless one is not as expected; return the saved ones.
 INSERT INTO tarry.origin AS o (origin, known)
 SELECT origin, known FROM unnest($1::text[], $2::bytea[]) AS new (origin, known)
  ORDER BY origin COLLATE "C"

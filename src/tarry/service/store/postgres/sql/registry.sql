@@ -1,5 +1,5 @@
 -- name: add_event_type
--- Add an event type, unless it is there.
+-- Add an event type, unless it exists.
 INSERT INTO tarry.event_type (environment, name, description, archived, deprecated, schemas,
                               feature_flags, "group", validates, created_at, updated_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -7,7 +7,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 RETURNING name;
 
 -- name: change_event_type_known
--- An event type as it was, held until the commit.
+-- An event type as it is stored, locked until the commit.
 SELECT * FROM tarry.event_type WHERE environment = $1 AND name = $2 FOR UPDATE;
 
 -- name: change_event_type
@@ -18,7 +18,7 @@ UPDATE tarry.event_type
  WHERE environment = $1 AND name = $2;
 
 -- name: delete_event_type
--- Forget an event type.
+-- Delete an event type.
 DELETE FROM tarry.event_type WHERE environment = $1 AND name = $2 RETURNING name;
 
 -- name: event_type
@@ -26,35 +26,35 @@ DELETE FROM tarry.event_type WHERE environment = $1 AND name = $2 RETURNING name
 SELECT * FROM tarry.event_type WHERE environment = $1 AND name = $2;
 
 -- name: list_event_types
--- Event types that are not archived, by name, behind one.
+-- Event types that are not archived, by name, after one.
 SELECT * FROM tarry.event_type
  WHERE environment = $1 AND name > $2 AND NOT archived
  ORDER BY name
  LIMIT $3;
 
 -- name: list_event_types_down
--- The same before one, the last first.
+-- The same before one, in descending order.
 SELECT * FROM tarry.event_type
  WHERE environment = $1 AND name < $2 AND NOT archived
  ORDER BY name DESC
  LIMIT $3;
 
 -- name: list_event_types_all
--- All event types by name, behind one.
+-- All event types by name, after one.
 SELECT * FROM tarry.event_type
  WHERE environment = $1 AND name > $2
  ORDER BY name
  LIMIT $3;
 
 -- name: list_event_types_all_down
--- The same before one, the last first.
+-- The same before one, in descending order.
 SELECT * FROM tarry.event_type
  WHERE environment = $1 AND name < $2
  ORDER BY name DESC
  LIMIT $3;
 
 -- name: add_key_new
--- Keep a new key, unless it is there.
+-- Add a new key, unless it exists.
 INSERT INTO tarry.api_key (id, environment, hash, name, scopes, application, session, feature_flags,
                            created_at, expires_at, revoked_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -78,23 +78,23 @@ UPDATE tarry.api_key SET revoked_at = $3, expires_at = least(expires_at, $4)
 RETURNING id;
 
 -- name: list_keys
--- The keys to an environment, behind one.
+-- The keys to an environment, after one.
 SELECT * FROM tarry.api_key
  WHERE environment = $1 AND id > $2 AND application IS NULL
  ORDER BY id
  LIMIT $3;
 
 -- name: list_keys_down
--- The same before one, the last first.
+-- The same before one, in descending order.
 SELECT * FROM tarry.api_key
  WHERE environment = $1 AND id < $2 AND application IS NULL
  ORDER BY id DESC
  LIMIT $3;
 
 -- name: claim
--- Claim a key that is free, or one whose holder's time is up, for the same request. Of those who
--- come at once one inserts it and the others wait for its commit: then they find it taken. Whoever
--- sees that at first sight locks nothing, and has no commit to wait for.
+-- Claim a key that is free, or whose holder's time is up if it is for the same request. Of several
+-- callers at once, one inserts it, and the others wait for its commit and then find it taken. A
+-- caller that sees the taken key at first locks nothing, and has no commit to wait for.
 INSERT INTO tarry.claim AS c (environment, key, fingerprint, at, holder, until, body)
 SELECT $1, $2, $3, $4, $5, $6, ''
  WHERE NOT EXISTS (SELECT FROM tarry.claim AS k
@@ -106,40 +106,40 @@ SELECT $1, $2, $3, $4, $5, $6, ''
 RETURNING *;
 
 -- name: claim_known
--- How a claim stands.
+-- A claim as it is stored.
 SELECT * FROM tarry.claim WHERE environment = $1 AND key = $2;
 
 -- name: answer
--- Keep the answer of a claim that its holder still has.
+-- Save the answer of a claim that its holder still has.
 UPDATE tarry.claim SET status = $4, body = $5
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
 -- name: release_claim
--- Forget a claim that its holder still has.
+-- Delete a claim that its holder still has.
 DELETE FROM tarry.claim
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
 -- name: lapse_claim
--- Let a claim that its holder still has pass to the next one who comes.
+-- End the time of a claim that its holder still has, so that the next caller can take it over.
 UPDATE tarry.claim SET until = 0
  WHERE environment = $1 AND key = $2 AND holder = $3 AND status IS NULL;
 
 -- name: untold
--- Notices that nobody was told of yet, behind one.
+-- Notices that were not sent yet, after one.
 SELECT * FROM tarry.notice WHERE NOT told AND id > $1 ORDER BY id LIMIT $2;
 
 -- name: told
--- Somebody was told of these.
+-- Mark notices as sent.
 UPDATE tarry.notice SET told = true WHERE id = ANY($1::text[]) AND NOT told;
 
 -- name: keep
--- Keep a value, unless there is one.
+-- Save a value under a name, unless there is one.
 INSERT INTO tarry.kept (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING;
 
 -- name: keep_known
--- What is kept under a name.
+-- The value under a name.
 SELECT value FROM tarry.kept WHERE name = $1;
 
 -- name: keep_instead
--- Keep a value in the place of another one.
+-- Replace a value by another one.
 UPDATE tarry.kept SET value = $2 WHERE name = $1 AND value = $3 RETURNING name;

@@ -1,5 +1,5 @@
 -- name: add_task
--- Put a task on record.
+-- Save a task.
 INSERT INTO tarry.task (id, work, environment, application, endpoint, lane, since, until, wanted,
                         cursor, done, data, created_at, finished_at, failed, shard)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
@@ -8,15 +8,15 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
        finished_at = excluded.finished_at, failed = excluded.failed;
 
 -- name: add_task_known
--- The tasks of a lane that are not begun, of some works, the oldest first. Nobody begins them before
--- the commit; those that are being begun are left out.
+-- A lane's tasks of some kinds that have not started, oldest first. They are locked, so that none
+-- starts before the commit. Tasks that are just starting are skipped.
 SELECT * FROM tarry.task
  WHERE lane = $1 AND finished_at IS NULL AND work = ANY($2::text[]) AND cursor = ''
  ORDER BY created_at, id
    FOR UPDATE SKIP LOCKED;
 
 -- name: add_task_pending
--- How many tasks of a lane are not done, of some works.
+-- How many of a lane's tasks of some kinds are unfinished.
 SELECT count(*) FROM tarry.task
  WHERE lane = $1 AND finished_at IS NULL AND work = ANY($2::text[]);
 
@@ -25,11 +25,11 @@ SELECT count(*) FROM tarry.task
 SELECT * FROM tarry.task WHERE id = $1;
 
 -- name: tasks
--- An application's tasks, the newest first.
+-- An application's tasks, newest first.
 SELECT * FROM tarry.task WHERE application = $1 ORDER BY created_at DESC, id DESC;
 
 -- name: task
--- The oldest task of the next tenant that has one to be done, of some shards and works.
+-- The oldest unfinished task of the next tenant that has one, of some shards and kinds.
 SELECT * FROM tarry.task
  WHERE shard = ANY($1::integer[]) AND finished_at IS NULL AND work = ANY($2::text[])
    AND (application, environment) > ($3, $4)
@@ -37,23 +37,24 @@ SELECT * FROM tarry.task
  LIMIT 1;
 
 -- name: advance
--- How far a task came, held until the commit.
+-- A task with its progress, locked until the commit.
 SELECT * FROM tarry.task WHERE id = $1 FOR UPDATE;
 
 -- name: advance_held
--- Whether nobody has taken a shard or given it back; nobody can before the transaction has ended.
+-- Whether a shard was not taken or given back, locked so that it stays so until the transaction
+-- ends.
 SELECT number FROM tarry.shard
  WHERE number = $1 AND epoch = $2 AND worker = $3
    FOR KEY SHARE;
 
 -- name: advance_noted
--- Note how far a task came now.
+-- Save the progress of a task.
 UPDATE tarry.task SET cursor = $2, done = $3, data = $4, finished_at = $5, failed = $6
  WHERE id = $1;
 
 -- name: advance_failed
--- Deliveries that wait or failed, behind one; those are concerned that failed, for good or the last
--- time, of a span of time.
+-- Waiting or failed deliveries after one, and whether each is to be recovered: its last try failed,
+-- and its message was accepted in a time range.
 SELECT d.seq, d.message,
        (d.state = 'failed' OR d.tries > 0) AND m.accepted_at >= $3 AND m.accepted_at < $4
        AS concerned
@@ -63,8 +64,8 @@ SELECT d.seq, d.message,
  LIMIT $5;
 
 -- name: advance_live
--- Deliveries that are live or failed, behind one; those are concerned that are live, of a span of
--- time. Two indexes are gone along, which what has ended otherwise is not in.
+-- Live or failed deliveries after one, and whether each is live with a message accepted in a time
+-- range. It uses two indexes that do not contain deliveries which ended otherwise.
 (SELECT d.seq, m.accepted_at >= $3 AND m.accepted_at < $4 AS concerned
    FROM tarry.delivery AS d JOIN tarry.message AS m ON m.id = d.message
   WHERE +d.lane = $1 AND d.state = 'ready' AND d.seq > $2
@@ -80,17 +81,18 @@ SELECT d.seq, d.message,
  LIMIT $5;
 
 -- name: advance_kept
--- Which of these deliveries are still so, held until the commit.
+-- Those of these deliveries that are still in one of the states, locked until the commit.
 SELECT seq, state FROM tarry.delivery
  WHERE lane = $1 AND seq = ANY($2::bigint[]) AND state = ANY($3::text[])
  ORDER BY seq
    FOR UPDATE;
 
 -- name: advance_wanted
--- Messages behind one, by when they were accepted, each with its delivery in a lane if it has any,
--- and with the status class of the last attempt there if that is asked for; those may be concerned
--- that have their payload, need not wait for their own time, and went to the endpoint or would.
--- OFFSET 0 has a message's attempts found by the message: from the end of the lane they are far away.
+-- Messages after one, by acceptance, each with its delivery in a lane if it has one, and with the
+-- status class of the last attempt there if requested. A message may be replayed if it has its
+-- payload, need not wait for its `deliver_at`, and has a delivery in the lane or is wanted by the
+-- endpoint. OFFSET 0 makes PostgreSQL find attempts by message: searching back from the end of the
+-- lane takes long.
 SELECT m.accepted_at, m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
        m.payload IS NOT NULL
        AND coalesce(m.deliver_at <= $7, true)
@@ -115,7 +117,7 @@ SELECT m.accepted_at, m.id, m.event_type, m.channels, m.tags, d.seq, d.state,
  ORDER BY m.accepted_at, m.id;
 
 -- name: advance_payloads
--- Messages behind one, by when they were accepted; those are concerned that have their payload.
+-- Messages after one, by acceptance, and whether each has its payload.
 SELECT accepted_at, id, payload IS NOT NULL AS concerned
   FROM tarry.message
  WHERE application = $1 AND accepted_at >= $2 AND accepted_at < $4
@@ -124,7 +126,7 @@ SELECT accepted_at, id, payload IS NOT NULL AS concerned
  LIMIT $5;
 
 -- name: advance_expunged
--- Forget the payloads of these messages, locked in order.
+-- Delete the payloads of these messages, locked in order.
 WITH held AS (
     SELECT id FROM tarry.message WHERE id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE
 )
@@ -134,33 +136,33 @@ UPDATE tarry.message AS m SET payload = NULL
 RETURNING m.id;
 
 -- name: advance_there
--- Which of these messages are still there, held until the commit, and whether they have a delivery in
--- a lane by now: one may have been added by a resend.
+-- Those of these messages that still exist, locked until the commit, and whether each has a
+-- delivery in a lane by now: a resend may have added one.
 SELECT id, $2::bigint = ANY(lanes) AS placed
   FROM tarry.message WHERE id = ANY($1::text[]) ORDER BY id FOR UPDATE;
 
 -- name: advance_replayed
--- Make deliveries ready as if they had come now.
+-- Make deliveries ready as if they were accepted now.
 UPDATE tarry.delivery
    SET state = 'ready', reason = $3, attempts = 0, memory = NULL, due_at = NULL,
        accepted_at = $4, ended_at = NULL
  WHERE lane = $1 AND seq = ANY($2::bigint[]);
 
 -- name: advance_placed
--- Note where the new deliveries of messages are.
+-- Save the places of new deliveries in their messages' rows.
 UPDATE tarry.message AS m
    SET lanes = m.lanes || $1::bigint, seqs = m.seqs || new.seq
   FROM unnest($2::text[], $3::bigint[]) AS new (message, seq)
  WHERE m.id = new.message;
 
 -- name: advance_discarded
--- End deliveries of an endpoint that is deleted.
+-- End deliveries of a deleted endpoint.
 UPDATE tarry.delivery
    SET state = 'discarded', reason = $3, due_at = NULL, ended_at = $4
  WHERE lane = $1 AND seq = ANY($2::bigint[]);
 
 -- name: advance_resends
--- Forget the resends of a lane, in order.
+-- Delete the resends of a lane, in order.
 WITH held AS (
     SELECT id FROM tarry.resend WHERE lane = $1 ORDER BY id FOR UPDATE
 )

@@ -1,14 +1,15 @@
 -- part: waits
--- Something of a message is on its way or to be resent. Where its deliveries are is known: asked for
--- them by their state as well, the database may go along all of a lane that waits, to find one.
+-- A message has a live delivery or a resend. Its deliveries are found by their places alone: with
+-- their state in the condition too, PostgreSQL may read all waiting deliveries of a lane to find
+-- one.
 (EXISTS (SELECT FROM unnest(m.lanes, m.seqs) AS place (lane, seq)
                  WHERE (SELECT d.state FROM tarry.delivery AS d
                          WHERE d.lane = place.lane AND d.seq = place.seq) IN ('ready', 'waiting'))
         OR EXISTS (SELECT FROM tarry.resend AS r WHERE r.message = m.id))
 
 -- name: sweep_messages
--- Messages that are old, behind one, and whether nothing of each is on its way or to be resent; but
--- for those that will go with their partition.
+-- Old messages after one, and whether each has no live delivery and no resend, without those whose
+-- partitions will be dropped.
 SELECT m.accepted_at, m.id,
        NOT {waits} AS over
   FROM (SELECT * FROM tarry.message
@@ -19,7 +20,7 @@ SELECT m.accepted_at, m.id,
  ORDER BY m.accepted_at, m.id;
 
 -- name: sweep_full
--- The same, of those that still have their payload.
+-- The same for messages that still have their payload.
 SELECT m.accepted_at, m.id,
        NOT {waits} AS over
   FROM (SELECT * FROM tarry.message
@@ -31,7 +32,7 @@ SELECT m.accepted_at, m.id,
  ORDER BY m.accepted_at, m.id;
 
 -- name: sweep_expired
--- Messages whose payload was to be kept until before a time, behind one, likewise.
+-- The same for messages whose `payload_until` is before a time.
 SELECT m.payload_until AS accepted_at, m.id,
        NOT {waits} AS over
   FROM (SELECT * FROM tarry.message
@@ -43,7 +44,7 @@ SELECT m.payload_until AS accepted_at, m.id,
  ORDER BY m.payload_until, m.id;
 
 -- name: sweep_leaving_messages
--- Messages of a partition behind one, and whether each has to be kept.
+-- Messages of a partition after one, and whether each must be kept.
 SELECT m.id, m.application, m.event_id, m.key, m.lanes, m.seqs,
        m.accepted_at >= $4 OR {waits} AS kept
   FROM (SELECT * FROM tarry.message
@@ -53,21 +54,22 @@ SELECT m.id, m.application, m.event_id, m.key, m.lanes, m.seqs,
  ORDER BY m.id;
 
 -- name: sweep_held
--- These messages, held until the commit; what others are busy with is left alone.
+-- These messages, locked until the commit; those that others have locked are skipped.
 SELECT id, application, event_id, key, lanes, seqs
   FROM tarry.message
  WHERE id = ANY($1::text[])
    FOR UPDATE SKIP LOCKED;
 
 -- name: sweep_live
--- Which of these messages, held by now, have something on its way after all.
+-- Those of these messages, which are locked by now, that have a live delivery or a resend after
+-- all.
 SELECT m.id
   FROM tarry.message AS m
  WHERE m.id = ANY($1::text[])
    AND {waits};
 
 -- name: sweep_deliveries
--- Forget deliveries, locked in order.
+-- Delete deliveries, locked in order.
 WITH held AS (
     SELECT d.lane, d.seq
       FROM unnest($1::bigint[], $2::bigint[]) AS old (lane, seq)
@@ -79,28 +81,28 @@ DELETE FROM tarry.delivery AS d USING held AS h WHERE d.lane = h.lane AND d.seq 
 RETURNING d.message, d.ended_at;
 
 -- name: sweep_attempts
--- Forget the attempts of messages.
+-- Delete the attempts of messages.
 DELETE FROM tarry.attempt WHERE message = ANY($1::text[]) RETURNING id;
 
 -- name: sweep_message_keys
--- Forget the keys of messages.
+-- Delete the keys of messages.
 DELETE FROM tarry.key AS k
  USING unnest($1::text[], $2::text[]) AS old (application, key), tarry.application AS a
  WHERE a.id = old.application AND k.environment = a.environment AND k.key = old.key
    AND k.message = ANY($3::text[]);
 
 -- name: sweep_events
--- Forget the senders' ids of messages.
+-- Delete the event ids of messages.
 DELETE FROM tarry.event AS e
  USING unnest($1::text[], $2::text[]) AS old (application, event_id)
  WHERE e.application = old.application AND e.event_id = old.event_id;
 
 -- name: sweep_gone
--- Forget messages.
+-- Delete messages.
 DELETE FROM tarry.message WHERE id = ANY($1::text[]);
 
 -- name: sweep_payloads
--- Forget the payloads of these messages, if they still have nothing on its way.
+-- Delete the payloads of these messages, if they still have no live delivery and no resend.
 WITH old AS (
     SELECT m.id
       FROM tarry.message AS m
@@ -110,7 +112,7 @@ WITH old AS (
 UPDATE tarry.message SET payload = NULL WHERE id = ANY(ARRAY(SELECT id FROM old)) RETURNING id;
 
 -- name: sweep_keys
--- Forget keys that are old.
+-- Delete old keys.
 DELETE FROM tarry.key
  WHERE ctid = ANY(ARRAY(SELECT ctid FROM tarry.key
                          WHERE accepted_at < $1 ORDER BY accepted_at LIMIT $2
@@ -118,21 +120,21 @@ DELETE FROM tarry.key
 RETURNING key;
 
 -- name: sweep_notices
--- Forget notices that are old.
+-- Delete old notices.
 DELETE FROM tarry.notice
  WHERE id = ANY(ARRAY(SELECT id FROM tarry.notice WHERE at < $1 ORDER BY at LIMIT $2
                          FOR UPDATE SKIP LOCKED))
 RETURNING id;
 
 -- name: sweep_tasks
--- Forget tasks that were finished long ago.
+-- Delete tasks that were finished long ago.
 DELETE FROM tarry.task
  WHERE id = ANY(ARRAY(SELECT id FROM tarry.task WHERE finished_at < $1 ORDER BY finished_at LIMIT $2
                          FOR UPDATE SKIP LOCKED))
 RETURNING id;
 
 -- name: sweep_refused
--- Forget what was put on record and refused long ago.
+-- Delete messages of the outbox that were refused long ago.
 DELETE FROM tarry.outbox_refused
  WHERE ctid = ANY(ARRAY(SELECT ctid FROM tarry.outbox_refused
                          WHERE refused_at < $1 ORDER BY refused_at LIMIT $2
@@ -140,14 +142,14 @@ DELETE FROM tarry.outbox_refused
 RETURNING id;
 
 -- name: sweep_claims
--- Forget claims that first came long ago.
+-- Delete claims that first came long ago.
 DELETE FROM tarry.claim
  WHERE ctid = ANY(ARRAY(SELECT ctid FROM tarry.claim WHERE at < $1 ORDER BY at LIMIT $2
                            FOR UPDATE SKIP LOCKED))
 RETURNING key;
 
 -- name: sweep_portal_keys
--- Forget keys to one application that ended long ago.
+-- Delete keys to one application that ended long ago.
 DELETE FROM tarry.api_key
  WHERE id = ANY(ARRAY(SELECT id FROM tarry.api_key
                        WHERE application IS NOT NULL AND ends_at < $1 ORDER BY ends_at LIMIT $2
@@ -155,7 +157,7 @@ DELETE FROM tarry.api_key
 RETURNING id;
 
 -- name: sealed
--- Endpoints with something sealed, behind one.
+-- Endpoints with sealed values, after one.
 SELECT * FROM tarry.endpoint
  WHERE standing <> 'deleted' AND id > $1
    AND (headers IS NOT NULL OR json_array_length(secrets) > 0)
@@ -163,9 +165,9 @@ SELECT * FROM tarry.endpoint
  LIMIT $2;
 
 -- name: check
--- Write something that means nothing.
+-- Write a value that means nothing.
 UPDATE tarry.migration SET number = number WHERE number = $1 RETURNING number;
 
 -- name: check_schema
--- The schema that is there.
+-- The version of the schema.
 SELECT coalesce(max(number), 0) AS number FROM tarry.migration;

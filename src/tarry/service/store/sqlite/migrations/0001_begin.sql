@@ -1,14 +1,14 @@
--- The first schema: what is sent, to whom, what became of it, and who works on it.
--- Where a row is read by its own number the tables are ordinary; where it is read by its place in
--- a lane they have no other number (WITHOUT ROWID), so that a lane's rows lie side by side.
+-- The first schema: messages, endpoints, deliveries, attempts, and the workers' shards.
+-- Tables whose rows are read by their own number are ordinary. Tables whose rows are read by their
+-- place in a lane have no other number (WITHOUT ROWID), so that a lane's rows lie side by side.
 
 CREATE TABLE environment (
     id     TEXT PRIMARY KEY,
     policy TEXT
 ) STRICT, WITHOUT ROWID;
 
--- `version` grows with every change of the application or of one of its endpoints: whoever
--- remembers its endpoints looks at it first. `document` is the whole value, in JSON.
+-- `version` grows with every change of the application or of one of its endpoints: a cache of the
+-- endpoints checks it first. `document` is the whole value, in JSON.
 CREATE TABLE application (
     id           TEXT PRIMARY KEY,
     environment  TEXT NOT NULL,
@@ -39,8 +39,8 @@ CREATE UNIQUE INDEX endpoint_uid ON endpoint (application, uid)
  WHERE uid IS NOT NULL AND standing <> 'deleted';
 CREATE INDEX endpoint_sealed ON endpoint (id) WHERE sealed;
 
--- What adding touches. `added` is also the last sequence number that was given; `version` grows with
--- every change of the endpoint or the application: its owner sees by it that it must look again.
+-- Columns that `add` writes. `added` is also the last sequence number. `version` grows with every
+-- change of the endpoint or the application, so that the lane's owner reads it again.
 CREATE TABLE lane (
     number  INTEGER PRIMARY KEY,
     shard   INTEGER NOT NULL,
@@ -52,21 +52,21 @@ CREATE TABLE lane (
 
 CREATE INDEX lane_awake ON lane (shard, number) WHERE awake;
 
--- What sending touches. So many wait as were added and have not ended.
+-- Columns that sending writes. The deliveries that were added and have not ended are waiting.
 CREATE TABLE lane_state (
     lane  INTEGER PRIMARY KEY,
     ended INTEGER NOT NULL DEFAULT 0,
     known TEXT
 ) STRICT;
 
--- Lanes that something happened to, until the owner of their shard has heard of it.
+-- Wake-ups: lanes that changed, until the owner of their shard has read them.
 CREATE TABLE wake (
     shard INTEGER NOT NULL,
     lane  INTEGER NOT NULL,
     PRIMARY KEY (shard, lane)
 ) STRICT, WITHOUT ROWID;
 
--- The payload comes last: what is read of a message without it need not pass over it.
+-- The payload comes last, so that reading the other columns need not pass over it.
 CREATE TABLE message (
     number        INTEGER PRIMARY KEY,
     id            TEXT NOT NULL UNIQUE,
@@ -117,9 +117,9 @@ CREATE TABLE delivery (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX delivery_message ON delivery (message);
--- One for each question that is asked of a lane, each with only the rows it is about: however
--- much has ended, or waits for something else, is not looked at. What is delivered at once has been
--- in the first and the last one only.
+-- One index for each query of a lane, each with only the rows it needs: deliveries that have ended
+-- or wait for something else are not read. A delivery that succeeds at once has been in the first
+-- and the last index only.
 CREATE INDEX delivery_ready ON delivery (lane, seq) WHERE state = 'ready';
 CREATE INDEX delivery_waiting ON delivery (lane, due_at, seq) WHERE state = 'waiting';
 CREATE INDEX delivery_early ON delivery (lane, due_at, seq)
@@ -191,8 +191,8 @@ CREATE TABLE policy (
     document TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Who owns which lanes. `worker` is NULL while a shard is free; `clean` tells that it was so when the
--- owner came.
+-- The owners of shards. `worker` is NULL while a shard is free. `clean` says that it was free when
+-- the owner took it.
 CREATE TABLE shard (
     number INTEGER PRIMARY KEY,
     epoch  INTEGER NOT NULL DEFAULT 0,
@@ -212,7 +212,7 @@ CREATE TABLE worker (
     until REAL NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Written to by whoever wants to know whether the database can be written to.
+-- For checks whether the database can be written to.
 CREATE TABLE checkup (
     one   INTEGER PRIMARY KEY CHECK (one = 1),
     times INTEGER NOT NULL

@@ -1,5 +1,5 @@
--- What the HTTP API keeps: event types, keys to the API, claims of requests; who was told what; and
--- of tasks whose they are.
+-- Data of the HTTP API: event types, keys to the API, claims of requests. Also which notices were
+-- sent, and the environments of tasks.
 
 CREATE TABLE event_type (
     environment TEXT NOT NULL,
@@ -48,7 +48,7 @@ CREATE TABLE claim (
 CREATE INDEX claim_at ON claim (at);
 
 ALTER TABLE notice ADD COLUMN told INTEGER NOT NULL DEFAULT 0;
-UPDATE notice SET told = 1;  -- old news are no news
+UPDATE notice SET told = 1;  -- old notices are not sent
 CREATE INDEX notice_untold ON notice (id) WHERE NOT told;
 
 ALTER TABLE task ADD COLUMN environment TEXT NOT NULL DEFAULT '';
@@ -60,7 +60,7 @@ UPDATE task
 UPDATE task SET document = json_set(document, '$.environment', environment);
 CREATE INDEX task_environment ON task (environment, id);
 
--- Beside `delivery_ready` and `delivery_stuck`: now all but what was delivered has an index.
+-- Beside `delivery_ready` and `delivery_stuck`: now every state but delivered has an index.
 CREATE INDEX delivery_dropped ON delivery (lane, seq)
  WHERE state IN ('skipped', 'cancelled', 'discarded');
 

@@ -1,4 +1,4 @@
--- Tenants take turns at having their tasks done, and an endpoint has few replays pending.
+-- Indexes for tenants' turns at tasks, and for the limit of pending replays of an endpoint.
 
 ALTER TABLE task ADD COLUMN lane INTEGER NOT NULL DEFAULT 0;
 UPDATE task SET lane = coalesce(document ->> 'lane', 0);

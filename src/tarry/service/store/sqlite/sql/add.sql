@@ -1,7 +1,7 @@
--- Taking messages in.
+-- Accepting messages.
 
 -- name: add_applications
--- What adding must know of applications; the version tells whether their endpoints changed.
+-- Applications with what `add` needs; the version tells whether their endpoints changed.
 SELECT json_group_array(json_array(application.id, application.environment,
                                    application.most_waiting, application.version))
   FROM json_each(:applications) AS asked
@@ -9,14 +9,14 @@ SELECT json_group_array(json_array(application.id, application.environment,
  WHERE application.deleted_at IS NULL;
 
 -- name: add_endpoints
--- Who may want an application's messages.
+-- The endpoints of an application that are not deleted.
 SELECT document
   FROM endpoint
  WHERE application = :application AND standing <> 'deleted'
  ORDER BY lane;
 
 -- name: add_key
--- The message that has an idempotency key already.
+-- The message that an idempotency key belongs to.
 SELECT fingerprint, message
   FROM key
  WHERE environment = :environment AND key = :key;
@@ -28,7 +28,7 @@ SELECT 1
  WHERE application = :application AND event_id = :event_id;
 
 -- name: add_waiting
--- How many of an application's deliveries wait.
+-- How many of an application's deliveries are waiting.
 SELECT total(lane.added - lane_state.ended)
   FROM endpoint
   JOIN lane ON lane.number = endpoint.lane
@@ -40,34 +40,34 @@ SELECT total(lane.added - lane_state.ended)
 SELECT coalesce(max(number), 0) FROM message;
 
 -- name: add_message
--- Keep a message.
+-- Save a message.
 INSERT INTO message (number, id, application, event_type, event_id, channels, tags, accepted_at,
                      deliver_at, payload_until, content_type, payload)
 SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: add_first
--- Keep an idempotency key with the message that came first under it.
+-- Save an idempotency key with the first message under it.
 INSERT INTO key (environment, key, message, fingerprint, accepted_at)
 SELECT * FROM (VALUES (?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: add_to_lanes
--- Give lanes' next numbers.
+-- Assign the lanes' next sequence numbers.
 WITH told (deliveries, lane) AS (VALUES (?, ?))
 UPDATE lane SET added = added + told.deliveries FROM told WHERE lane.number = told.lane;
 
 -- name: add_last_of_lanes
--- The last numbers that lanes gave, and whether each is awake and does not doze.
+-- The last sequence numbers of lanes, and whether each lane is awake and does not doze.
 SELECT json_group_array(json_array(lane.number, lane.added, lane.awake AND NOT lane.dozing))
   FROM json_each(:lanes) AS asked
  CROSS JOIN lane ON lane.number = asked.value;
 
 -- name: add_delivery
--- Put a message on its way to an endpoint.
+-- Add a delivery of a message to a lane.
 INSERT INTO delivery (lane, seq, message, state, reason, due_at, accepted_at, ended_at)
 SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?)) WHERE column1 IS NOT NULL;
 
 -- name: expunge
--- Forget a message's payload.
+-- Delete a message's payload.
 UPDATE message
    SET payload = NULL
  WHERE id = :message AND application = :application

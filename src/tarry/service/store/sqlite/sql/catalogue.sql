@@ -1,21 +1,21 @@
--- Who gets messages, and by which rules.
+-- Environments, applications, endpoints and policies.
 
 -- name: environments
 -- Every environment.
 SELECT id FROM environment ORDER BY id;
 
 -- name: add_environment
--- Make an environment, unless there is one.
+-- Create an environment, unless it exists.
 INSERT INTO environment (id) VALUES (:environment) ON CONFLICT DO NOTHING;
 
 -- name: put_environment
--- Make an environment, or change its policy.
+-- Create an environment, or change its policy.
 INSERT INTO environment (id, policy) VALUES (:environment, :policy)
     ON CONFLICT (id) DO UPDATE SET policy = excluded.policy;
 
 -- name: put_environment_tell
--- Let the owners of its lanes hear of it, but for those at rest: they look when they are taken up.
--- Along the lanes that are awake, which may be few of many.
+-- Wake its lanes, except those at rest, whose owner reads the policy when they are woken. It
+-- searches the lanes that are awake, which may be few of many.
 INSERT OR IGNORE INTO wake (shard, lane)
 SELECT lane.shard, lane.number
   FROM shard
@@ -39,15 +39,17 @@ VALUES (:id, :environment, :uid, :most_waiting, 1, :document)
 RETURNING id;
 
 -- name: change_application
--- An application as it was.
+-- An application as it is stored.
 SELECT document FROM application WHERE id = :application AND deleted_at IS NULL;
 
 -- name: put_endpoint_changed
--- One of an application's endpoints changed: whoever remembers them must look again.
+-- Raise an application's version because one of its endpoints changed, so that caches are
+-- refreshed.
 UPDATE application SET version = version + 1 WHERE id = :application;
 
 -- name: put_endpoint_lane_changed
--- An endpoint or its application changed: the owner of its lane must look again.
+-- Raise a lane's version because its endpoint or application changed, so that its owner reads it
+-- again.
 UPDATE lane SET version = version + 1 WHERE number = :lane;
 
 -- name: application
@@ -62,7 +64,7 @@ SELECT document
  LIMIT 1;
 
 -- name: put_endpoint_application
--- Whether there is an application that is not hidden.
+-- Whether there is such an application that is not hidden.
 SELECT 1 FROM application WHERE id = :application AND deleted_at IS NULL;
 
 -- name: put_application_lanes
@@ -77,15 +79,15 @@ UPDATE application
 RETURNING id;
 
 -- name: put_endpoint_known
--- An endpoint, whether it is deleted or not.
+-- An endpoint, deleted or not.
 SELECT document FROM endpoint WHERE id = :endpoint;
 
 -- name: put_endpoint_lane
--- Make a lane, awake.
+-- Create a lane, awake.
 INSERT INTO lane (shard) VALUES (:shard) RETURNING number;
 
 -- name: put_endpoint_lane_state
--- What will be known of a new lane.
+-- Create the learned state of a new lane.
 INSERT INTO lane_state (lane) VALUES (:lane);
 
 -- name: put_endpoint
@@ -112,7 +114,7 @@ SELECT document
 SELECT environment FROM application WHERE id = :application;
 
 -- name: put_policy
--- Keep a policy document under its version.
+-- Save a policy document under its version.
 INSERT INTO policy (version, document) VALUES (:version, :document)
     ON CONFLICT (version) DO UPDATE SET document = excluded.document;
 

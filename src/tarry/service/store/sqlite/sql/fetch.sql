@@ -1,12 +1,12 @@
--- What a lane could send next. Each stream reads one index from where it was left off, and as many
--- rows as are asked for: what waits behind them costs nothing.
+-- Deliveries that a lane can send next. Each stream reads one index from where the last read ended,
+-- and only the requested rows: deliveries after them cost nothing.
 
 -- name: fetch_lane
--- How many deliveries a lane got so far, and the number of its changes.
+-- How many deliveries were added to a lane, and the lane's version.
 SELECT added, version FROM lane WHERE number = :lane;
 
 -- name: fetch_ready
--- By sequence, between two numbers.
+-- Ready deliveries by sequence, between two numbers.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
        message.content_type
@@ -18,7 +18,7 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
  LIMIT :limit;
 
 -- name: fetch_waiting
--- By due time, those that are due.
+-- Waiting deliveries by due time, those that are due.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
        message.content_type
@@ -30,7 +30,7 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
  LIMIT :limit;
 
 -- name: fetch_early
--- By due time, due or not, but for what is scheduled.
+-- Waiting deliveries by due time, due or not, except scheduled ones.
 SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payload,
        delivery.accepted_at, delivery.due_at, delivery.tries, delivery.attempts, delivery.memory, '',
        message.content_type
@@ -42,7 +42,7 @@ SELECT delivery.lane, delivery.seq, message.id, message.event_type, message.payl
  LIMIT :limit;
 
 -- name: fetch_resend
--- What somebody asked to be sent again, in the order of asking.
+-- Requested resends, in the order of the requests.
 SELECT resend.lane, 0, message.id, message.event_type, message.payload,
        message.accepted_at, NULL, 0, 0, NULL, resend.id, message.content_type
   FROM resend
@@ -52,7 +52,7 @@ SELECT resend.lane, 0, message.id, message.event_type, message.payload,
  LIMIT :limit;
 
 -- name: fetch_next
--- When the first is due that is not due yet.
+-- The due time of the first delivery that is not due yet.
 SELECT due_at
   FROM delivery INDEXED BY delivery_waiting
  WHERE lane = :lane AND state = 'waiting' AND due_at > :now

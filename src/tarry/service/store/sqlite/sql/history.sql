@@ -1,4 +1,4 @@
--- Messages, and what became of them.
+-- Messages, deliveries and attempts.
 
 -- name: message
 -- The message with an id or, if there is none, an event id.
@@ -36,8 +36,8 @@ SELECT endpoint.document, delivery.lane, delivery.seq, message.id, delivery.stat
  ORDER BY endpoint.id;
 
 -- name: undelivered
--- Deliveries of an application that are live or failed, by lane and sequence, behind one: two
--- streams in that order are merged.
+-- Live or failed deliveries of an application after one, by lane and sequence: two streams in that
+-- order are merged.
 SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
        delivery.reason, delivery.attempts, delivery.tries, delivery.memory, delivery.due_at,
        delivery.accepted_at, delivery.ended_at
@@ -60,7 +60,7 @@ SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id
  LIMIT :limit;
 
 -- name: undelivered_in
--- The same of all applications of an environment that are not hidden, one lane after the other.
+-- The same for all applications of an environment that are not hidden, lane by lane.
 SELECT endpoint.document, endpoint.lane AS lane, delivery.seq AS seq, message.id, delivery.state,
        delivery.reason, delivery.attempts, delivery.tries, delivery.memory, delivery.due_at,
        delivery.accepted_at, delivery.ended_at
@@ -101,7 +101,7 @@ SELECT attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt
 SELECT state, count(*) FROM delivery WHERE lane = :lane GROUP BY state;
 
 -- name: notices
--- What owners should hear of, behind one.
+-- Notices to endpoint owners, after an id.
 SELECT document FROM notice WHERE id > :after ORDER BY id LIMIT :limit;
 
 -- name: cancel
@@ -112,5 +112,5 @@ UPDATE delivery
 RETURNING lane;
 
 -- name: resend
--- Ask for one more attempt.
+-- Request one more attempt.
 INSERT OR REPLACE INTO resend (lane, id, message) VALUES (:lane, :resend, :message);

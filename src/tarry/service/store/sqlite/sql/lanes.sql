@@ -1,12 +1,12 @@
--- Who owns which lanes, and which are to be looked at.
+-- Leases of shards, and the lanes that are awake or were woken.
 
 -- name: lease_owned
 -- How many shards a worker owns.
 SELECT count(*) FROM shard WHERE worker = :worker AND until > :now;
 
 -- name: lease
--- Own shards that are free or whose time is over, each under a new epoch. A time that is too far
--- ahead is over too: the clock was set back since.
+-- Take shards that are free or whose lease has ended, each under a new epoch. A lease that ends too
+-- far ahead has ended too: the clock was set back since.
 UPDATE shard
    SET epoch = epoch + 1, clean = worker IS NULL, worker = :worker, until = :until
  WHERE number IN (SELECT number FROM shard WHERE until <= :now OR until > :latest
@@ -14,28 +14,28 @@ UPDATE shard
 RETURNING number, epoch, clean;
 
 -- name: lease_end
--- End the leases of workers in other processes: they had the lock, and have it no longer.
+-- End the leases of workers in other processes: they no longer have the dispatcher's lock.
 UPDATE shard SET until = 0 WHERE until > 0 AND worker NOT IN (SELECT value FROM json_each(:here));
 
 -- name: lease_forget
--- Workers in other processes are alive no longer, nor are those whose time is too far ahead.
+-- Remove live workers of other processes, and those whose time is too far ahead.
 DELETE FROM worker WHERE id NOT IN (SELECT value FROM json_each(:here)) OR until > :latest;
 
 -- name: lease_alive
--- A worker counts as alive for a while.
+-- Let a worker count as alive for a while.
 INSERT INTO worker (id, until) VALUES (:worker, :until)
     ON CONFLICT (id) DO UPDATE SET until = excluded.until;
 
 -- name: settle_held
--- The shards of those leases, given as [shard, epoch, worker], that nobody has taken or given back,
--- with their epochs.
+-- The shards and epochs of those leases, given as [shard, epoch, worker], that were not taken or
+-- given back since.
 SELECT json_group_object(shard.number, shard.epoch)
   FROM json_each(:leases) AS told
  CROSS JOIN shard ON shard.number = told.value ->> 0
  WHERE shard.epoch = told.value ->> 1 AND shard.worker = told.value ->> 2;
 
 -- name: renew
--- Own a shard for longer.
+-- Extend the lease of a shard.
 UPDATE shard SET until = :until WHERE number = :shard;
 
 -- name: release
@@ -43,7 +43,7 @@ UPDATE shard SET until = :until WHERE number = :shard;
 UPDATE shard SET worker = NULL, until = 0 WHERE number = :shard;
 
 -- name: release_left
--- Who still owns a shard.
+-- The workers that still own a shard.
 SELECT DISTINCT worker FROM shard WHERE worker IS NOT NULL;
 
 -- name: workers
@@ -65,13 +65,13 @@ SELECT 1 FROM wake LIMIT 1;
 SELECT 1 FROM wake WHERE shard IN (SELECT value FROM json_each(:shards)) LIMIT 1;
 
 -- name: woken
--- The lanes of shards that were woken since this was asked last.
+-- The lanes of shards that were woken since the last call.
 DELETE FROM wake
  WHERE shard IN (SELECT value FROM json_each(:shards))
 RETURNING lane;
 
 -- name: woken_awake
--- A lane is not at rest any more, nor does it doze.
+-- Mark a lane as neither at rest nor dozing.
 UPDATE lane SET awake = 1, dozing = 0 WHERE number = :lane AND (NOT awake OR dozing);
 
 -- name: lane_awake
@@ -79,15 +79,16 @@ UPDATE lane SET awake = 1, dozing = 0 WHERE number = :lane AND (NOT awake OR doz
 SELECT awake AND NOT dozing FROM lane WHERE number = :lane;
 
 -- name: woken_tell
--- Let a lane's owner hear of it.
+-- Save a wake-up for a lane's owner.
 INSERT OR IGNORE INTO wake (shard, lane) SELECT shard, number FROM lane WHERE number = :lane;
 
 -- name: settle_shard
--- Where a lane belongs.
+-- The shard of a lane.
 SELECT shard FROM lane WHERE number = :lane;
 
 -- name: rest
--- Let a lane rest that has nothing live, no resend, and to which no more came than was known.
+-- Put a lane to rest that has no live delivery, no resend, and no more deliveries than its owner
+-- knows.
 UPDATE lane
    SET awake = 0
  WHERE number = :lane
@@ -97,7 +98,7 @@ UPDATE lane
 RETURNING number;
 
 -- name: doze
--- Have the next delivery to a lane wake it, unless more came than was known.
+-- Let the next delivery wake a lane, unless it has more deliveries than its owner knows.
 UPDATE lane SET dozing = 1 WHERE number = :lane AND added <= :added RETURNING number;
 
 -- name: lanes
@@ -121,10 +122,10 @@ SELECT endpoint.document, application.document, lane_state.known, lane.added, la
  WHERE endpoint.id = :endpoint AND endpoint.application = :application;
 
 -- name: origins
--- What was learned of these origins.
+-- The records about these origins.
 SELECT origin, known FROM origin WHERE origin IN (SELECT value FROM json_each(:names));
 
 -- name: learn
--- Keep what was learned of an origin.
+-- Save the record about an origin.
 INSERT INTO origin (origin, known) VALUES (:origin, :known)
     ON CONFLICT (origin) DO UPDATE SET known = excluded.known;

@@ -1,27 +1,27 @@
--- Lists. Each goes along an index between two keys, both left out; the order can be turned round.
--- What long ones give is a key and whether it fits what is wanted: the rest is read by key.
+-- Lists. Each reads an index between two keys, both exclusive; the order can be reversed. Long
+-- lists return a key and whether the row fits the filter: the rest is read by key.
 
 -- part: whole_message
--- What a message is made of.
+-- The columns of a message.
 message.id, message.application, message.event_type, message.payload, message.event_id,
        message.channels, message.tags, message.accepted_at, message.deliver_at,
        message.payload_until, message.content_type
 
 -- part: whole_attempt
--- What an attempt at a message is made of.
+-- The columns of an attempt at a message.
 attempt.id, attempt.lane, message.id, attempt.number, attempt.at, attempt.took, attempt.url,
        attempt.status, attempt.kind, attempt.detail, attempt.body, attempt."trigger",
        attempt.counted, attempt.policy, attempt.now, attempt.draw, attempt.decision
 
 -- part: message_fits
--- A message has the channel, the tag and one of the types that are asked for.
+-- Whether a message has the requested channel, tag and one of the event types.
 (:channel IS NULL OR :channel IN (SELECT value FROM json_each(message.channels)))
        AND (:tag IS NULL OR :tag IN (SELECT value FROM json_each(message.tags)))
        AND (:event_types IS NULL
             OR message.event_type IN (SELECT value FROM json_each(:event_types)))
 
 -- part: attempt_fits
--- An attempt came out as is asked for, where that is, and so its message is.
+-- Whether an attempt has the requested result and lane, and its message fits.
 (:succeeded IS NULL OR (attempt.kind IS NULL) = :succeeded)
        AND (:status_class IS NULL OR coalesce(attempt.status, 0) / 100 * 100 = :status_class)
        AND (:made_in IS NULL OR attempt.lane = :made_in)
@@ -44,7 +44,7 @@ SELECT document
  LIMIT :limit;
 
 -- name: list_messages
--- An application's messages: those fit that have a channel, a tag and one of some types.
+-- An application's messages, and whether each has the requested channel, tag and event type.
 SELECT id,
        {message_fits},
        number
@@ -54,7 +54,7 @@ SELECT id,
  LIMIT :limit;
 
 -- name: list_deliveries_to
--- A lane's deliveries: those fit that are so, of messages that are so and have such an id.
+-- A lane's deliveries, and whether each has the requested state, tries, message and range of ids.
 SELECT delivery.seq,
        message.id > :first AND message.id < :last
        AND (:states IS NULL OR delivery.state IN (SELECT value FROM json_each(:states)))
@@ -68,7 +68,8 @@ SELECT delivery.seq,
  LIMIT :limit;
 
 -- name: list_deliveries_to_undelivered
--- The same of all but what was delivered: three streams in the order of the lane are merged.
+-- The same for deliveries in all states but delivered: three streams in the lane's order are
+-- merged.
 SELECT piece.seq,
        message.id > :first AND message.id < :last
        AND piece.state IN (SELECT value FROM json_each(:states))
@@ -103,18 +104,18 @@ SELECT delivery.lane, delivery.seq, message.id, delivery.state, delivery.reason,
  WHERE delivery.lane = :lane AND delivery.seq = :seq;
 
 -- name: list_deliveries_to_mark
--- Where in a lane a message is.
+-- The sequence number of a message in a lane.
 SELECT delivery.seq
   FROM message
   JOIN delivery ON delivery.message = message.number
  WHERE message.id = :message AND delivery.lane = :lane;
 
 -- name: list_deliveries_to_last
--- The last number that a lane has.
+-- The last sequence number of a lane.
 SELECT seq FROM delivery WHERE lane = :lane ORDER BY seq DESC LIMIT 1;
 
 -- name: list_deliveries_to_near
--- The first delivery from a number on: its message, and when it was accepted.
+-- The first delivery from a sequence number on: its message, and when it was accepted.
 SELECT message.id, delivery.accepted_at
   FROM delivery
   JOIN message ON message.number = delivery.message
@@ -123,7 +124,7 @@ SELECT message.id, delivery.accepted_at
  LIMIT 1;
 
 -- name: list_attempts_to
--- Attempts in a lane: those fit that came out so, of messages that are so.
+-- Attempts in a lane, and whether each has the requested result and a message that fits.
 SELECT attempt.id,
        {attempt_fits}
   FROM attempt
@@ -141,7 +142,7 @@ SELECT {whole_attempt},
  WHERE attempt.lane = :lane AND attempt.id = :attempt;
 
 -- name: list_attempts_of
--- Attempts at a message: those fit that came out so, if the message is so.
+-- Attempts at a message, and whether each has the requested result and the message fits.
 SELECT attempt.id,
        {attempt_fits}
   FROM message
@@ -151,7 +152,7 @@ SELECT attempt.id,
  LIMIT :limit;
 
 -- name: attempt
--- One attempt at a message, behind its endpoint.
+-- One attempt at a message, after its endpoint.
 SELECT endpoint.document,
        {whole_attempt}
   FROM message
@@ -160,14 +161,14 @@ SELECT endpoint.document,
  WHERE message.id = :message AND attempt.id = :attempt;
 
 -- name: expunge_attempt
--- Forget what an endpoint answered.
+-- Replace the stored response of an attempt.
 UPDATE attempt
    SET body = :kept
  WHERE message = (SELECT number FROM message WHERE id = :message) AND id = :attempt
 RETURNING id;
 
 -- name: list_tasks
--- An environment's tasks: of some work, and finished or not.
+-- An environment's tasks of one kind or all, finished or not.
 SELECT task.document
   FROM task INDEXED BY task_environment
  WHERE task.environment = :environment AND task.id > :low AND task.id < :high
@@ -177,7 +178,7 @@ SELECT task.document
  LIMIT :limit;
 
 -- name: count_deliveries
--- Of so many deliveries of a lane behind one: how many were accepted in a span of time.
+-- Of a piece of a lane's deliveries: how many were accepted in a time range, by state and tries.
 SELECT state, tries > 0, count(*) FILTER (WHERE accepted_at >= :since AND accepted_at < :until),
        count(*), max(seq)
   FROM (SELECT seq, state, tries, accepted_at
@@ -188,7 +189,7 @@ SELECT state, tries > 0, count(*) FILTER (WHERE accepted_at >= :since AND accept
  GROUP BY state, tries > 0;
 
 -- name: count_attempts
--- Of so many attempts in a lane between two: how many succeeded and how many failed.
+-- Of a piece of a lane's attempts between two ids: how many succeeded and how many failed.
 SELECT kind IS NULL, count(*), max(id)
   FROM (SELECT id, kind
           FROM attempt

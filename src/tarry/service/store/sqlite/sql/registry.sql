@@ -1,4 +1,4 @@
--- What is kept for those who come over HTTP.
+-- Data of the HTTP API.
 
 -- name: add_event_type
 -- Add an event type.
@@ -12,7 +12,7 @@ UPDATE event_type
  WHERE environment = :environment AND name = :name;
 
 -- name: delete_event_type
--- Forget an event type.
+-- Delete an event type.
 DELETE FROM event_type WHERE environment = :environment AND name = :name RETURNING name;
 
 -- name: event_type
@@ -20,7 +20,7 @@ DELETE FROM event_type WHERE environment = :environment AND name = :name RETURNI
 SELECT document FROM event_type WHERE environment = :environment AND name = :name;
 
 -- name: list_event_types
--- Event types that are not archived, by name, behind one.
+-- Event types that are not archived, by name, after one.
 SELECT document
   FROM event_type INDEXED BY event_type_listed
  WHERE environment = :environment AND name > :mark AND NOT archived
@@ -28,7 +28,7 @@ SELECT document
  LIMIT :limit;
 
 -- name: list_event_types_down
--- The same before one, the last first.
+-- The same before one, in descending order.
 SELECT document
   FROM event_type INDEXED BY event_type_listed
  WHERE environment = :environment AND name < :mark AND NOT archived
@@ -36,7 +36,7 @@ SELECT document
  LIMIT :limit;
 
 -- name: list_event_types_all
--- All event types by name, behind one.
+-- All event types by name, after one.
 SELECT document
   FROM event_type
  WHERE environment = :environment AND name > :mark
@@ -44,7 +44,7 @@ SELECT document
  LIMIT :limit;
 
 -- name: list_event_types_all_down
--- The same before one, the last first.
+-- The same before one, in descending order.
 SELECT document
   FROM event_type
  WHERE environment = :environment AND name < :mark
@@ -52,7 +52,7 @@ SELECT document
  LIMIT :limit;
 
 -- name: add_key_new
--- Keep a new key.
+-- Add a new key.
 INSERT INTO api_key (id, environment, hash, application, session, ends_at, document)
 VALUES (:id, :environment, :hash, :application, :session, :ends_at, :document);
 
@@ -61,7 +61,7 @@ VALUES (:id, :environment, :hash, :application, :session, :ends_at, :document);
 SELECT document FROM api_key WHERE hash = :hash;
 
 -- name: revoke_key
--- Keep a key as it is after it was revoked.
+-- Save a key after it was revoked.
 UPDATE api_key SET ends_at = :ends_at, document = :document WHERE id = :id;
 
 -- name: revoke_key_known
@@ -75,7 +75,7 @@ SELECT document
  WHERE application = :application;
 
 -- name: list_keys
--- The keys to an environment, behind one.
+-- The keys to an environment, after one.
 SELECT document
   FROM api_key INDEXED BY api_key_listed
  WHERE environment = :environment AND id > :mark AND application IS NULL
@@ -83,7 +83,7 @@ SELECT document
  LIMIT :limit;
 
 -- name: list_keys_down
--- The same before one, the last first.
+-- The same before one, in descending order.
 SELECT document
   FROM api_key INDEXED BY api_key_listed
  WHERE environment = :environment AND id < :mark AND application IS NULL
@@ -91,7 +91,7 @@ SELECT document
  LIMIT :limit;
 
 -- name: claim
--- Claim a key that is free, or one whose holder's time is up, for the same request.
+-- Claim a key that is free, or whose holder's time is up if it is for the same request.
 INSERT INTO claim (environment, key, fingerprint, at, holder, until, body)
 VALUES (:environment, :key, :fingerprint, :at, :holder, :until, x'')
     ON CONFLICT (environment, key) DO UPDATE
@@ -99,30 +99,30 @@ VALUES (:environment, :key, :fingerprint, :at, :holder, :until, x'')
  WHERE status IS NULL AND until <= :now AND fingerprint = excluded.fingerprint;
 
 -- name: claim_known
--- How a claim stands.
+-- A claim as it is stored.
 SELECT environment, key, fingerprint, at, holder, until, status, body
   FROM claim
  WHERE environment = :environment AND key = :key;
 
 -- name: answer
--- Keep the answer of a claim that its holder still has.
+-- Save the answer of a claim that its holder still has.
 UPDATE claim
    SET status = :status, body = :body
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
 -- name: release_claim
--- Forget a claim that its holder still has.
+-- Delete a claim that its holder still has.
 DELETE FROM claim
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
 -- name: lapse_claim
--- Let a claim that its holder still has pass to the next one who comes.
+-- End the time of a claim that its holder still has, so that the next caller can take it over.
 UPDATE claim
    SET until = 0
  WHERE environment = :environment AND key = :key AND holder = :holder AND status IS NULL;
 
 -- name: untold
--- Notices that nobody was told of yet, behind one.
+-- Notices that were not sent yet, after one.
 SELECT document
   FROM notice INDEXED BY notice_untold
  WHERE NOT told AND id > :after
@@ -130,17 +130,17 @@ SELECT document
  LIMIT :limit;
 
 -- name: told
--- Somebody was told of this.
+-- Mark a notice as sent.
 UPDATE notice SET told = 1 WHERE id = :notice AND NOT told;
 
 -- name: keep
--- Keep a value, unless there is one.
+-- Save a value under a name, unless there is one.
 INSERT INTO kept (name, value) VALUES (:name, :value) ON CONFLICT DO NOTHING;
 
 -- name: keep_known
--- What is kept under a name.
+-- The value under a name.
 SELECT value FROM kept WHERE name = :name;
 
 -- name: keep_instead
--- Keep a value in the place of another one.
+-- Replace a value by another one.
 UPDATE kept SET value = :value WHERE name = :name AND value = :of RETURNING name;

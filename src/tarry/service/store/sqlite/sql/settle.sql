@@ -1,8 +1,8 @@
--- What becomes of deliveries and lanes.
+-- Outcomes of deliveries and changes of lanes.
 
 -- name: settle_found
--- Which of some deliveries, given as [lane, seq, tries, message], are as they were read, with the
--- numbers of their messages and whether they can be settled: tries and message are the fence.
+-- Those of some deliveries, given as [lane, seq, tries, message], that did not change since they
+-- were read, with their message numbers and whether they are live: tries and message are the fence.
 SELECT json_group_object(told.key, json_array(
            delivery.message,
            json(iif(delivery.state IN ('ready', 'waiting'), 'true', 'false'))))
@@ -12,7 +12,7 @@ SELECT json_group_object(told.key, json_array(
  WHERE delivery.tries = told.value ->> 2 AND message.id = told.value ->> 3;
 
 -- name: settle
--- Write down what became of deliveries.
+-- Save the outcomes of deliveries.
 WITH told (lane, seq, state, reason, attempts, tried, due_at, memory, ended_at) AS (
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 )
@@ -24,11 +24,11 @@ UPDATE delivery
  WHERE delivery.lane = told.lane AND delivery.seq = told.seq;
 
 -- name: settle_late
--- Count a try of a delivery that ended while it was made.
+-- Count a try of a delivery that ended while the attempt was in flight.
 UPDATE delivery SET tries = tries + 1 WHERE lane = :lane AND seq = :seq;
 
 -- name: settle_resent
--- What somebody asked for was sent.
+-- Delete a resend that was sent.
 DELETE FROM resend WHERE lane = :lane AND id = :resend RETURNING message;
 
 -- name: settle_there
@@ -36,29 +36,29 @@ DELETE FROM resend WHERE lane = :lane AND id = :resend RETURNING message;
 SELECT EXISTS (SELECT 1 FROM delivery WHERE message = :message AND lane = :lane);
 
 -- name: settle_added
--- Put a message that was resent where it had never been sent.
+-- Add the ended delivery of a resent message to a lane that had none.
 INSERT INTO delivery (lane, seq, message, state, reason, tries, accepted_at, ended_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: settle_arrived
--- What had failed or was skipped arrived after all.
+-- Mark a failed or skipped delivery as delivered after a resend.
 UPDATE delivery SET state = 'delivered', reason = 'delivered', ended_at = :at
  WHERE message = :message AND lane = :lane AND state IN ('failed', 'skipped');
 
 -- name: settle_attempt
--- Keep an attempt.
+-- Save an attempt.
 INSERT INTO attempt (lane, id, message, number, at, took, url, status, kind, detail, body,
                      "trigger", counted, policy, now, draw, decision)
 SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?))
  WHERE column1 IS NOT NULL;
 
 -- name: settle_ended
--- Count what ended in lanes, or came back to life.
+-- Count deliveries that ended in lanes, or that became live again.
 WITH told (deliveries, lane) AS (VALUES (?, ?))
 UPDATE lane_state SET ended = ended + told.deliveries FROM told WHERE lane_state.lane = told.lane;
 
 -- name: settle_known
--- Keep what a lane has learned.
+-- Save the learned state of a lane.
 UPDATE lane_state SET known = :known WHERE lane = :lane;
 
 -- name: settle_endpoint
@@ -66,19 +66,19 @@ UPDATE lane_state SET known = :known WHERE lane = :lane;
 SELECT document FROM endpoint WHERE lane = :lane;
 
 -- name: settle_notice
--- Keep what an owner should hear of.
+-- Save a notice to an endpoint's owner.
 INSERT INTO notice (id, at, document) VALUES (:id, :at, :document)
     ON CONFLICT (id) DO UPDATE SET at = excluded.at, document = excluded.document;
 
 -- name: expire_look
--- Whether anything is too old.
+-- Whether any live delivery is too old.
 SELECT 1
   FROM delivery INDEXED BY delivery_aging
  WHERE lane = :lane AND state IN ('ready', 'waiting') AND accepted_at < :accepted_before
  LIMIT 1;
 
 -- name: expire
--- End what is too old, the oldest first.
+-- End deliveries that are too old, oldest first.
 UPDATE delivery
    SET state = 'failed', reason = 'too old', due_at = NULL, ended_at = :now
  WHERE lane = :lane AND seq IN (

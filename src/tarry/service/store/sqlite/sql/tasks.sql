@@ -1,7 +1,7 @@
--- Long work on a lane's deliveries or an application's messages.
+-- Tasks: long work on a lane's deliveries or an application's messages.
 
 -- name: add_task
--- Keep a task, or how far it came.
+-- Save a task, or its progress.
 INSERT INTO task (id, work, environment, application, lane, shard, created_at, finished_at,
                   document)
 VALUES (:id, :work, :environment, :application, :lane, :shard, :created_at, :finished_at, :document)
@@ -9,7 +9,7 @@ VALUES (:id, :work, :environment, :application, :lane, :shard, :created_at, :fin
    SET finished_at = excluded.finished_at, document = excluded.document;
 
 -- name: add_task_pending
--- The tasks of a lane that are not done, of some works, the oldest first.
+-- A lane's unfinished tasks of some kinds, oldest first.
 SELECT document
   FROM task INDEXED BY task_pending
  WHERE lane = :lane AND finished_at IS NULL AND work IN (SELECT value FROM json_each(:works))
@@ -20,11 +20,11 @@ SELECT document
 SELECT document FROM task WHERE id = :task;
 
 -- name: tasks
--- An application's tasks, the newest first.
+-- An application's tasks, newest first.
 SELECT document FROM task WHERE application = :application ORDER BY created_at DESC, id DESC;
 
 -- name: task
--- The oldest task of the next tenant that has one to be done, of some shards and works.
+-- The oldest unfinished task of the next tenant that has one, of some shards and kinds.
 SELECT document
   FROM task INDEXED BY task_turn
  WHERE (application, environment) > (:application, :environment) AND finished_at IS NULL
@@ -34,8 +34,8 @@ SELECT document
  LIMIT 1;
 
 -- name: advance_failed
--- What waits or failed in a lane, behind one, whether it is what failed, for good or the last time,
--- of a message that was accepted in a span of time, and whether it has ended.
+-- Waiting or failed deliveries of a lane after one: whether each is to be recovered (its last try
+-- failed, and its message was accepted in a time range), and whether it has ended.
 SELECT delivery.seq, (delivery.state = 'failed' OR delivery.tries > 0)
        AND message.accepted_at >= :since AND message.accepted_at < :until,
        delivery.state = 'failed'
@@ -46,8 +46,8 @@ SELECT delivery.seq, (delivery.state = 'failed' OR delivery.tries > 0)
  LIMIT :limit;
 
 -- name: advance_live
--- What is live or failed in a lane, behind one, and whether it is live and its message was accepted
--- in a span of time: two streams in the order of the lane are merged.
+-- Live or failed deliveries of a lane after one, and whether each is live with a message accepted
+-- in a time range: two streams in the lane's order are merged.
 SELECT delivery.seq AS seq, message.accepted_at >= :since AND message.accepted_at < :until
   FROM delivery INDEXED BY delivery_ready
  CROSS JOIN message ON message.number = delivery.message
@@ -62,8 +62,8 @@ SELECT delivery.seq AS seq, delivery.state = 'waiting'
  LIMIT :limit;
 
 -- name: advance_messages
--- An application's messages behind one, by when they were accepted, each with its delivery in a lane
--- if it has any, and with the status class of the last attempt there if that is asked for.
+-- An application's messages after one, by acceptance, each with its delivery in a lane if it has
+-- one, and with the status class of the last attempt there if requested.
 SELECT message.accepted_at, message.id, message.number, message.event_type, message.channels,
        message.tags,
        message.payload IS NOT NULL AND coalesce(message.deliver_at <= :now, 1),
@@ -82,7 +82,7 @@ SELECT message.accepted_at, message.id, message.number, message.event_type, mess
  LIMIT :limit;
 
 -- name: advance_payloads
--- An application's messages behind one, by when they were accepted, and whether each has its payload.
+-- An application's messages after one, by acceptance, and whether each has its payload.
 SELECT accepted_at, id, payload IS NOT NULL, number
   FROM message INDEXED BY message_accepted
  WHERE application = :application
@@ -98,11 +98,11 @@ UPDATE delivery
  WHERE lane = :lane AND seq = :seq;
 
 -- name: advance_discard
--- End a delivery whose endpoint is no more.
+-- End a delivery whose endpoint was deleted.
 UPDATE delivery
    SET state = 'discarded', reason = 'endpoint deleted', due_at = NULL, ended_at = :now
  WHERE lane = :lane AND seq = :seq;
 
 -- name: advance_resends
--- Nobody will be sent anything again.
+-- Delete the resends of a lane.
 DELETE FROM resend WHERE lane = :lane;

@@ -1,14 +1,14 @@
--- What keeps the database in shape. What is to go is looked for by a reader, then removed by the
--- writer if it may still go: a long look holds up nobody.
+-- Maintenance. A reader searches for rows to remove, and then the writer removes those that may
+-- still go: so a long search delays no commit.
 
 -- part: is_over
--- Nothing of a message is still to be sent.
+-- A message has no live delivery and no resend.
 NOT EXISTS (SELECT 1 FROM delivery
                     WHERE delivery.message = message.number AND state IN ('ready', 'waiting'))
        AND NOT EXISTS (SELECT 1 FROM resend WHERE resend.message = message.number)
 
 -- name: sweep_messages
--- Messages accepted before a time, behind one, and whether nothing of each is still to be sent.
+-- Messages accepted before a time, after one, and whether each has no live delivery and no resend.
 SELECT accepted_at, number,
        {is_over}
   FROM message
@@ -17,7 +17,7 @@ SELECT accepted_at, number,
  LIMIT :limit;
 
 -- name: sweep_payloads
--- The same, of those that still have their payload.
+-- The same for messages that still have their payload.
 SELECT accepted_at, number,
        {is_over}
   FROM message
@@ -27,7 +27,7 @@ SELECT accepted_at, number,
  LIMIT :limit;
 
 -- name: sweep_expired
--- Messages whose payload was to be kept until before a time, behind one, likewise.
+-- The same for messages whose `payload_until` is before a time.
 SELECT payload_until, number,
        {is_over}
   FROM message
@@ -37,60 +37,60 @@ SELECT payload_until, number,
  LIMIT :limit;
 
 -- name: sweep_over
--- Whether nothing of a message is still to be sent.
+-- Whether a message has no live delivery and no resend.
 SELECT {is_over} FROM message WHERE number = :message;
 
 -- name: sweep_message
--- Forget a message.
+-- Delete a message.
 DELETE FROM message WHERE number = :message;
 
 -- name: sweep_deliveries
--- Forget a message's deliveries.
+-- Delete a message's deliveries.
 DELETE FROM delivery WHERE message = :message;
 
 -- name: sweep_attempts
--- Forget a message's attempts.
+-- Delete a message's attempts.
 DELETE FROM attempt WHERE message = :message;
 
 -- name: sweep_key
--- Forget a message's idempotency key.
+-- Delete a message's idempotency key.
 DELETE FROM key WHERE message = :message;
 
 -- name: sweep_payload
--- Forget a message's payload.
+-- Delete a message's payload.
 UPDATE message SET payload = NULL WHERE number = :message AND payload IS NOT NULL;
 
 -- name: sweep_keys
--- Forget idempotency keys of messages accepted before a time.
+-- Delete idempotency keys of messages accepted before a time.
 DELETE FROM key
  WHERE (environment, key) IN (SELECT environment, key FROM key INDEXED BY key_accepted
                                WHERE accepted_at < :before ORDER BY accepted_at LIMIT :limit);
 
 -- name: sweep_notices
--- Forget what owners should have heard of before a time.
+-- Delete notices from before a time.
 DELETE FROM notice
  WHERE id IN (SELECT id FROM notice WHERE at < :before ORDER BY at LIMIT :limit);
 
 -- name: sweep_tasks
--- Forget tasks that were finished before a time.
+-- Delete tasks that were finished before a time.
 DELETE FROM task
  WHERE id IN (SELECT id FROM task INDEXED BY task_finished
                WHERE finished_at < :before ORDER BY finished_at LIMIT :limit);
 
 -- name: sweep_claims
--- Forget claims that first came before a time.
+-- Delete claims that first came before a time.
 DELETE FROM claim
  WHERE (environment, key) IN (SELECT environment, key FROM claim INDEXED BY claim_at
                                WHERE at < :before ORDER BY at LIMIT :limit);
 
 -- name: sweep_portal_keys
--- Forget keys to one application that ended before a time.
+-- Delete keys to one application that ended before a time.
 DELETE FROM api_key
  WHERE id IN (SELECT id FROM api_key INDEXED BY api_key_ended
                WHERE application IS NOT NULL AND ends_at < :before ORDER BY ends_at LIMIT :limit);
 
 -- name: sealed
--- Endpoints with something sealed, behind one.
+-- Endpoints with sealed values, after one.
 SELECT document
   FROM endpoint INDEXED BY endpoint_sealed
  WHERE sealed AND id > :after AND standing <> 'deleted'
@@ -98,5 +98,5 @@ SELECT document
  LIMIT :limit;
 
 -- name: check
--- Write something: it must reach the disk.
+-- Write a value that must reach the disk.
 UPDATE checkup SET times = times + 1;
