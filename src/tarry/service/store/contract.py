@@ -45,9 +45,9 @@ class Outbox(Protocol):
         """Accept messages with their deliveries and keys in one commit; return one result for each.
 
         A message goes to every endpoint of its application that wants it, or to a single endpoint
-        (see `NewMessage`), in the order given. Each delivery gets the lane's next sequence number
-        under a lock that is held until the commit, so that a lane's numbers become visible in order
-        and without gaps. A new delivery is
+        (see `NewMessage`). Messages are added in the order given. Each delivery gets the lane's
+        next sequence number under a lock that is held until the commit, so that a lane's numbers
+        become visible in order and without gaps. A new delivery is
 
         - READY (reason NEW);
         - WAITING until `deliver_at` (reason SCHEDULED) if that is later than `accepted_at`; its own
@@ -60,7 +60,7 @@ class Outbox(Protocol):
         `repeated`; with another fingerprint it is a Conflict("message", key). An `event_id` that
         its application has used before is a Conflict("message", event_id). An unknown application
         is NotFound("application", id). If `most_waiting` or more deliveries of the application wait
-        (counted about once a second), the result is BacklogFull. While the disk is nearly full,
+        (the count may be a second old), the result is BacklogFull. While the disk is nearly full,
         every message gets DiskNearlyFull, in stores that can measure the disk. The checks come in
         this order: application, key, event id, backlog, disk. A message that conflicts does not
         affect the others. If one call has the same key or event id twice, the first one counts.
@@ -273,11 +273,11 @@ class Upkeep(Protocol):
 
 
 class Store(Outbox, Queue, Tasks, Catalogue, History, Listing, Registry, Upkeep, Protocol):
-    """All of it."""
+    """The complete contract of a store."""
 
 
 class Nudge(Protocol):
-    """Called when a lane was woken."""
+    """A callback for woken lanes."""
 
     def __call__(self) -> None:
         """Look soon: there is something to do."""

@@ -117,7 +117,7 @@ class LooksContract(Topic):
 
 
 async def _messages(scene: Scene) -> list[Message]:
-    """Add messages of which only a few fit the filter."""
+    """Add messages; only a few of them fit the filter."""
     new = [
         new_message(scene.application, tags=("rare",) if place in {4, 12, 13} else ())
         for place in range(MANY)
