@@ -1,7 +1,7 @@
 """One endpoint's lane: its parts, and the methods that others may call.
 
 Nothing in a lane waits. Other parts pass it rows, answers and settlements, and each time the lane
-sends what it may. `service/explain.py` finds out why a delivery waits, from what is stored.
+sends what it may. `service/explain.py` finds out from the store why a delivery waits.
 
 A delivery passes through these files:
 

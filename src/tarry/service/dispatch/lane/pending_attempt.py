@@ -1,4 +1,4 @@
-"""One attempt: its signed request, its state in flight, and what is written once it has ended."""
+"""One attempt: its signed request, its state in flight, and the record written at its end."""
 
 from typing import Protocol
 

@@ -27,7 +27,7 @@ KNOWN_VERSIONS = 10_000
 
 
 class LaneLoader:
-    """Builds lanes from what is stored: config, origin and the application's rate."""
+    """Builds lanes from the store: with their config, origin and application's rate."""
 
     def __init__(  # noqa: PLR0913  everything that lanes are built from
         self,

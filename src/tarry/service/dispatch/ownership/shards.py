@@ -133,7 +133,7 @@ class Shards:
         first = await self._lease(max(1, len(self.owned))) if unsure else []
         workers = max(1, await self._store.workers())
         share = math.ceil(SHARDS / workers)
-        self._least = SHARDS - share * (workers - 1)  # what is left if all others have their share
+        self._least = SHARDS - share * (workers - 1)  # the rest, if all others have their share
         self._leave_beyond(share)
         return first if len(self.owned) >= share else first + await self._lease(share)
 
