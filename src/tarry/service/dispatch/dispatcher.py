@@ -78,7 +78,7 @@ class Dispatcher:
         """Seconds that remain for the current step of the drain after `hurry` was called."""
         self._patience: asyncio.Timeout | None = None
 
-    # --- From start to end ----------------------------------------------------------------------
+    # --- Running and stopping -------------------------------------------------------------------
 
     async def run(self) -> None:
         """Deliver until `stop` is called, then wait for the requests in flight and return."""

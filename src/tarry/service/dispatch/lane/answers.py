@@ -73,7 +73,7 @@ def _to_keep(lane: Lane, due: Due, ruling: Ruling) -> Due:
     return due if again else replace(due, payload=None)
 
 
-# --- What becomes of the delivery ---------------------------------------------------------------
+# --- The outcome of the delivery ----------------------------------------------------------------
 
 
 def _ruling(  # noqa: PLR0913  an answer, with the time and the draw as arguments
@@ -312,7 +312,7 @@ def _hold(lane: Lane, until: float | None, now: float) -> None:
     phases.replay(lane, now)
 
 
-# --- The outcome was written --------------------------------------------------------------------
+# --- After the outcome was written --------------------------------------------------------------
 
 
 def take_settlement(

@@ -157,7 +157,7 @@ def joined(old: Change | None, new: Change) -> Change:
     )
 
 
-# --- How long the endpoint has taken nothing ----------------------------------------------------
+# --- How long the endpoint has failed -----------------------------------------------------------
 
 
 def after_success(known: Known, now: float) -> Known:

@@ -47,7 +47,7 @@ class PendingAttempt:
 
     __slots__ = ("config", "due", "epoch", "gate", "lane", "sent_at", "url")
 
-    def __init__(  # noqa: PLR0913, PLR0917  made for every attempt: names would cost time
+    def __init__(  # noqa: PLR0913, PLR0917  made for every attempt: keyword arguments cost time
         self,
         lane: Lander,
         due: Due,

@@ -262,7 +262,7 @@ class Gate:
 
     def _become(self, pace: Pace) -> None:
         if pace.phase is OPEN and pace.flow.slices:
-            # Probes do not need these windows. They take a kilobyte, and start empty after a probe.
+            # Probes do not need these windows: they take a kilobyte, and start empty at the ramp.
             pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
         self.pace = pace
         self.phase = pace.phase

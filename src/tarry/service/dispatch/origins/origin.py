@@ -74,7 +74,8 @@ class Origin:
         self.leader = self
         """The level by which the lanes of this group go while it is shared: itself or its whole."""
         self.record = record
-        """What all workers know of a whole. A group's lanes are all at this worker."""
+        """The record of a whole, which all workers share. A group's lanes are all at this worker.
+        """
         self._make_whole = make_whole
         self.is_parted = False
         """Whether this group goes by its own gate although its whole is shared."""
@@ -83,7 +84,7 @@ class Origin:
         self._queue: TurnQueue | None = None
         self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
         self._held: dict[int | str, float] = NOTHING
-        """Until when lanes of a group, or applications of a whole, were told to wait by a 429."""
+        """Until when a 429 asked lanes of a group, or applications of a whole, to wait."""
         self._history = Sample()
         """The latest answers to its closed lanes, since one first failed and passed again."""
         self._counted = (0.0, 0)
@@ -424,7 +425,7 @@ class Origin:
         else:
             queue.make_up()
 
-    # --- Its gate moves -------------------------------------------------------------------------
+    # --- Changes of its gate --------------------------------------------------------------------
 
     def open(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
         """Open this gate, and have all lanes of this level go by it."""

@@ -145,7 +145,7 @@ class LaneBlame:
         if facts is not CLEAN:
             self._deliveries = put(self._deliveries, due.seq, facts)
 
-    # --- What changes a lane --------------------------------------------------------------------
+    # --- Changes of the lane --------------------------------------------------------------------
 
     def turned(self, phase: Phase, *, failed: bool) -> None:
         """Adapt to a new phase of the lane's gate.

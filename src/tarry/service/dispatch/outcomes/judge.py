@@ -27,7 +27,7 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due
 from tarry.service.wire.exchange import Answer
 
-# --- What the answer says -----------------------------------------------------------------------
+# --- What the answer means ----------------------------------------------------------------------
 
 REFUSING = frozenset({401, 403, 404, 405})
 """Statuses that a misconfigured endpoint may return too: final only if it accepts other messages.
@@ -41,7 +41,7 @@ _SERVER = 500
 
 
 class Verdict(StrEnum):
-    """What an answer says."""
+    """What an answer means for the delivery and its endpoint."""
 
     TAKEN = "taken"
     UNFIT = "unfit"  # the endpoint will never accept this message
@@ -137,7 +137,7 @@ def _asked(said: dict[str, str], status: int, policy: Policy, now: float) -> flo
     return min(asked, policy.retry_after.at_most)
 
 
-# --- What becomes of the delivery ---------------------------------------------------------------
+# --- The outcome of the delivery ----------------------------------------------------------------
 
 HOLD_SPREAD = 0.1
 """At most this share of a wait that the endpoint asked for is added to it by chance."""

@@ -84,7 +84,7 @@ class Upkeep:
         return bool(collected)
 
     async def keep_up(self) -> None:
-        """Load awake lanes that were missed, and delete what is too old."""
+        """Load awake lanes that were missed, end deliveries that are too old, sweep the store."""
         # The store reports each lane that wakes. If a report was lost, the lane is found here.
         known = {lane.number for lane in self._shards.lanes()}
         awake = await self._store.awake(self._shards.numbers)
