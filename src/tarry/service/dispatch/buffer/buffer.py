@@ -102,7 +102,10 @@ class Buffer:
         self.rewind()
 
     def came_back(self, added: int) -> None:
-        """Treat deliveries added from now on as fresh: the endpoint is back, or is down."""
+        """Treat deliveries after the first `added` ones as fresh: the endpoint is back, or down.
+
+        All others are the backlog.
+        """
         if not self.fifo:  # an ordered lane sends nothing before its backlog
             self._fresh_from = added + 1
         self.rewind()

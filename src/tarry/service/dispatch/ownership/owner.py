@@ -88,7 +88,8 @@ class Owner:
         if not new:
             return
         await self._store.woken([shard.lease for shard in new])
-        # They are not loaded here: for many lanes that takes longer than a lease lasts.
+        # They are not loaded here: for many lanes that takes longer than a lease lasts, and the
+        # lease has to be renewed meanwhile.
         self._work.load(await self._store.awake([shard.lease.shard for shard in new]))
         for shard in new:
             shard.know()
