@@ -107,7 +107,7 @@ class DeliveryFacts(Value):
 
 
 CLEAN = DeliveryFacts()
-"""The facts about a delivery that did not fail yet."""
+"""The facts about a delivery without a failure that is remembered."""
 
 
 class EventTypeFacts(Value):
