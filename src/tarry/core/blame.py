@@ -1,9 +1,9 @@
 """Decide whose failure a failed attempt is: the message's, the endpoint's, or not known yet.
 
 The answer has two uses. The delivery learns whether the attempt counts, and the gate of its lane
-learns how many failures to count against the endpoint. `blame` decides both, from three values:
-what is known of the lane, what is known of the delivery, and the failed attempt. Its docstring is
-the table of cases.
+learns how many failures to count against the endpoint. `blame` decides both, from three values: the
+facts about the lane, the facts about the delivery, and the failed attempt. Its docstring is the
+table of cases.
 
 Nearly all of it rests on one comparison. A delivery keeps the time of its failure, and a lane the
 time at which the latest message was sent that the endpoint accepted. If that message was sent after
@@ -30,8 +30,8 @@ AT_PACE = 3
 SOON = Policy(backoff=Exponential(base=0.25, cap=2), jitter=Equal(), attempts=None, within=None)
 """When a delivery is retried that failed because of its lane's pace, or that was throttled."""
 OFTEN, MOSTLY = 0.4, 0.8
-"""If more than this share of the failures are the messages' own, a second failure says nothing of
-the pace; if more than that one are, it is the message's own as well."""
+"""If more than the first share of failures are the messages' own, a second failure says nothing
+about the pace. If more than the second share are, it is the message's own failure as well."""
 
 
 class Trouble(StrEnum):
@@ -43,7 +43,7 @@ class Trouble(StrEnum):
 
 
 class Whose(StrEnum):
-    """Whose failure it is, and so what becomes of the delivery."""
+    """Whose failure it is, and so whether the attempt counts."""
 
     MESSAGE = "the message's"  # the attempt counts; a refusal is final
     UNKNOWN = "not known yet"  # the attempt counts, and is given back if the lane opens
@@ -54,8 +54,8 @@ class Whose(StrEnum):
 class Blame(Value):
     """Whose failure it is, and how many failures the gate counts; None if it learns nothing.
 
-    The gate counts no failure (0) for an attempt that says only that so much was sent. `spared`
-    says that this used up credit of the second tries.
+    A count of 0 means that the gate counts the attempt as sent, and no failure. `spared` says that
+    this used up credit of the second tries.
     """
 
     whose: Whose
@@ -105,7 +105,7 @@ class _Evidence(StrEnum):
     UNWANTED = "the endpoint accepts other event types, and never accepted this one"
 
 
-# Plain names: looking up a member of an enum takes its time.
+# Plain names, since looking up a member of an enum takes time.
 FAILED, REFUSED, THROTTLED = Trouble
 MESSAGE, UNKNOWN, PACE, ENDPOINT = Whose
 NOTHING, OWN, SLOWED, UNWANTED = _Evidence
@@ -148,7 +148,7 @@ def blame(
 
     The first row that fits decides. "Accepted since" means: the endpoint accepted another message
     that was sent after this one first failed or was refused, and it accepted one in the last minute
-    (ten minutes for a refusal). The stories that need a row are named below the table.
+    (ten minutes for a refusal). Notes below the table explain why a row is needed.
 
     =========  ======  ==========================================  =========  ===========
     trouble    gate    known                                       whose      gate counts
@@ -178,9 +178,9 @@ def blame(
     (d) One message, or one event type in five, is always answered with 500. If each failure
         counted, the lane would open over and over.
     (e) A backlog holds many messages that always fail. `second_tries` tells them from an overload.
-    (f) Through the gate of an origin a refusal counts 0: other endpoints have to tell what it says.
-    (g) Unknown after three failures of this delivery at a pace: no delivery is retried for ever
-        without using up its attempts.
+    (f) At the gate of an origin a refusal counts 0: answers of other endpoints show what it means.
+    (g) Unknown after three failures of this delivery at a pace: otherwise it could be retried
+        without end and never use up its attempts.
     """
     if attempt.trouble is REFUSED:
         found = _refused(rule, lane, delivery, attempt)

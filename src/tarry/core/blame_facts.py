@@ -13,8 +13,8 @@ from tarry.core.second_tries import NO_TRIES, SecondTries
 from tarry.core.value import Value, settle
 
 HEALTHY_WITHIN = 60.0
-"""For how many seconds after a success a failure may say nothing about the endpoint. It is short,
-so that a delivery which is retried notices an outage before its attempts are used up."""
+"""For how many seconds after a success a failure may be the message's own. It is short, so that a
+delivery which is retried notices an outage before its attempts are used up."""
 NEVER = math.inf
 """A time that never comes."""
 
@@ -38,7 +38,7 @@ class Charge(Value):
 
 
 class DeliveryFacts(Value):
-    """What is known of one delivery.
+    """The facts about one delivery.
 
     The endpoint first refused it at `refused_at`. It first failed at the cost of an attempt at
     `failed_at`; `charge` holds the latest such attempts. It failed `slowed` times because of the
@@ -102,11 +102,11 @@ class DeliveryFacts(Value):
 
 
 CLEAN = DeliveryFacts()
-"""A delivery of which nothing is known."""
+"""The facts about a delivery without a failure that is remembered."""
 
 
 class EventTypeFacts(Value):
-    """What is known of one event type: whether the endpoint ever accepted it, and its failures.
+    """The facts about one event type: whether the endpoint ever accepted it, and its failures.
 
     `failures` counts those in a row, the first of them at `failing_since`.
     """
@@ -126,7 +126,7 @@ _NO_TYPES: Mapping[str, EventTypeFacts] = {}
 
 
 class LaneFacts(Value):
-    """What is known of a lane.
+    """The facts about a lane.
 
     The endpoint last accepted a message at `accepted_at`; the latest message that it accepted was
     sent at `accepted_sent_at`. Since then `in_a_row` failures counted against the endpoint, and

@@ -1,8 +1,8 @@
-"""What a lane knows of its endpoint: how fast it may send, and what the answers have told.
+"""What a lane knows of its endpoint: how fast it may send, and what the answers have shown.
 
-A lane is *closed* while all is well: everything goes at once. It is *open* while the endpoint is
-down: one probe at a time. It is *paced* while a backlog drains: sends are spaced by `rate`.
-The steps from one state to the next are in `pacer` and `search`, the times of probes in `probe`.
+A lane is *closed* while all is well: deliveries are sent at once. It is *open* while the endpoint
+is down: one probe is sent at a time. It is *paced* while a backlog drains: sends are spaced by
+`rate`. `pacer` and `search` have the steps from one state to the next, `probe` the times of probes.
 """
 
 import math
@@ -14,21 +14,21 @@ from tarry.core.value import Value, settle
 from tarry.core.window import SLICES, Window, slot_of
 
 SECOND = 1.0
-"""Over how long rates are measured."""
+"""Seconds over which rates are measured."""
 MOMENT = SLICES // 4
-"""How many slices of a second make the moment just past."""
+"""How many slices of a second make the last moment."""
 
 SLOWLY = 60.0
-"""How many seconds it takes to believe that passes usually take another time."""
+"""Seconds over which the usual latency of successes is averaged."""
 FADING = 3.0
-"""How many seconds it takes until the most that passed counts for little more than a third."""
+"""Seconds after which the best rate that passed counts for little more than a third."""
 
 REMEMBERED = 200
 """How many answers of a closed lane are remembered at most."""
 
 
 class Phase(StrEnum):
-    """Where a lane stands."""
+    """The phase of a lane."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -36,32 +36,32 @@ class Phase(StrEnum):
 
 
 CLOSED, OPEN, PACED = Phase
-"""Plain names for what runs with every delivery: looking up a member of an enum takes its time."""
+"""Plain names for code that runs with every delivery: looking up an enum's member takes time."""
 
 MOVES: Mapping[Phase, frozenset[Phase]] = {
-    Phase.CLOSED: frozenset({Phase.OPEN, Phase.PACED}),  # it is down, or it is overloaded
+    Phase.CLOSED: frozenset({Phase.OPEN, Phase.PACED}),  # the endpoint is down, or overloaded
     Phase.OPEN: frozenset({Phase.PACED}),  # a probe passed
-    Phase.PACED: frozenset({Phase.CLOSED, Phase.OPEN}),  # nothing waits any more, or down again
+    Phase.PACED: frozenset({Phase.CLOSED, Phase.OPEN}),  # the backlog is gone, or down again
 }
 
 
 class Mode(StrEnum):
-    """What a paced lane is about."""
+    """What a paced lane is doing."""
 
-    CLIMB = "climb"  # going up, or holding
-    LOOK = "look"  # failures were noticed: a chance, or the endpoint's limit?
-    TEST = "test"  # a little slower: do they go away?
-    SETTLE = "settle"  # nearly all failed: half as fast until it answers again
+    CLIMB = "climb"  # it raises its rate, or holds it
+    LOOK = "look"  # failures were noticed: are they chance, or the endpoint's limit?
+    TEST = "test"  # it sends a little slower: do the failures go away?
+    SETTLE = "settle"  # nearly all failed: half as fast until the endpoint recovers
 
 
 class PacerRule(Value):
     """How a lane is opened, probed, ramped up and held. The defaults suit any endpoint.
 
-    Opens on `failures` in a row with no success for `silence` seconds. Probes are at most the share
-    `allowance` of what waits, or `least_probes`, in `span` seconds. The ramp starts at `first` a
-    second, or at the share `head_start` of a capacity that is remembered. A pace that holds is
-    tried higher by the share `creep` after `hold` seconds, or up to `longest_hold` where that
-    keeps failing.
+    A lane opens on `failures` in a row with no success for `silence` seconds. In `span` seconds it
+    sends at most `least_probes` probes, or the share `allowance` of the waiting deliveries if that
+    is more. The ramp starts at `first` a second, or at the share `head_start` of a remembered
+    capacity. A pace that holds is raised by the share `creep` after `hold` seconds, or after up to
+    `longest_hold` if that keeps failing.
     """
 
     failures: int
@@ -96,7 +96,7 @@ class PacerRule(Value):
         settle(self, "failures", checks.count("pacer.failures", failures))
         settle(self, "silence", checks.seconds("pacer.silence", silence))
         settle(self, "allowance", checks.share("pacer.allowance", allowance))
-        # Some of them open the lane, and some more find out about an outage that was short.
+        # Some of them open the lane, and a few more probes notice the end of a short outage.
         least = self.failures + 5
         settle(self, "least_probes", checks.count("pacer.least_probes", least_probes, least=least))
         settle(self, "span", checks.positive_seconds("pacer.span", span))
@@ -110,12 +110,12 @@ class PacerRule(Value):
 
 
 class Seen(Value):
-    """What was answered since the last step.
+    """The answers since the last step.
 
-    `passed` and `failed` are of attempts made at the present pace (`Pace.epoch`); `late` passed
-    too and `missed` failed too, but were sent at an earlier one. `spared` failed, and say nothing
-    of the pace. `took` is how long answers took on average. `retry_after` is the longest wait the
-    endpoint asked for.
+    `passed` and `failed` count attempts at the present pace (`Pace.epoch`). `late` and `missed`
+    count attempts that passed or failed but were sent at an earlier pace. `spared` counts failures
+    that say nothing about the pace. `took` is the average latency of the answers. `retry_after` is
+    the longest wait that the endpoint asked for.
     """
 
     passed: int
@@ -147,7 +147,7 @@ class Seen(Value):
 
     @property
     def judged(self) -> int:
-        """How many answers speak for or against the present pace."""
+        """How many answers count for or against the present pace."""
         return self.passed + self.failed
 
 
@@ -159,7 +159,7 @@ class Sample(Value):
 
     @property
     def answers(self) -> int:
-        """How many there are in all."""
+        """The number of answers."""
         return self.passed + self.failed
 
     @property
@@ -180,27 +180,28 @@ class Sample(Value):
 
 
 class Pace(Value):
-    """All a lane knows, as one frozen value.
+    """All that a lane knows of its endpoint, as one frozen value.
 
-    What may be sent: `rate` is sends a second, since `since`; the lane is paced since `begun`, or
-    down since `down_since`, with so many `probes` spent, the next at `probe_at`. The endpoint wants
-    nothing before `held_until`; to keep to that is for whoever sends.
+    What may be sent: `rate` is the number of sends a second, since `since`. The lane is paced since
+    `begun`, or down since `down_since`, with `probes` sent so far and the next one at `probe_at`.
+    The endpoint asked to receive nothing before `held_until`; the sender has to observe that.
 
-    What is known: `goal` is where the endpoint's limit is thought to be (None: no idea), and
-    `capacity` the same, kept for the next outage. `baseline` is the share of failures that has
-    nothing to do with the pace, learned from `judged` answers; it is at `most` so high unless a
-    test shows more. `failed_at` is the pace that last proved too much. `latency` is how long
-    answers take lately, `usual` how long passes usually do.
+    What is known: `goal` is the estimate of the endpoint's limit (None: unknown), and `capacity`
+    the same, kept for the next outage. `baseline` is the share of failures that does not depend on
+    the pace, learned from `judged` answers. It cannot exceed `most` unless a test shows more.
+    `failed_at` is the last pace that was too fast. `latency` is the recent latency of answers, and
+    `usual` the usual latency of successes.
 
     What comes next: `climb` is the share of the next step up, `hold` how long to wait before the
-    pace that failed is tried again. In doubt, `tried` is the pace that made failures, `suspect`
-    the answers at it, `found` what may be the limit, and `sample` the answers to the present pace
-    since it was taken up.
+    pace that failed is tried again. In doubt, `tried` is the pace that caused failures, `suspect`
+    its answers, `found` the possible limit, and `sample` the answers to the present pace since it
+    was set.
 
-    What was seen: `answered` counts the answers to the present pace, whose number is `epoch`, and
-    `flow` all of them, passed and in all. `history` are the latest answers while the lane was
-    closed. `top` is the most that passed in a second, as of `topped_at`. `run` passes and `streak`
-    failures came in a row; the last pass was at `passed_at`.
+    What was seen: `answered` counts the answers to the present pace, whose number is `epoch`.
+    `flow` counts the answers to any pace: those that passed, and all. `history` are the latest
+    answers while the lane was closed. `top` is the highest number that passed in a second, as of
+    `topped_at`. `run` successes and `streak` failures came in a row; the last success was at
+    `passed_at`.
     """
 
     phase: Phase = Phase.CLOSED
@@ -237,42 +238,42 @@ class Pace(Value):
     held_until: float = 0.0
 
     def recent(self, now: float, slices: int = SLICES) -> tuple[int, int]:
-        """How many passed and failed at this pace, in the last second or a part of it."""
+        """Return how many passed and failed at this pace, in the last second or a part of it."""
         passed, failed = self.answered.sums(slot_of(now, SECOND), slices, 2)
         return passed, failed
 
     def accepted(self, now: float) -> float:
-        """How many a second passed in the moment just past."""
+        """Return how many attempts a second passed in the last moment."""
         return self.flow.sums(slot_of(now, SECOND), MOMENT, 2)[0] * SLICES / MOMENT
 
     def offered(self, now: float) -> float:
-        """How many a second were answered, one way or the other, in the last second."""
+        """Return how many attempts a second were answered, passed or failed, in the last second."""
         answered = self.flow.sums(slot_of(now, SECOND), SLICES, 2)[1]
         return answered / max(0.1, min(SECOND, now - self.begun - self.latency))
 
     def best(self, now: float) -> float:
-        """The most that passed in a second, the less the longer ago."""
-        fading = max(FADING, 20 / max(self.rate, 1.0))  # a slow lane needs longer for a verdict
+        """Return the highest number that passed in a second, fading with time."""
+        fading = max(FADING, 20 / max(self.rate, 1.0))  # a slow lane needs more time to judge
         return self.top * math.exp(-max(0.0, now - self.topped_at) / fading)
 
     def busy(self, now: float) -> bool:
-        """Whether about as much was sent as the rate allows: else it says nothing about it."""
+        """Return whether sends came near the rate: otherwise the answers do not test the rate."""
         slot = slot_of(now, SECOND)
         second = self.flow.sums(slot, SLICES, 2)[1]
         moment = self.flow.sums(slot, MOMENT, 2)[1] * SLICES / MOMENT
         return max(second, moment) >= 0.5 * self.rate
 
     def room(self) -> int:
-        """How many attempts may be in the air: a slow endpoint must not pile them up."""
+        """Return how many attempts may be in flight: they must not pile up at a slow endpoint."""
         return max(4, math.ceil(2 * self.rate * max(self.latency, 0.05)))
 
 
 def counted(pace: Pace, seen: Seen, now: float) -> Pace:
-    """The state with these answers added up."""
+    """Return the state with these answers counted."""
     passed, failed = seen.passed + seen.late, seen.failed + seen.missed
     slot = slot_of(now, SECOND)
     if seen.spared:
-        served = round((1 - pace.baseline) * seen.spared)  # `cut` makes it whole again
+        served = round((1 - pace.baseline) * seen.spared)  # `cut` divides by the same share
         pace = pace.replace(flow=pace.flow.add(slot, (served, seen.spared)))
     if not (passed or failed):
         return pace
@@ -292,9 +293,9 @@ def counted(pace: Pace, seen: Seen, now: float) -> Pace:
 
 
 def _history(pace: Pace, seen: Seen) -> Sample:
-    """The answers of late while the lane was closed.
+    """Return the latest answers while the lane was closed.
 
-    Failures count once an answer has passed after them: those of an outage never do.
+    Failures count only once an attempt passed after them, so those of an outage never count.
     """
     if pace.phase is not Phase.CLOSED or not (seen.passed or seen.late):
         return pace.history
@@ -302,9 +303,9 @@ def _history(pace: Pace, seen: Seen) -> Sample:
 
 
 def _usual(pace: Pace, took: float, now: float) -> float:
-    """How long a pass takes on average over a while.
+    """Return the average latency of successes over a while.
 
-    A failure is left aside: it may be quick because nothing was done.
+    Failures do not count: they may be quick because the endpoint did no work.
     """
     if pace.usual == math.inf:
         return took

@@ -1,8 +1,9 @@
-"""A lane's pacer: open, probe, ramp, hold and search, remember. Each step is pure.
+"""A lane's pacer: it opens, probes, ramps up, searches for the limit, and remembers it.
 
-Whoever drives it sends, collects the answers, and every `tick` seconds (at once while it is open)
-hands them to `step`. In between, the state says what may be sent: nothing before `probe_at` while
-it is open, one every 1 / `rate` seconds while it is paced, never more than `room()` at a time.
+Each step is pure. The caller sends, collects the answers, and passes them to `step` every `tick`
+seconds, or at once while the lane is open. In between, the state says what may be sent: nothing
+before `probe_at` while it is open, and one attempt every 1 / `rate` seconds while it is paced, with
+never more than `room()` in flight.
 """
 
 import math
@@ -14,21 +15,21 @@ from tarry.core.search import HALF, LEAST, cut, overloaded, search
 from tarry.core.window import Window
 
 DEAD = 2.0
-"""How many seconds without a success make a paced lane think that the endpoint is down again."""
+"""After how many seconds without a success a paced lane takes the endpoint for down again."""
 PATIENCE = 12
-"""The same in attempts: a slow lane first has to try whether going slower helps."""
+"""The time of this many attempts is added to that: a slow lane first tries a slower pace."""
 ONE_IN_TEN = 0.1
-"""Up to this share of failures, the rule's row of failures is an outage. Above it takes a longer
-row: one that is as unlikely by chance."""
+"""Up to this share of failures by chance, the rule's number of failures in a row is an outage.
+Above it, it takes a longer row: one that is as unlikely by chance."""
 UNSURE = 4
 """How many answers of a new lane are assumed to have passed."""
 BRISK = 10
 """How many times faster than usual a lane starts that was probably opened by chance."""
 GENTLER = 0.8
-"""What is still believed of a capacity after the endpoint went down in the midst of a drain."""
+"""The share of a remembered capacity that is kept if the endpoint goes down during a drain."""
 
 
-def step(  # noqa: PLR0913  a state, a report, and time and chance as arguments
+def step(  # noqa: PLR0913  a state, answers, with the time and the draw as arguments
     rule: PacerRule,
     pace: Pace,
     seen: Seen,
@@ -37,11 +38,11 @@ def step(  # noqa: PLR0913  a state, a report, and time and chance as arguments
     waiting: int,
     draw: Callable[[], float],
 ) -> Pace:
-    """The state after these answers, with so many deliveries waiting that are not in the air."""
+    """Return the state after these answers; `waiting` deliveries wait and are not in flight."""
     pace = counted(pace, seen, now)
     if pace.phase is Phase.OPEN:
         if seen.passed or seen.late:
-            # How long probes took that failed says nothing about an endpoint that is back.
+            # The latency of failed probes says nothing about an endpoint that is back.
             return ramped(rule, pace.replace(latency=seen.took), now=now)
         return put_off(pace, seen.retry_after, now=now, draw=draw())
     silence = rule.silence if pace.phase is Phase.CLOSED else DEAD + PATIENCE / pace.rate
@@ -55,8 +56,8 @@ def step(  # noqa: PLR0913  a state, a report, and time and chance as arguments
 def in_a_row(rule: PacerRule, pace: Pace) -> int:
     """Return how many failures in a row are an outage.
 
-    The rule says how many where one delivery in ten fails by chance, or fewer. Where more fail, it
-    takes a row that is as unlikely: 17 instead of 5 where half of them do.
+    The rule's number applies if at most one delivery in ten fails by chance. If more fail, it takes
+    a row that is as unlikely: 17 instead of 5 if half of them fail.
     """
     history = pace.history
     closed = history.failed / (history.answers + UNSURE)
@@ -65,7 +66,7 @@ def in_a_row(rule: PacerRule, pace: Pace) -> int:
 
 
 def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
-    """The state, open from now on. One that was paced a moment ago goes on with the old outage."""
+    """Return the state, open from now on. If it was paced just before, the old outage goes on."""
     fresh = pace.phase is Phase.CLOSED or now - pace.begun > rule.span
     gentler = 1.0 if fresh else GENTLER
     moved = _moved(pace, Phase.OPEN).replace(
@@ -78,11 +79,11 @@ def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float
 
 
 def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
-    """The state after a probe that passed: it starts low, or near what it remembers."""
+    """Return the paced state after a probe passed: it starts low, or near a known capacity."""
     goal = None if pace.capacity is None else max(LEAST, pace.capacity)
     rate = rule.first if goal is None else max(min(rule.first, goal), rule.head_start * goal)
     if pace.phase is Phase.OPEN and now - pace.down_since < rule.silence:
-        rate = max(rate, BRISK * rule.first)  # an answer came at once: it was hardly down
+        rate = max(rate, BRISK * rule.first)  # an answer came at once: it was probably not down
     return _moved(pace, Phase.PACED).replace(
         rate=rate,
         goal=goal,
@@ -98,9 +99,10 @@ def ramped(rule: PacerRule, pace: Pace, *, now: float) -> Pace:
 
 
 def handed_over(pace: Pace, *, now: float) -> Pace:
-    """The state as a new owner takes it up: what is in the air is no longer its to judge.
+    """Return the state for a new owner, which does not get the answers to attempts in flight.
 
-    Owners share a clock, more or less: nothing is further away than an endpoint may ask for.
+    The clocks of owners agree only roughly. So no time is set further away than the longest wait
+    that an endpoint may ask for.
     """
     latest = now + LONGEST_ASKED * (1 + JITTER)
     return pace.replace(
@@ -119,7 +121,7 @@ def handed_over(pace: Pace, *, now: float) -> Pace:
 
 
 def _slowed(rule: PacerRule, pace: Pace, now: float) -> Pace:
-    """The closed state, paced from now on because more than half comes to nothing."""
+    """Return the closed state as paced from now on, because more than half of the attempts fail."""
     offered = pace.replace(begun=now - SECOND).offered(now)
     paced = _moved(pace, Phase.PACED).replace(
         begun=now - SECOND, down_since=now, tried=offered, hold=rule.hold, failed_at=math.inf
@@ -132,7 +134,7 @@ def _closed(pace: Pace) -> Pace:
 
 
 def _moved(pace: Pace, phase: Phase) -> Pace:
-    """The state in another phase, what belongs to the old one cleared."""
+    """Return the state in another phase, without the counts of the old one."""
     if phase not in MOVES[pace.phase]:
         raise ValueError(f"a lane does not move from {pace.phase} to {phase}")
     return pace.replace(

@@ -1,9 +1,10 @@
-"""How a paced lane finds what its endpoint can take, and stays just below.
+"""How a paced lane finds the rate that its endpoint can handle, and stays just below it.
 
-It climbs until failures tell of the limit, and cuts back. Two things make that hard. An endpoint
-may fail by chance, whatever the pace: so failures are weighed against its baseline, looked at
-twice, and tested by going slower, which heals an overload but not a baseline. And an endpoint may
-feel the last second for another one: so a new pace is judged by what was sent under it alone.
+The rate climbs until failures show the limit, and is then cut. Two things make that hard. First, an
+endpoint may fail by chance at any pace. So failures are compared with its baseline, checked twice,
+and tested by a slower pace, which ends an overload but does not change a baseline. Second, an
+endpoint may feel the load of one second in the next. So a new pace is judged only by the requests
+that were sent under it.
 """
 
 import math
@@ -12,43 +13,44 @@ from tarry.core.pace import MOMENT, Mode, Pace, PacerRule, Sample, Seen
 from tarry.core.window import Window
 
 CLEAN = 0.03
-"""With a baseline below this, any failure is news."""
+"""An endpoint with a baseline below this hardly fails by chance: a few failures are evidence."""
 RARE = 0.005
-"""What the baseline is taken for at least: once in a while anything fails."""
+"""The lowest baseline that is assumed: every endpoint fails once in a while."""
 CEILING = 0.12
-"""Most of a baseline that is learned in passing; more takes a test."""
+"""The highest baseline that is learned in passing; a higher one takes a test."""
 BELIEVABLE = 0.6
-"""Larger shares of failures are never put down to chance: the worst mistake is to go on."""
+"""A larger share of failures is never put down to chance: to carry on in an overload is the worst
+mistake."""
 HALF = 0.5
-"""If significantly more than this share fails, there is nothing to weigh."""
+"""If significantly more than this share fails, it is an overload, without a test."""
 BELOW = 0.98
-"""How far under a limit that was found it stays."""
+"""The share of a limit that was found at which the rate stays."""
 UNDERSTOOD = 1000
-"""After so many answers a baseline is known, and changes slowly."""
+"""After this many answers a baseline is well known, and changes slowly."""
 UNSURE = 50
-"""So many answers count as if none of them had failed, before a baseline is learned."""
+"""Before a baseline is learned, this many answers are assumed to have passed."""
 TELLING = 80
-"""So many answers tell one failure in ten from none."""
+"""This many answers are enough to tell one failure in ten from none."""
 PLENTY = 300
-"""After so many with hardly a failure, failures beyond the goal are the limit's."""
+"""After this many answers with hardly a failure, failures beyond the goal are due to the limit."""
 SPEAKING = 0.1
-"""The share of what is sent that has to speak for a pace: what was spared says nothing."""
+"""The share of the rate that needs answers that count for the pace; spared ones do not count."""
 FEW = 20.0
-"""A slower lane has seconds in which nothing speaks for it anyway."""
+"""Below this rate a lane has seconds without such answers anyway, and is not slowed for it."""
 STEP, CREEP_STEP = 0.25, 0.5
 """Seconds between steps up: towards a goal, and beyond it."""
 SETTLED = 1.0
-"""For how many seconds an endpoint may feel what it was offered before."""
+"""For how many seconds an endpoint may still feel the load of an earlier pace."""
 FAST = 1.6
 STEEPEST = 0.4
 LEAST = 1.0
 """The lowest goal: one a second."""
 LONG_ENOUGH = 2.0
-"""For how many seconds a test counts at most, unless the lane is slow."""
+"""For how many seconds a test counts answers at most, unless the lane is slow."""
 
 
 def search(rule: PacerRule, pace: Pace, seen: Seen, *, now: float) -> Pace:
-    """The paced state after a tick."""
+    """Return the paced state after a tick."""
     if pace.mode is Mode.SETTLE:
         return _settle(rule, _sampled(pace, seen), now)
     if pace.mode is Mode.TEST:
@@ -65,9 +67,9 @@ def search(rule: PacerRule, pace: Pace, seen: Seen, *, now: float) -> Pace:
 
 
 def overloaded(pace: Pace, *, now: float) -> bool:
-    """Whether more than half of what a closed lane sends comes to nothing, and not by chance."""
+    """Return whether more than half of a closed lane's attempts fail, and not by chance."""
     passed, failed = pace.recent(now)
-    enough = failed >= 20  # noqa: PLR2004  a handful says nothing
+    enough = failed >= 20  # noqa: PLR2004  a handful is not enough
     return enough and _significant(passed + failed, failed, max(HALF, pace.baseline))
 
 
@@ -75,16 +77,16 @@ def overloaded(pace: Pace, *, now: float) -> bool:
 
 
 def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
-    """One step up, if this pace has been held long enough to be sure of it."""
+    """Return the state one step up, if this pace was held long enough to be sure of it."""
     waited = now - pace.since
     if answers < SPEAKING * pace.rate and pace.rate >= FEW:
         return _unspoken(pace, now)
-    # Two answers may be luck. Where three a second never come, it takes more of them and longer.
-    few = answers < 3 and (pace.run < 5 or waited < 10 / pace.rate)  # noqa: PLR2004  as just said
+    # Two answers may be luck. A lane too slow for three a second needs more of them, and more time.
+    few = answers < 3 and (pace.run < 5 or waited < 10 / pace.rate)  # noqa: PLR2004  see above
     if few or waited < max(STEP, 1.5 * pace.latency) or not pace.busy(now):
         return pace
     if pace.goal is None:
-        # By as much as the answers can vouch for, and less where some fail anyway.
+        # The more answers support this pace, the larger the step; smaller if some fail by chance.
         growth = (
             min(rule.growth, 1.2 + answers / 400)
             if pace.baseline < CLEAN
@@ -97,9 +99,10 @@ def _climb(rule: PacerRule, pace: Pace, answers: int, now: float) -> Pace:
 
 
 def _unspoken(pace: Pace, now: float) -> Pace:
-    """Next to nothing that is sent speaks for the pace: an overload would go unseen.
+    """Return a slower state: so few answers count for the pace that an overload would go unseen.
 
-    So it goes slower, down to three quarters of what was proven, until something does.
+    The rate falls in steps until enough answers count, down to three quarters of the goal, which
+    was proven.
     """
     if pace.goal is None or now - pace.since < SETTLED + pace.latency or not pace.busy(now):
         return pace
@@ -107,9 +110,10 @@ def _unspoken(pace: Pace, now: float) -> Pace:
 
 
 def _creep(pace: Pace, goal: float, now: float) -> Pace:
-    """A small step beyond the goal; the further it holds, the bolder the next.
+    """Return the state a small step beyond the goal; the further that holds, the larger the steps.
 
-    Up to just below a pace that failed it goes step by step. Before it tries that again, it holds.
+    The rate climbs step by step up to just below a rate that failed. Before it tries that rate
+    again, it holds.
     """
     waited = now - pace.since
     if pace.rate > goal and waited >= 2 * SETTLED:
@@ -138,9 +142,9 @@ def _creep(pace: Pace, goal: float, now: float) -> Pace:
 
 
 def _back(pace: Pace, goal: float, now: float) -> Pace:
-    """The state at its goal again: beyond it a little more failed than the baseline explains.
+    """Return to the goal: beyond it a little more failed than the baseline explains.
 
-    In a second that is within chance, over several it is not.
+    In one second that may be chance, over several it is not.
     """
     return pace.replace(
         rate=goal,
@@ -153,7 +157,7 @@ def _back(pace: Pace, goal: float, now: float) -> Pace:
 
 
 def _learned(pace: Pace, seen: Seen) -> Pace:
-    """The state with the baseline moved towards what was seen, where the pace is not in doubt."""
+    """Return the state with its baseline moved towards these answers, if the pace is safe."""
     if not seen.judged:
         return pace
     judged = pace.judged + seen.judged
@@ -162,13 +166,13 @@ def _learned(pace: Pace, seen: Seen) -> Pace:
     weight = seen.judged / (seen.judged + min(pace.judged + UNSURE, UNDERSTOOD))
     share = (1 - weight) * pace.baseline + weight * seen.failed / seen.judged
     baseline = min(share, max(CEILING, pace.most))
-    # The more is known, the less may be put down to chance without a test.
+    # The more answers there are, the fewer failures may be put down to chance without a test.
     most = min(pace.most, _most(baseline, min(judged, UNDERSTOOD)))
     return pace.replace(judged=judged, baseline=baseline, most=most)
 
 
 def _most(share: float, answers: int) -> float:
-    """The highest baseline that so many answers, of which this share failed, speak for."""
+    """Return the highest baseline that is plausible after this share of the answers failed."""
     return min(BELIEVABLE, share + 2 * _deviation(answers, share) / answers)
 
 
@@ -176,7 +180,7 @@ def _most(share: float, answers: int) -> float:
 
 
 def _alarmed(pace: Pace, now: float) -> Pace:
-    """The state that looks twice: no faster than the last second, and counting anew."""
+    """Return the state that checks twice: no faster than the last second, with new counts."""
     return pace.replace(
         mode=Mode.LOOK,
         tried=pace.rate,
@@ -188,7 +192,7 @@ def _alarmed(pace: Pace, now: float) -> Pace:
 
 
 def _look(rule: PacerRule, pace: Pace, now: float) -> Pace:
-    """Nearly all fail: cut. More fail than chance explains: test. Otherwise it was a chance."""
+    """Cut if nearly all fail, test if more fail than chance explains, and climb otherwise."""
     passed, failed = pace.recent(now)
     answers, waited = passed + failed, now - pace.since
     if _hopeless(pace, passed, failed):
@@ -205,16 +209,17 @@ def _look(rule: PacerRule, pace: Pace, now: float) -> Pace:
 
 
 def _doubted(rule: PacerRule, pace: Pace, sample: Sample, now: float) -> Pace:
-    """More fail than chance explains, though not nearly all."""
+    """Start a test, unless the failures are explained: more fail than by chance, but not all."""
     share = sample.share
     below_memory = (
         pace.goal is not None and pace.tried < 0.85 * pace.goal and pace.failed_at == math.inf
     )
-    if share < CEILING and below_memory:  # far from what it took before: then it is the baseline
+    if share < CEILING and below_memory:  # far below the old limit: then it is the baseline
         return pace.replace(mode=Mode.CLIMB, rate=pace.tried, since=now, baseline=share)
     excess = (share - pace.baseline) / (1 - pace.baseline)
     offered = min(pace.tried, pace.offered(now))
-    # An endpoint that sheds takes offered x (1 - excess), one that degrades the root of it more.
+    # The limit of an endpoint that sheds load is offered x (1 - excess). That of one that degrades
+    # is higher: offered x the root of (1 - excess). This is in between.
     limit = max(offered * (1 - excess) ** 0.75, pace.found)
     found = max(LEAST, BELOW * min(pace.tried, limit))
     clean = pace.judged >= PLENTY and pace.baseline < 2 * RARE
@@ -233,7 +238,7 @@ def _doubted(rule: PacerRule, pace: Pace, sample: Sample, now: float) -> Pace:
 
 
 def _test(rule: PacerRule, pace: Pace, seen: Seen, now: float) -> Pace:
-    """Count answers at the slower pace until they tell whether going slower helps."""
+    """Count answers at the slower pace until they show whether going slower helps."""
     if _hopeless(pace, *pace.recent(now)):
         return cut(rule, pace, now)
     counting = now - pace.since - SETTLED - pace.latency
@@ -242,7 +247,7 @@ def _test(rule: PacerRule, pace: Pace, seen: Seen, now: float) -> Pace:
     pace = _sampled(pace, seen)
     excess = max(pace.suspect.share - pace.baseline, RARE)
     telling = min(TELLING, 25 * pace.suspect.share * (1 - pace.suspect.share) / excess**2)
-    all_failed = pace.sample.failed > 0 and not pace.sample.passed  # if it stays so, it opens
+    all_failed = pace.sample.failed > 0 and not pace.sample.passed  # if all do, the lane opens
     goes_on = counting < max(LONG_ENOUGH, 12 / pace.rate) or all_failed
     if pace.sample.answers < telling and goes_on:
         return pace
@@ -250,7 +255,7 @@ def _test(rule: PacerRule, pace: Pace, seen: Seen, now: float) -> Pace:
 
 
 def _judged(rule: PacerRule, pace: Pace, now: float) -> Pace:
-    """If failures stay though it goes slower, they are the baseline; if not, it was the limit."""
+    """Judge the test: failures that stay at the slower pace are the baseline, others the limit."""
     again = pace.replace(
         mode=Mode.CLIMB,
         epoch=pace.epoch + 1,
@@ -260,7 +265,7 @@ def _judged(rule: PacerRule, pace: Pace, now: float) -> Pace:
     )
     before, slower = pace.suspect, pace.sample
     if _hopeless(pace, slower.passed, slower.failed):
-        return cut(rule, pace, now)  # neither chance nor the pace: it is going down
+        return cut(rule, pace, now)  # neither chance nor the pace: the endpoint is going down
     if not _explained(slower, pace.baseline, 2.0, 1):
         if not _fewer(before, slower):
             both = before.add(slower.passed, slower.failed)
@@ -271,26 +276,27 @@ def _judged(rule: PacerRule, pace: Pace, now: float) -> Pace:
         baseline = (1 - weight) * pace.baseline + weight * slower.share
         pace, again = pace.replace(baseline=baseline), again.replace(baseline=baseline)
     if 0 < slower.answers < TELLING and pace.goal is None and pace.failed_at == math.inf:
-        # A slow ramp may have met bad luck: up once more, and if it fails again, it is so.
+        # On a slow ramp this may be bad luck: climb once more. If it fails again, it is the limit.
         return again.replace(rate=pace.found, failed_at=min(pace.tried, 1.25 * pace.found))
     return _limited(rule, pace, now)
 
 
 def _based(pace: Pace, sample: Sample) -> Pace:
-    """The state with the share of a sample as its baseline, and as much in doubt as that is."""
+    """Return the state with a sample's share of failures as its baseline, and how sure that is."""
     share = min(sample.share, BELIEVABLE)
     return pace.replace(baseline=share, most=_most(share, sample.answers), judged=sample.answers)
 
 
 def _unlimited(pace: Pace) -> Pace:
-    """The state without a limit that was found: the failures that spoke for it are the baseline."""
+    """Return the state without a limit: the failures that seemed to show it are the baseline."""
     return pace if pace.failed_at == math.inf else pace.replace(goal=None, failed_at=math.inf)
 
 
 def _fewer(before: Sample, slower: Sample) -> bool:
-    """Whether significantly fewer fail at the slower pace (two proportions, three deviations).
+    """Return whether significantly fewer fail at the slower pace.
 
-    The first sample is one that raised an alarm, and so has more failures than there are.
+    It compares two proportions, with three deviations: the first sample raised the alarm, and so
+    has more failures than are usual.
     """
     answers = before.answers + slower.answers
     share = (before.failed + slower.failed) / answers
@@ -299,7 +305,7 @@ def _fewer(before: Sample, slower: Sample) -> bool:
 
 
 def _limited(rule: PacerRule, pace: Pace, now: float) -> Pace:
-    """The limit was found: just below it from here on."""
+    """Return the state just below the limit that was found."""
     return pace.replace(
         mode=Mode.CLIMB,
         rate=pace.found,
@@ -318,7 +324,7 @@ def _limited(rule: PacerRule, pace: Pace, now: float) -> Pace:
 
 
 def cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
-    """Half of what has passed lately, until it answers again."""
+    """Return the state at half of the rate that passed lately, until the endpoint recovers."""
     passed = pace.best(now) / (1 - pace.baseline)
     goal = max(LEAST, BELOW * min(passed, pace.tried))
     return pace.replace(
@@ -337,7 +343,7 @@ def cut(rule: PacerRule, pace: Pace, now: float) -> Pace:
 
 
 def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
-    """Three in a row have passed: on with it. Nothing after a while: the limit is lower still."""
+    """Climb again once three in a row have passed; lower the goal if nearly all still fail."""
     goal = pace.goal or LEAST
     settled = pace.replace(epoch=pace.epoch + 1, since=now, answered=Window(), sample=Sample())
     if pace.run >= 3 and (goal == LEAST or not _slow(pace)):  # noqa: PLR2004  one may be luck
@@ -351,12 +357,12 @@ def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
         return pace
     if pace.baseline >= CLEAN and _explained(pace.sample, pace.baseline, 1.0):
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
-    # Some fail, but not nearly all: at this pace it can be found out why.
+    # Some fail, but not nearly all: stay at this pace to find out why.
     return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=pace.rate)
 
 
 def _held(rule: PacerRule, pace: Pace) -> float:
-    """How long to hold before the next try: longer where it keeps failing at the same place."""
+    """Return how long to hold before the next try: longer if the same rate keeps failing."""
     same = abs(pace.tried / pace.failed_at - 1) < 0.1  # noqa: PLR2004  one pace, give or take
     return min(rule.longest_hold, 2 * pace.hold) if same else rule.hold
 
@@ -370,7 +376,7 @@ def _sampled(pace: Pace, seen: Seen) -> Pace:
 
 
 def _failing(pace: Pace, passed: int, failed: int, now: float) -> bool:
-    """Whether more fail than the baseline explains, in the last second or its last moment."""
+    """Return whether more fail than the baseline explains, in the last second or moment."""
     if not failed:
         return False
     if _significant(passed + failed, failed, pace.baseline):
@@ -380,27 +386,27 @@ def _failing(pace: Pace, passed: int, failed: int, now: float) -> bool:
 
 
 def _calm(pace: Pace, passed: int, failed: int) -> bool:
-    """Whether the answers of the last second give no reason to wait and see."""
+    """Return whether the answers of the last second give no reason to wait with the next step."""
     error = max(pace.baseline, RARE)
     few = failed <= (passed + failed) * error + _deviation(passed + failed, error) + 0.5
     return few and pace.latency <= 2 * pace.usual + 0.1
 
 
 def _slow(pace: Pace) -> bool:
-    """Whether answers take so much longer than they can that work must be piling up there."""
+    """Return whether answers take so much longer than usual that a queue must be growing there."""
     return pace.latency > 3 * pace.usual + 0.2
 
 
 def _hopeless(pace: Pace, passed: int, failed: int) -> bool:
-    """Whether more fail than the highest baseline explains."""
+    """Return whether significantly more than half fail, or than the baseline if that is higher."""
     answers, error = passed + failed, max(HALF, pace.baseline)
     return failed > answers * error + 3 * _deviation(answers, error)
 
 
 def _significant(answers: int, failed: int, baseline: float) -> bool:
-    """Whether so many failures are beyond chance; one alone never is.
+    """Return whether this many failures are beyond chance; a single one never is.
 
-    Stricter where a part fails anyway: over a thousand looks, three deviations do happen.
+    It is stricter if some fail anyway: in a thousand checks, three deviations do happen.
     """
     error = max(baseline, RARE)
     deviations = 3.0 if baseline < CLEAN else 4.0
@@ -408,7 +414,7 @@ def _significant(answers: int, failed: int, baseline: float) -> bool:
 
 
 def _explained(sample: Sample, baseline: float, deviations: float, more: float = 0.0) -> bool:
-    """Whether no more failed than the baseline and so much chance explain."""
+    """Return whether no more failed than the baseline explains, within these deviations."""
     error = max(baseline, RARE)
     spread = deviations * _deviation(sample.answers, error)
     return sample.failed <= sample.answers * error + spread + more

@@ -1,13 +1,13 @@
-"""Delivers what waits in a store: see "The dispatcher" in ARCHITECTURE.md.
+"""Delivers the messages that wait in a store: see "The dispatcher" in ARCHITECTURE.md.
 
-- `dispatcher.py`: the loops, from start to end; `loops.py`: their signals, and how a step repeats.
+- `dispatcher.py`: starts and stops the loops; `loops.py`: their signals, and how a step repeats.
 - `work.py`: the lists between lanes and loops.
 - `context.py`: what all lanes share, with `clock.py` and `counters.py`; `gauges.py`: metrics.
 - `ownership/`: which shards this process owns, and the lanes loaded for them.
 - `lane/`: one endpoint's deliveries: sending, answers, outcomes, phases.
 - `buffer/`: the rows of a lane that are in memory; `sparse.py`: dicts that are mostly empty.
-- `limits/` and `origins/`: what a request has to wait for.
+- `limits/` and `origins/`: gates, rates and slots that a request has to wait for.
 - `outcomes/`: what an answer means. Pure.
 - `settling/`: writes outcomes, and lets lanes sleep.
-- `upkeep/`: everything beside deliveries.
+- `upkeep/`: all work other than deliveries.
 """

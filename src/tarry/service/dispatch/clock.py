@@ -1,11 +1,11 @@
 """The dispatcher's time: its clock, and the alarms that wake lanes.
 
-- `Clock` has the database's time at the start, and is steady from then on. A step of any wall clock
-  changes nothing while the dispatcher runs: it neither sends early nor forgets what waits. Time
-  that the machine was suspended counts. The database's clock is compared now and then, since leases
-  end by it, messages are accepted by it, and receivers go by it.
-- `Alarms` wakes lanes at their times, with one timer of the event loop for all of them. A timer of
-  its own would cost each lane that waits for a probe more than half a kilobyte.
+- `Clock` starts at the database's time and is steady after that. If a wall clock steps while the
+  dispatcher runs, no delivery is sent early or forgotten. Time for which the machine was suspended
+  counts. The clock is compared with the database's clock now and then: leases end by that clock,
+  messages are accepted by it, and signatures carry its time.
+- `Alarms` wakes each lane at its time, with one timer of the event loop for all lanes. A timer per
+  lane would cost more than half a kilobyte for each lane that waits for a probe.
 """
 
 import heapq
@@ -18,16 +18,16 @@ from typing import Protocol
 # --- The clock ----------------------------------------------------------------------------------
 
 LONG_AGO = -math.inf
-"""Before all that is remembered: one value for the many that have nothing to remember yet."""
+"""A time before every other: one shared value for the many fields that have no time yet."""
 
 
 def steady() -> float:
-    """Seconds that only go forward, those of a suspension included."""
+    """Return seconds that only go forward and that include the time of a suspension."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Clock:
-    """Seconds since 1970, by the database's clock as it was at the start."""
+    """Returns seconds since 1970, by the database's clock as it was at the start."""
 
     def __init__(self, database: float, source: Callable[[], float] = steady) -> None:
         self._source = source
@@ -35,18 +35,18 @@ class Clock:
         self._ahead = 0.0
 
     def __call__(self) -> float:
-        """What time it is."""
+        """Return the time now."""
         return self._offset + self._source()
 
     def wall(self, now: float) -> float:
-        """Return the time by the database's clock, as far as it was compared, when it is `now`."""
+        """Return the database's time at the instant `now`, as of the last comparison."""
         return now + self._ahead
 
     def compare(self, database: float, *, asked_at: float) -> float:
-        """Return by how much the database's clock has stepped since it was compared last.
+        """Return by how much the database's clock has stepped since the last comparison.
 
-        `database` is its time at some moment between `asked_at` and now. As long as the clocks may
-        agree as before, that is no step.
+        `database` is its time at some moment between `asked_at` and now. If the old difference
+        between the clocks still fits into that range, there was no step.
         """
         before = self._ahead
         self._ahead = min(max(before, database - self()), database - asked_at)
@@ -56,36 +56,36 @@ class Clock:
 # --- Alarms -------------------------------------------------------------------------------------
 
 SPARE_ALARMS = 1000
-"""So many entries that nobody waits for any more are let be."""
+"""How many entries may pile up, beyond twice the live ones, before outdated ones are removed."""
 
 
 class Timer(Protocol):
-    """Something that happens later, unless it is cancelled."""
+    """A call that happens later, unless it is cancelled."""
 
     def cancel(self) -> None:
-        """It will not happen."""
+        """Cancel the call."""
 
 
 Later = Callable[[float, Callable[[], None]], Timer]
-"""Does something after so many seconds."""
+"""Calls a function after the given number of seconds."""
 
 
 class Sleeper(Protocol):
-    """Somebody to be woken. It remembers when: infinity while nothing is set."""
+    """An object that `Alarms` can wake, such as a lane."""
 
     @property
     def wake_at(self) -> float:
-        """When it will be woken."""
+        """When it will be woken; infinity while no alarm is set."""
 
     def set_alarm(self, at: float) -> None:
         """Remember when it will be woken."""
 
     def woken(self) -> None:
-        """It is time."""
+        """Do what the alarm was set for: its time has come."""
 
 
 class Alarms:
-    """Who is to be woken when. What was set before for the same sleeper counts no more."""
+    """Wakes each sleeper at its time. A new alarm of a sleeper replaces its old one."""
 
     def __init__(self, now: Callable[[], float], later: Later) -> None:
         self._now, self._later = now, later
@@ -97,11 +97,11 @@ class Alarms:
 
     @property
     def entries(self) -> int:
-        """How many are kept, those included that nobody waits for any more."""
+        """How many entries are kept, including outdated ones."""
         return len(self._entries)
 
     def set(self, sleeper: Sleeper, at: float) -> None:
-        """Wake it at an instant; infinity: not at all."""
+        """Wake the sleeper at this time; infinity cancels its alarm."""
         if at == sleeper.wake_at:
             return
         sleeper.set_alarm(at)
@@ -112,7 +112,7 @@ class Alarms:
             self._wind()
 
     def _clear_up(self) -> None:
-        """Forget all that were set and set otherwise since."""
+        """Remove the entries of alarms that were replaced or cancelled."""
         live = {
             id(sleeper): (at, number, sleeper)
             for at, number, sleeper in self._entries
@@ -123,7 +123,7 @@ class Alarms:
         self._crowded = 2 * len(self._entries) + SPARE_ALARMS
 
     def _wind(self) -> None:
-        """Have the timer ring for the first of them."""
+        """Set the timer to the time of the first entry."""
         at = self._entries[0][0] if self._entries else math.inf
         if at >= self._rings_at:
             return

@@ -16,7 +16,7 @@ from tarry.service.wire.exchange import Sender
 class Context:
     """Shared by all lanes and origins of one dispatcher."""
 
-    def __init__(  # noqa: PLR0913  what lanes share, spelled out once
+    def __init__(  # noqa: PLR0913  everything that lanes share, named once
         self,
         *,
         now: Callable[[], float],
@@ -30,7 +30,7 @@ class Context:
     ) -> None:
         self.now = now
         self.wall = wall
-        """The time by the database's clock at an instant of this process's clock."""
+        """Returns the database's time for a time of this process's clock."""
         self.later = later
         self.alarms = Alarms(now, later)
         self.draw = draw
@@ -41,22 +41,25 @@ class Context:
         self.slots = Slots(limits.in_flight)
         self.buffered = PayloadBytes()
         self.counters = Counters()
-        self.note = self.notice  # one for all records: each would have its own otherwise
+        self.note = self.notice  # one bound method for all records, instead of one for each
 
     def earlier(self, now: float) -> float:
-        """Return the time to reckon ages with when it is `now`: the earlier of both clocks.
+        """Return the time to compute ages with at `now`: that of the clock that is behind.
 
-        Messages are accepted by a wall clock. After a step some were accepted by it as it was
-        before, and some as it is now: none of them may count as too old before its time.
+        Messages are accepted by a wall clock. After that clock stepped, some messages carry a time
+        from before the step and some from after it. None of them may expire too early.
         """
         return min(now, self.wall(now))
 
     def is_full(self) -> bool:
-        """Return whether so much is in memory that only lanes with nothing at hand get a row."""
+        """Return whether the payloads in memory have reached their limit.
+
+        Then only lanes that have no row in memory get one.
+        """
         return self.buffered.bytes >= self.limits.buffered_bytes
 
     def id(self, prefix: str, now: float) -> str:
-        """Return a new id."""
+        """Return a new id with this prefix."""
         return ids.make(prefix, now=now, entropy=self._chance(ids.CHANCE))
 
     def notice(
@@ -67,7 +70,7 @@ class Context:
         now: float,
         facts: dict[str, str | float | None],
     ) -> Notice:
-        """Return a notice of something that an endpoint's owner should hear of."""
+        """Return a notice that informs an endpoint's owner of an event."""
         return Notice(
             id=self.id(ids.NOTICE, now),
             application=application,

@@ -1,4 +1,4 @@
-"""What a dispatcher has done since it started, counted for its metrics."""
+"""Counts what a dispatcher has done since it started, for its metrics."""
 
 
 class Counters:
@@ -8,15 +8,15 @@ class Counters:
 
     def __init__(self) -> None:
         self.sent = self.probes = 0
-        """Attempts, and those among them that were probes."""
+        """Attempts, and how many of them were probes."""
         self.delivered = self.failed = 0
         """Deliveries that ended."""
         self.stale = 0
-        """Settlements that the store did not take: somebody else had changed the delivery."""
+        """Settlements that the store rejected because the delivery had been changed meanwhile."""
         self.stalled = 0
         """Lanes that the watchdog had to wake: each is a defect."""
         self.unwritable = 0
-        """Settlements and changes that the store refused as they were: each is a defect."""
+        """Settlements and changes that the store could not write as they were: each is a defect."""
 
     def count_sent(self, *, probe: bool) -> None:
         """Count an attempt."""
@@ -32,7 +32,7 @@ class Counters:
         self.failed += number
 
     def count_stale(self) -> None:
-        """Count a settlement that the store did not take."""
+        """Count a settlement that the store rejected as out of date."""
         self.stale += 1
 
     def count_stalled(self) -> None:
@@ -40,5 +40,5 @@ class Counters:
         self.stalled += 1
 
     def count_unwritable(self) -> None:
-        """Count a settlement or a change that the store refused."""
+        """Count a settlement or a change that the store could not write."""
         self.unwritable += 1

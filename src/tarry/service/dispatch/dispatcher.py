@@ -1,7 +1,8 @@
-"""The dispatcher: own shards, take up their lanes, feed them, settle what was answered.
+"""The dispatcher: owns shards, loads their lanes, reads rows for them, and writes the outcomes.
 
-Its parts run side by side, each a small step in a loop. When the database is away, each waits and
-tries again: nothing is lost, nothing is sent twice over it, and it goes on by itself.
+Its parts run side by side, each as a small step in a loop. While the database is unavailable, each
+loop waits and retries its step. It continues by itself, and nothing is lost or sent twice because
+of that.
 """
 
 import asyncio
@@ -41,13 +42,13 @@ from tarry.service.wire.seal import Seals
 log = logging.getLogger("tarry.service")
 
 LEAVING = 1.0
-"""Seconds for giving the shards back once nothing is on its way, even if there is no time left."""
+"""Seconds to give the shards back once no request is in flight, even after the time limit."""
 
 
 class Dispatcher:
-    """Delivers what waits in a store. `run` it in an event loop; `stop` lets it finish."""
+    """Delivers the messages of a store. `run` it in an event loop; `stop` lets it finish."""
 
-    def __init__(  # noqa: PLR0913  what a dispatcher is put together from
+    def __init__(  # noqa: PLR0913  everything that a dispatcher is built from
         self,
         store: Store,
         sender: Sender,
@@ -71,16 +72,16 @@ class Dispatcher:
         self.ready = asyncio.Event()
         """Set once the first shards are owned."""
         self.drained = False
-        """Whether it ended with nothing on its way."""
+        """Whether it ended with no request in flight and with everything written."""
         self._hurried = False
         self._least = 0.0
-        """Seconds that are left also to who is in a hurry."""
+        """Seconds that remain for the current step of the drain after `hurry` was called."""
         self._patience: asyncio.Timeout | None = None
 
-    # --- From start to end ----------------------------------------------------------------------
+    # --- Running and stopping -------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Deliver until `stop` is called, then until nothing is on its way any more."""
+        """Deliver until `stop` is called, then wait for the requests in flight and return."""
         self._put_together(Clock(await self._store.clock(), self._source))
         self._store.listen(self._signals.store_has_news)
         await self._owner.own_once()
@@ -96,17 +97,17 @@ class Dispatcher:
             self._owner.drop(self.shards.owned.values())
 
     def stop(self) -> None:
-        """Send nothing more; `run` ends when what is on its way has ended."""
+        """Send nothing more; `run` returns when the requests in flight have ended."""
         self._signals.stop.set()
 
     def hurry(self) -> None:
-        """Wait no longer for what is on its way: end, as if the time for that were over."""
+        """Wait no longer for the requests in flight: end as if the time limit were reached."""
         self._hurried = True
         if self._patience is not None:
             self._patience.reschedule(asyncio.get_running_loop().time() + self._least)
 
     async def _drain(self) -> None:
-        """Wait for what is on its way, write everything down, and give the shards back."""
+        """Wait for the requests in flight, write all outcomes, and give the shards back."""
         hit("drain.start")
         time = asyncio.get_running_loop().time
         ends_at = time() + (0.0 if self._hurried else self._limits.grace)
@@ -126,10 +127,10 @@ class Dispatcher:
             self.drained = True
         finally:
             self._patience = None
-        # If not, nothing is given back: who takes over waits until the leases have ended.
+        # After an error no shard is given back: the next owner waits until the leases have ended.
 
     def _all_quiet(self) -> bool:
-        """Have nothing more sent; whether nothing is on its way any more."""
+        """Stop all sends; return whether no request is in flight and no outcome is unwritten."""
         owned = list(self.shards.owned.values())
         for shard in owned:
             shard.held.leave()
@@ -138,7 +139,7 @@ class Dispatcher:
     # --- Its parts, and their steps -------------------------------------------------------------
 
     def _put_together(self, clock: Clock) -> None:
-        """Make the parts, each of those before it."""
+        """Create the parts, each from the parts before it."""
         store, signals = self._store, self._signals
         self.context = context = Context(
             now=clock,
@@ -178,7 +179,7 @@ class Dispatcher:
         self._put_upkeep_together(loader)
 
     def _put_upkeep_together(self, loader: LaneLoader) -> None:
-        """Make the parts that work beside deliveries."""
+        """Create the parts that do all work other than deliveries."""
         store, context, shards = self._store, self.context, self.shards
         trials = TaskTrials(store, context, shards)
         self._counts = Counts(store, context, shards, trials)
@@ -194,7 +195,7 @@ class Dispatcher:
         self._watchdog = Watchdog(store, context, shards)
 
     def _loops(self) -> list[Coroutine[None, None, None]]:
-        """What runs side by side: when its signal is set, or after so many seconds."""
+        """Return the loops that run side by side: each step with its interval and its signal."""
         signals, limits = self._signals, self._limits
         return [
             self._repeat(self._owner.renew_once, limits.lease / 3, signals.renew),
@@ -221,13 +222,13 @@ class Dispatcher:
         await repeat(step, every, signal=signal, draw=self._draw, recovered=recovered)
 
     async def _feed_all(self) -> None:
-        """Read rows for all lanes that want some."""
+        """Read rows for all lanes that run low."""
         while self.work.hungry:
             await feed_once(self._store, self.context, self.work)
             await asyncio.sleep(0)
 
     async def _tick_all(self) -> None:
-        """Have lanes and origins look at their answers, as long as they say that they have to."""
+        """Have lanes and origins evaluate their answers every tick, as long as they need to."""
         while self.work.ticking:
             now = self.context.now()
             for ticking in list(self.work.ticking):
@@ -236,6 +237,6 @@ class Dispatcher:
             await asyncio.sleep(RULE.tick)
 
     async def _send_notices(self) -> None:
-        """Have operational webhooks hear of what is new."""
+        """Send new notices to operational webhooks."""
         while await self._notices.tell_once(self.shards.numbers, self.context.now()):
             pass

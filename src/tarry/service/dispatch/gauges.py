@@ -1,4 +1,4 @@
-"""How a dispatcher is doing, in numbers for whoever watches it."""
+"""The current numbers of a dispatcher, for its metrics."""
 
 from collections import Counter
 
@@ -9,9 +9,9 @@ from tarry.service.dispatch.dispatcher import Dispatcher
 
 
 class Gauges(Struct, frozen=True, kw_only=True):
-    """What was done since it started, and what is the case now.
+    """Counts since the dispatcher started, and its current state.
 
-    `lanes` are those with something to do, by their phase; `waiting` are the deliveries in them.
+    `lanes` counts the lanes in memory by phase; `waiting` counts the deliveries that wait in them.
     """
 
     sent: int
@@ -29,7 +29,7 @@ class Gauges(Struct, frozen=True, kw_only=True):
 
 
 def gauges(dispatcher: Dispatcher) -> Gauges:
-    """Read them; a walk over the lanes that are awake."""
+    """Return the gauges; this walks over all lanes in memory."""
     counters = dispatcher.context.counters
     lanes = list(dispatcher.shards.lanes())
     phases = Counter(lane.gates.phase for lane in lanes)

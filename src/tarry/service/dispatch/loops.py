@@ -1,7 +1,7 @@
-"""What wakes the loops of a dispatcher, and how a loop repeats its step.
+"""The signals that wake the loops of a dispatcher, and how a loop repeats its step.
 
-- `Signals`: what each loop waits for when it has nothing to do.
-- `repeat`: does a step again and again, and waits while the database is away.
+- `Signals`: the event that each loop waits for when it has nothing to do.
+- `repeat`: repeats a step, and waits while the database is unavailable.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ log = logging.getLogger("tarry.service")
 
 
 class Signals:
-    """One event for each loop: whoever leaves work for a loop sets its event."""
+    """One event for each loop. Code that leaves work for a loop sets the loop's event."""
 
     def __init__(self) -> None:
         self.renew = asyncio.Event()
@@ -31,10 +31,10 @@ class Signals:
         self.share = asyncio.Event()
         self.upkeep = asyncio.Event()
         self.stop = asyncio.Event()
-        """Set once and for all: nothing more is sent."""
+        """Set when the dispatcher is to stop, and never cleared: nothing more is sent."""
 
     def store_has_news(self) -> None:
-        """Have the loops look that take up what is new in the store."""
+        """Wake the loops that read new work from the store."""
         self.load.set()
         self.upkeep.set()
 
@@ -42,7 +42,7 @@ class Signals:
 # --- Steps --------------------------------------------------------------------------------------
 
 AGAIN = Policy(backoff=Exponential(base=0.1, cap=2.0), jitter=Full(), attempts=None, within=None)
-"""When a step is tried again that the database did not let be done."""
+"""When to retry a step after an error of the database."""
 
 
 async def repeat(
@@ -53,7 +53,7 @@ async def repeat(
     draw: Callable[[], float],
     recovered: Callable[[], None] = lambda: None,
 ) -> None:
-    """Do a step again and again: after so many seconds, or when its signal is set.
+    """Repeat a step without end: after `every` seconds, or when its signal is set.
 
     `recovered` is called after the first success that follows a failure of the database.
     """
@@ -79,7 +79,7 @@ async def repeat(
 
 
 async def _wait_for(signal: asyncio.Event, longest: float | None) -> None:
-    """Wait until the signal is set, but no longer than so many seconds, and clear it."""
+    """Wait until the signal is set, at most `longest` seconds, and clear it."""
     if not signal.is_set():
         loop = asyncio.get_running_loop()
         timer = None if longest is None else loop.call_later(longest, signal.set)

@@ -1,7 +1,8 @@
-"""Dicts of which there are many, most of them empty: all that are empty are one and the same.
+"""Sparse dicts: for objects with many dicts that are mostly empty. All empty ones are one object.
 
-An empty dict takes 64 bytes, and one that has become empty keeps its table. Ten thousand lanes have
-a dozen each. So whoever has one reads it as it is, and changes it by `put` and `without` alone.
+An empty dict takes 64 bytes, and a dict that became empty keeps its table. Ten thousand lanes have
+a dozen dicts each. So their owners share `NOTHING`, read a sparse dict like any other, and change
+it only with `put` and `without`.
 """
 
 from typing import Any, NoReturn, TypeVar
@@ -11,7 +12,7 @@ Item = TypeVar("Item")
 
 
 class _Nothing(dict[Any, Any]):
-    """It belongs to everybody: nothing can be put into it."""
+    """The empty dict that all owners share. It refuses new items."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("this dict is everybody's: use put() and keep what it gives")
@@ -23,7 +24,7 @@ NOTHING: dict[Any, Any] = _Nothing()
 
 
 def put(kept: dict[Key, Item], key: Key, item: Item) -> dict[Key, Item]:
-    """The dict with an item more, which is to take the place of the one given."""
+    """Return the dict with the item added. The caller must keep the result instead of `kept`."""
     if not kept:
         return {key: item}
     kept[key] = item
@@ -31,6 +32,6 @@ def put(kept: dict[Key, Item], key: Key, item: Item) -> dict[Key, Item]:
 
 
 def without(kept: dict[Key, Item], key: Key) -> dict[Key, Item]:
-    """The dict with an item less, if it was there, to take the place of the one given."""
+    """Return the dict without this key. The caller must keep the result instead of `kept`."""
     kept.pop(key, None)
     return kept or NOTHING

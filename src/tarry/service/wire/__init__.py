@@ -1,1 +1,1 @@
-"""What goes over the wire: requests are signed, addresses checked, answers read within limits."""
+"""HTTP to endpoints: signs requests, checks addresses, and reads answers within limits."""

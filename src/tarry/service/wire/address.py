@@ -1,8 +1,8 @@
-"""Which addresses are nobody's business to call: an own table of networks, with reasons.
+"""Addresses that must not be called: a table of networks, each with the reason.
 
-The standard library's `is_global` is not asked: its answers change between patch releases, and
-let multicast, NAT64 and other ways around pass. Here IPv6 is refused but for what is given out
-as global unicast.
+The standard library's `is_global` is not used: its results change between patch releases, and it
+allows multicast, NAT64 and other ways to reach private addresses. In IPv6, only networks assigned
+as global unicast are allowed here.
 """
 
 from ipaddress import (
@@ -40,7 +40,7 @@ _V4 = tuple(
         ("240.0.0.0/4", "reserved"),
     )
 )
-_LOOPBACK = IPv6Network("::/127")  # ::1, and :: that leads there too
+_LOOPBACK = IPv6Network("::/127")  # ::1, and :: which leads there too
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
 _V6 = tuple(
     (IPv6Network(network), f"it is {kind}")
@@ -49,8 +49,8 @@ _V6 = tuple(
         ("::/96", "an IPv4 address in disguise"),
         ("::ffff:0:0:0/96", "an IPv4 address in disguise"),  # SIIT
         ("64:ff9b::/96", "an IPv4 address in disguise"),  # NAT64
-        ("64:ff9b:1::/48", "an IPv4 address in disguise"),  # NAT64 of one's own
-        ("2001::/23", "reserved for protocols"),  # Teredo among them
+        ("64:ff9b:1::/48", "an IPv4 address in disguise"),  # NAT64 for local use
+        ("2001::/23", "reserved for protocols"),  # includes Teredo
         ("2001:db8::/32", "reserved for documentation"),
         ("2002::/16", "an IPv4 address in disguise"),  # 6to4
         ("2620:4f:8000::/48", "reserved for protocols"),
@@ -70,10 +70,10 @@ _32_BITS = 0xFFFF_FFFF
 
 
 def read(text: str) -> Address | None:
-    """The address a text is; None if it is none, or one with a scope (`fe80::1%eth0`).
+    """Return the address that a text holds; None if it has none, or a scope (`fe80::1%eth0`).
 
-    An IPv4 address in IPv6 writing (`::ffff:10.0.0.1`) is the IPv4 address: that is where the
-    kernel would go.
+    An IPv4 address in IPv6 notation (`::ffff:10.0.0.1`) is returned as the IPv4 address, since the
+    kernel would connect to that.
     """
     try:
         address = ip_address(text)
@@ -87,7 +87,7 @@ def read(text: str) -> Address | None:
 
 
 def rule_against(address: Address) -> str | None:
-    """Why an address must not be called; None if it may."""
+    """Return why an address must not be called; None if it may."""
     if isinstance(address, IPv4Address):
         return next((rule for network, rule in _V4 if address in network), None)
     for network, rule in _V6:
@@ -99,7 +99,7 @@ def rule_against(address: Address) -> str | None:
 
 
 def disguised(address: Address) -> IPv4Address | None:
-    """The IPv4 address that traffic to an IPv6 address ends up at, if it is made that way."""
+    """Return the IPv4 address that an IPv6 address embeds, and where its traffic would end up."""
     if isinstance(address, IPv4Address):
         return None
     bits = int(address)
@@ -108,7 +108,7 @@ def disguised(address: Address) -> IPv4Address | None:
     if address in _SIX_TO_FOUR:
         return IPv4Address(bits >> 80 & _32_BITS)
     if address in _TEREDO:
-        return IPv4Address(~bits & _32_BITS)  # written with every bit turned over
+        return IPv4Address(~bits & _32_BITS)  # stored with every bit inverted
     if bits >> 32 & _32_BITS in _ISATAP or any(address in network for network in _LAST_BITS):
         return IPv4Address(bits & _32_BITS)
     return None

@@ -1,7 +1,7 @@
-"""The sender: an own HTTP/1.1 client on the event loop, with callbacks all the way.
+"""The sender: tarry's own HTTP/1.1 client on the event loop, built from callbacks.
 
-An attempt on a connection that stands makes no task, no future and no timer: it is written, read
-and told. What takes longer (a name, a connection, a handshake) is the work of a task.
+An attempt on an open connection needs no task, future or timer: the request is written, the answer
+read, and the callback called. Only a new connection (with its handshake) is made in a task.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from tarry.service.wire.resolve import Addresses, Resolved
 from tarry.service.wire.setback import Setback, setback
 
 MOST_HEADS = 20_000
-"""Targets whose standing part of the head is remembered."""
+"""How many targets have the constant part of their request head cached."""
 
 _LATE = Setback(Kind.TIMEOUT, "the answer did not come in time")
 _UNCONNECTED = Setback(Kind.TIMEOUT, "the connection did not stand in time")
@@ -34,17 +34,17 @@ _CLOSED = Setback(Kind.TRANSIENT, "the sender was closed", local=True)
 
 
 class Resolver(Protocol):
-    """Who knows the addresses of a host, all of them checked."""
+    """Finds the addresses of a host, all of them checked."""
 
     def resolve(self, host: str, port: int, owner: str, done: Callable[[Resolved], None]) -> None:
-        """Tell `done` the addresses, at once or later, on the thread of the event loop.
+        """Call `done` with the addresses, at once or later, on the thread of the event loop.
 
         A look-up counts against the share of `owner`, an application.
         """
 
 
 class Client:
-    """Makes attempts; see `Sender`. It is made, used and closed on one running event loop."""
+    """Makes attempts; see `Sender`. It is created, used and closed on one running event loop."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Client:
         connection.carry(exchange)
 
     async def close(self) -> None:
-        """Close what is kept open; attempts on their way end as failures."""
+        """Close all connections; attempts in flight end as failures."""
         self._closed = True
         self._pool.close()
         for exchange in self._deadlines.items():
@@ -100,17 +100,17 @@ class Client:
             self._emptied.clear()
             await self._emptied.wait()
 
-    # The way to a connection.
+    # Making a connection.
 
     def _connect(self, exchange: Exchange) -> None:
-        """Look up the name, then dial. Both have to be done within the time to connect."""
+        """Look up the name, then dial. Both must be done within the time to connect."""
         request = exchange.request
         now = monotonic()
         until = min(now + request.connect_timeout, exchange.started_at + request.timeout)
         exchange.bucket = self._deadlines.add(exchange, until)
         target = request.target
         if self._dialler.proxy is not None and read(target.host) is None:
-            self._looked_up(exchange, until, Addresses(()))  # it is the proxy that looks it up
+            self._looked_up(exchange, until, Addresses(()))  # the proxy looks up the name
             return
         done = partial(self._looked_up, exchange, until)
         self._resolver.resolve(target.host, target.port, target.owner, done)
@@ -118,7 +118,7 @@ class Client:
     def _looked_up(self, exchange: Exchange, until: float, found: Resolved) -> None:
         if exchange.over:
             return
-        if isinstance(found, Unresolved):  # perhaps at once, inside `send`
+        if isinstance(found, Unresolved):  # `send` may still be running
             self._fail_soon(exchange, Setback(found.kind, found.detail, local=found.local))
             return
         exchange.dialled_at = monotonic()
@@ -132,11 +132,11 @@ class Client:
         made: Connection | Setback
         try:
             made = await self._dialler.dial(target, addresses, until, make)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is this attempt's failure
+        except Exception as error:  # noqa: BLE001  any error is a failure of this attempt
             made = setback(error)
         if isinstance(made, Setback):
             exchange.fail(made)
-        elif not made.usable():  # the other side closed at once, or spoke first
+        elif not made.usable():  # the endpoint closed at once, or sent bytes before the request
             exchange.fail(_SHUT)
         elif exchange.over:
             made.close()
@@ -146,18 +146,18 @@ class Client:
             made.carry(exchange)
 
     def _postpone(self, exchange: Exchange) -> None:
-        """The connection stands: from now on only the whole of the exchange has a limit."""
+        """Replace the deadline of the connection by that of the whole exchange."""
         exchange.bucket.discard(exchange)
         due_at = exchange.started_at + exchange.request.timeout
         exchange.bucket = self._deadlines.add(exchange, due_at)
 
-    # How an exchange ends when nobody answers.
+    # Ending an exchange that gets no answer.
 
     def _expire(self, exchange: Exchange) -> None:
         self._stop(exchange, _LATE if exchange.carrier else _UNCONNECTED)
 
     def _stop(self, exchange: Exchange, why: Setback) -> None:
-        if exchange.carrier is None:  # whoever dials for it ends in time by itself
+        if exchange.carrier is None:  # the dial for it has its own time limit
             exchange.fail(why)
         else:
             exchange.carrier.abandon(why)
@@ -166,26 +166,26 @@ class Client:
         self._loop.call_soon(exchange.fail, why)
 
     def _spare(self) -> None:
-        """There is no file descriptor left: give up half of the connections that only rest."""
+        """Close half of the resting connections: there is no file descriptor left."""
         self._pool.shrink(len(self._pool) // 2)
 
-    # What connections tell.
+    # What connections call.
 
     def rest(self, connection: Connection) -> None:
-        """It can carry another exchange."""
+        """Keep a connection that can carry another exchange."""
         self._pool.keep(connection)
 
     def lost(self, connection: Connection) -> None:
-        """It is closed."""
+        """Forget a connection that is closed."""
         self._pool.forget(connection)
         self._open.discard(connection)
         if not self._open:
             self._emptied.set()
 
     def repeat(self, exchange: Exchange) -> None:
-        """The connection was closed as the request was sent: once more, on a fresh one.
+        """Send once more on a new connection: the old one was closed as the request was sent.
 
-        This is allowed to happen, because a message may come twice and has an id to tell.
+        The endpoint may get a message twice because of that. It can tell by the message's id.
         """
         exchange.again = True
         exchange.carrier = None

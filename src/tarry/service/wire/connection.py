@@ -1,7 +1,7 @@
-"""One connection: carries one exchange at a time, and rests or closes between two.
+"""One connection: it carries one exchange at a time, and rests or closes between two.
 
-Nothing that is odd survives on it: after any fault, cut or late byte it is closed, so that no byte
-of one answer can ever be taken for a part of the next.
+It is closed after any fault, cut-off answer or unexpected byte, so that no byte of one answer can
+ever be taken for a part of the next.
 """
 
 import asyncio
@@ -17,18 +17,19 @@ from tarry.service.wire.reader import Reader
 from tarry.service.wire.setback import Setback, setback
 
 OLDEST = 300.0
-"""Seconds after which a connection is not used again: an endpoint that moved is found anew."""
+"""Seconds after which a connection is not used again, so that a moved endpoint is found."""
 JOINED = 16 * 1024
-"""A body up to this size goes out in one piece with its head; a longer one is not copied."""
+"""A body up to this size is written together with its head; a longer one is not copied."""
 
 ENOUGH = 0.5
-"""The share of the time to connect after which a dial that took so long counts as tried."""
+"""A dial that timed out is evidence against the origin if it had at least this share of the time to
+connect."""
 _UNCONNECTED = frozenset({Kind.DNS, Kind.TLS, Kind.TRANSIENT})
 """Failures that mean, before a request is sent, that no connection could be made."""
 
 
 class Exchange:
-    """One attempt on its way. `done` is told once."""
+    """One attempt in progress. `done` is called once."""
 
     __slots__ = (
         *("again", "bucket", "carrier", "dialled_at", "done", "head", "over", "request"),
@@ -44,12 +45,12 @@ class Exchange:
         self.started_at = now
         self.over = False
         self.again = False
-        """Is this the second try, after a connection that had rested turned out to be closed?"""
+        """Whether this is the second try, after a resting connection turned out to be closed."""
         self.dialled_at = math.inf
-        """When the addresses of its host were known, and the dial for it began."""
+        """When the addresses of its host were known, and its dial started."""
         self.carrier: Connection | None = None
         self.bucket = _NOWHERE
-        """Where its deadline waits."""
+        """The bucket of `Deadlines` that holds its deadline."""
 
     def fail(self, why: Setback) -> None:
         """End it without an answer."""
@@ -64,10 +65,10 @@ class Exchange:
         )
 
     def _is_unreachable(self, why: Setback, now: float) -> bool:
-        """Whether nobody at the origin took the connection, whichever endpoint it was for.
+        """Return whether the origin accepts no connection, whichever endpoint it is for.
 
-        A dial that was given little time says nothing about the origin: the endpoint's own timeout
-        may be short, or its name had to wait for others.
+        A dial that had little time says nothing about the origin: the endpoint's own timeout may be
+        short, or the look-up of its name had to wait for others.
         """
         if self.carrier is not None or why.local:
             return False
@@ -76,7 +77,7 @@ class Exchange:
         return why.kind in _UNCONNECTED
 
     def finish(self, answer: Answer) -> None:
-        """End it; whatever ends it a second time comes too late."""
+        """End it with this answer; a second call has no effect."""
         if self.over:
             return
         self.over = True
@@ -84,7 +85,7 @@ class Exchange:
         self.bucket.discard(self)
         try:
             self.done(answer)
-        except Exception as error:  # noqa: BLE001  the caller's mistake must not harm a connection
+        except Exception as error:  # noqa: BLE001  a caller's error must not break a connection
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "the callback of an exchange failed", "exception": error}
             )
@@ -94,20 +95,20 @@ _NOWHERE: set[Exchange] = set()
 
 
 class Owner(Protocol):
-    """Who a connection belongs to."""
+    """The client that a connection belongs to."""
 
     def rest(self, connection: "Connection") -> None:
-        """It has carried an exchange to its end and can carry another."""
+        """Keep a connection that completed an exchange and can carry another."""
 
     def lost(self, connection: "Connection") -> None:
-        """It is closed."""
+        """Forget a connection that is closed."""
 
     def repeat(self, exchange: Exchange) -> None:
-        """It was closed before the exchange could begin: make it on a fresh one."""
+        """Send on a new connection: the old one was closed before the exchange could begin."""
 
 
 class Connection(asyncio.Protocol):
-    """A connection that stands, and what is on it."""
+    """An open connection, and the exchange that it carries."""
 
     __slots__ = (
         "_dropped",
@@ -143,19 +144,19 @@ class Connection(asyncio.Protocol):
             self._transport.write(body)
         else:
             self._transport.write(exchange.head + body)
-        if failpoints.armed():  # the loop writes it at the end of this turn
+        if failpoints.armed():  # the event loop writes it at the end of its current iteration
             asyncio.get_running_loop().call_soon(failpoints.hit, "send.written")
 
     def usable(self) -> bool:
-        """Whether it can carry a request, as far as is known."""
+        """Return whether it can carry a request, as far as is known."""
         return not self._dropped and not self._transport.is_closing()
 
     def close(self) -> None:
-        """Close it in good order."""
+        """Close it properly, after pending writes."""
         self._transport.close()
 
     def abandon(self, why: Setback) -> None:
-        """Give up the exchange on it; if its status is known, that is the answer all the same."""
+        """Give up its exchange. If the status has come already, it is the answer nevertheless."""
         exchange, self._exchange = self._exchange, None
         self._transport.abort()
         if exchange is not None:
@@ -164,13 +165,13 @@ class Connection(asyncio.Protocol):
     # What the event loop calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It stands."""
-        self._transport = cast("asyncio.Transport", transport)  # a stream's goes both ways
+        """Remember the transport of the open connection."""
+        self._transport = cast("asyncio.Transport", transport)  # a stream's reads and writes
 
     def data_received(self, data: bytes) -> None:
-        """Read on; at the answer's end, rest or close, and only then tell."""
+        """Read on; at the end of the answer, rest or close first, and then report the answer."""
         exchange = self._exchange
-        if exchange is None:  # nobody asked: it must not become the answer to the next request
+        if exchange is None:  # bytes without a request: they must not become the next answer
             self._drop()
             return
         reader = self._reader
@@ -182,7 +183,7 @@ class Connection(asyncio.Protocol):
         if (
             reader.reusable
             and now - self._opened_at < OLDEST
-            and not transport.get_write_buffer_size()  # answered before it had heard all
+            and not transport.get_write_buffer_size()  # else it answered before the request's end
         ):
             self._used = True
             self.rested_at = now
@@ -192,7 +193,7 @@ class Connection(asyncio.Protocol):
         exchange.finish(reader.answer(now - exchange.started_at))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is closed, by whomever."""
+        """End the exchange on a connection that was closed, by either side."""
         self._owner.lost(self)
         exchange, self._exchange = self._exchange, None
         if exchange is not None:
@@ -200,12 +201,12 @@ class Connection(asyncio.Protocol):
         self._reader.close()
 
     def _drop(self) -> None:
-        """Close it without a word, though not at once: uvloop's TLS would stumble over that."""
+        """Abort the connection, in the next iteration of the loop: uvloop's TLS fails otherwise."""
         self._dropped = True
         asyncio.get_running_loop().call_soon(self._transport.abort)
 
     def _end(self, exchange: Exchange, exc: Exception | None) -> None:
-        """The other side closed it under an exchange."""
+        """End an exchange whose connection was closed: repeat it, or report the failure."""
         if self._used and not self._reader.begun and not exchange.again:
             self._owner.repeat(exchange)
             return

@@ -1,6 +1,6 @@
-"""One ticking timer for all that must end in time, instead of a timer for each.
+"""One ticking timer for the deadlines of all exchanges, instead of a timer for each.
 
-A timer of the event loop's own for every exchange was 15 % of the cost of sending.
+A timer of the event loop for every exchange was 15 % of the cost of sending.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,10 @@ Item = TypeVar("Item")
 
 
 class Timer(Protocol):
-    """What an event loop gives for a call that it will make later."""
+    """The handle of a call that an event loop will make later."""
 
     def cancel(self) -> None:
-        """Do not make it."""
+        """Cancel the call."""
 
 
 Later = Callable[[float, Callable[[], None]], Timer]
@@ -24,7 +24,7 @@ Later = Callable[[float, Callable[[], None]], Timer]
 
 
 class Deadlines(Generic[Item]):
-    """Things with a deadline each, in buckets of a tick. It ticks only while there are some."""
+    """Holds items with a deadline each, in buckets of one tick. It ticks only while it has any."""
 
     def __init__(
         self, later: Later, clock: Callable[[], float], expire: Callable[[Item], None]
@@ -36,8 +36,8 @@ class Deadlines(Generic[Item]):
         self._timer: Timer | None = None
 
     def add(self, item: Item, due_at: float) -> set[Item]:
-        """Let `item` expire at `due_at`, unless it was discarded from the set this gives."""
-        tick = int(due_at / TICK) + 1  # the first tick that is not before it
+        """Let `item` expire at `due_at`, unless it is discarded from the returned set before."""
+        tick = int(due_at / TICK) + 1  # the first tick that is not before the deadline
         bucket = self._buckets.get(tick)
         if bucket is None:
             bucket = self._buckets[tick] = set()
@@ -47,18 +47,18 @@ class Deadlines(Generic[Item]):
         return bucket
 
     def items(self) -> list[Item]:
-        """All that has not expired and was not discarded."""
+        """Return all items that have not expired and were not discarded."""
         return [item for bucket in self._buckets.values() for item in bucket]
 
     def close(self) -> None:
-        """Tick no more."""
+        """Stop the timer and forget all items."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._buckets.clear()
 
     def _turn(self) -> None:
-        """Expire what is due, and forget the buckets that are empty or past."""
+        """Expire the items that are due, and forget empty and past buckets."""
         now = int(self._clock() / TICK)
         past = [tick for tick, bucket in self._buckets.items() if tick <= now or not bucket]
         due = [item for tick in past for item in self._buckets.pop(tick)]
@@ -66,6 +66,6 @@ class Deadlines(Generic[Item]):
             while due:
                 self._expire(due.pop())
         finally:
-            if due:  # one went wrong; that is not the others' trouble, their turn is the next
+            if due:  # `expire` raised an error for one item: the others expire at the next tick
                 self._buckets.setdefault(now, set()).update(due)
             self._timer = self._later(TICK, self._turn) if self._buckets else None

@@ -1,4 +1,4 @@
-"""Make a connection to a target: to a checked address, checked again at the socket, TLS and all."""
+"""Connects to a target: to a checked address, which is checked again at the socket, with TLS."""
 
 import socket
 import ssl
@@ -15,35 +15,35 @@ from tarry.service.wire.proxy import Proxy
 from tarry.service.wire.setback import Setback, is_scarcity, setback
 
 LINGER = 0.5
-"""Seconds a dial is still at work after its time, so that the caller's own limit comes first."""
+"""Seconds that a dial may run beyond its time limit, so that the caller's own limit comes first."""
 SHUTDOWN_TIMEOUT = 1.0
-"""Seconds to wait for the other side's goodbye when a TLS connection is closed."""
+"""Seconds to wait for the endpoint's close notice when a TLS connection is closed."""
 
 Made = TypeVar("Made", bound=Protocol)
 
 RECEIVED = 8192
-"""Bytes that the kernel takes in before they are read; answers are small."""
+"""Bytes that the kernel buffers before they are read; answers are small."""
 
 
 class Dialler(Struct, frozen=True):
-    """What connections are made with."""
+    """Makes connections."""
 
     loop: AbstractEventLoop
     permits: Callable[[str, int], bool]
-    """Whether this address may be called; asked of the peer of every socket that stands."""
+    """Returns whether an address may be called; called for the peer of every connected socket."""
     scarce: Callable[[], None]
-    """Told when this machine has no file descriptor left for a connection."""
+    """Called when this machine has no file descriptor left for a connection."""
     tls: ssl.SSLContext
     proxy: Proxy | None = None
 
     async def dial(
         self, target: Target, addresses: tuple[str, ...], until: float, make: Callable[[], Made]
     ) -> Made | Setback:
-        """A connection to the first of these addresses that takes one, tried `until` then.
+        """Return a connection to the first of these addresses that accepts one, `until` a time.
 
-        It ends by itself, soon after that: a handshake that is cancelled leaves traces in uvloop.
-
-        With a proxy the addresses are not used: see there what is checked then.
+        It returns by itself soon after that time, without being cancelled: a cancelled handshake
+        leaves traces in uvloop. With a proxy the addresses are not used: see `proxy.py` for the
+        checks in that case.
         """
         port = target.port
         if self.proxy is not None:
@@ -65,7 +65,7 @@ class Dialler(Struct, frozen=True):
         return await self._hand_over(sock, target, until, make)
 
     async def _refused(self, sock: socket.socket, target: Target) -> Setback | None:
-        """Why this socket must not be used, if so: the wrong peer, or no tunnel."""
+        """Return why this socket must not be used (a forbidden peer, or no tunnel), or None."""
         if self.proxy is not None:
             return await self.proxy.tunnel(self.loop, sock, target)
         if self.permits(*sock.getpeername()[:2]):
@@ -75,7 +75,7 @@ class Dialler(Struct, frozen=True):
     async def _hand_over(
         self, sock: socket.socket, target: Target, until: float, make: Callable[[], Made]
     ) -> Made | Setback:
-        """Shake hands if need be; from here on the socket is the event loop's."""
+        """Hand the socket over to the event loop, with a TLS handshake for https."""
         is_secure = target.scheme == "https"
         try:
             transport, made = await self.loop.create_connection(
@@ -89,7 +89,7 @@ class Dialler(Struct, frozen=True):
         except BaseException as error:
             self._let_go(sock)
             if is_secure and isinstance(error, ConnectionError):
-                # So end handshakes with those who know only old versions, too.
+                # Servers that support only old versions of TLS end a handshake like this, too.
                 return Setback(Kind.TLS, "the endpoint broke off the handshake")
             if isinstance(error, OSError):
                 return setback(error)
@@ -101,8 +101,8 @@ class Dialler(Struct, frozen=True):
     def _let_go(self, sock: socket.socket) -> None:
         """Close a socket that was handed over.
 
-        uvloop has closed its descriptor by then, at times without telling the socket, which would
-        close it once more: and with it whoever has got the number since.
+        uvloop has closed its descriptor by then, sometimes without the socket knowing. The socket
+        would close it a second time, and the number may belong to another file by then.
         """
         if isinstance(self.loop, BaseEventLoop):
             sock.close()
@@ -112,7 +112,7 @@ class Dialler(Struct, frozen=True):
     async def _first(
         self, addresses: tuple[str, ...], port: int, until: float
     ) -> socket.socket | Setback:
-        """A socket to the first address that answers; each has an even share of what is left."""
+        """Return a socket to the first address that answers; all share the time that is left."""
         failed = Setback(Kind.DNS, "the endpoint's name has no address")
         for left, address in zip(range(len(addresses), 0, -1), addresses, strict=True):
             try:
@@ -128,8 +128,8 @@ class Dialler(Struct, frozen=True):
     async def _connect(self, address: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        # OpenSSL does not return while there is more of a handshake to read: an endpoint that
-        # floods it held up the event loop for a third of a second at a time.
+        # OpenSSL does not return while there is more of a handshake to read. Without this limit, an
+        # endpoint that floods it blocked the event loop for a third of a second at a time.
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED)
         try:
             await self.loop.sock_connect(sock, (address, port))
@@ -139,6 +139,6 @@ class Dialler(Struct, frozen=True):
         return sock
 
     async def _addresses_of(self, proxy: Proxy) -> tuple[str, ...]:
-        """Where the proxy is. The operator named it, so it may be anywhere."""
+        """Return the proxy's addresses. The operator chose it, so any address is allowed."""
         found = await self.loop.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
         return tuple(dict.fromkeys(str(address[0]) for *_, address in found))

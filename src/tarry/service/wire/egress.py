@@ -1,7 +1,7 @@
-"""May this be called? URLs when they are set, addresses when a name was resolved and at the socket.
+"""Decides what may be called: URLs when they are set, addresses when resolved and at the socket.
 
-Private networks are open only where the operator says so. The same questions are asked at all
-three places, since a name can lead elsewhere tomorrow than it did today.
+Private networks may be called only if the operator allows them. The same checks are made at all
+three places, since a name can lead to another address later.
 """
 
 import re
@@ -17,12 +17,12 @@ from tarry.service.wire.sign import check_headers
 from tarry.service.wire.url import read_url
 
 PORTS = "80, 443, 1024-65535"
-"""The ports that may be called unless the operator says otherwise: no mail, no remote shells."""
+"""The ports that may be called by default: not those of mail or remote shells."""
 
 NO_ADDRESS = "it is no address, or one with a scope"
 ITSELF = "it is this service itself"
 UNALTERABLE = frozenset({NO_ADDRESS, ITSELF})
-"""Rules against which no setting helps."""
+"""Rules that no setting can change."""
 
 _RANGE = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _LAST_PORT = 65_535
@@ -38,12 +38,12 @@ _PRIVATE_ENDINGS = (
 
 
 class Egress(Struct, frozen=True):
-    """What may be called: the public internet, and the networks the operator allows."""
+    """What may be called: the public internet, and the networks that the operator allows."""
 
     networks: tuple[Network, ...]
     ports: tuple[range, ...]
     own: frozenset[tuple[str, int]]
-    """Where this service itself listens: it does not call itself, in allowed networks neither."""
+    """Where this service itself listens: it never calls itself, even in allowed networks."""
 
     @classmethod
     def of(
@@ -63,9 +63,9 @@ class Egress(Struct, frozen=True):
     def target(
         self, url: str, headers: Iterable[tuple[str, str]] = (), *, owner: str = ""
     ) -> Target:
-        """Where an endpoint of an application is, if it may be called.
+        """Return the target of an application's endpoint, if it may be called.
 
-        EgressRefused names the rule that forbids it; SettingsError what cannot be read.
+        EgressRefused names the rule that forbids it; SettingsError says what cannot be read.
         """
         place = read_url(url)
         if not any(place.port in ports for ports in self.ports):
@@ -82,11 +82,11 @@ class Egress(Struct, frozen=True):
         return Target(place.scheme, place.host, place.port, place.path, checked, owner)
 
     def permits(self, address: str, port: int) -> bool:
-        """Whether a connection to this address may be made, or kept."""
+        """Return whether a connection to this address may be made, or kept."""
         return self._rule_against(address, port) is None
 
     def check(self, address: str, port: int) -> None:
-        """Like `permits`, but EgressRefused says which rule forbids it."""
+        """Raise EgressRefused, with the rule, if this address must not be called."""
         rule = self._rule_against(address, port)
         if rule is not None:
             option = "" if rule in UNALTERABLE else "--allow-network"
@@ -101,10 +101,10 @@ class Egress(Struct, frozen=True):
         return None if self._is_allowed(address) else rule_against(address)
 
     def _is_allowed(self, address: Address) -> bool:
-        """Whether the operator allows it.
+        """Return whether the operator allows an address.
 
-        An IPv4 address in disguise must be one that may be called in its own clothes: who allows
-        the prefix of his NAT64 does not mean the loopback behind it.
+        If it embeds an IPv4 address, that one must be allowed or public as well: an operator who
+        allows the prefix of a NAT64 does not mean the loopback behind it.
         """
         if not any(address in network for network in self.networks):
             return False
@@ -113,7 +113,7 @@ class Egress(Struct, frozen=True):
 
 
 def _is_private(host: str) -> bool:
-    """Whether a name means something only inside: it has one label, or an ending set aside."""
+    """Return whether only private networks know a name: it has one label, or a reserved ending."""
     return "." not in host or host.endswith(_PRIVATE_ENDINGS)
 
 

@@ -1,4 +1,4 @@
-"""Names that wait for their look-up: the owners take turns, whoever has how many names waiting."""
+"""A queue of names to look up. Owners take turns, however many names each has waiting."""
 
 from collections.abc import Callable
 
@@ -32,8 +32,8 @@ class FairQueue:
     def take(self, may_run: Callable[[str, bool], bool]) -> tuple[str, str] | None:
         """Take out the next owner's first name that may run, and return both.
 
-        `may_run` is asked with an owner and whether the name is slow. An owner that is served goes
-        to the end of the round, and so does one that is passed over.
+        `may_run` gets an owner and whether the name is slow. An owner goes to the end of the round
+        when it is served, and also when it is skipped.
         """
         for _ in range(len(self._owners)):
             owner = next(iter(self._owners))

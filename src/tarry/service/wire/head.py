@@ -1,6 +1,6 @@
-"""Write the head of a request: the part that a target has in common, and an attempt's own part.
+"""Writes the head of a request: the constant part of its target, and the part of the attempt.
 
-The first is written once for a target; the second is all that is left to do for each attempt.
+The first part is written once for a target; only the second is written for each attempt.
 """
 
 from importlib.metadata import version
@@ -13,17 +13,17 @@ _KEPT_BACK = frozenset({"connection", "content-length", "host", "transfer-encodi
 
 
 class HeadError(ValueError):
-    """A header cannot go on the wire. It is refused where it is set; this is the second wall."""
+    """A header cannot be sent. Such headers are refused when they are set; this checks again."""
 
 
 def authority(target: Target) -> str:
-    """The host as a Host header or a tunnel names it, with its port where that is not the usual."""
+    """Return the host for a Host header or a tunnel, with the port unless it is the default."""
     host = f"[{target.host}]" if ":" in target.host else target.host
     return host if PORTS.get(target.scheme) == target.port else f"{host}:{target.port}"
 
 
 def standing(target: Target) -> bytes:
-    """The request line and the headers that every request to this target has."""
+    """Return the request line and the headers that every request to this target has."""
     line = f"POST {target.path} HTTP/1.1"
     if not line.isascii() or not line.isprintable() or line.count(" ") != 2:  # noqa: PLR2004  of a line
         raise HeadError("the path of the endpoint's URL cannot be sent")
@@ -36,7 +36,7 @@ def standing(target: Target) -> bytes:
 
 
 def whole(standing: bytes, request: Request) -> bytes:
-    """The head of this request, the empty line included."""
+    """Return the head of this request, including the empty line."""
     return b"%b%bcontent-length: %d\r\n\r\n" % (
         standing,
         lines(request.headers),
@@ -45,7 +45,7 @@ def whole(standing: bytes, request: Request) -> bytes:
 
 
 def lines(headers: Headers) -> bytes:
-    """These headers as lines; none of them can smuggle in another line."""
+    """Return these headers as lines. No header can inject another line."""
     text = "".join([f"{name}: {value}\r\n" for name, value in headers])
     many = len(headers)
     if text.count("\n") != many or text.count("\r") != many or "\0" in text:

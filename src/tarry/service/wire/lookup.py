@@ -1,7 +1,7 @@
-"""Look names up, which blocks: in threads that nothing else waits for.
+"""Looks names up, which blocks, in threads of its own.
 
-They are daemons, as those of the standard library's pools are not: a name server that never answers
-does not hold up the end of the process.
+Unlike those of the standard library's pools, they are daemon threads: a name server that never
+answers does not delay the end of the process.
 """
 
 import socket
@@ -17,9 +17,9 @@ Job = Callable[[], None]
 
 
 class Unresolved(Struct, frozen=True):
-    """There is nothing to call. `detail` is for the endpoint's owner: it tells no address.
+    """Why a name has no address. `detail` is for the endpoint's owner, and names no address.
 
-    `local` marks a name that was not looked up at all, which says nothing about it.
+    `local` marks a name that was not looked up at all, which says nothing about the name.
     """
 
     kind: Kind
@@ -38,12 +38,13 @@ _FAILURES = {
 }
 
 DOCKERS_HOST = "host.docker.internal"
-"""What containers call the machine they run on. Outside of one, and where nobody knows the name
-better, it is this machine: the same endpoint works in both places, if loopback may be called."""
+"""The name by which containers call the machine they run on. Outside of a container, if the name is
+not known, it stands for this machine: the same endpoint works in both places, if loopback may be
+called."""
 
 
 def look_up(host: str) -> list[str]:
-    """All addresses of a name, as the system knows them; OSError if it knows none."""
+    """Return all addresses of a name that the system knows; raise OSError if it knows none."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
@@ -54,7 +55,7 @@ def look_up(host: str) -> list[str]:
 
 
 def find(look_up: Callable[[str], Iterable[str]], host: str) -> Found:
-    """Return what a look-up answers, whatever it raises: its thread is needed again."""
+    """Return the result of a look-up. It raises no error, since its thread is needed again."""
     try:
         return tuple(look_up(host)) or _NO_ADDRESS
     except OSError as error:
@@ -64,7 +65,7 @@ def find(look_up: Callable[[str], Iterable[str]], host: str) -> Found:
 
 
 class Threads:
-    """Threads that do jobs in turn: begun when they are needed, never more than `most`."""
+    """Threads that do jobs in turn: started when they are needed, never more than `most`."""
 
     def __init__(self, most: int, name: str) -> None:
         self._most = most
@@ -76,7 +77,7 @@ class Threads:
         self._queued = 0
 
     def do(self, job: Job) -> None:
-        """Do a job as soon as a thread is free. It sees to its own failures."""
+        """Do a job as soon as a thread is free. The job must handle its own errors."""
         with self._lock:
             self._queued += 1
             begin = self._queued > self._idle and self._count < self._most
@@ -86,7 +87,7 @@ class Threads:
             Thread(target=self._work, name=self._name, daemon=True).start()
 
     def close(self) -> None:
-        """Let the threads end, each after its job; what still waits is not done."""
+        """Let the threads end, each after its job; waiting jobs are dropped."""
         while not self._jobs.empty():
             self._jobs.get()
         for _ in range(self._count):

@@ -5,7 +5,7 @@ So every look-up counts against the application that needs it, and no applicatio
 threads than are free. The applications take turns. A name that several need is looked up once.
 
 A look-up that takes longer than the timeout leaves its place among the running ones to others, as
-long as there is room for those that are stuck. It still counts against its application.
+long as there is room for stuck ones. It still counts against its application.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from tarry.service.wire.shares import Shares
 THREADS = 32
 """Look-ups that run at a time; one application alone gets half of them."""
 STUCK_THREADS = 32
-"""Look-ups that take longer than the timeout and run besides those."""
+"""Look-ups beyond the timeout that run in addition to those."""
 SLOW_EACH = 4
-"""Names that took too long last time and run at a time for one application."""
+"""Look-ups of one application that run at a time for names that took too long last time."""
 MOST_LOOKUPS = 4_000
-"""Names that run or wait; one application alone gets half of them."""
+"""Names that are looked up or wait for it; one application alone gets half of them."""
 MOST_SLOW = 10_000
-"""Names of which it is remembered that they took too long."""
+"""How many names are remembered that took too long."""
 
 Done = Callable[[Found], None]
 
@@ -35,7 +35,7 @@ CROWDED = Unresolved(Kind.DNS, "too many names are being resolved just now", loc
 
 
 class _Asking:
-    """The callers of one owner who wait for a name, until `timer` ends their wait."""
+    """The callers of one owner that wait for a name, until `timer` ends their wait."""
 
     __slots__ = ("callers", "timer")
 
@@ -45,7 +45,7 @@ class _Asking:
 
 
 class _Lookup:
-    """A name that waits for a thread, or that a thread looks up since it `is_started`."""
+    """A name that waits for a thread, or that a thread looks up if it `is_started`."""
 
     __slots__ = (
         *("askings", "host", "is_late", "is_slow", "is_started", "is_stuck", "maker", "timer"),
@@ -54,7 +54,7 @@ class _Lookup:
     def __init__(self, host: str, maker: str, *, is_slow: bool) -> None:
         self.host = host
         self.maker = maker
-        """The first owner that asked."""
+        """The first owner that asked for the name."""
         self.is_slow = is_slow
         """Whether it took too long last time."""
         self.askings: dict[str, _Asking] = {}
@@ -67,9 +67,10 @@ class _Lookup:
 
 
 class Lookups:
-    """Looks names up for one event loop, the one that runs when it is made.
+    """Looks names up for one event loop, the one that runs when it is created.
 
-    `learn` gets every answer: that of the look-up itself, and before it that it takes too long.
+    `learn` is called with every answer: that of the look-up, and before it, if the look-up takes
+    too long, that it does.
     """
 
     def __init__(
@@ -153,7 +154,7 @@ class Lookups:
         self._threads.do(partial(self._run, lookup, owner))
 
     def _run(self, lookup: _Lookup, owner: str) -> None:
-        """In a thread: look the name up."""
+        """Look the name up. This runs in a thread."""
         found = find(self._look_up, lookup.host)
         try:
             self._loop.call_soon_threadsafe(self._end, lookup, owner, found)
@@ -161,7 +162,7 @@ class Lookups:
             return  # the event loop is gone, and its callers with it
 
     def _end(self, lookup: _Lookup, owner: str, found: Found) -> None:
-        """A thread has an answer: tell the callers, and let the next look-ups start."""
+        """Pass the answer of a thread to the callers, and start the next look-ups."""
         _cancel(lookup.timer)
         (self._stuck if lookup.is_stuck else self._running).give_back(owner)
         if lookup.is_slow:
@@ -175,10 +176,10 @@ class Lookups:
         self._answer_all(lookup, found)
         self._start_all()
 
-    # --- What takes too long --------------------------------------------------------------------
+    # --- Look-ups that take too long ------------------------------------------------------------
 
     def _be_late(self, lookup: _Lookup, owner: str) -> None:
-        """A look-up runs for longer than the timeout: leave its place to others, if possible."""
+        """Leave the place of a look-up beyond the timeout to others, if possible."""
         lookup.is_late = True
         self._remember_slow(lookup.host)
         self._learn(lookup.host, self._late)
@@ -190,7 +191,7 @@ class Lookups:
             self._start_all()
 
     def _give_up(self, lookup: _Lookup, owner: str) -> None:
-        """The callers of an owner have waited for the timeout, be it in the queue."""
+        """Answer the callers of an owner that have waited for the timeout, even in the queue."""
         asking = lookup.askings.pop(owner)
         if not lookup.is_started:
             self._queue.discard(owner, lookup.host)
@@ -218,7 +219,7 @@ class Lookups:
     def _answer(self, asking: _Asking, found: Found) -> None:
         asking.timer.cancel()
         for done in asking.callers:
-            # Each by itself: an error of one caller does not keep the answer from the next.
+            # Each has its own call, so that an error of one caller does not affect the next.
             self._loop.call_soon(done, found)
 
 

@@ -1,4 +1,4 @@
-"""Connections that rest between two requests: few enough, and none for long."""
+"""Keeps connections that rest between two requests: not too many, and none for long."""
 
 from collections.abc import Callable, Hashable
 from typing import Generic, Protocol, TypeVar
@@ -6,23 +6,23 @@ from typing import Generic, Protocol, TypeVar
 from tarry.service.wire.deadlines import Later, Timer
 
 MOST_IDLE = 2_000
-"""Connections that rest at the same time, to all origins together."""
+"""How many connections may rest at the same time, to all origins together."""
 IDLE_TIME = 30.0
-"""Seconds a connection rests before it is closed: most servers close theirs after a minute or more,
-and a request that meets a closing connection has to be sent again."""
+"""Seconds that a connection rests before it is closed. Most servers close theirs after a minute or
+more, and a request on a connection that is being closed has to be sent again."""
 
 
 class Resting(Protocol):
-    """What a pool needs of a connection."""
+    """A connection, as a pool needs it."""
 
     key: Hashable
     rested_at: float
 
     def usable(self) -> bool:
-        """Whether it can still carry a request, as far as is known."""
+        """Return whether it can still carry a request, as far as is known."""
 
     def close(self) -> None:
-        """Close it in good order."""
+        """Close it properly, after pending writes."""
 
 
 Kept = TypeVar("Kept", bound=Resting)
@@ -51,7 +51,7 @@ class Pool(Generic[Kept]):
         return len(self._order)
 
     def take(self, key: Hashable) -> Kept | None:
-        """A connection that rests under this key, no longer the pool's; None if there is none."""
+        """Take out and return a connection that rests under this key; None if there is none."""
         stack = self._stacks.get(key)
         while stack:
             connection = stack.pop()
@@ -61,7 +61,7 @@ class Pool(Generic[Kept]):
         return None
 
     def keep(self, connection: Kept) -> None:
-        """Let it rest; if that makes too many, the one that rests longest is closed."""
+        """Let a connection rest; if there are too many, close the one that has rested longest."""
         stack = self._stacks.get(connection.key)
         if stack is None:
             stack = self._stacks[connection.key] = []
@@ -73,18 +73,18 @@ class Pool(Generic[Kept]):
             self._timer = self._later(self._idle_time / 4, self._sweep)
 
     def forget(self, connection: Kept) -> None:
-        """It has closed; nothing happens if it does not rest here."""
+        """Remove a connection that has closed, if it rests here."""
         if connection in self._order:
             del self._order[connection]
             self._stacks[connection.key].remove(connection)
 
     def shrink(self, most: int) -> None:
-        """Close the ones that rest longest until no more than `most` are left."""
+        """Close those that have rested longest until no more than `most` are left."""
         while len(self._order) > most:
             self._close_first()
 
     def close(self) -> None:
-        """Close them all."""
+        """Close all connections, and stop the timer."""
         self.shrink(0)
         if self._timer is not None:
             self._timer.cancel()
@@ -96,7 +96,7 @@ class Pool(Generic[Kept]):
         connection.close()
 
     def _sweep(self) -> None:
-        """Close what has rested for too long, and forget the keys under which nothing rests."""
+        """Close connections that have rested too long, and forget keys without connections."""
         before = self._clock() - self._idle_time
         while self._order and next(iter(self._order)).rested_at <= before:
             self._close_first()

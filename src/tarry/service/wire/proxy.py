@@ -1,8 +1,8 @@
 """An egress proxy: every connection, for http and https alike, is a tunnel through it (CONNECT).
 
-With a proxy in between, tarry checks the name it asks for, and an address that stands in a URL. It
-cannot check which address the proxy connects to: it is the proxy that looks the name up, and it has
-to refuse private addresses itself. What the environment says about proxies is never looked at.
+With a proxy, tarry checks the name that it asks for, and an address in a URL. It cannot check which
+address the proxy connects to: the proxy looks the name up, and has to refuse private addresses
+itself. Environment variables about proxies are never read.
 """
 
 from asyncio import AbstractEventLoop
@@ -18,13 +18,13 @@ from tarry.service.wire.exchange import Target
 from tarry.service.wire.setback import Setback
 
 MOST_HEAD = 8 * 1024
-"""Bytes of a proxy's answer."""
+"""The longest head of a proxy's answer, in bytes."""
 
 _WANTED = "a URL such as http://proxy.example:3128 or http://user:password@proxy.example:3128"
 
 
 class Proxy(Struct, frozen=True):
-    """Where the proxy is, and what it wants to know."""
+    """Where the proxy is, and how to authenticate to it."""
 
     host: str
     port: int
@@ -32,7 +32,7 @@ class Proxy(Struct, frozen=True):
 
     @classmethod
     def at(cls, url: str) -> "Proxy":
-        """The proxy that this URL names.
+        """Return the proxy that this URL names.
 
         >>> Proxy.at("http://proxy.example:3128")
         Proxy(host='proxy.example', port=3128, authorization=None)
@@ -50,7 +50,7 @@ class Proxy(Struct, frozen=True):
         return cls(host, port, "Basic " + b64encode(login.encode()).decode())
 
     async def tunnel(self, loop: AbstractEventLoop, sock: socket, target: Target) -> Setback | None:
-        """Ask the proxy for a tunnel to this target, on a connection to the proxy."""
+        """Ask the proxy, on a socket to it, for a tunnel to this target; None if it agrees."""
         await loop.sock_sendall(sock, self._ask(target))
         head = b""
         while b"\r\n\r\n" not in head:
@@ -70,18 +70,18 @@ class Proxy(Struct, frozen=True):
 
 
 def _judge(head: bytes) -> Setback | None:
-    """What the proxy's answer means. The proxy's refusals are no fault of the endpoint's own."""
+    """Return the failure that a proxy's answer means, if any. A refusal is not the endpoint's."""
     first, _, rest = head.partition(b"\r\n\r\n")
     words = first.split(b"\r\n")[0].split(b" ", 2)
     if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():  # noqa: PLR2004  a version and a status
         return Setback(Kind.TRANSIENT, "the egress proxy gave no proper answer")
     if not words[1].startswith(b"2"):
         return Setback(Kind.TRANSIENT, f"the egress proxy answered {words[1].decode()[:3]}")
-    if rest:  # nobody speaks first in a tunnel to an HTTP or a TLS server
+    if rest:  # HTTP and TLS servers send nothing before the client does
         return Setback(Kind.PROTOCOL, "bytes came through the egress proxy before the request")
     return None
 
 
 def _without_secret(url: str) -> str:
-    """The URL as an error may show it."""
+    """Return the URL without its login, for an error message."""
     return url.rpartition("@")[2]

@@ -1,7 +1,7 @@
-"""Read the answers of a connection, one after the other and within limits. No socket in here.
+"""Reads the answers of a connection, one after the other and within limits, without a socket.
 
-The parser is httptools, strict as it comes: two lengths, a length beside chunks, chunks of no size
-or bare line feeds are faults. What is not plain HTTP/1 is a fault as well.
+The parser is httptools with its strict defaults: two lengths, a length beside chunks, chunks
+without a size, or bare line feeds are faults. Anything other than plain HTTP/1 is a fault as well.
 """
 
 from typing import Final
@@ -12,11 +12,11 @@ from tarry.core.outcome import Kind
 from tarry.service.wire.exchange import HEARD, MOST_HEAD, MOST_KEPT, MOST_READ, Answer
 
 MOST_INTERIM = 20
-"""Answers that only say "wait" (1xx) before the one that counts."""
+"""How many interim answers (1xx) may come before the final one."""
 MOST_HEARD, MOST_VALUE = 16, 1024
-"""Headers that are kept of an answer, and characters of each."""
+"""How many headers of an answer are kept, and how many characters of each."""
 MOST_FRAMED = 4 * MOST_READ
-"""Bytes of a body with its framing: chunks of one byte each would else be a way to send on."""
+"""Bytes of a body with its framing: otherwise chunks of one byte each could go on without end."""
 
 _OPENING: Final = b"HTTP/1."
 _LENGTH: Final = len(_OPENING)
@@ -29,10 +29,10 @@ _KNOWN: Final = {name.encode(): name for name in HEARD} | {
 
 
 class Reader:
-    """The answer that is coming in on a connection.
+    """Reads the answer that arrives on a connection.
 
-    `feed` takes bytes until it says True: then nothing more is wanted of this answer, and only if
-    `reusable` holds may the connection carry another request (after `begin`).
+    Call `feed` with bytes until it returns True: then the answer is complete or cut off. Only if
+    `reusable` is set may the connection carry another request (after `begin`).
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class Reader:
         self.status = 0
         """Zero until the status line and all headers have come."""
         self.fault = ""
-        """What was wrong with what came."""
+        """What was wrong with the answer."""
         self.reusable = False
         self._headers: list[tuple[str, str]] = []
         self._kept: list[bytes] = []
@@ -72,11 +72,11 @@ class Reader:
 
     @property
     def begun(self) -> bool:
-        """Whether a single byte has come."""
+        """Whether at least one byte has come."""
         return self._came > 0 or self._opening != b""
 
     def feed(self, data: bytes) -> bool:
-        """Take in what came; True once the answer is over, well or not."""
+        """Read bytes; return True once the answer is over, complete or not."""
         if not self._came and data[:_LENGTH] != _OPENING:
             return self._open(data)
         self._came += len(data)
@@ -91,16 +91,16 @@ class Reader:
         )
 
     def end(self) -> None:
-        """The other side closed in good order: an answer without a length is then whole."""
+        """Complete an answer without a length: the endpoint closed the connection properly."""
         if self.status and not self._framed and not self.fault:
             self._whole = True
 
     def close(self) -> None:
-        """Let go of the parser, which holds on to this reader in turn."""
+        """Drop the parser, which refers to this reader in turn."""
         self._parser = None
 
     def answer(self, took: float) -> Answer:
-        """What has come so far, as the answer."""
+        """Return the answer as far as it has come."""
         if not self.status:
             return Answer(took, failure=Kind.PROTOCOL, detail=self.fault)
         return Answer(
@@ -112,7 +112,7 @@ class Reader:
         )
 
     def _open(self, data: bytes) -> bool:
-        """See that it begins like an answer, even when it comes byte by byte."""
+        """Check that the bytes begin like an answer, even if they come one by one."""
         data = self._opening + data
         opening = data[:_LENGTH]
         if opening == _OPENING:
@@ -124,7 +124,7 @@ class Reader:
         return True
 
     def _feed_carefully(self, data: bytes) -> bool:
-        """Take in what a head may still have; the rest only if the head ends within it."""
+        """Read as many bytes as a head may still have; the rest only if the head ends in them."""
         within = MOST_HEAD - (self._came - len(data))
         self._parse(data[:within])
         if self.status:
@@ -143,15 +143,15 @@ class Reader:
             self.reusable = False
             self.fault = self.fault or f"the answer is not valid HTTP: {error}"
 
-    # What the parser calls. Once the answer is whole, what follows it must not touch it.
+    # What the parser calls. Once the answer is complete, later bytes must not change it.
 
     def on_message_begin(self) -> None:
-        """Another answer begins; if this one was whole already, nobody asked for it."""
+        """Refuse to reuse the connection if a second answer begins that was not requested."""
         if self._whole:
             self.reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep it if it says something to a sender of webhooks, and is no trailer."""
+        """Keep a header that matters to a sender of webhooks, and is not a trailer."""
         if self.status:
             return
         known = _KNOWN.get(name.lower())
@@ -163,7 +163,7 @@ class Reader:
             self._headers.append((known, value[:MOST_VALUE].decode("latin-1")))
 
     def on_headers_complete(self) -> None:
-        """The head is there: from now on the endpoint has answered, unless it only says wait."""
+        """Set the status: the endpoint has answered, unless this is an interim answer."""
         if self.status or self._parser is None:
             return
         status = self._parser.get_status_code()
@@ -179,7 +179,7 @@ class Reader:
             self.fault = f"more than {MOST_INTERIM} answers only said to wait"
 
     def on_body(self, body: bytes) -> None:
-        """Keep the beginning, count the rest."""
+        """Keep the beginning of the body, and count the rest."""
         if self._whole:
             return
         room = MOST_KEPT - self._size
@@ -188,7 +188,7 @@ class Reader:
             self._kept.append(body[:room])
 
     def on_message_complete(self) -> None:
-        """The answer is whole, if it was not one that only says wait."""
+        """Complete the answer, unless it is an interim one."""
         if self.status and not self._whole and self._parser is not None:
             self._whole = True
             self.reusable = self._parser.should_keep_alive() and not self.fault

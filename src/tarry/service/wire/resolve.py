@@ -1,8 +1,9 @@
-"""Names to addresses that may be called.
+"""Resolves names to addresses that may be called.
 
-All addresses of a name are checked, and one that must not be called refuses the name. A request
-goes to the very address that was checked: that a name leads elsewhere a moment later gains nothing.
-Answers are remembered for a while; `Lookups` gives each application its share of the threads.
+All addresses of a name are checked, and the name is refused if one of them must not be called. A
+request goes to the very address that was checked: an attacker gains nothing if the name leads
+elsewhere a moment later. Answers are cached for a while; `Lookups` gives each application its share
+of the threads.
 """
 
 import time
@@ -18,13 +19,13 @@ from tarry.service.wire.lookup import Found, Unresolved, look_up
 from tarry.service.wire.lookups import Lookups
 
 GOOD_FOR, BAD_FOR = 30.0, 5.0
-"""Seconds an answer is kept: a good one, and a bad one."""
+"""Seconds for which an answer is cached: addresses, and a failure."""
 TIMEOUT = 5.0
 MOST_ADDRESSES = 8
-"""Of one name that are given to a caller. All are checked."""
+"""How many addresses of one name are returned. All are checked."""
 MOST_KNOWN = 10_000
 MOST_PORTS = 16
-"""Of one host for which it is known what an answer means: mostly there is one."""
+"""For how many ports of a host the checked answer is cached: mostly there is one port."""
 
 
 class Addresses(Struct, frozen=True):
@@ -40,7 +41,7 @@ _BLOCKED = Unresolved(Kind.BLOCKED, "the host leads to an address that must not 
 
 
 class _Known:
-    """What is known of a host, and what that means for each port."""
+    """The cached answer for a host, and its result for each port."""
 
     __slots__ = ("answers", "found", "until")
 
@@ -51,7 +52,7 @@ class _Known:
 
 
 class Resolver:
-    """Resolves hosts for one event loop, the one that runs when it is made."""
+    """Resolves hosts for one event loop, the one that runs when it is created."""
 
     def __init__(
         self,
@@ -69,8 +70,8 @@ class Resolver:
     def resolve(self, host: str, port: int, owner: str, done: Done) -> None:
         """Find the addresses of a host, as `Target` has it, for a port, and call `done` once.
 
-        What is known, and what is an address already, is answered at once, before this returns;
-        the rest later, on the event loop. A look-up counts against the share of `owner`.
+        For an address or a cached name, `done` is called before this returns; otherwise later, on
+        the event loop. A look-up counts against the share of `owner`.
         """
         known = self._known.get(host)
         if known is None or known.until <= self._clock():
@@ -82,7 +83,7 @@ class Resolver:
         done(self._judged(known, port))
 
     def close(self) -> None:
-        """Answer all who wait, and let the threads go."""
+        """Answer all waiting callers, and let the threads end."""
         self._lookups.close()
 
     def _looked_up(self, host: str, port: int, done: Done, found: Found) -> None:
@@ -114,5 +115,5 @@ class Resolver:
         if not all(self._egress.permits(address, port) for address in found):
             return _BLOCKED
         given = tuple(dict.fromkeys(str(read(address)) for address in found))[:MOST_ADDRESSES]
-        # There are as many as hosts, and mostly they are just what was found: one copy will do.
+        # There is one for each host, and mostly it equals `found`: then both share the tuple.
         return Addresses(found if given == found else given)

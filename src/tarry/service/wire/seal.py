@@ -1,6 +1,6 @@
-"""Secrets at rest: sealed with AES-256-GCM, each for the one place in the database it belongs to.
+"""Seals secrets at rest with AES-256-GCM, each for its one place in the database.
 
-A sealed secret that is moved to another tenant, row or column does not open. It names the key it
+A sealed secret that is moved to another tenant, row or column cannot be opened. It names the key it
 was sealed with, so that keys can be changed while the service runs.
 """
 
@@ -21,7 +21,7 @@ from msgspec import Struct
 from tarry.errors import SealError, SettingsError
 
 _FORM = 1
-"""The first byte of what is sealed; the second is the length of the key's id."""
+"""The first byte of a sealed secret; the second is the length of the key's id."""
 _NONCE = 12
 _TAG = 16
 _KEY = 32
@@ -30,7 +30,7 @@ _WANTED = "a list of 'id:base64', the newest first, each key 32 random bytes"
 
 
 class Place(Struct, frozen=True):
-    """What a secret is for: nowhere else does it open."""
+    """The place that a secret belongs to: it can be opened only for that place."""
 
     tenant: str
     row: str
@@ -38,7 +38,7 @@ class Place(Struct, frozen=True):
 
 
 class Seals:
-    """Keys: the first one seals, each of them opens what it has sealed."""
+    """The sealing keys: the first one seals, and each opens what it has sealed."""
 
     def __init__(self, keys: Iterable[tuple[str, bytes]]) -> None:
         self._ciphers: dict[str, AESGCM] = {}
@@ -57,7 +57,7 @@ class Seals:
 
     @classmethod
     def of(cls, text: str) -> "Seals":
-        """Read keys: `id:base64` apart by space, commas or lines; `#` begins a remark."""
+        """Read keys: `id:base64`, separated by spaces, commas or lines; `#` starts a comment."""
         bare = " ".join(line.partition("#")[0] for line in text.splitlines())
         return cls(map(_key, bare.replace(",", " ").split()))
 
@@ -65,7 +65,7 @@ class Seals:
         return f"Seals({', '.join(self._ciphers)})"
 
     def seal(self, secret: bytes, place: Place) -> bytes:
-        """Seal a secret for its place, with the newest key. No two seals are alike."""
+        """Seal a secret for its place, with the newest key. No two results are equal."""
         name = self._newest.encode("ascii")
         head = bytes((_FORM, len(name))) + name
         nonce = secrets.token_bytes(_NONCE)
@@ -73,7 +73,7 @@ class Seals:
         return head + nonce + cipher.encrypt(nonce, secret, _bound(head, place))
 
     def open(self, sealed: bytes, place: Place) -> bytes:
-        """Open what was sealed for this place; SealError if it was not, or with another key."""
+        """Return a secret that was sealed for this place; otherwise raise SealError."""
         name, head = _opened_by(sealed)
         cipher = self._ciphers.get(name)
         if cipher is None:
@@ -88,20 +88,20 @@ class Seals:
             raise SealError(f"the secret {where} cannot be opened: {why}") from None
 
     def needs_resealing(self, sealed: bytes) -> bool:
-        """Whether it was sealed with another key than the newest."""
+        """Return whether a secret was sealed with another key than the newest."""
         return _opened_by(sealed)[0] != self._newest
 
 
 def generate_key(name: str) -> str:
-    """A new key of this name, as `Seals.of` reads it."""
+    """Return a new key of this name, as `Seals.of` reads it."""
     return f"{name}:{b2a_base64(secrets.token_bytes(_KEY), newline=False).decode('ascii')}"
 
 
 def key_file(path: Path) -> str:
-    """What a key file says. If there is none yet it is made, with one key, for its owner only.
+    """Return the text of a key file. If there is none, create it with one key, for its owner only.
 
-    Without this file no secret in the database can be opened again: it belongs into the backup,
-    apart from the database.
+    Without this file no secret in the database can be opened again: back it up, apart from the
+    database.
     """
     try:
         if not path.exists():
@@ -118,9 +118,9 @@ def key_file(path: Path) -> str:
 
 
 def _make_key_file(path: Path) -> None:
-    """Make the file whole or not at all; of several processes that try, one does."""
+    """Create the file completely or not at all; if several processes try, one succeeds."""
     name = f"key-{secrets.token_hex(4)}"
-    # Made by mkstemp for its owner only, and on disk before it has its name.
+    # mkstemp creates it for its owner only. It is on disk before it gets its name.
     handle, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="ascii") as file:
@@ -129,7 +129,7 @@ def _make_key_file(path: Path) -> None:
             os.fsync(file.fileno())
         os.link(draft, path)
     except FileExistsError:
-        return  # another process was faster: its key is the one
+        return  # another process was faster: its file is used
     finally:
         Path(draft).unlink()
     folder = os.open(path.parent, os.O_RDONLY)
@@ -146,12 +146,12 @@ def _key(entry: str) -> tuple[str, bytes]:
             return name, a2b_base64(encoded.encode("ascii"), strict_mode=True)
     except (NotBase64, UnicodeEncodeError):
         pass
-    # Not even the name is said: without a colon it is the key.
+    # The error does not even show the name: without a colon it is the key.
     raise SettingsError("sealing keys", "...", _WANTED)
 
 
 def _opened_by(sealed: bytes) -> tuple[str, bytes]:
-    """The id of the key something is sealed with, and the head that says so."""
+    """Return the id of the key that a secret is sealed with, and the head that holds it."""
     head = sealed[: 2 + sealed[1]] if len(sealed) > 1 else b""
     if not head or sealed[0] != _FORM or len(sealed) < len(head) + _NONCE + _TAG:
         raise SealError(f"these {len(sealed)} bytes are not a secret that tarry sealed")
@@ -159,6 +159,6 @@ def _opened_by(sealed: bytes) -> tuple[str, bytes]:
 
 
 def _bound(head: bytes, place: Place) -> bytes:
-    """What is sealed in beside the secret, each part with its length: no two places are alike."""
+    """Return the data authenticated with a secret: each part with its length, so it is unique."""
     parts = [head, *(part.encode() for part in (place.tenant, place.row, place.column))]
     return b"".join(len(part).to_bytes(4, "big") + part for part in parts)

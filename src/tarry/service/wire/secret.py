@@ -1,4 +1,4 @@
-"""Make signing secrets, and hand on their public halves; `tarry.receive.keys` reads them."""
+"""Creates signing secrets, and returns their public halves; `tarry.receive.keys` reads them."""
 
 import secrets
 from binascii import b2a_base64
@@ -14,18 +14,18 @@ _GENERATED = 32
 
 
 def generate_shared() -> str:
-    """A new secret for both sides."""
+    """Return a new secret that sender and receiver share."""
     return SHARED + _base64(secrets.token_bytes(_GENERATED))
 
 
 def generate_private() -> str:
-    """A new private key, in the form other senders use: the seed with the public key behind it."""
+    """Return a new private key, in the form of other senders: the seed, then the public key."""
     key = Ed25519PrivateKey.generate()
     return PRIVATE + _base64(key.private_bytes_raw() + key.public_key().public_bytes_raw())
 
 
 def check_secret(text: str) -> str:
-    """Give back a secret that can sign; SettingsError says what is wrong with another."""
+    """Return the secret if it can sign; otherwise raise SettingsError with the reason."""
     if text.startswith(PRIVATE):
         private_key(text)
     else:
@@ -34,12 +34,12 @@ def check_secret(text: str) -> str:
 
 
 def public_of(private: str) -> str:
-    """The public half of a private key, for those who verify."""
+    """Return the public half of a private key, for receivers that verify."""
     return PUBLIC + _base64(private_key(private).public_key().public_bytes_raw())
 
 
 def jwks(public_keys: Iterable[str]) -> dict[str, list[dict[str, str]]]:
-    """The set of these `whpk_` keys as JSON Web Keys, each named by its thumbprint (RFC 7638)."""
+    """Return these `whpk_` keys as a set of JSON Web Keys, named by thumbprint (RFC 7638)."""
     distinct = dict.fromkeys(public_key(text).public_bytes_raw() for text in public_keys)
     return {"keys": [_jwk(raw) for raw in distinct]}
 

@@ -1,4 +1,4 @@
-"""Why there is no connection: what every step towards one gives instead of its result."""
+"""Failures to connect: each step towards a connection returns a `Setback` instead of its result."""
 
 import errno
 import ssl
@@ -12,7 +12,7 @@ _NO_ROUTE = frozenset({errno.EHOSTUNREACH, errno.ENETUNREACH, errno.ENETDOWN, er
 
 
 class Setback(Struct, frozen=True):
-    """A failure and its words; an endpoint's owner may read them.
+    """A failure and its description, which an endpoint's owner may read.
 
     `local` marks a failure of this machine, which says nothing about the endpoint.
     """
@@ -23,17 +23,17 @@ class Setback(Struct, frozen=True):
 
 
 def is_scarcity(error: BaseException) -> bool:
-    """Whether this machine is out of file descriptors or buffers."""
+    """Return whether this machine is out of file descriptors or buffers."""
     return isinstance(error, OSError) and error.errno in _SCARCE
 
 
 def setback(error: BaseException) -> Setback:
-    """What an error on the way to a connection, or on one, means."""
+    """Return the failure that an error means, of connecting or on a connection."""
     match error:
         case ssl.SSLCertVerificationError():
             return Setback(Kind.TLS, f"the certificate was refused: {error.verify_message}")
         case ssl.SSLError():
-            # Those that Python raises by itself, and not OpenSSL, have no reason.
+            # Errors that Python raises itself, without OpenSSL, have no reason.
             reason = getattr(error, "reason", None) or "the connection broke"
             return Setback(Kind.TLS, f"TLS failed: {reason.replace('_', ' ').lower()}")
         case TimeoutError():

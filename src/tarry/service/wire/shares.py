@@ -1,6 +1,6 @@
-"""A number of places, shared out between owners: nobody may hold more places than are free.
+"""A number of places that owners share: no owner may hold more places than are free.
 
-One owner alone may have half of the places, two a third each, and a newcomer finds some left.
+One owner alone may have half of the places, two a third each, and a new owner finds some left.
 """
 
 
@@ -13,19 +13,19 @@ class Shares:
 
     @property
     def free(self) -> int:
-        """How many places nobody holds."""
+        """How many places are free."""
         return self._free
 
     def held(self, owner: str) -> int:
-        """How many places an owner holds."""
+        """Return how many places an owner holds."""
         return self._held.get(owner, 0)
 
     def allows(self, owner: str, besides: int = 0) -> bool:
-        """Whether an owner may take a place; `besides` places elsewhere count as held here."""
+        """Return whether an owner may take a place; `besides` counts as places held here."""
         return self.held(owner) + besides < self._free
 
     def take(self, owner: str) -> None:
-        """Give an owner a place, which it may have."""
+        """Give an owner a place; `allows` must have been checked before."""
         self._free -= 1
         self._held[owner] = self.held(owner) + 1
 

@@ -1,7 +1,7 @@
-"""The headers of an attempt: the signature tarry makes, and those an endpoint's owner may set.
+"""The headers of an attempt: those of its signature, and those that an endpoint's owner may set.
 
 Signatures are those of Standard Webhooks, under its names and under Svix's older ones. Signing
-happens for every attempt, so all that can be prepared is prepared when the endpoint is read.
+happens for every attempt, so as much as possible is prepared when the endpoint is read.
 """
 
 import re
@@ -19,18 +19,18 @@ from tarry.service.wire.exchange import Headers
 
 MOST_HEADERS = 32
 MOST_HEADER_BYTES = 8 * 1024
-"""Of all names and values an owner set together, as they are written on the wire."""
+"""The size of all headers that an owner set together, as they are sent."""
 
 _Sign = Callable[[bytes], str]
 
 
 class Signer(Struct, frozen=True):
-    """Signs an endpoint's messages with all of its secrets that are alive, the newest first."""
+    """Signs an endpoint's messages with all of its valid secrets, the newest first."""
 
     signs: tuple[tuple[_Sign, float], ...]
-    """Each with the instant from which it is not used any more."""
+    """A signing function for each secret, with the time when the secret expires."""
     changes_at: float
-    """When the first of them ends."""
+    """When the first secret expires."""
 
     @classmethod
     def of(cls, secrets: Iterable[tuple[str, float | None]]) -> "Signer":
@@ -38,14 +38,14 @@ class Signer(Struct, frozen=True):
         signs = tuple((_sign_with(text), inf if end is None else end) for text, end in secrets)
         ends = [end for _, end in signs]
         if inf not in ends:
-            # Else the day would come on which messages go out unsigned.
+            # Otherwise messages would be sent unsigned one day.
             raise SettingsError("secrets", len(ends), "at least one that does not expire")
         return cls(signs, min(ends))
 
     def headers(self, message: str, attempt: int, body: bytes, *, now: float) -> Headers:
-        """The headers of one attempt, made at `now` (seconds since 1970).
+        """Return the signature headers of one attempt, made at `now` (seconds since 1970).
 
-        `message` is an id that tarry made: it has no full stop and nothing a header cannot take.
+        `message` is an id of tarry's own: it has no full stop, and is valid in a header.
         """
         stamp = str(int(now))
         content = f"{message}.{stamp}.".encode("ascii") + body
@@ -91,7 +91,7 @@ _RESERVED = frozenset(
         "host",
         "http2-settings",
         "keep-alive",
-        "metadata-flavor",  # this one and those of _OURS open the doors of metadata services
+        "metadata-flavor",  # this and some of _OURS give access to clouds' metadata services
         "te",
         "trailer",
         "transfer-encoding",
@@ -102,9 +102,10 @@ _RESERVED = frozenset(
 
 
 def check_headers(headers: Iterable[tuple[str, str]]) -> Headers:
-    """Give back the headers an owner set for an endpoint; SettingsError says what is wrong.
+    """Return the headers that an owner set for an endpoint; raise SettingsError if one is wrong.
 
-    They can neither add a line to the request, nor change where or how it goes, nor its signature.
+    They can neither add a line to the request, nor change where or how it is sent, nor its
+    signature.
     """
     checked = tuple(headers)
     if len(checked) > MOST_HEADERS:
@@ -127,7 +128,7 @@ def _check_name(name: str) -> str:
     if not _TOKEN.fullmatch(name):
         wanted = "a header name: letters, digits and !#$%&'*+-.^_`|~"
         raise SettingsError("headers", name, wanted)
-    # Many servers take an underscore for a hyphen, and so could be told another Content_Length.
+    # Many servers read an underscore as a hyphen: Content_Length could set another length there.
     plain = name.lower().replace("_", "-")
     if plain in _RESERVED or plain.startswith(_OURS):
         raise SettingsError("headers", name, "a header that the sender does not set itself")
@@ -135,7 +136,7 @@ def _check_name(name: str) -> str:
 
 
 def _check_value(name: str, value: str) -> None:
-    # The value stays unsaid: it is often somebody's password.
+    # Errors do not show the value, which is often a password.
     if not _VALUE.fullmatch(value):
         wanted = "one line of Latin-1 text without control characters"
         raise SettingsError(f"headers.{name}", "...", wanted)

@@ -1,6 +1,6 @@
-"""What is asked of the other side of a TLS connection, and what is shown to it.
+"""The TLS settings of connections: which certificates are trusted, and which one is shown.
 
-There is no way to turn the check of a certificate off: a private authority can be trusted instead.
+The check of certificates cannot be turned off: a private authority can be trusted instead.
 """
 
 import ssl
@@ -12,14 +12,14 @@ from tarry.errors import SettingsError
 def context(
     *, authorities: Path | None = None, certificate: Path | None = None, key: Path | None = None
 ) -> ssl.SSLContext:
-    """TLS 1.2 or newer, the certificate and its name checked, always.
+    """Return a context for TLS 1.2 or newer that always checks the certificate and its name.
 
-    `authorities` are trusted beside those of the system. `certificate` (and `key`, if it is a file
-    of its own) is shown to endpoints that ask for one. All are PEM files.
+    `authorities` are trusted in addition to those of the system. `certificate` (and `key`, if it is
+    in a separate file) is shown to endpoints that ask for one. All are PEM files.
     """
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks certificates and names from the start
     made.minimum_version = ssl.TLSVersion.TLSv1_2
-    made.hostname_checks_common_name = False  # a name counts only where names belong
+    made.hostname_checks_common_name = False  # only subject alternative names count
     made.set_alpn_protocols(["http/1.1"])
     made.load_default_certs()
     if authorities is not None:
@@ -42,5 +42,5 @@ def context(
 
 
 def _no_password() -> str:
-    """Without this, OpenSSL would ask for the password of a key at the terminal, and wait."""
+    """Return no password: otherwise OpenSSL would ask for one at the terminal, and wait."""
     return ""

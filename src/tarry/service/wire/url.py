@@ -1,7 +1,7 @@
-"""Read a URL strictly, so that nobody can read it in another way.
+"""Reads URLs strictly, so that no other program can read them in another way.
 
-What other programs guess at is refused here: odd ways to write an IPv4 address, look-alike letters,
-backslashes, spaces, user names. What is left is ASCII and means one thing.
+URLs that other programs have to guess at are refused: those with unusual forms of an IPv4 address,
+look-alike letters, backslashes, spaces or user names. An accepted URL is ASCII and has one meaning.
 """
 
 import re
@@ -16,11 +16,11 @@ from msgspec import Struct
 from tarry.errors import EgressRefused, SettingsError
 
 PORTS = {"http": 80, "https": 443}
-"""The schemes that are called, and the ports that they need not name."""
+"""The schemes that may be called, and their default ports."""
 LONGEST = 2048
-"""Characters of a URL, also when letters beyond ASCII are written as %xx."""
+"""The most characters of a URL, also after letters beyond ASCII are written as %xx."""
 MOST_READ = 1000
-"""URLs that are kept as they were read: those of endpoints in use are read again and again."""
+"""How many URLs are cached in parsed form: those of endpoints in use are read repeatedly."""
 
 _LAST_PORT = 65_535
 _LONGEST_NAME = 253
@@ -30,11 +30,11 @@ _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PLAIN = frozenset("0123456789-")
 _KEPT = "!$%&'()*+,/:;=?@[]"
-"""What stays as it is in a path, beside letters, digits and -._~; the rest is sent as %xx."""
+"""The characters that a path keeps, besides letters, digits and -._~; others are sent as %xx."""
 
 
 class Location(Struct, frozen=True):
-    """A URL, taken apart. `host` is a name in lower case or an address, never in brackets."""
+    """A parsed URL. `host` is a name in lower case or an address, never in brackets."""
 
     scheme: str
     host: str
@@ -44,9 +44,10 @@ class Location(Struct, frozen=True):
 
 @lru_cache(MOST_READ)
 def read_url(url: str) -> Location:
-    """Take a URL apart.
+    """Return the parts of a URL.
 
-    SettingsError for what is not a URL, EgressRefused for one that nobody should be asked to call.
+    It raises SettingsError for a text that is not a URL, and EgressRefused for a URL that must not
+    be called.
     """
     if not 0 < len(url) <= LONGEST:
         raise _unreadable(url, f"1 to {LONGEST} characters long")
@@ -68,21 +69,21 @@ def read_url(url: str) -> Location:
 
 
 def origin_of(url: str) -> str:
-    """What endpoints of one server have in common: scheme, host and port."""
+    """Return the origin of a URL: scheme, host and port."""
     place = read_url(url)
     return f"{place.scheme}://{place.host}:{place.port}"
 
 
 def read_host(host: str) -> str:
-    """A name in ASCII and lower case without a full stop at its end, or an IPv4 address."""
+    """Return a host as a name in lower-case ASCII without a final dot, or as an IPv4 address."""
     name = _ascii(host).lower().removesuffix(".")
     labels = name.split(".")
     if len(name) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, labels)):
         wanted = "a name of labels with letters, digits, - and _, each of 1 to 63 characters"
         raise SettingsError("host", _shortened(host), wanted)
     if _NUMBER.fullmatch(labels[-1]):
-        # inet_aton takes 0x7f.1 and 2130706433 for loopback: a name that ends in a number is
-        # an address, in the one way to write it.
+        # inet_aton reads 0x7f.1 and 2130706433 as loopback. So a name that ends in a number must
+        # be an address, in its one normal form.
         try:
             IPv4Address(name)
         except ValueError:
@@ -119,7 +120,7 @@ def _ipv6(text: str) -> str:
 
 
 def _ascii(host: str) -> str:
-    """The host with labels beyond ASCII in their xn-- form, as IDNA 2008 has it."""
+    """Return the host with labels beyond ASCII in their xn-- form, as in IDNA 2008."""
     if host.isascii():
         return host
     if unicodedata.normalize("NFKC", host) != host or "\u3002" in host:

@@ -1,7 +1,7 @@
 """The deliveries of one lane that are in memory: a cache of the store with a read position.
 
-Each stream is read in order. What failed with the lane stays ready in the store, behind the place
-where reading goes on: a rewind brings it back.
+Each stream is read in order. A delivery that failed because its lane was down stays ready in the
+store, at a place that was read already: a rewind brings it back.
 """
 
 import math
@@ -21,19 +21,19 @@ from tarry.service.dispatch.sparse import NOTHING, put, without
 from tarry.service.model.lane import Due, Fetched, Stream, Want
 
 EARLY = 16
-"""How many are asked for of what goes before its turn."""
+"""How many rows to ask for of resends, and of an ordered lane's rows that are not due yet."""
 SELDOM = 2
-"""After how many others of the backlog one goes that goes again."""
+"""How many other rows of the backlog are sent between two that are sent again."""
 _ON_ITS_WAY, _GOES_AGAIN = False, True
 _NONE: frozenset[int] = frozenset()
 _NO_RESENDS: frozenset[str] = frozenset()
 
 
 class Buffer:
-    """Rows of one lane: reads them in order, and hands out each once.
+    """The rows of one lane: reads them in order, and hands out each row once.
 
-    There is one buffer for each of many lanes, and most of them are empty. So it has slots, and its
-    parts are values and sparse dicts: empty, those take no room at all.
+    Each of many lanes has a buffer, and most buffers are empty. So it has slots, and its parts are
+    values and sparse dicts, which take no memory while they are empty.
     """
 
     __slots__ = (
@@ -50,27 +50,28 @@ class Buffer:
         self._resends = self._ready = self._fresh = self._due = self._early = UNREAD
         self._moments = NO_MOMENTS
         self.turn = 0
-        """Grows with every rewind: rows that were asked for before it are not taken after it."""
+        """Grows with every rewind: rows that were asked for before a rewind are dropped after it.
+        """
         self.read_to = 0
         """Every delivery up to this sequence number that was ready in the store has been read. The
         lane may sleep only at this position: see `Queue.rest` and `Queue.doze`."""
         self._left_behind = False
         self._since_again = 0
         self.busy: dict[int, bool] = NOTHING
-        """Those on their way, being settled or waiting a moment; true of those being settled that
-        go again soon."""
+        """The sequence numbers of deliveries that are in flight, being settled, or waiting for
+        their moment. The value is true for those being settled that are sent again in a moment."""
         self._resending = _NO_RESENDS
         self._were_busy, self._were_resending = _NONE, _NO_RESENDS
-        """What was on its way when the store was asked last."""
+        """The deliveries and resends that were busy when the store was last asked."""
         self._fresh_from: int | None = None
-        """The first that is fresh, as long as there is a backlog before it."""
+        """The sequence number of the first fresh delivery, while there is a backlog before it."""
         self._fresh_next = False
         self.next_due_at: float | None = None
-        """When the next of those is due that wait in the store for a time of their own."""
+        """The earliest due time of the deliveries that wait in the store for a due time."""
         self._heard: float | None = None
-        """The same of those that came to wait since the store was asked last."""
+        """The same for deliveries that got their due time after the store was last asked."""
         self._due_from = LONG_AGO
-        """Before then nothing goes that is due."""
+        """No row that is due is sent before this time."""
 
     def set_order(self, *, fifo: bool) -> None:
         """Hand out rows strictly in order, or not."""
@@ -79,7 +80,7 @@ class Buffer:
     # --- Where reading goes on ------------------------------------------------------------------
 
     def rewind(self) -> None:
-        """Read everything again from the start: something was left behind."""
+        """Drop the rows at hand and read all streams again: rows may have been left behind."""
         self.turn += 1
         self.read_to = 0
         self._left_behind = False
@@ -89,7 +90,10 @@ class Buffer:
         self._fresh = UNREAD if self._fresh_from is None else Reading(seq=self._fresh_from - 1)
 
     def changed(self) -> None:
-        """Forget all that is not on its way, but for its moment: others may have changed it."""
+        """Forget all rows that are not in flight: others may have changed them.
+
+        The moments of rows that wait for one are remembered.
+        """
         for _, seq, row in self._moments.waiting:
             self.busy = without(self.busy, seq)
             self._gone((row,))
@@ -98,34 +102,37 @@ class Buffer:
         self.rewind()
 
     def came_back(self, added: int) -> None:
-        """The endpoint is back, or is down: what is added from now on is fresh, all else is not."""
-        if not self.fifo:  # in order is in order
+        """Treat deliveries after the first `added` ones as fresh: the endpoint is back, or down.
+
+        All others are the backlog.
+        """
+        if not self.fifo:  # an ordered lane sends nothing before its backlog
             self._fresh_from = added + 1
         self.rewind()
 
     def read_on(self) -> None:
-        """More may have been added than was read."""
+        """Read on: deliveries may have been added since the last ones were read."""
         self._ready, self._fresh = self._ready.again(), self._fresh.again()
 
     def all_read(self) -> bool:
-        """Whether all that may be sent now was read, as far as is known."""
+        """Return whether all rows that may be sent now were read, as far as is known."""
         return self.ready_read() and self._due.all_read
 
     def ready_read(self) -> bool:
-        """The same of all that waits for no time of its own."""
+        """Return whether all rows were read that do not wait for a due time."""
         read = self._resends.all_read and self._ready.all_read
         return read and (self._fresh_from is None or self._fresh.all_read)
 
     # --- Asking ---------------------------------------------------------------------------------
 
     def wants(self, room: int, now: float, phase: Phase) -> list[Want]:
-        """What to ask the store for, to have `room` rows at hand."""
+        """Return what to ask the store for, to have `room` rows at hand."""
         wants = []
         if not self._resends.all_read:
             wants.append(self._resends.want(self.lane, Stream.RESEND, EARLY))
         ready = self._ready.wants(room)
         fresh = self._fresh_from is not None and self._fresh.wants(room)
-        if phase is OPEN and ready and fresh:  # thousands of lanes have one at hand each
+        if phase is OPEN and ready and fresh:  # one row is enough: thousands of lanes may be open
             ready, fresh = not self._fresh_next, self._fresh_next
         if ready:
             wants.append(self._ready.want(self.lane, Stream.READY, room, self._fresh_from))
@@ -138,7 +145,7 @@ class Buffer:
         return wants
 
     def _is_due(self, now: float) -> bool:
-        """Whether something may be due that is not at hand."""
+        """Return whether a row may be due that is not at hand."""
         if now < self._due_from:
             return False
         if not self._due.all_read:
@@ -146,12 +153,15 @@ class Buffer:
         return self.next_due_at is not None and self.next_due_at <= now
 
     def _probes(self, phase: Phase) -> bool:
-        """Whether a probe may have to take one that is not due yet."""
+        """Return whether a probe may have to use a row that is not due yet."""
         nothing = not (self._ready.rows or self._fresh.rows or self._due.rows or self._early.rows)
         return phase is OPEN and self._ready.all_read and nothing
 
     def ask(self) -> None:
-        """The store is being asked: when it has answered, what is busy now may be settled."""
+        """Remember which rows are busy while the store is asked.
+
+        Its answer may have them as they were, although they are settled when it arrives.
+        """
         self._were_busy = frozenset(self.busy) if self.busy else _NONE
         self._were_resending = self._resending
         self._heard = None
@@ -159,8 +169,9 @@ class Buffer:
     # --- Taking ---------------------------------------------------------------------------------
 
     def take(self, want: Want, rows: Sequence[Due], *, cut: bool, fetched: Fetched) -> None:
-        """Rows that a want brought; without `cut` fewer than it asked for are all there are.
+        """Take over the rows that the store returned for a want.
 
+        Fewer rows than it asked for are all there are, unless the answer was `cut` to a size.
         `fetched` is the whole answer of the store.
         """
         all_read = not rows or (len(rows) < want.limit and not cut)
@@ -170,7 +181,7 @@ class Buffer:
             case Stream.READY:
                 fresh = self._fresh_from is not None and want.before is None
                 self._take_ready(rows, fresh=fresh, all_read=all_read)
-                if all_read and want.before is None:  # this want goes up to the lane's end
+                if all_read and want.before is None:  # this want reached the end of the lane
                     self.read_to = max(self.read_to, fetched.added.get(self.lane, 0))
             case Stream.WAITING:
                 self.next_due_at = fetched.next_due_at.get(self.lane) if all_read else 0.0
@@ -179,16 +190,16 @@ class Buffer:
                 self._take_early(rows, all_read=all_read)
 
     def _take_resends(self, rows: Sequence[Due], *, all_read: bool) -> None:
-        """What somebody asked for; it is there until it was settled."""
+        """Take over resends. The store returns each of them until it is settled."""
         at_hand = {row.resend for row in self._resends.rows}
         known = self._resending | self._were_resending | at_hand
         kept = self._kept([row for row in rows if row.resend not in known])
-        # They are always asked for from the first. If all that came are known, there is no use in
-        # asking for those behind them before one of these is settled, and all is read anew.
+        # Resends are always read from the first one. If all returned ones are known already, it is
+        # no use to ask again before one of them is settled, which reads everything again.
         self._resends = self._resends.on(rows, kept, all_read=all_read or not kept)
 
     def _take_ready(self, rows: Sequence[Due], *, fresh: bool, all_read: bool) -> None:
-        """What may go at once: fresh, or of the backlog."""
+        """Take over rows that may be sent at once: fresh ones, or the backlog."""
         free = [row for row in rows if self._is_free(row.seq)]
         kept = self._kept(self._not_put_off(free) if self._moments.known else free)
         if fresh:
@@ -196,12 +207,15 @@ class Buffer:
             return
         self._ready = self._ready.on(rows, kept, all_read=all_read)
         if all_read and self._fresh_from is not None and not self._moments.waiting:
-            # The backlog is read: from here on all is one stream.
+            # The backlog is read to its end: from here on, backlog and fresh rows are one stream.
             self._ready = self._fresh.behind(self._ready)
             self._fresh, self._fresh_from = UNREAD, None
 
     def _not_put_off(self, rows: Sequence[Due]) -> list[Due]:
-        """Have those wait for their moment that had one when they were forgotten; the others."""
+        """Return the rows that may be sent now; the others wait for their moment.
+
+        Those are rows that had a moment when they were forgotten.
+        """
         known = self._moments.known
         self._moments = self._moments.recall({row.seq for row in rows})
         for row in rows:
@@ -210,15 +224,15 @@ class Buffer:
         return [row for row in rows if row.seq not in self.busy]
 
     def _take_due(self, rows: Sequence[Due], *, all_read: bool) -> None:
-        """What waited for a time of its own, which has come."""
+        """Take over rows whose due time has come."""
         kept = self._kept([row for row in rows if self._is_free(row.seq)])
         self._due = self._due.on(rows, kept, all_read=all_read)
-        if self._heard is not None:  # the store may have looked before, and what it found was busy
+        if self._heard is not None:  # the store may have looked before that, or the row was busy
             self.due_at(self._heard)
 
     def _take_early(self, rows: Sequence[Due], *, all_read: bool) -> None:
-        """What waits for a time of its own that has not come."""
-        if self.fifo:  # what waits is the head, and holds up all others until it is due
+        """Take over rows that are not due yet."""
+        if self.fifo:  # such a row is the head, and holds up all others until it is due
             self._early = EMPTY
             for row in rows:
                 if self._is_free(row.seq):
@@ -230,7 +244,7 @@ class Buffer:
         self._left_behind = self._left_behind or bool(rows)
 
     def _take_head(self, row: Due) -> None:
-        """Have a row go before all others, also those that are due as well."""
+        """Make a row the next one to be sent, also before other rows that are due."""
         self._gone(twin for twin in self._due.rows if twin.seq == row.seq)
         self._due = self._due.without(row.seq)
         self.later(row, row.due_at or 0.0)
@@ -241,23 +255,23 @@ class Buffer:
     # --- Keeping --------------------------------------------------------------------------------
 
     def is_busy(self, seq: int) -> None:
-        """A row that is not to be handed out as long as something happens to it."""
+        """Mark a row as busy: it is not handed out meanwhile."""
         self.busy = put(self.busy, seq, _ON_ITS_WAY)
 
     def goes_again(self, seq: int) -> None:
-        """A row that is being settled, and goes again in a moment: the lane is not idle yet."""
+        """Mark a row that is being settled and is sent again in a moment: the lane is not idle."""
         self.busy = put(self.busy, seq, _GOES_AGAIN)
 
     def give_back(self, seq: int) -> None:
-        """A row that is being settled as ready, as if it had not failed: it is read again.
+        """Mark a row that is being settled as ready, as if it had not failed, and rewind.
 
-        It may be at hand as it was.
+        The rewind drops the row as it was before, if it is at hand.
         """
         self.is_busy(seq)
         self.rewind()
 
     def later(self, row: Due, at: float) -> None:
-        """A row that is sent again at an instant, from memory if there is room for it."""
+        """Have a row sent again at this time, from memory if there is room for it."""
         if self._moments.full and not self.fifo:
             self.behind(row.seq)
             return
@@ -266,9 +280,9 @@ class Buffer:
         self._moments = self._moments.add(row, at)
 
     def behind(self, seq: int) -> None:
-        """A row that is ready still, and will be found by a rewind.
+        """Leave a row that is still ready to the next rewind.
 
-        In an ordered lane it goes before all that was read since: that is read again at once.
+        In an ordered lane it goes before all rows that were read since: all are read again at once.
         """
         self.busy = without(self.busy, seq)
         if self.fifo:
@@ -277,9 +291,10 @@ class Buffer:
             self._left_behind = True
 
     def due_at(self, at: float) -> None:
-        """A row waits in the store for a time of its own.
+        """Take note that a row waits in the store for this due time.
 
-        If all that is due by then was read already, it was passed over as busy.
+        If rows with later due times were read already, this one was skipped as busy, and only a
+        rewind finds it.
         """
         self._heard = at if self._heard is None else min(at, self._heard)
         self._left_behind = self._left_behind or at <= self._due.due_at
@@ -287,18 +302,18 @@ class Buffer:
             self.next_due_at = at
 
     def _kept(self, rows: Sequence[Due]) -> Rows:
-        """Rows that are in memory from now on, and accounted for."""
+        """Count the bytes of rows that are in memory from now on; return the rows."""
         self._buffered.add(_size(rows))
         return tuple(rows)
 
     def _gone(self, rows: Iterable[Due]) -> None:
-        """Rows that are not in memory any more."""
+        """Subtract the bytes of rows that leave memory."""
         self._buffered.remove(_size(rows))
 
     # --- Handing out ----------------------------------------------------------------------------
 
     def next(self, now: float, phase: Phase) -> Due | None:
-        """The delivery whose turn it is, now on its way; None if none is at hand."""
+        """Return the delivery whose turn it is, and mark it busy; None if none is at hand."""
         if self._resends.rows:
             asked, self._resends = self._resends.first()
             self._resending |= {asked.resend}
@@ -307,7 +322,7 @@ class Buffer:
         if row is None:
             return None
         self.is_busy(row.seq)
-        if self._early.rows:  # it may have been read before it was due as well
+        if self._early.rows:  # the row may have been read before it was due as well
             self._gone(twin for twin in self._early.rows if twin.seq == row.seq)
             self._early = self._early.without(row.seq)
         return self._out(row)
@@ -317,7 +332,7 @@ class Buffer:
         return row
 
     def _head(self, now: float, phase: Phase) -> Due | None:
-        """The first of an ordered lane: what waits for its moment holds up all others."""
+        """Return the head of an ordered lane: one that waits for its moment holds up all others."""
         if self._moments.waiting:
             ripe = self._moments.next_at <= now or phase is OPEN
             return self._first_ripe() if ripe else None
@@ -327,10 +342,10 @@ class Buffer:
         return self._first_ready() if ready else None
 
     def _any(self, now: float, phase: Phase) -> Due | None:
-        """Fresh ones and the backlog by turns; for a probe also one that is not due yet.
+        """Return fresh rows and the backlog's by turns; for a probe also a row that is not due yet.
 
-        In the backlog one that goes again follows upon two that do not: where every other message
-        fails, those that do would go over and over before any that does not.
+        In the backlog, one row that is sent again follows two others. Otherwise, where every other
+        message fails, failing messages would be sent over and over before the others.
         """
         ripe = self._moments.next_at <= now
         due = now >= self._due_from and bool(self._due.rows)
@@ -368,7 +383,7 @@ class Buffer:
     # --- Taking back ----------------------------------------------------------------------------
 
     def put_off(self, row: Due, until: float) -> None:
-        """A row that was due and has to wait a little still, and maybe all that are due with it."""
+        """Have a due row wait until this time; without room for it, all due rows wait."""
         if not self._moments.full:
             self.later(row, until)
             return
@@ -378,7 +393,7 @@ class Buffer:
         self._due_from = until
 
     def done(self, row: Due) -> None:
-        """A row that was settled and needs no more thought."""
+        """Forget a row that was settled and is not sent again from memory."""
         if row.resend:
             self._resending -= {row.resend}
         else:
@@ -387,25 +402,28 @@ class Buffer:
     # --- Looking ahead --------------------------------------------------------------------------
 
     def at_hand(self, now: float) -> int:
-        """How many rows can be sent without asking the store."""
+        """Return how many rows can be sent without asking the store."""
         if self.fifo and self._moments.waiting:  # the head waits, and all others with it
             return len(self._resends.rows)
         due = len(self._due.rows) if now >= self._due_from else 0
         return len(self._resends.rows) + due + len(self._ready.rows) + len(self._fresh.rows)
 
     def new_run_low(self, few: int) -> bool:
-        """Whether all that is at hand, or nearly, goes again, and something would go before it."""
+        """Return whether few ready rows are at hand although the store may have more.
+
+        Then nearly all rows at hand are sent again, and ready ones should go before them.
+        """
         return not self._ready.all_read and len(self._ready.rows) <= few
 
     def next_in(self, now: float, phase: Phase) -> bool:
-        """Whether one that waits for its moment, or an early one for a probe, can go now."""
+        """Return whether a row can go now whose moment has come, or an early one as a probe."""
         if self._moments.next_at <= now:
             return True
         head = self._moments.waiting if self.fifo else ()
         return phase is OPEN and bool(head or self._early.rows)
 
     def next_at(self) -> float | None:
-        """When there will be something to send that is not at hand now; None: not known of any."""
+        """Return when a row can be sent that cannot be sent now; None if no such row is known."""
         at = self._moments.next_at
         if not self.fifo and (self._due.rows or not self._due.all_read):
             at = min(at, self._due_from)
@@ -414,9 +432,9 @@ class Buffer:
         return None if at == math.inf else at
 
     def turn_back(self, phase: Phase) -> bool:
-        """Begin again at the start if something was left behind, and all else is read.
+        """Rewind if rows were left behind and all others are read; return whether it did.
 
-        At a pace it does not wait for what is due: that may go on and on.
+        At a pace it does not wait for rows that are due: there may be more of them without end.
         """
         if not self._left_behind:
             return False
@@ -426,19 +444,19 @@ class Buffer:
                 return False
         elif self._waits() or not self.all_read():
             return False
-        if phase is OPEN:  # all that was read has failed: what comes behind it is fresh
+        if phase is OPEN:  # all rows that were read have failed: those after them are fresh
             self.came_back(max(self._ready.seq, self._fresh.seq))
         else:
             self.rewind()
         return True
 
     def drained(self) -> bool:
-        """Whether all was read and handed out and settled, and nothing is to come."""
+        """Return whether all rows were read, handed out and settled, and none has a due time."""
         waits = self.next_due_at is not None or self.busy or self._resending
         return self.idle() and not waits
 
     def idle(self) -> bool:
-        """Whether nothing could be sent now, or in a moment, that is not on its way."""
+        """Return whether there is no row to send now or in a moment, besides those in flight."""
         waits = self._waits() or self._moments.waiting or self._left_behind
         return self.all_read() and not waits and not any(self.busy.values())
 

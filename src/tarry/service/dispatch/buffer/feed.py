@@ -1,4 +1,4 @@
-"""Rows for lanes that want some: one question to the store for many lanes."""
+"""Reads rows for lanes that run low, with one query to the store for many lanes."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,11 +15,12 @@ AT_ONCE = 64
 """How many lanes are fed together."""
 MOST_BYTES = 2 * 1024 * 1024
 LARGEST = 1024 * 1024
-"""A payload's size at the most: with so little room left there may be more than was fetched."""
+"""The size of the largest payload. If an answer had less room left than this, the store may have
+more rows than it returned."""
 
 
 async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
-    """Feed the lanes that have waited longest, and let them send."""
+    """Read rows for the lanes that have waited longest, and let these lanes send."""
     lanes = work.take_hungry(AT_ONCE)
     try:
         await _mark_those_back(store, lanes)
@@ -33,19 +34,19 @@ async def feed_once(store: Queue, context: Context, work: Work[Lane]) -> None:
         fetched = await store.fetch(wants, now=now, most_bytes=most)
         hit("fetch.after")
     except BaseException:
-        for lane in lanes:  # nobody else remembers that they are hungry
+        for lane in lanes:  # they were taken off the list, and would never be fed
             if not lane.left:
                 work.feed(lane)
         raise
     for lane in lanes:
         lane.backlog.answered(fetched.added.get(lane.number, 0))
-    # Else what was accepted after a change would be sent as if there had been none. Those lanes are
-    # taken up first, and ask again then.
+    # A lane whose endpoint changed since it was loaded gets no rows: it would send messages that
+    # were accepted after the change by the old settings. It is loaded first, and then asks again.
     late = {lane.number for lane in lanes if lane.version < fetched.versions.get(lane.number, 0)}
     if late:
         work.load(late)
     current = [lane for lane in lanes if lane.number not in late]
-    # Who began anew meanwhile asks again.
+    # A lane that was rewound meanwhile gets no rows, and asks again.
     steady = {
         lane.number: lane
         for lane in current
@@ -86,7 +87,7 @@ def _hand_out(
         if want.lane not in lanes:
             continue
         found = rows[want.lane, want.stream]
-        if want.stream is Stream.READY:  # a lane may have asked for its backlog and for its fresh
+        if want.stream is Stream.READY:  # a lane may have asked for its backlog and its fresh rows
             first = want.after + 1
             found = [row for row in found if first <= row.seq < (want.before or row.seq + 1)]
         lanes[want.lane].backlog.buffer.take(want, found, cut=cut, fetched=fetched)

@@ -1,10 +1,10 @@
 """The rows of a lane in memory.
 
-- `Reading`: how far one stream was read, with the rows at hand and where reading goes on.
-- `Moments`: deliveries that go again at a moment of their own, and wait for it in memory.
+- `Reading`: the rows at hand of one stream, and the position up to which it was read.
+- `Moments`: deliveries that are sent again at a set moment, and wait for it in memory.
 - `PayloadBytes`: how many bytes the payloads of all lanes take.
 
-The first two are values: all lanes that have nothing to read or nothing that waits share one.
+The first two are values: all lanes with an empty one share the same object.
 """
 
 import math
@@ -20,10 +20,10 @@ from tarry.service.model.lane import Due, Stream, Want
 Rows = tuple[Due, ...]
 
 
-class Reading(Struct, frozen=True, gc=False):  # it holds rows alone, so there can be no cycle
-    """Rows in the order of their stream, and the place of the last one that was read.
+class Reading(Struct, frozen=True, gc=False):  # it holds only rows, so there can be no cycle
+    """Rows in the order of their stream, and the position of the last one that was read.
 
-    A stream goes by sequence numbers, or by due times first.
+    A stream is ordered by sequence number, or by due time and then sequence number.
     """
 
     rows: Rows = ()
@@ -32,11 +32,11 @@ class Reading(Struct, frozen=True, gc=False):  # it holds rows alone, so there c
     all_read: bool = False
 
     def wants(self, room: int) -> bool:
-        """Whether there is room for more rows, and may be more."""
+        """Return whether there is room for more rows and the store may have more."""
         return not self.all_read and room > len(self.rows)
 
     def want(self, lane: int, stream: Stream, limit: int, before: int | None = None) -> Want:
-        """What to ask the store for, to go on."""
+        """Return what to ask the store for, to read on from this position."""
         return Want(
             lane=lane,
             stream=stream,
@@ -47,7 +47,7 @@ class Reading(Struct, frozen=True, gc=False):  # it holds rows alone, so there c
         )
 
     def on(self, found: Sequence[Due], kept: Rows, *, all_read: bool) -> "Reading":
-        """Read on: what was found next, and what of it is kept to be sent."""
+        """Return the reading after the rows in `found`, with those in `kept` added to be sent."""
         if found:
             last = found[-1]
             return Reading(self.rows + kept, last.due_at or 0.0, last.seq, all_read)
@@ -56,24 +56,24 @@ class Reading(Struct, frozen=True, gc=False):  # it holds rows alone, so there c
         return Reading(self.rows, self.due_at, self.seq, all_read)
 
     def again(self) -> "Reading":
-        """There may be more by now."""
+        """Return the reading as not read to its end: the store may have more rows by now."""
         return Reading(self.rows, self.due_at, self.seq) if self.all_read else self
 
     def first(self) -> tuple[Due, "Reading"]:
-        """The first row, and what is left without it."""
+        """Return the first row, and the reading without it."""
         rows = self.rows
         return rows[0], Reading(rows[1:], self.due_at, self.seq, self.all_read)
 
     def behind(self, older: "Reading") -> "Reading":
-        """With the rows of another one before its own."""
+        """Return the reading with the rows of an older one before its own."""
         return Reading(older.rows + self.rows, self.due_at, self.seq, self.all_read)
 
     def back(self, row: Due) -> "Reading":
-        """With a row that is the first again."""
+        """Return the reading with a row put back in front."""
         return Reading((row, *self.rows), self.due_at, self.seq, self.all_read)
 
     def without(self, seq: int) -> "Reading":
-        """Without the row of a sequence number."""
+        """Return the reading without the row of this sequence number."""
         rows = tuple(row for row in self.rows if row.seq != seq)
         return Reading(rows, self.due_at, self.seq, self.all_read)
 
@@ -87,17 +87,17 @@ EMPTY = Reading(all_read=True)
 # --- Rows that wait for their moment ------------------------------------------------------------
 
 MOST_MOMENTS = 256
-"""How many rows may wait in a lane; more are read again later."""
+"""How many rows of a lane may wait in memory for their moment; more are read again later."""
 TimedRows = tuple[tuple[float, int, Due], ...]
-"""Instants, sequence numbers and rows."""
+"""Moments, sequence numbers and rows."""
 
 
 class Moments(Struct, frozen=True):
-    """Rows with their instants, the first one first.
+    """Rows with the moments at which they are sent again, the earliest first.
 
-    `known` has the instants of rows that were forgotten, by sequence numbers: those that are still
-    ready when all is read again wait for them all the same. Where the store has the time, it counts
-    as it is read again: somebody may have asked for the delivery at once.
+    `known` maps the sequence numbers of forgotten rows to their moments: rows that are still ready
+    when they are read again wait for those moments nevertheless. If the store has a due time for a
+    row, the store's time counts when it is read again: a user may have asked to send it at once.
     """
 
     waiting: TimedRows
@@ -105,33 +105,33 @@ class Moments(Struct, frozen=True):
 
     @property
     def next_at(self) -> float:
-        """When the first one may go; infinity if there is none."""
+        """When the first row may be sent; infinity if there is none."""
         return self.waiting[0][0] if self.waiting else math.inf
 
     @property
     def full(self) -> bool:
-        """Whether so many wait that others had better be read again."""
+        """Whether the limit is reached, so that other rows have to be read again later."""
         return len(self.waiting) >= MOST_MOMENTS
 
     def add(self, row: Due, at: float) -> "Moments":
-        """With one more row."""
+        """Return the moments with one more row."""
         waiting = list(self.waiting)
         insort(waiting, (at, row.seq, row))
         return Moments(tuple(waiting), self.known)
 
     def first(self) -> tuple[Due, "Moments"]:
-        """The first row, and what is left without it."""
+        """Return the first row, and the moments without it."""
         return self.waiting[0][2], _shared(self.waiting[1:], self.known)
 
     def forget(self) -> "Moments":
-        """Without rows: others may have changed them."""
-        # Most instants are then of rows that are not there any more.
+        """Return the moments without rows, since others may have changed them."""
+        # With this many, most moments belong to rows that do not exist any more.
         old = {} if len(self.known) > MOST_MOMENTS else self.known
         only_here = {seq: at for at, seq, row in self.waiting if row.due_at is None}
         return _shared((), {**old, **only_here})
 
     def recall(self, seqs: Collection[int]) -> "Moments":
-        """Without the instants of those that were read again."""
+        """Return the moments without the known ones of rows that were read again."""
         known = {seq: at for seq, at in self.known.items() if seq not in seqs}
         return _shared(self.waiting, known)
 
@@ -147,7 +147,7 @@ def _shared(waiting: TimedRows, known: Mapping[int, float]) -> Moments:
 
 
 class PayloadBytes:
-    """A count that every lane adds to and takes from."""
+    """The number of payload bytes in memory. All lanes count in it."""
 
     __slots__ = ("bytes",)
 

@@ -1,8 +1,8 @@
-"""A lane's own limits: its requests in flight, its rate, and how many of them may be retries.
+"""A lane's own limits: its requests in flight, its rate, and how many requests may be retries.
 
-An endpoint of which nothing is known gets a few requests at a time. Each success allows one more,
-and each failure after another one halves them. While the endpoint's gate is not closed, the gate's
-pace counts instead. The retry budget counts while it is closed.
+An endpoint without history gets a few requests at a time. Each success allows one more, and each
+failure after another failure halves the number. While the endpoint's gate is not closed, the gate's
+pace applies instead. The retry budget applies only while it is closed.
 """
 
 from tarry.core.budget import RatioRule
@@ -15,15 +15,15 @@ from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
 # --- Requests in flight -------------------------------------------------------------------------
 
 FIRST = 8
-"""Requests that may be in flight to an endpoint of which nothing is known."""
+"""Requests that may be in flight to an endpoint without history."""
 SLOW = 0.1
-"""From how many seconds on an answer takes so long that sends are spread out over that time."""
+"""If answers take longer than this many seconds, sends are spread out over that time."""
 WEIGHT = 0.1
-"""How much of what is known of an endpoint's latency is the last answer's."""
+"""The weight of the last answer in the average latency of an endpoint."""
 
 
 class Allowance:
-    """A lane's requests in flight, and what limits them besides its gate."""
+    """Counts a lane's requests in flight, and limits them in addition to its gate."""
 
     __slots__ = (
         *("_failed_at", "_latency", "_sent_at", "failing", "fifo_from", "in_flight", "most"),
@@ -39,11 +39,11 @@ class Allowance:
         self._latency = 0.0
         self._sent_at = self._failed_at = LONG_AGO
         self.fifo_from = fifo_from
-        """Before then an ordered lane sends nothing: its last owner may have a request on its way.
-        """
+        """An ordered lane sends nothing before this time: its last owner may have a request in
+        flight."""
 
     def limit(self, most: int, rate: float | None) -> None:
-        """Take up the limits that an endpoint's owner has set; what was sent still counts."""
+        """Set the limits of the endpoint's owner; requests sent before still count."""
         self.most = most
         if rate is None:
             self.rate = NO_SPACING
@@ -52,47 +52,47 @@ class Allowance:
             self.rate.limit(rate)
 
     def start_over(self) -> None:
-        """Forget how the endpoint did: another one answers there now."""
+        """Forget earlier results: the endpoint has moved to another origin."""
         self.failing, self.trust = 0, FIRST
 
     def failed_before(self, failures: int) -> None:
-        """Take over from the last owner how many attempts have failed in a row."""
+        """Take over the number of failures in a row from the last owner of the lane."""
         self.failing = failures
 
     def sent(self, now: float) -> None:
-        """Count a request."""
+        """Count a request that goes out."""
         self.in_flight += 1
         self._sent_at = now
         self.rate.sent(now)
 
     def ended(self, took: float) -> None:
-        """Count an answer, whatever it was."""
+        """Count an answer of any kind, and its latency in seconds."""
         self.in_flight -= 1
         self._latency += WEIGHT * (took - self._latency)
 
     def passed(self) -> None:
-        """Allow one more: the endpoint does its work."""
+        """Allow one more request in flight: the endpoint works."""
         self.failing = 0
         self.trust = min(self.trust + 1, self.most)
 
     def failed(self, now: float, *, by_chance: bool) -> None:
-        """Allow fewer after a second failure in a row, unless so many fail by chance anyway."""
+        """Halve the requests in flight after a second failure in a row, unless it is by chance."""
         self.failing, self._failed_at = self.failing + 1, now
         if self.failing > 1 and not by_chance:
             self.trust = max(1, self.trust // 2)
 
     @property
     def was_used(self) -> bool:
-        """Whether anything was sent yet."""
+        """Whether a request was sent yet."""
         return self._sent_at > LONG_AGO
 
     @property
     def sent_at(self) -> float:
-        """When the last request went."""
+        """When the last request was sent."""
         return self._sent_at
 
     def has_failed_since(self, time: float) -> bool:
-        """Return whether something failed since then."""
+        """Return whether an attempt failed since then."""
         return self._failed_at >= time
 
     def together(self, phase: Phase) -> int:
@@ -100,15 +100,15 @@ class Allowance:
         return min(self.most, self.trust) if phase is CLOSED else self.most
 
     def free_at(self, now: float, phase: Phase, together: int, *, fifo: bool) -> float:
-        """Return when the next request may go, as far as the gate does not say."""
+        """Return when the next request may go by these limits, without the gate's."""
         free_at = self.rate.free_at(now)
         if phase is CLOSED:
             if self._latency > SLOW:
-                # Else all that went together would come back together, and hold up all others'.
+                # Requests sent together would be answered together, and delay other lanes' answers.
                 spread = self._latency / (2 * together)
                 free_at = max(free_at, self._sent_at + spread)
             if self.failing >= RULE.failures:
-                # About to open: what is sent until then is most likely lost.
+                # The gate is about to open: requests sent until then would most likely fail.
                 free_at = max(free_at, self._failed_at + RULE.tick)
         return max(free_at, self.fifo_from) if fifo else free_at
 
@@ -116,14 +116,14 @@ class Allowance:
 # --- Retries ------------------------------------------------------------------------------------
 
 RETRY_RULE = RatioRule(ratio=0.5, bootstrap=20)
-"""Retries are at most half of what is sent, but for a few."""
+"""At most half of the sends are retries, apart from a few that are always allowed."""
 RETRY_PAUSE = RETRY_RULE.window / SLICES
-"""How long a retry waits that the budget has no room for."""
+"""How many seconds a retry waits that the budget has no room for."""
 _NO_SENDS = Window()
 
 
 class RetryBudget:
-    """Counts sends, and says whether one more may be a retry."""
+    """Counts sends, and decides whether a retry may be sent."""
 
     __slots__ = ("_counted", "_sends")
 
@@ -132,11 +132,11 @@ class RetryBudget:
         self._counted = _NO_SENDS
 
     def sent(self) -> None:
-        """Something was sent."""
+        """Count a send."""
         self._sends += 1
 
     def spend(self, now: float) -> bool:
-        """Whether a retry may go; then it is counted."""
+        """Return whether a retry may go, and count it if so."""
         slot = RETRY_RULE.slot(now)
         self._counted = RETRY_RULE.call(self._counted, self._sends, slot)
         self._sends = 0

@@ -1,7 +1,8 @@
-"""What comes back to a lane: the answer to an attempt, and later that its outcome was written.
+"""How a lane handles the answer to an attempt, and later the confirmation that it was written.
 
-The answer is judged, reported to the gate, the origin and the endpoint's record, and decided on.
-The outcome is handed in to be written. Once it was written, the delivery has ended or goes again.
+The answer is judged, and reported to the gate, the origin and the endpoint's record. The outcome of
+the delivery is decided and handed in to be written. Once it was written, the delivery has ended or
+is sent again.
 """
 
 from msgspec.structs import replace
@@ -32,13 +33,14 @@ from tarry.service.model.lane import Due, Stream
 from tarry.service.wire.exchange import Answer
 
 NO_PACE = -1
-"""The number of no pace: an answer with it only says that the endpoint answers."""
+"""An epoch that no pace has: an answer with it shows only that the endpoint answers."""
 NO_OVERLOAD = 20
-"""So many failures of one lane in a row, while others of its origin pass, are the lane's own."""
+"""If this many attempts of a lane fail in a row while others of its origin pass, an overload of the
+origin is ruled out: the failures are the lane's own."""
 
 
 def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
-    """Take in the answer to an attempt, and send what may go now."""
+    """Process the answer to an attempt, then send the deliveries that may go now."""
     hit("send.answered")
     context, due = lane.context, pending.due
     now = context.now()
@@ -63,15 +65,18 @@ def take_answer(lane: Lane, pending: PendingAttempt, answer: Answer) -> None:
 
 
 def _to_keep(lane: Lane, due: Due, ruling: Ruling) -> Due:
-    """Return what to keep until the outcome is written: the payload only if it goes from memory."""
+    """Return the row to keep until the outcome is written.
+
+    It keeps its payload only if it is sent again from memory.
+    """
     again = ruling.pause is not None or (lane.endpoint.fifo and ruling.state not in ENDED)
     return due if again else replace(due, payload=None)
 
 
-# --- What becomes of the delivery ---------------------------------------------------------------
+# --- The outcome of the delivery ----------------------------------------------------------------
 
 
-def _ruling(  # noqa: PLR0913  an answer, and time and chance as arguments
+def _ruling(  # noqa: PLR0913  an answer, with the time and the draw as arguments
     lane: Lane,
     pending: PendingAttempt,
     judgement: Judgement,
@@ -82,7 +87,7 @@ def _ruling(  # noqa: PLR0913  an answer, and time and chance as arguments
 ) -> Ruling:
     """Decide what becomes of the delivery, and remember it if it has not ended."""
     if pending.url != lane.endpoint.url and judgement.private:
-        # The old place does not want it any more; where the endpoint is by now was not asked.
+        # The old URL refused the message. The endpoint's new URL was not asked yet.
         judgement = replace(judgement, verdict=Verdict.FAILED)
     due = lane.blame.refunded(pending.due)
     ruling = rule_end(due, judgement)
@@ -106,7 +111,7 @@ def _ruling(  # noqa: PLR0913  an answer, and time and chance as arguments
 def _fault(
     lane: Lane, due: Due, judgement: Judgement, held_until: float | None, now: float
 ) -> Fault:
-    """Return whose failure it is, and how the lane stands."""
+    """Return whose failure it is, and the state of the lane."""
     blame, phase, accepted_at = lane.blame, lane.gates.phase, lane.record.accepted_at
     whose = blame.whose(due, judgement.verdict, phase=phase, accepted_at=accepted_at, now=now)
     return Fault(whose, phase, blame.slowed(due), held_until)
@@ -122,8 +127,8 @@ def _report(
     held_until: float | None,
     now: float,
 ) -> None:
-    """Tell the gate, the origin and the endpoint's record about an answer."""
-    if pending.url != lane.endpoint.url:  # it says nothing about where the endpoint is by now
+    """Report an answer to the gate, the origin and the endpoint's record."""
+    if pending.url != lane.endpoint.url:  # it says nothing about the endpoint's new URL
         pending.gate.lost()
         lane.gates.group.serve_all()
     elif judgement.alive:
@@ -133,7 +138,7 @@ def _report(
 
 
 def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> None:
-    """Tell them that the endpoint does its work, whatever it thinks of this message."""
+    """Report that the endpoint works, whether it accepted this message or not."""
     gates, gate, leader = lane.gates, pending.gate, lane.gates.group.leader
     epoch = _epoch(lane, pending, now)
     if judgement.verdict is TAKEN:
@@ -155,13 +160,14 @@ def _report_success(lane: Lane, pending: PendingAttempt, judgement: Judgement, n
         leader.answered(lane, judgement, now)
         return
     if gate.phase is OPEN:
-        lane.tick(now)  # what becomes of this one depends on it
+        lane.tick(now)  # the ruling on this delivery depends on the gate's phase
 
 
 def _epoch(lane: Lane, pending: PendingAttempt, now: float) -> int:
-    """Return the pace that a success speaks for: none if a failure would not have counted either.
+    """Return the epoch of the pace that a success counts for.
 
-    Otherwise retries that pass would hide how many first attempts fail.
+    It counts for none if a failure would not have counted either. Otherwise retries that pass would
+    hide how many first attempts fail.
     """
     ignored = lane.blame.ignores(pending.due, accepted_at=lane.record.accepted_at, now=now)
     return NO_PACE if ignored else pending.epoch
@@ -174,7 +180,7 @@ def _report_failure(
     held_until: float | None,
     now: float,
 ) -> None:
-    """Tell them that the endpoint failed, or refused this message."""
+    """Report that the endpoint failed, or refused this message."""
     gates, gate, group = lane.gates, pending.gate, lane.gates.group
     if not judgement.unreachable:
         group.reached()
@@ -182,7 +188,7 @@ def _report_failure(
         _disable(lane, gate, judgement, now)
         return
     failures = _failures(lane, pending, judgement, now)
-    if failures is not None:  # not the delivery's own failure
+    if failures is not None:  # the failure is not the message's own
         lane.allowance.failed(now, by_chance=gates.own.fails_by_chance)
         lane.record.failed(now)
         lane.look_after(now)
@@ -202,7 +208,7 @@ def _report_failure(
 
 
 def _has_left(lane: Lane, gate: Gate) -> bool:
-    """Return whether the lane goes by another gate since; then the answer says nothing to this."""
+    """Return whether the lane has left this gate since; then the gate does not count the answer."""
     gates = lane.gates
     if gate is gates.current or gate is gates.shared:
         return False
@@ -218,7 +224,7 @@ def _tell_gate(
     failures: int | None,
     now: float,
 ) -> None:
-    """Tell the gate by which the attempt went how many failures to count."""
+    """Report to the gate through which the attempt was sent how many failures to count."""
     gate, group = pending.gate, lane.gates.group
     own = gate is lane.gates.own
     spared = not own and group.leader.spares(lane)
@@ -233,11 +239,11 @@ def _tell_gate(
 
 
 def _disable(lane: Lane, gate: Gate, judgement: Judgement, now: float) -> None:
-    """Disable the endpoint: it wants nothing any more."""
+    """Disable the endpoint: it does not want any more messages."""
     gate.lost()
     lane.stand(Standing.DISABLED, "the receiver said so", now)
     leader = lane.gates.group.leader
-    if gate is leader.gate:  # the others wait for this answer
+    if gate is leader.gate:  # the other lanes of the origin wait for this answer
         leader.refused(lane)
         leader.answered(lane, judgement, now)
     elif gate is not lane.gates.own:
@@ -245,7 +251,7 @@ def _disable(lane: Lane, gate: Gate, judgement: Judgement, now: float) -> None:
 
 
 def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: float) -> int | None:
-    """Return how many failures the gate counts; None if it learns nothing of the endpoint."""
+    """Return how many failures the gate counts; None if they say nothing about the endpoint."""
     gate, leader = pending.gate, lane.gates.group.leader
     failures = lane.blame.failed(
         pending.due,
@@ -258,12 +264,12 @@ def _failures(lane: Lane, pending: PendingAttempt, judgement: Judgement, now: fl
     )
     refused = judgement.verdict is Verdict.REFUSED and failures is not None
     if refused and gate is leader.gate:
-        leader.refused(lane)  # what it means, others' answers have to tell
+        leader.refused(lane)  # the answers to other lanes show what this refusal means
     return failures
 
 
 def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
-    """Go on after a failure at the lane's own gate."""
+    """Follow up on a failure at the lane's own gate: it or the origin's may open."""
     gate, leader = lane.gates.own, lane.gates.group.leader
     if not leader.shared:
         leader.saw_failure(lane, unreachable=judgement.unreachable, now=now)
@@ -271,16 +277,17 @@ def _own_gate_failed(lane: Lane, judgement: Judgement, now: float) -> None:
     if completes_row:
         gate.assume(lane.gates.group.history)
     if gate.phase is OPEN or completes_row:
-        lane.tick(now)  # what becomes of this one depends on it
+        lane.tick(now)  # the ruling on this delivery depends on the gate's phase
     if gate.phase is not OPEN:
         lane.work.tick(lane)
 
 
 def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
-    """Leave the others of the origin to their pace if this lane is refused or fails every time.
+    """Part the lane from its origin's paced gate if it alone is refused, or fails, every time.
 
-    A failure may be the pace's. It takes few of them if the lane failed before others passed and
-    did not pass since; otherwise so many that an overload would have let one pass.
+    A failure may be due to the pace. Few failures are enough if the lane failed before the pace
+    began and did not pass since. Otherwise it takes `NO_OVERLOAD` failures: an overload would have
+    let one of these attempts pass.
     """
     gates, leader = lane.gates, lane.gates.group.leader
     if gates.current is gates.own or leader.gate.phase is not Phase.PACED:
@@ -296,22 +303,22 @@ def _go_apart_if_alone(lane: Lane, judgement: Judgement, now: float) -> None:
 
 
 def _hold(lane: Lane, until: float | None, now: float) -> None:
-    """Send nothing for as long as the endpoint asked for, and then at a pace: it was too many."""
+    """Send nothing for as long as the endpoint asked, and then at a pace: it was overloaded."""
     if until is not None:
         lane.gates.group.held(lane, until, now)
         if until > lane.gates.own.pace.held_until:
             lane.gates.own.hold(until)
-            lane.save(now)  # whoever owns the lane next has to wait as well
+            lane.save(now)  # the next owner of the lane has to wait as well
     phases.replay(lane, now)
 
 
-# --- The outcome was written --------------------------------------------------------------------
+# --- After the outcome was written --------------------------------------------------------------
 
 
 def take_settlement(
     lane: Lane, due: Due, made: Settlement | Resent, *, done: bool, now: float
 ) -> None:
-    """Take in that an outcome was written, or was not because something else had happened."""
+    """Go on after an outcome was written, or was rejected because the delivery had changed."""
     lane.wrote()
     if not done:
         lane.context.counters.count_stale()
@@ -320,7 +327,7 @@ def take_settlement(
     buffer = lane.backlog.buffer
     if isinstance(made, Resent):
         buffer.done(due)
-        lane.work.load([lane.number])  # there may be a delivery of it only now
+        lane.work.load([lane.number])  # the resend may have created the delivery
     elif not done:
         lane.work.check_leases()
         buffer.behind(due.seq)
@@ -336,14 +343,14 @@ def take_settlement(
 
 
 def _end_delivery(lane: Lane, due: Due, made: Settlement, now: float) -> None:
-    """Count a delivery that ended; in an ordered lane a failure may stop all others."""
+    """Count a delivery that ended. In an ordered lane, a failure may pause the endpoint."""
     lane.backlog.end()
     lane.backlog.buffer.done(due)
     if made.state is DELIVERED:
         lane.context.counters.count_delivered()
     elif made.state is FAILED:
         lane.context.counters.count_failed()
-        if lane.allowance.failing:  # the lane may be at rest in a moment: the next is one more
+        if lane.allowance.failing:  # save the row of failures: the lane may soon be at rest
             lane.save(now)
         if lane.endpoint.fifo and lane.endpoint.blocking:
             why = f"its first delivery failed: {made.reason}"

@@ -1,7 +1,7 @@
-"""What waits in a lane: how many deliveries, and whether there is more to read than is in memory.
+"""The deliveries that wait in a lane: how many there are, and whether more of them are to be read.
 
-The lane's memory is a cache of the store with a read position (`Buffer.read_to`). There is one
-answer to "is there something to read, and who will be told?":
+The lane's memory is a cache of the store with a read position (`Buffer.read_to`). Whether there is
+something to read, and what happens next, depends on one state:
 
 | state      | meaning                                   | what ends it                           |
 |------------|-------------------------------------------|----------------------------------------|
@@ -10,8 +10,8 @@ answer to "is there something to read, and who will be told?":
 | `asleep`   | all was read up to a position, and the    | the store: a delivery beyond that      |
 |            | store has agreed to that in a commit      | position wakes the lane                |
 
-`marks_fresh` says that the next read starts with a mark: what is added from then on is fresh, and
-does not wait behind the whole backlog of an endpoint that was down.
+`marks_fresh` says that the next read starts with a mark: deliveries added after it are fresh, and
+do not wait behind the whole backlog of an endpoint that was down.
 """
 
 from tarry.service.dispatch.buffer.buffer import Buffer
@@ -30,19 +30,22 @@ class Backlog:
         self.asking = self.asleep = self.marks_fresh = False
 
     def waiting(self, in_flight: int) -> int:
-        """Return how many deliveries wait, those in flight left out."""
+        """Return how many deliveries wait, without those in flight."""
         return max(0, self._added - self._ended - in_flight)
 
     def pressing(self, in_flight: int) -> int:
-        """Return the same, or 0 if all of them wait for times of their own: those need no pace."""
+        """Return how many deliveries wait, or 0 if all of them wait for their due times.
+
+        Deliveries that wait for a due time need no pace.
+        """
         unread = self.asking or self.marks_fresh
-        ordered = self.buffer.fifo  # all of them wait for the first one's time
+        ordered = self.buffer.fifo  # all deliveries wait for the due time of the first
         return 0 if self.buffer.idle() and not unread and not ordered else self.waiting(in_flight)
 
     # --- How many there are ---------------------------------------------------------------------
 
     def reload(self, row: LaneRow) -> None:
-        """Take over the store's counts, and read everything again: it may have changed."""
+        """Take over the store's counts, and read all rows again: they may have changed."""
         self._added, self._ended = row.added, row.ended
         self.start_over()
 
@@ -57,28 +60,28 @@ class Backlog:
         self.asking = True
 
     def answered(self, added: int) -> None:
-        """Take in that the store was asked, and how many deliveries it has ever added."""
+        """Mark that rows were read, and take over how many deliveries were ever added."""
         self.asking = False
         self._added = max(self._added, added)
 
     def mark_fresh(self) -> None:
-        """Have the next read begin with a mark for what is fresh from then on."""
+        """Have the next read start with a mark: deliveries added after it are fresh."""
         self.marks_fresh = True
 
     def marked(self, added: int | None) -> None:
-        """Set the mark: what is added after so many is fresh."""
+        """Set the mark: deliveries after the first `added` ones are fresh."""
         self.marks_fresh = False
         self.buffer.came_back(self._added if added is None else added)
 
     def start_over(self) -> None:
-        """Forget what was read, and read everything again."""
+        """Forget the rows in memory, and read everything again."""
         self.asleep = False
         self.buffer.changed()
 
     def fall_asleep(self) -> None:
-        """Take in that the store agreed: it wakes the lane when there is more to read."""
+        """Mark the lane as asleep: the store agreed, and wakes it when there is more to read."""
         self.asleep = True
 
     def all_ended(self) -> None:
-        """Take in that the store has nothing left that waits."""
+        """Count all deliveries as ended: the store has none left that waits."""
         self._ended = self._added

@@ -1,6 +1,6 @@
-"""What a lane needs to make requests: where to, signed with what, and by which policy.
+"""What a lane needs to make requests: the target, the signing secrets and the policy.
 
-Made when a lane is taken up and whenever its endpoint changes, not for every attempt.
+It is built when a lane is loaded and whenever its endpoint changes, not for every attempt.
 """
 
 import hashlib
@@ -24,16 +24,16 @@ from tarry.service.wire.sign import Signer
 from tarry.service.wire.url import origin_of
 
 MOST_POLICIES = 1_000
-"""Policies that are remembered as they are written and read."""
+"""How many policies are cached, each with its document and in parsed form."""
 MOST_SIGNERS = 2_000
-"""Endpoints whose secrets are kept prepared for signing, a kilobyte each: those in use."""
+"""How many endpoints have their secrets cached ready for signing, a kilobyte each."""
 
 Secrets = tuple[tuple[str, float | None], ...]
-"""The newest first, each with the end of its grace period."""
+"""Secrets, the newest first, each with the end of its grace period."""
 
 
-class LaneConfig(Struct, frozen=True, gc=False):  # it holds values alone: no cycle
-    """A lane's config. Without a target nothing can be sent, and `refused` is every answer."""
+class LaneConfig(Struct, frozen=True, gc=False):  # it holds only values: no cycle
+    """A lane's config. Without a target nothing is sent, and every attempt ends as `refused`."""
 
     policy: Policy
     document: str
@@ -46,14 +46,14 @@ class LaneConfig(Struct, frozen=True, gc=False):  # it holds values alone: no cy
 
     @property
     def signer(self) -> Signer:
-        """What signs its messages."""
+        """The signer of its messages."""
         return _signer(self.secrets)
 
 
 def config(
     row: LaneRow, *, seals: Seals, egress: Egress, fallback: Policy, environment: str | None
 ) -> LaneConfig:
-    """Fit out a lane; an endpoint that cannot be called gets a config that says why."""
+    """Return the config of a lane; for an endpoint that cannot be called it says why."""
     endpoint = row.endpoint
     refused: Answer | None = None
     try:
@@ -66,7 +66,7 @@ def config(
         owner = intern(endpoint.application)  # the lane keeps this very string
         target = egress.target(endpoint.url, opened_headers(endpoint, seals), owner=owner)
         secrets = opened_secrets(endpoint, seals)
-        Signer.of(secrets)  # they must do: which of them is used will be seen
+        Signer.of(secrets)  # raises an error now if one of them cannot be used
     except EgressRefused as error:
         refused = Answer(0.0, failure=Kind.BLOCKED, detail=error.rule)
     except (SettingsError, SealError) as error:
@@ -80,7 +80,7 @@ def config(
 
 
 def version_of(document: str) -> str:
-    """A policy's version: what it says, summed up."""
+    """Return a policy's version: a hash of its document."""
     return hashlib.sha256(document.encode()).hexdigest()[:16]
 
 
@@ -100,13 +100,13 @@ def _read(document: str) -> Policy:
 
 @lru_cache(MOST_POLICIES)
 def _written(policy: Policy) -> tuple[str, str]:
-    """Its document and version: thousands of lanes share one."""
+    """Return a policy's document and version, cached since thousands of lanes share a policy."""
     document = to_json(policy)
     return document, version_of(document)
 
 
 def opened_headers(endpoint: Endpoint, seals: Seals) -> Headers:
-    """The headers an endpoint's owner set."""
+    """Return the headers that an endpoint's owner set, unsealed."""
     if endpoint.headers is None:
         return ()
     opened = seals.open(endpoint.headers, place(endpoint, "headers"))
@@ -114,7 +114,7 @@ def opened_headers(endpoint: Endpoint, seals: Seals) -> Headers:
 
 
 def opened_secrets(endpoint: Endpoint, seals: Seals) -> Secrets:
-    """An endpoint's signing secrets."""
+    """Return an endpoint's signing secrets, unsealed."""
     where = place(endpoint, "secret")
     return tuple(
         (seals.open(secret.sealed, where).decode("ascii"), secret.expires_at)
@@ -123,5 +123,5 @@ def opened_secrets(endpoint: Endpoint, seals: Seals) -> Secrets:
 
 
 def place(endpoint: Endpoint, column: str) -> Place:
-    """Where something sealed belongs: it cannot be opened anywhere else."""
+    """Return the place of a sealed value: it can be opened only for that place."""
     return Place(endpoint.application, endpoint.id, column)

@@ -1,4 +1,4 @@
-"""What makes lanes move, put together: sending, answers and phases.
+"""The functions that drive lanes, in one value: sending, answers and phases.
 
 A lane does not import these files, since they import it.
 """

@@ -1,4 +1,4 @@
-"""The endpoint's record: what a lane writes down, when its owner hears of it, when it is parked."""
+"""The endpoint's record: what a lane saves of it, when its owner is notified, when it is parked."""
 
 import math
 from collections.abc import Callable
@@ -15,19 +15,19 @@ from tarry.service.model.lane import Change, Known, LaneRow, Notice
 from tarry.service.model.settings import Parking
 
 SAVED_EVERY = 30.0
-"""How often what is known of a healthy endpoint is written down, in seconds: the last success on
-record, of which people are told, is at most so much older than the last one."""
+"""How often the record of a healthy endpoint is saved, in seconds. The saved time of its last
+success, which users see, lags behind the real one by at most this."""
 TOLD = frozenset({Reason.EXHAUSTED, Reason.AGED, Reason.REFUSED, Reason.ABORTED})
-"""The endings that an endpoint's owner is told of one by one."""
+"""The reasons of failed deliveries for which the endpoint's owner gets a notice each."""
 TROUBLED = 4
-"""Attempts after which the owner hears that a delivery fails, and that it succeeded after all."""
+"""Attempts after which the owner gets a notice that a delivery fails, or succeeded after all."""
 
 Note = Callable[[str, str, str, float, dict[str, str | float | None]], Notice]
-"""Makes a notice of an application's endpoint: kind, time and facts."""
+"""Creates a notice from an application, its endpoint, a kind, a time and facts."""
 
 
 class EndpointRecord:
-    """What is known of one endpoint. A method gives the change to write down, if there is one."""
+    """Holds what is known of one endpoint. Its methods return the change to save, if any."""
 
     __slots__ = ("_epoch", "_lane", "_note", "_parking", "_recorded_at", "accepted_at", "known")
 
@@ -43,30 +43,30 @@ class EndpointRecord:
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing failed since the endpoint took something, or ever."""
+        """Whether no attempt failed since the endpoint accepted a delivery, or ever."""
         return not self.known.failures
 
     @property
     def failing_since(self) -> float:
-        """When the endpoint first failed since it took something; infinity if it did not."""
+        """When the endpoint first failed after its last success; infinity if it did not."""
         since = self.known.failing_since
         return math.inf if since is None else since
 
     def taken(self, pace: Pace, now: float) -> Change | None:
-        """A delivery was taken."""
+        """Record a delivery that the endpoint accepted."""
         self.accepted_at = now
         if self.known.failures:
             self.known = after_success(self.known, now)
             return self.saved(pace, now)
-        # By what is on record, not by when this lane was taken up: it may be at rest in a moment.
+        # It counts from the last save, not from when the lane was loaded: lanes may rest soon.
         return self.saved(pace, now) if now - self._recorded_at > SAVED_EVERY else None
 
     def failed(self, now: float) -> None:
-        """An attempt failed."""
+        """Record a failed attempt."""
         self.known = after_failure(self.known, now)
 
     def due(self, endpoint: Endpoint, pace: Pace, now: float) -> Change | None:
-        """A warning to the owner, or the parking, once it is time for it."""
+        """Return the change that warns the owner, or parks the endpoint, once it is time."""
         if endpoint.standing is not Standing.ENABLED:
             return None
         if self.known.warned >= 1:  # it was parked, and its owner has enabled it since
@@ -91,7 +91,7 @@ class EndpointRecord:
         now: float,
         facts: dict[str, str | float | None],
     ) -> Change:
-        """The endpoint stands otherwise from now on, and its owner is told."""
+        """Return the change that gives the endpoint a new standing and notifies its owner."""
         kind = "endpoint.paused" if standing is Standing.PAUSED else "endpoint.disabled"
         notice = self._note(endpoint.application, endpoint.id, kind, now, facts)
         return replace(self.saved(pace, now), standing=standing, notices=(notice,))
@@ -99,7 +99,7 @@ class EndpointRecord:
     def of_delivery(
         self, endpoint: Endpoint, message: str, made: Settlement, now: float
     ) -> Change | None:
-        """What the owner hears of a delivery: it came to nothing, or is about to, or did not."""
+        """Return the notice to the owner that a delivery failed, keeps failing, or recovered."""
         kind = news_of(made)
         if kind is None:
             return None
@@ -110,14 +110,14 @@ class EndpointRecord:
         return Change(lane=self._lane, epoch=self._epoch, at=now, notices=(notice,))
 
     def saved(self, pace: Pace, now: float) -> Change:
-        """What is known now."""
+        """Return the change that saves what is known now."""
         self._recorded_at = self.accepted_at
         accepted_at = None if self.accepted_at == LONG_AGO else self.accepted_at
         known = replace(self.known, pace=pace_text.write(pace), accepted_at=accepted_at)
         return Change(lane=self._lane, epoch=self._epoch, at=now, known=known)
 
     def moved(self, origin: str) -> bool:
-        """Take up another origin: what was learned of the old one is forgotten. Whether it is."""
+        """Set the origin; return whether it is another one, whose failures start from zero."""
         if self.known.origin == origin:
             return False
         self.known = replace(without_failures(self.known), origin=origin)
@@ -125,7 +125,7 @@ class EndpointRecord:
 
 
 def news_of(made: Settlement) -> str | None:
-    """The kind of news that a settlement is, if it is any."""
+    """Return the kind of notice that a settlement causes, if any."""
     if made.state is FAILED:
         return "message.attempt.exhausted" if made.reason in TOLD else None
     if made.attempt is None or not made.attempt.counted:
@@ -138,14 +138,14 @@ def news_of(made: Settlement) -> str | None:
 
 
 def stands(endpoint: Endpoint, change: Change) -> Endpoint:
-    """The endpoint as it stands after a change."""
+    """Return the endpoint with its standing after a change."""
     return endpoint if change.standing is None else endpoint.stand(change.standing, change.at)
 
 
 def joined(old: Change | None, new: Change) -> Change:
-    """Join two changes of one lane: the later counts, and no notice is lost.
+    """Join two changes of one lane: the later one overrides, and all notices are kept.
 
-    A change of an earlier lease is dropped: it may not be written any more.
+    A change under an earlier lease is dropped: it may not be written any more.
     """
     if old is None or old.epoch != new.epoch:
         return new
@@ -157,7 +157,7 @@ def joined(old: Change | None, new: Change) -> Change:
     )
 
 
-# --- How long the endpoint has taken nothing ----------------------------------------------------
+# --- How long the endpoint has failed -----------------------------------------------------------
 
 
 def after_success(known: Known, now: float) -> Known:
@@ -166,18 +166,18 @@ def after_success(known: Known, now: float) -> Known:
 
 
 def without_failures(known: Known) -> Known:
-    """Return what is known with no failure on record."""
+    """Return what is known, without any failures."""
     return replace(known, failing_since=None, failures=0, warned=0.0)
 
 
 def after_failure(known: Known, now: float) -> Known:
-    """Return what is known after a failure, of whatever kind, that is the endpoint's."""
+    """Return what is known after a failure of any kind that is the endpoint's."""
     since = now if known.failing_since is None else known.failing_since
     return replace(known, failing_since=since, failures=known.failures + 1)
 
 
 def parking_stage(known: Known, rule: Parking, *, now: float) -> float:
-    """Return the last stage passed on the way to being parked: 0, a warning's share, or 1."""
+    """Return how far the endpoint is on the way to being parked: 0, a warning's share, or 1."""
     if known.failing_since is None or known.failures < rule.failures:
         return 0.0
     lasted = now - known.failing_since

@@ -13,8 +13,8 @@ class LaneGates:
     def __init__(self, own: Gate, group: Origin) -> None:
         self.own, self.group = own, group
         self.is_apart = False
-        """Whether the lane goes by its own gate although its origin is in trouble: it is refused
-        or fails where others pass."""
+        """Whether the lane goes by its own gate although its origin is in trouble: its attempts
+        are refused, or fail, while those of others pass."""
 
     @property
     def shared(self) -> Gate:
@@ -41,7 +41,7 @@ class LaneGates:
         self.is_apart = True
 
     def come_back(self) -> None:
-        """Go by the origin's gate again while that is shared."""
+        """Go by the origin's gate again as long as that is shared."""
         self.is_apart = False
 
     def join(self) -> bool:

@@ -1,16 +1,16 @@
-"""One endpoint's lane: what it is made of, and what others may ask of it.
+"""One endpoint's lane: its parts, and the methods that others may call.
 
-Nothing in a lane waits. It is told of rows, of answers and of settlements, and each time sends what
-it may. Why a delivery waits is told by `service/explain.py`, from what is stored.
+Nothing in a lane waits. Other parts pass it rows, answers and settlements, and each time the lane
+sends what it may. `service/explain.py` finds out from the store why a delivery waits.
 
 A delivery passes through these files:
 
-1. `sending.py` looks for one that may go: the gate (`LaneGates`), the lane's own limits
+1. `sending.py` checks whether a delivery may go: the gate (`LaneGates`), the lane's own limits
    (`Allowance`), rows at hand (`Backlog`), the application's rate and the slots of the process.
 2. `answers.py` judges the answer, reports it to the gate, the origin and the endpoint's record, and
    hands in the outcome to be written. Once it was written, the delivery has ended, or goes again.
 
-`phases.py` has what happens when the gate moves.
+`phases.py` has what happens when the gate changes its phase.
 """
 
 import math
@@ -49,7 +49,7 @@ _NONE: dict[str, str] = {}
 
 
 class Driver(Struct, frozen=True):
-    """What makes lanes move: functions of other files, the same for all lanes. See `driver.py`."""
+    """The functions of other files that drive a lane, the same for all lanes. See `driver.py`."""
 
     pump: "Callable[[Lane], None]"
     take_turn: "Callable[[Lane], None]"
@@ -62,7 +62,7 @@ class Driver(Struct, frozen=True):
 
 
 class Lane:
-    """One endpoint's lane, owned by this process for as long as its shard is.
+    """One endpoint's lane, owned by this process as long as it owns the lane's shard.
 
     Ten thousand of them may be in memory at a time: hence the slots, here and in its parts.
     """
@@ -73,7 +73,7 @@ class Lane:
         *("unsettled", "version", "wake_at", "work"),
     )
 
-    def __init__(  # noqa: PLR0913  what a lane stands between
+    def __init__(  # noqa: PLR0913  the parts that a lane connects
         self,
         row: LaneRow,
         config: LaneConfig,
@@ -100,7 +100,7 @@ class Lane:
         self.backlog = Backlog(row, context.buffered)
         self.blame = LaneBlame()
         self.budget = RetryBudget()
-        # An owner that was lost may have left an attempt on its way when this one took the lease.
+        # A lost owner may have had an attempt in flight when this worker took the lease.
         lost = not held.lease.clean
         self.allowance = Allowance(held.since + config.timeout if lost else LONG_AGO)
         self.endpoint, self.config = row.endpoint, config
@@ -113,7 +113,7 @@ class Lane:
         if own.phase is Phase.PACED:
             self.backlog.mark_fresh()
         if self.gates.shared.phase is not Phase.CLOSED:
-            self.join_origin(now)  # as when it was here while its origin opened
+            self.join_origin(now)  # like a lane that was in memory when its origin opened
         elif own.phase is Phase.CLOSED and failures >= RULE.failures:
             own.open(now, max(1, self.waiting()))
         elif own.phase is Phase.CLOSED and failures:
@@ -126,12 +126,12 @@ class Lane:
 
     @property
     def epoch(self) -> int:
-        """The epoch of the lease that it was loaded under: another lease has another lane."""
+        """The epoch of the lease that it was loaded under: a new lease means a new lane object."""
         return self.held.lease.epoch
 
     @property
     def in_flight(self) -> int:
-        """How many requests are on their way."""
+        """How many requests are in flight."""
         return self.allowance.in_flight
 
     @property
@@ -141,7 +141,7 @@ class Lane:
 
     @property
     def gate(self) -> Gate:
-        """Its own gate, whether it goes by that or not."""
+        """Its own gate, whether it goes by that gate now or not."""
         return self.gates.own
 
     @property
@@ -151,43 +151,43 @@ class Lane:
 
     @property
     def refusals(self) -> int:
-        """How many deliveries were refused since the last one was taken."""
+        """How many attempts were refused since the last success."""
         return self.blame.refusals
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing failed since the endpoint took something, or ever."""
+        """Whether no attempt failed since the endpoint accepted a delivery, or ever."""
         return self.record.is_well
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing of it is on its way, or waits to be written.
+        """Whether no request is in flight and no outcome waits to be written.
 
-        What the store refuses in every form does not count: it may never be written.
+        An outcome that the store refuses in every form does not count: it may never be written.
         """
         return not self.allowance.in_flight and self.unsettled == self._refused
 
     @property
     def is_at_work(self) -> bool:
-        """Whether anything may be sent at all."""
+        """Whether the lane may send at all."""
         if self.left or self.held.is_leaving:
             return False
         return self.endpoint.standing is ENABLED
 
     def waiting(self) -> int:
-        """Return how many deliveries wait, those in flight left out."""
+        """Return how many deliveries wait, without those in flight."""
         return self.backlog.waiting(self.allowance.in_flight)
 
     def waits_for_last_owner(self, now: float) -> bool:
-        """Return whether an owner that was lost may still have an ordered request on its way."""
+        """Return whether a lost owner may still have a request of this ordered lane in flight."""
         return self.endpoint.fifo and self.allowance.fifo_from > now
 
     def has_failed_since(self, time: float) -> bool:
-        """Return whether something failed since then."""
+        """Return whether an attempt failed since then."""
         return self.allowance.has_failed_since(time)
 
     def may_leave(self, now: float) -> bool:
-        """Return whether nothing is left to do or to remember: no limit in use, no pace kept."""
+        """Return whether the lane may leave memory: no work, no limit in use, no pace to keep."""
         free_at = max(self.allowance.rate.free_at(now), self.gates.own.pace.held_until)
         done = self.is_quiet and not self.backlog.asking and self.backlog.buffer.drained()
         if done and free_at > now:
@@ -197,7 +197,7 @@ class Lane:
     # --- Changes from outside -------------------------------------------------------------------
 
     def change(self, row: LaneRow, config: LaneConfig, tenant_rate: TenantRate) -> None:
-        """Take up what somebody has changed: the endpoint, its policy, or its deliveries."""
+        """Apply changes of the endpoint, its policy, or its deliveries."""
         self._fit(row.endpoint, config)
         self.version, self.tenant_rate = row.version, tenant_rate
         self.backlog.reload(row)
@@ -209,8 +209,8 @@ class Lane:
         group.join(self)
 
     def _fit(self, endpoint: Endpoint, config: LaneConfig) -> None:
-        """Take up an endpoint's settings."""
-        # What is sealed in it has been opened, and the rest is its owner's: it need not be kept.
+        """Apply an endpoint's settings."""
+        # Fields that a lane does not need are dropped: the sealed ones are opened in the config.
         self.endpoint = replace(
             endpoint,
             application=self.tenant,
@@ -233,18 +233,18 @@ class Lane:
             self.save(self.context.now())
 
     def start_over(self) -> None:
-        """Forget what was read, and read everything again."""
+        """Forget the rows in memory, and read everything again."""
         self.backlog.start_over()
         self.pump()
 
     def expired(self, number: int) -> None:
-        """Take in that deliveries ended because they were too old."""
+        """Count deliveries that ended because they were too old."""
         self.backlog.end(number)
         self.backlog.buffer.changed()
         self.pump()
 
     def leave(self) -> None:
-        """Stop: the lane is somebody else's now, or at rest. Requests on their way do not count."""
+        """Stop: another worker owns the lane now, or it is at rest. Later answers do not count."""
         self.left = True
         self.context.alarms.set(self, math.inf)
         self.backlog.buffer.changed()
@@ -261,7 +261,7 @@ class Lane:
         self.wake_at = at
 
     def woken(self) -> None:
-        """Look: it is time."""
+        """Send what may be sent now: the alarm went off."""
         self.pump()
 
     def pump(self, *, turn: bool = False) -> None:
@@ -273,24 +273,24 @@ class Lane:
             driver.pump(self)
 
     def answered(self, pending: PendingAttempt, answer: Answer) -> None:
-        """Take in the answer to an attempt."""
+        """Process the answer to an attempt."""
         self._driver.answered(self, pending, answer)
 
     def ask_for_rows(self) -> None:
-        """Have rows read."""
+        """Have rows read for this lane."""
         self.backlog.ask()
         self.work.feed(self)
 
     def begin_outcome(self) -> None:
-        """Count an outcome that is being decided: an ordered lane sends nothing else meanwhile."""
+        """Count an outcome that is being decided: an ordered lane sends nothing meanwhile."""
         self.unsettled += 1
 
     def hand_in(self, due: Due, outcome: Settlement | Resent) -> None:
-        """Have an outcome written that was begun."""
+        """Have an outcome written that `begin_outcome` has counted."""
         self.work.finish(self, due, outcome)
 
     def finish(self, due: Due, outcome: Settlement | Resent) -> None:
-        """Have the outcome of a delivery written."""
+        """Count the outcome of a delivery, and have it written."""
         self.begin_outcome()
         self.hand_in(due, outcome)
 
@@ -303,33 +303,33 @@ class Lane:
         self._refused -= 1
 
     def wrote(self) -> None:
-        """Take in that an outcome was written."""
+        """Count an outcome that was written."""
         self.unsettled -= 1
 
     # --- Phases of its gate: see `phases.py` -----------------------------------------------------
 
     def tick(self, now: float) -> bool:
-        """Look at the answers; return whether to look again soon."""
+        """Evaluate the answers; return whether to call this again at the next tick."""
         return self._driver.tick(self, now)
 
     def shared(self, now: float) -> None:
-        """Take in that its origin is in trouble: go by the gate of that."""
+        """Go by the gate of the origin, which is in trouble."""
         self._driver.shared(self, now)
 
     def origin_turned(self, phase: Phase, now: float) -> None:
-        """Take in that the gate of its origin is in another phase."""
+        """React to a new phase of its origin's gate."""
         self._driver.origin_turned(self, phase, now)
 
     def alone(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
-        """Open its own gate: the trouble is its own, and not its origin's."""
+        """Open its own gate: the trouble is this lane's, not its origin's."""
         self._driver.alone(self, now, capacity, since)
 
     def released(self, now: float) -> None:
-        """Take in that its origin leaves the pace to it again, although something may wait."""
+        """Go by its own gate again, although deliveries may wait."""
         self._driver.released(self, now)
 
     def join_origin(self, now: float) -> None:
-        """Leave the pace to its origin, and write that if it had one of its own."""
+        """Leave the pace to its origin, and save that if the lane had a pace of its own."""
         if self.gates.join():
             self.save(now)
 
@@ -344,7 +344,7 @@ class Lane:
         self.write(self.record.saved(self.gates.own.pace, now))
 
     def stand(self, standing: Standing, why: str, now: float) -> None:
-        """Pause or disable the endpoint, and tell its owner why."""
+        """Pause or disable the endpoint, and notify its owner why."""
         if self.endpoint.standing is Standing.ENABLED:
             facts: dict[str, str | float | None] = {"why": why}
             pace = self.gates.own.pace

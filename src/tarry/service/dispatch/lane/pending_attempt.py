@@ -1,4 +1,4 @@
-"""One attempt: its signed request, then in the air, and what is written once it has ended."""
+"""One attempt: its signed request, its state in flight, and the record written at its end."""
 
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from tarry.service.wire.exchange import Answer, Request, Target
 # --- The request --------------------------------------------------------------------------------
 
 
-def signed_request(  # noqa: PLR0913  all that a request is made of
+def signed_request(  # noqa: PLR0913  everything that a request is made of
     config: LaneConfig,
     target: Target,
     due: Due,
@@ -24,7 +24,7 @@ def signed_request(  # noqa: PLR0913  all that a request is made of
 ) -> Request:
     """Return the request for a delivery, signed with the time by the wall clock.
 
-    Receivers refuse what was signed long ago, by their own clocks.
+    Receivers compare that time with their own clocks, and refuse old signatures.
     """
     headers = config.signer.headers(due.message, due.tries + 1, payload, now=wall)
     if due.content_type is not None:
@@ -32,22 +32,22 @@ def signed_request(  # noqa: PLR0913  all that a request is made of
     return Request(target, headers, payload, config.timeout, connect_timeout)
 
 
-# --- The attempt in the air ---------------------------------------------------------------------
+# --- The attempt in flight ----------------------------------------------------------------------
 
 
 class Lander(Protocol):
-    """Whoever waits for the answer."""
+    """The lane that waits for the answer."""
 
     def answered(self, flight: "PendingAttempt", answer: Answer) -> None:
-        """An attempt ended."""
+        """Process the answer to an attempt."""
 
 
 class PendingAttempt:
-    """Which delivery, by which gate at which pace, since when, and with which config."""
+    """An attempt in flight: its delivery, gate, pace (`epoch`), start time and config."""
 
     __slots__ = ("config", "due", "epoch", "gate", "lane", "sent_at", "url")
 
-    def __init__(  # noqa: PLR0913, PLR0917  made for every attempt: names would cost time
+    def __init__(  # noqa: PLR0913, PLR0917  made for every attempt: keyword arguments cost time
         self,
         lane: Lander,
         due: Due,
@@ -61,10 +61,10 @@ class PendingAttempt:
         self.sent_at, self.config, self.url = sent_at, config, url
 
     def done(self, answer: Answer) -> None:
-        """The answer came."""
+        """Pass the answer to the lane."""
         self.lane.answered(self, answer)
 
-    def attempt(  # noqa: PLR0913  all that is recorded of an attempt
+    def attempt(  # noqa: PLR0913  everything that is recorded of an attempt
         self,
         answer: Answer,
         judgement: Judgement,
@@ -74,7 +74,7 @@ class PendingAttempt:
         now: float,
         draw: float,
     ) -> Attempt:
-        """What is recorded of it. One that somebody asked for is ruled on by nobody."""
+        """Return the attempt to record. A resend has no ruling."""
         due = self.due
         return Attempt(
             id=id,

@@ -1,6 +1,6 @@
-"""What a lane does when the gate that it goes by moves from one phase to another.
+"""What a lane does when the gate that it goes by changes its phase.
 
-That is its own gate, or the one that it shares with others of its origin while all of them fail.
+This is its own gate, or the gate that it shares with others of its origin while all of them fail.
 """
 
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger("tarry.service")
 
 
 def tick(lane: Lane, now: float) -> bool:
-    """Look at the answers; return whether to look again soon."""
+    """Evaluate the answers; return whether to call this again at the next tick."""
     gate = lane.gates.own
     if lane.gates.current is gate:
         paced = gate.phase is Phase.PACED
@@ -24,16 +24,16 @@ def tick(lane: Lane, now: float) -> bool:
         if gate.step(now, waiting):
             _gate_moved(lane, now)
         elif gate.phase is Phase.OPEN:
-            lane.save(now)  # a probe failed: who asks is told when the next one goes
+            lane.save(now)  # a probe failed: `explain` reads the time of the next one
     lane.pump()
     return gate.ticks(now)
 
 
 def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:
-    """Take in that its own gate is in another phase, maybe because the endpoint failed."""
+    """Save and enter the new phase of its own gate; `failed` says that the endpoint failed."""
     gate = lane.gates.own
     log.info("the lane of %s is %s; %d wait", lane.endpoint.id, gate.phase, lane.waiting())
-    if lane.gates.is_apart and gate.phase is Phase.PACED:  # from now on it goes with the others
+    if lane.gates.is_apart and gate.phase is Phase.PACED:  # it goes by the shared gate again
         lane.gates.come_back()
         gate.close()
     lane.save(now)
@@ -43,12 +43,12 @@ def _gate_moved(lane: Lane, now: float, *, failed: bool = True) -> None:
 
 
 def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None:
-    """Begin a phase of the gate that the lane goes by."""
+    """Enter a phase of the gate that the lane goes by."""
     lane.blame.turned(phase, failed=failed)
     refund(lane, now)
     if phase is Phase.OPEN:
-        lane.backlog.buffer.changed()  # read again when they can be sent: it may take days
-        lane.backlog.mark_fresh()  # what comes from now on must not wait for all of them
+        lane.backlog.buffer.changed()  # rows are read when they can be sent: it may take days
+        lane.backlog.mark_fresh()  # new deliveries must not wait behind the whole backlog
     if phase is Phase.PACED:
         lane.backlog.mark_fresh()
         lane.ask_for_rows()
@@ -56,16 +56,16 @@ def _enter(lane: Lane, phase: Phase, now: float, *, failed: bool = True) -> None
 
 
 def shared(lane: Lane, now: float) -> None:
-    """Take in that its origin is in trouble: go by the gate of that."""
+    """Go by the gate of the origin, which is in trouble."""
     lane.join_origin(now)
     _enter(lane, lane.gates.shared.phase, now)
 
 
 def origin_turned(lane: Lane, phase: Phase, now: float) -> None:
-    """Take in that the gate of its origin is in another phase."""
+    """React to a new phase of the origin's gate."""
     if not lane.gates.is_apart:
         _enter(lane, phase, now)
-    elif phase is Phase.OPEN:  # only trouble is news to a lane that goes apart
+    elif phase is Phase.OPEN:  # the origin is in trouble again: the lane shares its gate
         shared(lane, now)
     else:
         lane.gates.come_back()
@@ -74,24 +74,25 @@ def origin_turned(lane: Lane, phase: Phase, now: float) -> None:
 def alone(
     lane: Lane, now: float, capacity: float | None = None, since: float | None = None
 ) -> None:
-    """Open its own gate: the trouble is its own, and not its origin's."""
+    """Open the lane's own gate: the trouble is this lane's, not its origin's."""
     lane.gates.own.open(now, max(1, lane.waiting()), capacity, since)
     _gate_moved(lane, now)
 
 
 def go_apart(lane: Lane, now: float, since: float | None = None) -> None:
-    """Go by its own gate, and open it, while its origin goes by another.
+    """Open the lane's own gate and go by it, while the other lanes share the origin's gate.
 
-    It is down since now, or since the earlier time that is given.
+    The outage starts now, or at the earlier time `since`.
     """
     lane.gates.go_apart()
     alone(lane, now, since=since)
 
 
 def probe(lane: Lane, now: float) -> None:
-    """Send a probe at once: somebody asks whether the endpoint is back.
+    """Send a probe at once: a user asks whether the endpoint is back.
 
-    A few failures are not enough to open a gate, and each delivery would wait for its own time.
+    The gate may be closed, since a few failures do not open it. Then it is opened: otherwise each
+    delivery would wait for its own due time.
     """
     unknown = lane.allowance.failing or not lane.allowance.was_used
     if lane.gates.phase is Phase.CLOSED and unknown and lane.waiting():
@@ -100,7 +101,7 @@ def probe(lane: Lane, now: float) -> None:
 
 
 def released(lane: Lane, now: float) -> None:
-    """Take in that its origin leaves the pace to it again, although something may wait."""
+    """Go by the lane's own gate again, although deliveries may wait."""
     if lane.gates.is_apart:
         lane.gates.come_back()
         return
@@ -110,7 +111,7 @@ def released(lane: Lane, now: float) -> None:
 
 
 def replay(lane: Lane, now: float) -> None:
-    """Send what waits at a pace, and fresh messages before it: much waits at once."""
+    """Send the backlog at a pace, since many deliveries wait at once, and fresh ones before it."""
     own = lane.gates.own
     if own.phase is Phase.CLOSED and lane.gates.current is own and lane.waiting() > 1:
         own.ramp(now)

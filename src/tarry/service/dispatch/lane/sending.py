@@ -1,8 +1,8 @@
-"""How a lane sends: look for a delivery that may go, sign it, and send it.
+"""How a lane sends: it looks for a delivery that may go, signs it, and sends it.
 
 A delivery goes when the gate is free, the lane's own limits allow it, a row is at hand, the
-application's rate admits it, and the process has a slot. Whatever stops a lane also knows who lets
-it go on: a timer, an answer, the reader of rows, or the store.
+application's rate admits it, and the process has a slot. Each of these that stops a lane also makes
+sure that it is woken later: by a timer, an answer, the reader of rows, or the store.
 """
 
 import logging
@@ -25,15 +25,15 @@ from tarry.service.wire.exchange import Answer
 log = logging.getLogger("tarry.service")
 
 BURST = 32
-"""How many go at once before it is another lane's turn."""
+"""How many deliveries a lane sends at once before it is another lane's turn."""
 AT_HAND = 64
-"""How many rows are fetched together for one lane: enough to be busy until the next come."""
+"""How many rows are fetched together for one lane: enough until the next rows arrive."""
 PATIENCE = 0.1
-"""How long to wait for what is in flight before the lane asks to sleep, in seconds."""
+"""Seconds to wait for requests in flight before the lane asks to sleep."""
 
 
 def pump(lane: Lane) -> None:
-    """Send what may be sent now, or queue for a turn at a gate that others share."""
+    """Send what may be sent now, or queue for a turn at a shared gate."""
     pump_at(lane, lane.context.now())
 
 
@@ -42,8 +42,8 @@ def pump_at(lane: Lane, now: float) -> None:
     if not lane.is_at_work:
         return
     gates = lane.gates
-    gate = gates.current  # the same for all that are sent here: only answers and ticks move gates
-    if gate.phase is PACED:  # read again what was left behind, before more is read than was
+    gate = gates.current  # it stays the same in this function: only answers and ticks change it
+    if gate.phase is PACED:  # read again the rows that were left behind, before later ones
         lane.backlog.buffer.turn_back(PACED)
     if gate is not gates.own:
         if _has_rows(lane, gate, now):
@@ -56,7 +56,7 @@ def pump_at(lane: Lane, now: float) -> None:
 
 
 def take_turn(lane: Lane) -> None:
-    """Send one delivery, and queue again: it is the lane's turn at a gate that others share."""
+    """Send one delivery, and queue again: it is the lane's turn at a shared gate."""
     if not lane.is_at_work:
         return
     gate = lane.gates.current
@@ -70,7 +70,7 @@ def take_turn(lane: Lane) -> None:
 
 
 def _send_next(lane: Lane, gate: Gate, now: float) -> bool:
-    """Send the next delivery; False if there is none, or it may not be sent yet."""
+    """Send the next delivery; return False if there is none, or it may not be sent yet."""
     free_at = next_send_at(lane, gate, now)
     if free_at > now:
         lane.context.alarms.set(lane, free_at)
@@ -90,7 +90,7 @@ def _send_next(lane: Lane, gate: Gate, now: float) -> bool:
 
 
 def _is_stopped(lane: Lane, now: float) -> bool:
-    """Whether nothing may be sent at all; whoever ends that will pump again."""
+    """Return whether nothing may be sent at all; the lane is pumped again when that ends."""
     if lane.work.unsettled >= lane.context.limits.unsettled:
         lane.work.stop(lane)
         return True
@@ -101,7 +101,7 @@ def _is_stopped(lane: Lane, now: float) -> bool:
 
 
 def next_send_at(lane: Lane, gate: Gate, now: float) -> float:
-    """Return when the lane may send next by this gate; infinity: when an answer has come."""
+    """Return when the lane may send next by this gate; infinity if an answer must come first."""
     allowance, fifo = lane.allowance, lane.endpoint.fifo
     together = allowance.together(gate.phase)
     if allowance.in_flight >= together or (fifo and lane.unsettled):
@@ -115,7 +115,7 @@ def next_send_at(lane: Lane, gate: Gate, now: float) -> float:
 
 
 def _has_rows(lane: Lane, gate: Gate, now: float) -> bool:
-    """Return whether there is something at hand; ask for more before it runs out."""
+    """Return whether a row is at hand; ask for more rows before they run out."""
     backlog = lane.backlog
     at_hand = backlog.buffer.at_hand(now)
     if not backlog.asking and _runs_low(lane, gate, at_hand, now):
@@ -128,7 +128,7 @@ def _has_rows(lane: Lane, gate: Gate, now: float) -> bool:
 
 
 def _runs_low(lane: Lane, gate: Gate, at_hand: int, now: float) -> bool:
-    """Whether to ask for more; asked in vain, it would ask again at once."""
+    """Return whether to ask for more rows, not in vain: the lane would ask again at once."""
     buffer, phase, most = lane.backlog.buffer, gate.phase, room(lane, gate)
     few = at_hand <= most // 2
     if phase is PACED:
@@ -146,18 +146,18 @@ def room(lane: Lane, gate: Gate) -> int:
     """Return how many rows it makes sense to have at hand while the lane goes by this gate."""
     phase, allowance = gate.phase, lane.allowance
     if phase is OPEN:
-        return 1  # a probe: there may be thousands of lanes that wait for the time of theirs
+        return 1  # for a probe: thousands of lanes may wait for the time of theirs
     if phase is PACED:
         return max(8, min(allowance.most, int(gate.pace.rate / 4)))
     slots = lane.context.slots.room(lane)
     if not slots:
-        return 1  # it may be long until its turn, and thousands wait with it
+        return 1  # its turn may be far away, and thousands of lanes wait with it
     most = min(allowance.most, 2 * allowance.trust)
     return max(2, min(most - allowance.in_flight, slots, AT_HAND))
 
 
 def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
-    """Nothing is at hand: come back when something is due, or sleep."""
+    """Read on, set an alarm for the next row that is due, or sleep: no row is at hand."""
     backlog, buffer = lane.backlog, lane.backlog.buffer
     if buffer.turn_back(gate.phase) or _wants_rows(lane, gate, now):
         lane.ask_for_rows()
@@ -167,7 +167,7 @@ def _look_ahead(lane: Lane, gate: Gate, now: float) -> None:
     busy = lane.allowance.in_flight
     patient_until = lane.allowance.sent_at + PATIENCE if busy else -math.inf
     if not buffer.ready_read():
-        pass  # the head of an ordered lane holds up rows that are at hand: it has read enough
+        pass  # the head of an ordered lane holds up the rows at hand: no more are needed
     elif buffer.drained() or (not backlog.asleep and now >= patient_until):
         lane.work.let_rest(lane)
     elif not backlog.asleep:
@@ -205,11 +205,11 @@ def _end_without_payload(lane: Lane, due: Due, now: float) -> None:
 
 
 def _begin(lane: Lane, due: Due, payload: bytes, gate: Gate, now: float) -> None:
-    """Begin an attempt."""
+    """Start an attempt."""
     context, config = lane.context, lane.config
     probe = gate.phase is OPEN
     context.counters.count_sent(probe=probe)
-    # How much waits matters to probes alone, and takes time to count in a large origin.
+    # Only probes need the number of waiting deliveries: counting a large origin takes time.
     whole = lane if gate is lane.gates.own else lane.gates.group.leader
     epoch = gate.sent(now, max(1, whole.waiting()) if probe else 1)
     lane.allowance.sent(now)

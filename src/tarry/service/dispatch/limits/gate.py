@@ -1,6 +1,6 @@
-"""The pacer of `core` at work: counts answers, steps it when it is time, says when to send next.
+"""Runs the pacer of `core`: counts answers, steps the pacer on time, and decides when to send next.
 
-A lane has one, and an origin has one for all its lanes together.
+A lane has one gate, and an origin has one for all its lanes together.
 """
 
 import math
@@ -14,17 +14,17 @@ from tarry.service.dispatch.clock import LONG_AGO
 from tarry.service.dispatch.limits.rates import NO_SPACING, Spacing
 
 RULE = PacerRule(growth=1.2)
-"""A fifth more at a step: where nothing is remembered the first overload is about 1.2 times what
-the endpoint can do, and a recovery takes a few seconds longer than with bigger steps."""
+"""The rate grows by a fifth at a step. If no capacity is remembered, the first overload is about
+1.2 times the capacity, and a recovery takes a few seconds longer than with bigger steps."""
 WATCHED = 1.0
-"""How long a closed gate is looked at after a failure: as long as it may still open over it."""
+"""Seconds for which a closed gate ticks after a failure: so long it may open because of it."""
 FEW_ANSWERS = 10
-"""With fewer answers of its own a gate also goes by others, and by twice as many of these."""
+"""A gate with fewer answers than this also uses answers of other lanes, twice as many as this."""
 _NOTHING = Window()
 
 
 def scaled(pace: Pace, factor: float) -> Pace:
-    """Return a pace so many times as fast, with what is known of the capacity."""
+    """Return the pace with its rates and its estimate of the capacity multiplied by a factor."""
     return pace.replace(
         rate=pace.rate * factor,
         goal=None if pace.goal is None else pace.goal * factor,
@@ -34,7 +34,7 @@ def scaled(pace: Pace, factor: float) -> Pace:
 
 
 class Gate:
-    """One pacer, its sends in the air, and the answers since its last step."""
+    """One pacer, its number of sends in flight, and the answers since its last step."""
 
     __slots__ = (
         *("_asked", "_draw", "_failed", "_failed_at", "_late", "_missed", "_passed", "_passed_at"),
@@ -44,10 +44,10 @@ class Gate:
     def __init__(self, pace: Pace, draw: Callable[[], float]) -> None:
         self.pace = pace
         self.phase = pace.phase
-        """Where it stands; asked for several times with every delivery."""
+        """The phase of `pace`, as a field since each delivery reads it several times."""
         self.air = 0
         self.asks = False
-        """Whether one more probe may go beside one that is in the air."""
+        """Whether one more probe may go while another is in flight."""
         self._draw = draw
         self._spacing = NO_SPACING
         self._space(pace.rate)
@@ -59,7 +59,7 @@ class Gate:
         self._told = pace.phase
 
     def free_at(self, now: float, most: int) -> float:
-        """When the next send may go, infinity while an answer has to come first."""
+        """Return when the next send may go; infinity while an answer must come first."""
         phase = self.phase
         if phase is CLOSED:
             return now if self.air < most else math.inf
@@ -68,7 +68,7 @@ class Gate:
         return math.inf if self.air >= min(most, self.pace.room()) else self._spacing.free_at(now)
 
     def sent(self, now: float, waiting: int) -> int:
-        """A send goes; the answer is to bring back this number."""
+        """Count a send; return the epoch of its pace, which has to be passed to `answered`."""
         self.air += 1
         if self.pace.phase is OPEN:
             self.asks = False
@@ -77,7 +77,7 @@ class Gate:
             self._spacing.sent(now)
         return self.pace.epoch
 
-    def answered(  # noqa: PLR0913  all that an answer says to a pacer
+    def answered(  # noqa: PLR0913  everything that a pacer learns from an answer
         self,
         *,
         passed: bool,
@@ -87,9 +87,9 @@ class Gate:
         asked: float | None,
         now: float,
     ) -> None:
-        """An answer came, which speaks for so many failures; `step` will make of it what it means.
+        """Count an answer, which stands for this many failures; `step` evaluates it later.
 
-        One that neither passed nor speaks for a failure says only that so much was sent.
+        An answer that neither passed nor stands for a failure counts only as sent.
         """
         self.air -= 1
         if not passed and not failures:
@@ -98,7 +98,7 @@ class Gate:
         if passed:
             self._passed_at = now
         elif self._passed and not self._failed:
-            # What passed long ago must not count as passed just now.
+            # A success of long ago must not count as one of now.
             self._step(self._passed_at, 1)
         late = epoch != self.pace.epoch
         if passed:
@@ -115,23 +115,23 @@ class Gate:
                 self._asked = max(asked, self._asked or 0.0)
 
     def lost(self) -> None:
-        """A send ended that says nothing about the endpoint."""
+        """Count a send that ended without saying anything about the endpoint."""
         self.air -= 1
 
     @property
     def fails_by_chance(self) -> bool:
-        """Whether its latest failures in a row are too few to tell from those it has anyway."""
+        """Whether its latest failures in a row are no more than it often has by chance."""
         row = in_a_row(RULE, self.pace)
         streak = self.pace.streak + self._failed + self._missed
         return self.phase is CLOSED and RULE.failures < row and streak < row
 
     def ticks(self, now: float) -> bool:
-        """Whether it has to be stepped soon."""
+        """Return whether it has to be stepped at the next tick."""
         phase = self.pace.phase
         return phase is PACED or (phase is CLOSED and now - self._failed_at < WATCHED)
 
     def step(self, now: float, waiting: int) -> bool:
-        """Take in the answers; whether the phase is another than it was when this was asked."""
+        """Evaluate the answers; return whether the phase has changed since the last call."""
         self._step(now, waiting)
         told, self._told = self._told, self.phase
         return self.phase is not told
@@ -149,12 +149,12 @@ class Gate:
         )
         self._passed = self._failed = self._late = self._missed = self._spared = 0
         self._took, self._asked = 0.0, None
-        # A paced gate waits for the last answer: one that fails goes again at its pace.
+        # A paced gate waits for the last answer: a delivery that fails is sent again at its pace.
         left = waiting or (self.air if self.phase is PACED else 0)
         self._become(step(RULE, self.pace, seen, now=now, waiting=left, draw=self._draw))
 
     def hurry(self, now: float) -> float:
-        """Let the next probe go at once, somebody asks for it; how much sooner that is."""
+        """Let the next probe go at once; return how many seconds sooner that is."""
         sooner = self.pace.probe_at - now
         if self.phase is not OPEN or sooner <= 0:
             return 0.0
@@ -162,12 +162,12 @@ class Gate:
         return sooner
 
     def ask(self, now: float) -> float:
-        """Let one probe go at once, even beside one in the air; return how much sooner that is."""
+        """Let one probe go at once, even beside one in flight; return how much sooner that is."""
         self.asks = self.phase is OPEN
         return self.hurry(now)
 
     def delay(self, longer: float) -> None:
-        """Let the next probe go so much later."""
+        """Let the next probe go this many seconds later."""
         if longer > 0:
             self._become(self.pace.replace(probe_at=self.pace.probe_at + longer))
 
@@ -178,11 +178,11 @@ class Gate:
         capacity: float | None = None,
         since: float | None = None,
     ) -> None:
-        """Open it, for what is known from elsewhere.
+        """Open the gate because of evidence from elsewhere.
 
-        Maybe it is also known what the endpoint can do, and since when it is down.
+        If known, set the endpoint's capacity, and since when it is down.
         """
-        # What was counted is of another time.
+        # The answers counted so far are from before.
         self._passed = self._failed = self._late = self._missed = self._spared = 0
         if capacity is not None:
             self.pace = self.pace.replace(capacity=capacity)
@@ -215,19 +215,19 @@ class Gate:
         )
 
     def scale(self, factor: float) -> None:
-        """Multiply the pace and what is known of the capacity."""
+        """Multiply the pace and its estimate of the capacity."""
         self._become(scaled(self.pace, factor))
 
     def failed_before(self, failures: int) -> None:
-        """So many failed in a row when it was somebody else's, or at rest, and nothing passed."""
+        """Set the number of failures in a row from before this worker loaded the lane."""
         self.pace = self.pace.replace(streak=failures)
 
     def assume(self, history: Sample) -> None:
         """Expect as many failures by chance as others have at the same origin.
 
-        A new lane whose first five attempts fail would take that for an outage, although half of
-        what others send there is accepted. A few answers of others say nothing: the deliveries of a
-        lane that opens late use up their attempts.
+        Otherwise a new lane whose first five attempts fail would take that for an outage, although
+        half of the other lanes' requests are accepted there. A few answers of others are not
+        enough: if a lane opens too late, its deliveries use up their attempts.
         """
         own = self.pace.history
         if own.answers < FEW_ANSWERS and history.answers >= 2 * FEW_ANSWERS:
@@ -235,17 +235,17 @@ class Gate:
             self.pace = self.pace.replace(history=own.add(others.passed, others.failed))
 
     def ramp(self, now: float) -> None:
-        """Send what waits at a pace, although nothing failed: much is waiting at once."""
+        """Send at a pace although nothing failed: many deliveries wait at once."""
         if self.pace.phase is CLOSED:
             self._become(ramped(RULE, self.pace, now=now))
             self._told = self.phase
 
     def hold(self, until: float) -> None:
-        """Remember that the endpoint wants nothing until then."""
+        """Remember that the endpoint asked to receive nothing until then."""
         self.pace = self.pace.replace(held_until=until)
 
     def close(self, *, forget: bool = False) -> None:
-        """Leave the pace to somebody else; what was learned may be kept or forgotten."""
+        """Close the gate: another gate has the pace now. Keep what it learned, or `forget` it."""
         kept = Pace() if forget else self.pace
         self._become(
             Pace(
@@ -262,7 +262,7 @@ class Gate:
 
     def _become(self, pace: Pace) -> None:
         if pace.phase is OPEN and pace.flow.slices:
-            # Of no use to probes, a kilobyte in all, and begun anew when one has passed.
+            # Probes do not need these windows: they take a kilobyte, and start empty at the ramp.
             pace = pace.replace(answered=_NOTHING, flow=_NOTHING)
         self.pace = pace
         self.phase = pace.phase

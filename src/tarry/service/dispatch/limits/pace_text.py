@@ -1,4 +1,4 @@
-"""A pacer's state as JSON, so that a new owner of a lane goes on where the old one was."""
+"""A pacer's state as JSON, so that the new owner of a lane continues from the old one's state."""
 
 import math
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ _NUMBERS = (
     *("hold", "failed_at", "latency", "usual", "down_since", "probes", "probe_at"),
     "held_until",
 )
-"""What outlives a hand-over; all else is about attempts that nobody waits for any more."""
+"""The fields that are kept in a hand-over; all others are about attempts of the old owner."""
 WHOLE = "whole"
-"""What marks the state of an origin that lanes of several applications speak for."""
+"""Marks the state of a whole origin, which lanes of several applications contribute to."""
 WORKERS = "workers"
-"""The names of the workers that share the state of an origin, and how many wait at each."""
+"""The names of the workers that share an origin's state, and how many deliveries wait at each."""
 NOBODY: Mapping[str, int] = MappingProxyType({})
 _FRESH = Pace()
 
 
 def write(pace: Pace, *, whole: bool = False, workers: Mapping[str, int] = NOBODY) -> bytes:
-    """The state; what is as it always is at first is left out.
+    """Return the state as JSON, without fields that have their initial values.
 
-    That of a `whole` origin is marked as such, see `read_whole`. It names the `workers` that share
-    it, each with how many deliveries wait there.
+    The state of a `whole` origin is marked as such, see `read_whole`. It names the `workers` that
+    share it, each with how many deliveries wait there.
     """
     found = {name: getattr(pace, name) for name in _NUMBERS}
     said = {
@@ -36,17 +36,17 @@ def write(pace: Pace, *, whole: bool = False, workers: Mapping[str, int] = NOBOD
         if value != getattr(_FRESH, name) and value is not None and math.isfinite(value)
     }
     mark = {WHOLE: 1} if whole else {}
-    # One string: earlier versions know numbers and strings only.
+    # One string, since earlier versions can read only numbers and strings.
     names = " ".join(f"{name}:{waiting}" for name, waiting in workers.items())
     shared = {WORKERS: names} if names else {}
     return msgspec.json.encode({"phase": pace.phase, **mark, **shared, **said})
 
 
 def read_whole(text: bytes, *, now: float) -> Pace:
-    """The state of a whole origin as a new owner takes it up.
+    """Return the state of a whole origin, as a new owner starts with it.
 
-    Without the mark it was written by an earlier version, for which the lanes of one application
-    could speak for all. What it learned of the origin's capacity is believed, but no outage.
+    Without the mark it was written by an earlier version, in which the lanes of one application
+    could open the gate for all. Its capacity is used then, but not its outage.
     """
     pace = read(text, now=now)
     is_marked = bool(text) and pace is not _FRESH and WHOLE in msgspec.json.decode(text)
@@ -64,9 +64,9 @@ def read_workers(text: bytes) -> dict[str, int]:
 
 
 def read(text: bytes, *, now: float) -> Pace:
-    """The state as a new owner takes it up. One that cannot be read is as good as none."""
+    """Return the state, as a new owner starts with it. A text that cannot be read is ignored."""
     if not text:
-        return _FRESH  # the same for all that have nothing to tell
+        return _FRESH  # one shared value for all without a state
     try:
         said = msgspec.json.decode(text, type=dict[str, float | str])
         phase = Phase(str(said.pop("phase", Phase.CLOSED)))

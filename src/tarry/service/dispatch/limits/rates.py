@@ -1,7 +1,7 @@
 """Rates: sends spaced evenly, and a rate that the lanes of an application share.
 
-- `Spacing`: one send after another at an even distance, and no catching up after a stall.
-- `TenantRate`: lanes take turns at their application's rate, so that none of them uses it all up.
+- `Spacing`: sends at even intervals, without catching up after a stall.
+- `TenantRate`: lanes take turns at their application's rate, so that no lane uses it all up.
 """
 
 import math
@@ -14,17 +14,17 @@ from tarry.service.dispatch.clock import LONG_AGO, Later, Timer
 # --- Sends at a rate ----------------------------------------------------------------------------
 
 GRAIN = 0.002
-"""How late a timer may be without the pace suffering: so much is caught up with, and no more."""
+"""How many seconds late a timer may be without lowering the rate: this much is caught up."""
 MARGIN = 0.01
-"""The share by which a limit is kept below: timers and networks are late now and then, and who
-counts the arrivals of any second is to find no more than was allowed."""
+"""The share by which sends stay below a limit. Timers and networks are sometimes late, and a
+receiver that counts the arrivals of any second must not find more than the limit."""
 LONGEST_DOUBT = 60.0
-"""Seconds that a send is held back for one that another owner may have made: restarts must not
-keep a slow lane from ever sending."""
+"""At most this many seconds a send waits because another owner may have sent just before. Otherwise
+restarts could keep a slow lane from ever sending."""
 
 
 class Spacing:
-    """When the next send may go at a rate, which may change between any two."""
+    """Tells when the next send may go at a rate. The rate may change between two sends."""
 
     __slots__ = ("_free_at", "rate")
 
@@ -35,40 +35,40 @@ class Spacing:
         self._free_at = LONG_AGO
 
     def limit(self, rate: float | None) -> None:
-        """Let there be at most so many in any second; what went before still counts."""
+        """Allow at most `rate` sends in any second; earlier sends still count."""
         self.rate = math.inf if rate is None else rate / (1 + MARGIN)
 
     def pace(self, rate: float) -> None:
-        """Go at exactly this rate from now on."""
+        """Send at exactly this rate from now on."""
         self.rate = rate
 
     def free_at(self, now: float) -> float:
-        """When the next send may go."""
+        """Return when the next send may go."""
         return now if math.isinf(self.rate) else max(now, self._free_at)
 
     def doubt(self, until: float) -> None:
-        """Somebody else may have sent until then."""
+        """Allow for a send that another owner may have made, at the latest at `until`."""
         if 0 < self.rate < math.inf:
             self._free_at = max(self._free_at, until + min(1 / self.rate, LONGEST_DOUBT))
 
     def sent(self, now: float) -> None:
-        """A send went."""
+        """Count a send."""
         if 0 < self.rate < math.inf:
             self._free_at = max(self._free_at, now - GRAIN) + 1 / self.rate
 
 
 NO_SPACING = Spacing()
-"""For all that have no rate: it keeps nothing, so one does for everybody."""
+"""For lanes and gates without a rate. It has no state, so all of them share it."""
 
 
 # --- A rate that lanes share --------------------------------------------------------------------
 
 
 class Taker(Protocol):
-    """A lane, as far as turns are concerned."""
+    """A lane that waits for its turn."""
 
     def pump(self) -> None:
-        """Send what it may."""
+        """Send what may be sent now."""
 
 
 class TenantRate:
@@ -82,15 +82,15 @@ class TenantRate:
         self._timer: Timer | None = None
 
     def limit(self, rate: float | None) -> None:
-        """Change the rate; what went before still counts."""
+        """Change the rate; earlier sends still count."""
         self._spacing.limit(rate)
 
     def doubt(self, until: float) -> None:
-        """Somebody else may have sent until then."""
+        """Allow for a send that another owner may have made, at the latest at `until`."""
         self._spacing.doubt(until)
 
     def admits(self, taker: Taker, now: float) -> bool:
-        """Whether it may send; else it will be told when it is its turn."""
+        """Return whether a lane may send; if not, it is pumped when it is its turn."""
         if math.isinf(self._spacing.rate):
             return True
         if self._spacing.free_at(now) <= now and (taker is self._called or not self._waiting):
@@ -101,15 +101,15 @@ class TenantRate:
         return False
 
     def sent(self, now: float) -> None:
-        """A send went."""
+        """Count a send."""
         self._spacing.sent(now)
 
     def idle(self, now: float) -> bool:
-        """Whether nobody waits and nothing is to be remembered: a new one would do as well."""
+        """Return whether no lane waits and the last send is past: a new object is as good."""
         return not self._waiting and self._spacing.free_at(now) <= now
 
     def leave(self, taker: Taker) -> None:
-        """It does not want a turn any more."""
+        """Remove a lane from the queue."""
         if taker in self._waiting:
             self._waiting.remove(taker)
 
@@ -118,7 +118,7 @@ class TenantRate:
             self._timer = self._later(max(0.0, self._spacing.free_at(now) - now), self._call)
 
     def _call(self) -> None:
-        """Let them send, one after the other, as far as the rate allows."""
+        """Let the waiting lanes send, one after the other, as far as the rate allows."""
         self._timer = None
         for _ in range(len(self._waiting)):
             now = self._now()

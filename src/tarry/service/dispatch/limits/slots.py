@@ -1,33 +1,33 @@
-"""Who may send when a process can do no more at a time: fair between tenants, and between lanes.
+"""Shares the slots of a process, one for each request in flight, fairly by tenant and by lane.
 
-Nobody may hold more slots than are free: one alone may have half of them, two a third each, and
-whoever comes new always finds some. Slots that come free go round the applications in turn.
+No tenant may hold more slots than are free: one alone may have half of them, two a third each, and
+a new tenant always finds some. Slots that become free go to the tenants in turn.
 """
 
 from collections import deque
 from typing import Protocol
 
 PASSED_OVER = 8
-"""How many tenants that have their share are passed over when a slot comes free: not all."""
+"""How many tenants that have their share are skipped, at most, when a slot becomes free."""
 
 
 class Claimant(Protocol):
-    """A lane, as far as slots are concerned."""
+    """A lane that needs slots."""
 
     @property
     def tenant(self) -> str:
-        """Whose it is."""
+        """The application that the lane belongs to."""
 
     @property
     def in_flight(self) -> int:
         """How many slots it holds."""
 
     def pump(self) -> None:
-        """Send what it may."""
+        """Send what may be sent now."""
 
 
 class Slots:
-    """A number of slots, and the lanes that wait for one."""
+    """The slots of a process, and the lanes that wait for one."""
 
     def __init__(self, most: int) -> None:
         self._free = most
@@ -37,16 +37,16 @@ class Slots:
 
     @property
     def free(self) -> int:
-        """How many are left."""
+        """How many slots are free."""
         return self._free
 
     def room(self, claimant: Claimant) -> int:
-        """How many more it could have now."""
+        """Return how many more slots a lane could take now."""
         held = max(claimant.in_flight, self._held.get(claimant.tenant, 0))
         return max(0, self._free - held)
 
     def take(self, claimant: Claimant) -> bool:
-        """Take a slot, or be told when one is free."""
+        """Take a slot and return True; otherwise queue the lane for one and return False."""
         tenant = claimant.tenant
         held = self._held.get(tenant, 0)
         if held >= self._free:
@@ -59,7 +59,7 @@ class Slots:
         return True
 
     def give_back(self, claimant: Claimant) -> None:
-        """A slot is free again."""
+        """Free a slot."""
         self._free += 1
         held = self._held[claimant.tenant] - 1
         if held:
@@ -68,9 +68,9 @@ class Slots:
             del self._held[claimant.tenant]
 
     def serve(self) -> None:
-        """Let those send that wait for a slot, one tenant after the other.
+        """Let lanes send that wait for a slot, one tenant after the other.
 
-        Who is passed over holds slots: it will be looked at again when they come free.
+        A tenant that is skipped holds slots: it is served when one of them becomes free.
         """
         passed_over = 0
         while self._waiting and self._free and passed_over < PASSED_OVER:
@@ -87,7 +87,7 @@ class Slots:
             lane.pump()
 
     def forget(self, claimant: Claimant) -> None:
-        """It does not want any more."""
+        """Remove a lane from the queue."""
         if id(claimant) in self._queued:
             self._queued.discard(id(claimant))
             lanes = self._waiting[claimant.tenant]

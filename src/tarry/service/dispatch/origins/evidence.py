@@ -87,10 +87,10 @@ def _with(kept: frozenset[Item], item: Item) -> frozenset[Item]:
 
 
 class Refusals(Struct, frozen=True):
-    """Lanes that were refused since somebody passed; `own` are those that were before.
+    """The lanes that were refused since the last success; `own` holds lanes refused before it.
 
-    What was refused before others passed is about that lane alone. `is_news`: the last one was
-    refused for the first time, so it may be.
+    A refusal before others passed concerns that lane alone. `is_news` says that the last lane was
+    refused for the first time, so its refusal may concern that lane alone.
     """
 
     lanes: frozenset[int] = _NO_LANES
@@ -99,27 +99,27 @@ class Refusals(Struct, frozen=True):
 
     @property
     def of_all(self) -> bool:
-        """Whether so many are refused that it is meant for all."""
+        """Whether enough lanes are refused to conclude that the origin refuses all."""
         return len(self.lanes) >= SEVERAL
 
     def add(self, lane: int) -> "Refusals":
-        """With one more."""
+        """Return these with one more lane."""
         return Refusals(self.lanes | {lane}, self.own, lane not in self.lanes)
 
     def passed(self, lanes: Iterable[int]) -> "Refusals":
-        """Somebody passed: with these it is about them alone."""
+        """Return these after a success: the refusals of these lanes concern them alone."""
         return Refusals(_NO_LANES, self.own.union(lanes), self.is_news)
 
     def taken(self, lane: int) -> "Refusals":
-        """This one was taken: it is refused no more."""
+        """Return these after a delivery of this lane passed: it is not refused any more."""
         return Refusals(self.lanes, self.own - {lane}, self.is_news) if lane in self.own else self
 
     def failed(self) -> "Refusals":
-        """Something failed that is no refusal: those before it do not say that all are refused."""
+        """Return these after a failure other than a refusal: they no longer concern all lanes."""
         return Refusals(_NO_LANES, self.own, self.is_news)
 
     def opened(self) -> "Refusals":
-        """All are in trouble: who was refused before is no exception any more."""
+        """Return these after the gate opened: no lane is an exception any more."""
         return Refusals(self.lanes, _NO_LANES, self.is_news)
 
 

@@ -11,7 +11,7 @@ class Member(Protocol):
 
     @property
     def number(self) -> int:
-        """Which lane it is."""
+        """The lane's number."""
 
     @property
     def tenant(self) -> str:
@@ -23,7 +23,7 @@ class Member(Protocol):
 
     @property
     def in_flight(self) -> int:
-        """How many requests are on their way."""
+        """How many requests are in flight."""
 
     @property
     def timeout(self) -> float:
@@ -31,7 +31,7 @@ class Member(Protocol):
 
     @property
     def is_well(self) -> bool:
-        """Whether nothing failed since it took something, or ever."""
+        """Whether no attempt failed since the endpoint accepted a delivery, or ever."""
 
     @property
     def is_apart(self) -> bool:
@@ -39,25 +39,25 @@ class Member(Protocol):
 
     @property
     def refusals(self) -> int:
-        """How many deliveries were refused since the last one was taken."""
+        """How many attempts were refused since the last success."""
 
     def waiting(self) -> int:
-        """Return how many deliveries wait, those in flight left out."""
+        """Return how many deliveries wait, without those in flight."""
 
     def has_failed_since(self, time: float) -> bool:
-        """Return whether something failed since then."""
+        """Return whether an attempt failed since then."""
 
     def pump(self, *, turn: bool = False) -> None:
-        """Send one, if it has anything to send."""
+        """Send one delivery, if it has any to send."""
 
     def shared(self, now: float) -> None:
         """Go by the gate of the origin, which is in trouble."""
 
     def origin_turned(self, phase: Phase, now: float) -> None:
-        """Take in that the gate of the origin is in another phase."""
+        """React to a new phase of the origin's gate."""
 
     def alone(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
-        """Open its own gate: the trouble is its own."""
+        """Open its own gate: the trouble is this lane's."""
 
     def released(self, now: float) -> None:
-        """Go by its own gate again, although something may wait."""
+        """Go by its own gate again, although deliveries may wait."""

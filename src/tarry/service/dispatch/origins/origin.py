@@ -34,7 +34,7 @@ from tarry.service.model.origin import group_name
 log = logging.getLogger("tarry.service")
 
 _WELL = Gate(Pace(), float)
-"""The gate of all origins that were never in trouble: nothing goes by it."""
+"""The shared gate of all origins that were never in trouble: no lane goes by it."""
 
 
 class Origin:
@@ -50,7 +50,7 @@ class Origin:
         *("is_parted", "lanes", "leader", "place", "record", "whole"),
     )
 
-    def __init__(  # noqa: PLR0913  what an origin stands between
+    def __init__(  # noqa: PLR0913  the parts that an origin connects
         self,
         place: str,
         application: str,
@@ -74,21 +74,22 @@ class Origin:
         self.leader = self
         """The level by which the lanes of this group go while it is shared: itself or its whole."""
         self.record = record
-        """What all workers know of a whole. A group's lanes are all at this worker."""
+        """The record of a whole, which all workers share. A group's lanes are all at this worker.
+        """
         self._make_whole = make_whole
         self.is_parted = False
         """Whether this group goes by its own gate although its whole is shared."""
         self.is_changed = False
-        """Whether its record in the store is to be written."""
+        """Whether its record in the store has to be written."""
         self._queue: TurnQueue | None = None
         self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
         self._held: dict[int | str, float] = NOTHING
-        """Until when lanes of a group, or applications of a whole, were told to wait by a 429."""
+        """Until when a 429 asked lanes of a group, or applications of a whole, to wait."""
         self._history = Sample()
         """The latest answers to its closed lanes, since one first failed and passed again."""
         self._counted = (0.0, 0)
-        """When it was counted what waits here, and how many did."""
-        # As if something had just passed: gates that are open already are no evidence.
+        """When the waiting deliveries of this worker were counted, and their number."""
+        # As if an attempt had just passed: gates that are open already are no evidence.
         self._passed_at = context.now() - RULE.silence
         if self.shared:
             work.tick(self)
@@ -108,7 +109,7 @@ class Origin:
         return self if self.application else self.groups[lane.tenant]
 
     def waiting(self) -> int:
-        """Return how many deliveries wait for it at all workers, those in the air left out."""
+        """Return how many deliveries wait for it at all workers, without those in flight."""
         return self.waiting_here() + (self.record.waiting_elsewhere if self.record else 0)
 
     def waiting_here(self) -> int:
@@ -131,7 +132,7 @@ class Origin:
             if not group.is_parted:
                 yield from group.lanes.values()
 
-    # --- Who belongs to it ----------------------------------------------------------------------
+    # --- Its lanes and groups -------------------------------------------------------------------
 
     def join(self, lane: Member) -> None:
         """Take a lane into this group."""
@@ -196,7 +197,10 @@ class Origin:
         return lane.is_well or (self._refusals.of_all and not lane.refusals)
 
     def _is_past_doubt(self, lane: Member) -> bool:
-        """Whether a lane drains at the pace: at a whole, if its application has passed since."""
+        """Return whether a lane drains at the pace without doubt.
+
+        At a whole, its application must have passed since the pace began.
+        """
         if self.application or lane.is_well:
             return True
         begun = self.gate.pace.begun
@@ -216,7 +220,7 @@ class Origin:
     # --- What its lanes saw ---------------------------------------------------------------------
 
     def saw_failure(self, lane: Member, *, unreachable: bool, now: float) -> None:
-        """Take in that a lane of this group failed, while that goes by its own gate."""
+        """Count a failure of a lane of this group that goes by its own gate."""
         if self.whole is not None:
             self.whole.blame(lane, lane.gate, unreachable=unreachable, now=now)
         if len(self.lanes) > 1 and self.leader is self:
@@ -280,24 +284,24 @@ class Origin:
         return True
 
     def reached(self) -> None:
-        """Take in that a lane of this group got an answer, be it a failure."""
+        """Note that a lane of this group got an answer, even if it is a failure."""
         self.note_answer()
         if self.whole is not None:
             self.whole.note_answer()
 
     def note_answer(self) -> None:
-        """Start the row of attempts that could not connect anew."""
+        """Reset the count of attempts in a row that could not connect."""
         if self._failures.unreachable:
             self._failures = self._failures.reached()
 
     def passed(self, now: float) -> None:
-        """Take in that a lane of this group passed."""
+        """Drop the evidence at both levels: a lane of this group passed."""
         self.clear(now)
         if self.whole is not None:
             self.whole.clear(now)
 
     def clear(self, now: float) -> None:
-        """Drop the evidence of failures and holds: something passed."""
+        """Drop the evidence of failures and holds at this level: an attempt passed."""
         self._passed_at = now
         self._failures = NO_FAILURES
         if self._refusals.lanes:
@@ -316,26 +320,26 @@ class Origin:
         return [lane.number for lane in self._lanes() if lane.refusals]
 
     def refused(self, lane: Member) -> None:
-        """Take in that a lane was refused at this gate: that counts until one passes."""
+        """Count a refusal of a lane at this gate, until an attempt passes."""
         if lane.number in self._refusals.own and self.gate.phase is Phase.PACED:
-            return  # others passed after it was refused before
+            return  # others passed after an earlier refusal of this lane
         self._refusals = self._refusals.add(lane.number)
 
     def refuses(self, lane: Member) -> bool:
-        """Whether a lane was refused, and so many others that the whole origin refuses."""
+        """Return whether a lane was refused along with enough others to blame the origin."""
         return self._refusals.of_all and lane.number in self._refusals.lanes
 
     def held(self, lane: Member, until: float, now: float) -> None:
-        """Take in that a 429 told a lane of this group to wait.
+        """Note that a 429 asked a lane of this group to wait.
 
-        If several lanes were told, all of the group wait; if several applications, all of them.
+        If several lanes were asked, all lanes of the group wait; if several applications, all.
         """
         self.hold(lane.number, until, now)
         if self.whole is not None:
             self.whole.hold(lane.tenant, until, now)
 
     def hold(self, who: int | str, until: float, now: float) -> None:
-        """Remember who was told to wait, and hold the gate if several were."""
+        """Remember which lane or application has to wait, and hold the gate if several have to."""
         held = put(self._held, who, until)
         self._held = {one: at for one, at in held.items() if at > now} or NOTHING
         if len(self._held) >= SEVERAL:
@@ -344,7 +348,7 @@ class Origin:
             self.change()  # for `explain`
 
     def answered(self, lane: Member, judgement: Judgement, now: float) -> None:
-        """Take in an answer that this gate has counted."""
+        """Evaluate an answer that this gate has counted."""
         before = self._failures
         if judgement.alive:
             self._group_of(lane).passed(now)
@@ -374,7 +378,7 @@ class Origin:
             self._open_whole(now)
 
     def _refused_all(self, group: "Origin", now: float) -> None:
-        """Open a paced gate at once if it is all refusals: going slower does not help."""
+        """Open a paced gate at once if all are refused: a slower pace does not help."""
         if self.gate.phase is not Phase.PACED:
             return
         if self.is_down(now):
@@ -385,7 +389,7 @@ class Origin:
     def spares(self, lane: Member) -> bool:
         """Return whether a failure of this lane is no evidence against the pace of this gate.
 
-        That is so for an application that has only failed since before the gate came back.
+        This applies to an application that has only failed since before the gate came back.
         """
         group = self._group_of(lane)
         return self is not group and group.has_failed_since(self.gate.pace.begun)
@@ -421,7 +425,7 @@ class Origin:
         else:
             queue.make_up()
 
-    # --- Its gate moves -------------------------------------------------------------------------
+    # --- Changes of its gate --------------------------------------------------------------------
 
     def open(self, now: float, capacity: float | None = None, since: float | None = None) -> None:
         """Open this gate, and have all lanes of this level go by it."""
@@ -454,12 +458,12 @@ class Origin:
             self.change()
 
     def tick(self, now: float) -> bool:
-        """Look at the answers; return whether it wants to be asked again."""
-        # While it is open, it does not matter how many wait.
+        """Evaluate the answers; return whether to call this again at the next tick."""
+        # While it is open, the number of waiting deliveries does not matter.
         if self.gate.step(now, 1 if self.gate.phase is Phase.OPEN else self.waiting_here()):
             self._moved(now)
         elif self.gate.phase is Phase.OPEN:
-            self.change()  # a probe failed: `explain` tells when the next one goes
+            self.change()  # a probe failed: `explain` reads the time of the next one
         self.serve()
         return self.gate.ticks(now)
 
@@ -478,7 +482,7 @@ class Origin:
             self._share(now)
             return
         if phase is Phase.CLOSED:
-            self._passed_at = now  # lanes that are open still are no evidence
+            self._passed_at = now  # lanes that are still open are no evidence
             self._close_queue()
         for lane in lanes:
             lane.origin_turned(phase, now)
@@ -486,7 +490,7 @@ class Origin:
             self._work.tick(self)
 
     def follow(self, phase: Phase, now: float) -> None:
-        """Take in that the whole of this group is in another phase."""
+        """React to a new phase of this group's whole."""
         self._failures = self._failures.counted_anew()
         if phase is Phase.CLOSED:
             self.is_parted = False
@@ -509,7 +513,7 @@ class Origin:
         log.info("the lanes of %s to %s fail alone", group.application, self.place)
         for lane in group.lanes.values():
             self.discard(lane)
-        # Down since before others passed: so it is no evidence against the whole.
+        # It counts as down since before others passed, and so is no evidence against the whole.
         group.part(now, self.gate.pace.capacity, self._passed_at)
 
     def whole_disbanded(self, now: float, capacity: float | None) -> None:
@@ -566,7 +570,7 @@ class Origin:
 
     @property
     def wants_probe(self) -> bool:
-        """Whether a probe is to be claimed."""
+        """Whether the next write of the record has to claim a probe."""
         return self.record is not None and self.record.wants_probe
 
     @property
@@ -579,14 +583,14 @@ class Origin:
         return record is None or record.may_probe(self.gate.pace, first=first, serve=self.serve)
 
     def take_over(self, pace: Pace) -> None:
-        """Probe when another worker, whose gate is open too, has said that it is time."""
+        """Take over the time of the next probe from another worker, whose gate is open too."""
         self.gate.follow(pace)
         if self._queue is not None:
             self._queue.overtaken()
         self.serve()
 
     def come_back(self, pace: Pace, now: float) -> None:
-        """Be paced: a probe of another worker passed."""
+        """Change to a pace: a probe of another worker passed."""
         self.clear(now)
         self.gate.passed_elsewhere(pace, now)
         self.tick(now)
@@ -602,7 +606,7 @@ class Origin:
         self._work.write_origins()
 
     def saved(self) -> None:
-        """Take in that the record in the store is as this origin is now."""
+        """Mark the record in the store as up to date."""
         self.is_changed = False
 
     def _get_a_gate(self) -> None:

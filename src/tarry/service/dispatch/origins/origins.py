@@ -1,4 +1,4 @@
-"""The origins that this process sends to, at both levels, and their records in the store."""
+"""Holds the origins that this process sends to, at both levels, and their records in the store."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,11 +22,11 @@ class Origins:
         self._exchange = RecordExchange(store, context, work, worker)
         self._tops: dict[str, Origin] = {}
         """By origin: its whole, or its only group."""
-        # One for all groups: each would have its own otherwise.
+        # One function for all groups, instead of one for each.
         self._maker = lambda group: self._make_whole(group.place, Pace())
 
     def __iter__(self) -> Iterator[Origin]:
-        """All of them, at both levels."""
+        """Yield all origins, at both levels."""
         for top in self._tops.values():
             yield top
             yield from top.groups.values()
@@ -89,7 +89,7 @@ class Origins:
         return whole
 
     async def share(self) -> None:
-        """Write what was learned, and look at what other workers know of origins in trouble."""
+        """Write changed records, and read what other workers know of origins in trouble."""
         await self._exchange.write(self)
         await self._exchange.look()
 

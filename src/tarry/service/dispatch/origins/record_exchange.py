@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 LOOK = 2.0
 """Seconds between two looks at the records of wholes that are in trouble."""
 LOOK_ALONE = 60.0
-"""The same while the records name no other worker. One that comes writes its name there, so the
-next claim of a probe is refused and tells of it."""
+"""The same while the records name no other worker. A new worker writes its name into the record, so
+that the next claim of a probe is refused and shows it."""
 
 
 class RecordExchange:
@@ -32,11 +32,11 @@ class RecordExchange:
         """The wholes that were shared lately."""
         self._looked_at = context.now()
         self._timer: Timer | None = None
-        """Runs while a whole is in trouble: a healthy service asks for nothing."""
+        """Runs while a whole is in trouble: a healthy service reads no records."""
         self._busy = asyncio.Lock()
 
     def record(self) -> SharedRecord:
-        """Return a record of which nothing is known yet."""
+        """Return an empty record."""
         return SharedRecord(self._fleet, self._context, self._work)
 
     def watch(self, whole: Origin) -> None:
@@ -98,7 +98,7 @@ class RecordExchange:
                 self._written(origin, origin.record, text, kept.get(origin.name, text))
 
     def _written(self, whole: Origin, record: SharedRecord, text: bytes, found: bytes) -> None:
-        """Take in that a record was written, or that another one was found in its place."""
+        """Go on after a record was written, or after another one was found in its place."""
         self.watch(whole)
         if found != text:
             self._take_in(whole, record, found)
@@ -130,7 +130,7 @@ class RecordExchange:
         record.read(text)
         theirs = record.pace.phase
         if mine is Phase.PACED and theirs is Phase.CLOSED:
-            whole.change()  # the other one has nothing left to send, but this one has
+            whole.change()  # the other worker has nothing left to send, but this one has
         if mine is not Phase.OPEN:
             return
         if theirs is Phase.OPEN:
@@ -143,7 +143,7 @@ class RecordExchange:
             record.forget_wish()
             whole.come_back(record.pace, self._context.now())
         else:
-            whole.change()  # it opened here since
+            whole.change()  # the gate opened at this worker since
 
 
 def _has_others(whole: Origin) -> bool:

@@ -11,10 +11,9 @@ each worker has its own gate for them. Three rules keep the gates in step:
   not open any more, a probe of another worker passed, and the gate is paced as well.
 - **A backlog drains in shares.** The record names the workers that wait for the origin, and how
   many deliveries wait at each. So probes are as frequent as if all waited at one worker, and each
-  worker drains with its share of the pace. What the record says of pace and capacity is for all.
+  worker drains with its share of the pace. The pace and capacity in the record are those of all.
 
-The record never decides whether a delivery is lost: a claim that goes wrong costs a probe more, or
-one that comes later.
+No delivery depends on the record: a claim that goes wrong costs an extra probe, or delays one.
 """
 
 import math
@@ -29,7 +28,7 @@ from tarry.service.dispatch.limits.gate import RULE, Gate, scaled
 from tarry.service.dispatch.work import Work
 
 AHEAD = 5.0
-"""Seconds that the record's next probe is away, at least, while a probe has no answer yet."""
+"""The record's next probe is at least this many seconds away while a probe has no answer yet."""
 LOT = 1.0
 """Seconds within which workers claim a probe that is due, so that all of them get some."""
 
@@ -43,10 +42,10 @@ class Fleet:
     def __init__(self, worker: str) -> None:
         self.worker = worker
         self.alive: float = math.inf
-        """Not known at first."""
+        """Infinity until it is known."""
 
     def count(self, alive: int) -> None:
-        """Take in how many workers are alive."""
+        """Set how many workers are alive."""
         self.alive = alive
 
 
@@ -74,7 +73,7 @@ class SharedRecord:
         self._share = 1.0
 
     def read(self, text: bytes) -> None:
-        """Take in the record as it is in the store."""
+        """Take over the record as it is in the store."""
         self.text = text
         self.pace = pace_text.read_whole(text, now=self._context.now())
         self.workers = pace_text.read_workers(text)
@@ -124,7 +123,7 @@ class SharedRecord:
         return pace_text.write(scaled(pace, 1 / self._share), whole=True, workers=workers)
 
     def written(self, text: bytes) -> bool:
-        """Take in that the store has this text now; return whether a probe was claimed with it.
+        """Take over the text that was written; return whether a probe was claimed with it.
 
         A probe that was wanted only after the text was made is claimed with the next one.
         """
@@ -176,7 +175,7 @@ class SharedRecord:
         return self.pace.phase is Phase.OPEN and writer != self._fleet.worker
 
     def is_outdated(self, waiting: int | None) -> bool:
-        """Return whether the record says too little of this worker, at which so many wait."""
+        """Return whether the record is out of date about this worker, where `waiting` wait."""
         known = self.workers.get(self._fleet.worker)
         if known is None or waiting is None:
             return known is not waiting

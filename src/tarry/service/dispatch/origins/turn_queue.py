@@ -1,9 +1,9 @@
 """The lanes that wait for their turn at a gate that they share.
 
 Applications take turns, and so do the lanes of each: an application with 2,000 endpoints behind a
-gateway does not keep one with a single endpoint waiting. Lanes that did not fail since they took
-something go first: before all others while the gate is open, and at once. While it is paced they
-take turns with lanes in doubt, which are tried one by one.
+gateway does not keep one with a single endpoint waiting. Lanes that did not fail since their last
+success go first: at once and before all others while the gate is open. While it is paced they take
+turns with lanes in doubt, which are tried one by one.
 """
 
 import math
@@ -23,11 +23,11 @@ PATIENCE = 1.0
 """Seconds between two probes that are brought forward, at least."""
 
 TRIALS = 3
-"""Requests of lanes in doubt that are in the air at a paced gate: fewer than it has room for."""
+"""Requests of lanes in doubt that may be in flight at a paced gate: fewer than it has room for."""
 
 
 class MayProbe(Protocol):
-    """Says whether this worker may probe, where several workers could."""
+    """Decides whether this worker may probe, where several workers could."""
 
     def __call__(self, *, first: bool) -> bool:
         """Return whether a probe may go now, of a lane that goes first or not.
@@ -93,22 +93,22 @@ class TurnQueue:
         self._gate, self._context, self._may_probe = gate, context, may_probe
         self._first, self._others = _Round(), _Round()
         self._last = self._others
-        """Among whom the lane was that was served last."""
+        """The round of the lane that was served last."""
         self._trials: dict[Member, None] = {}
         """Lanes in doubt that were served at a paced gate."""
         self._serving = False
         self._timer: Timer | None = None
         self._early = 0.0
-        """By how many seconds probes were brought forward that is not made up for yet."""
+        """By how many seconds probes were brought forward, as far as not made up for yet."""
         self._patient_until = 0.0
-        """Until then no probe is brought forward for a lane that goes first."""
+        """No probe is brought forward before this time for a lane that goes first."""
 
-    # --- Who waits ------------------------------------------------------------------------------
+    # --- The lanes that wait --------------------------------------------------------------------
 
     def add(self, lane: Member, *, first: bool) -> None:
         """Let a lane send when its turn comes; with `first` before the others.
 
-        At an open gate it goes at once then.
+        At an open gate, a lane that goes `first` sends at once.
         """
         if first:
             self._others.discard(lane)
@@ -180,7 +180,7 @@ class TurnQueue:
         return next((one for one in rounds if one and self._free_at(one, now) <= now), None)
 
     def _free_at(self, waiting: _Round, now: float) -> float:
-        """Return when one of these may send. A lane that asks first does not know of a hold."""
+        """Return when a lane of this round may send. A probe that was asked for ignores a hold."""
         gate = self._gate
         if gate.phase is Phase.PACED and waiting is self._others:
             barred = self._on_trial()
@@ -191,10 +191,10 @@ class TurnQueue:
         return free_at if gate.asks else max(gate.pace.held_until, free_at)
 
     def _on_trial(self) -> set[str]:
-        """Return the applications whose lanes in doubt have a request in the air.
+        """Return the applications whose lanes in doubt have a request in flight.
 
-        Each has one at a time, and few applications at once. They leave one place in the air free:
-        if their requests hang, a lane that comes first can still send.
+        Each has one at a time, and few applications at once. They leave room for one request: if
+        theirs hang, a lane that goes first can still send.
         """
         trials = [lane for lane in self._trials if lane.in_flight and not lane.is_well]
         self._trials = dict.fromkeys(trials)
@@ -218,13 +218,14 @@ class TurnQueue:
             self._early += self._gate.ask(now)
 
     def ask_another(self, now: float) -> None:
-        """Let a lane send at once, in place of the next probe: the last found nothing out."""
+        """Let a lane send at once, in place of the next probe: the last one was inconclusive."""
         self._early += self._gate.hurry(now)
 
     def make_up(self) -> None:
-        """Let the next probe be as late as if none had been brought forward.
+        """Delay the next probe by as much as earlier ones were brought forward.
 
-        So probes do not become more by that. One that was asked for and not sent yet is left alone.
+        So there are no more probes than without that. A probe that was asked for and not sent yet
+        is not delayed.
         """
         if self._gate.asks:
             return
@@ -236,5 +237,5 @@ class TurnQueue:
         self._early = 0.0
 
     def turned(self) -> None:
-        """Forget what was brought forward: the gate is in another phase."""
+        """Forget by how much probes were brought forward: the gate is in another phase."""
         self._early = self._patient_until = 0.0

@@ -1,7 +1,7 @@
-"""Keeps what `core.blame` has to know of a lane and of its deliveries that failed.
+"""Keeps the facts that `core.blame` needs of a lane and of its deliveries that failed.
 
-In memory only, and bounded. A delivery beyond the bound is judged as if it had failed at the
-lane's pace often enough already: each failure costs it an attempt, and none is given back.
+The facts are in memory only, and bounded. A delivery beyond the bound is judged as if it had failed
+at the lane's pace often enough already: each failure costs it an attempt, and none is given back.
 """
 
 from collections.abc import Callable, Container
@@ -41,7 +41,7 @@ _TROUBLES = {
 
 
 class LaneBlame:
-    """What one lane remembers, to decide whose failure an attempt is.
+    """The memory of one lane, from which it is decided whose failure an attempt is.
 
     For each answer of the endpoint call `succeeded` or `failed`. Then, unless it was a resend, ask
     `refunded` for the delivery, `whose` and `slowed` for the ruling, and call `remember` with that.
@@ -148,12 +148,12 @@ class LaneBlame:
         if facts is not CLEAN:
             self._deliveries = put(self._deliveries, due.seq, facts)
 
-    # --- What changes a lane --------------------------------------------------------------------
+    # --- Changes of the lane --------------------------------------------------------------------
 
     def turned(self, phase: Phase, *, failed: bool) -> None:
-        """Take in that the lane's gate is in another phase, maybe because the endpoint failed.
+        """Adapt to a new phase of the lane's gate.
 
-        Then the attempts that failed since the last success are given back.
+        If the endpoint `failed`, attempts that failed since the last success are given back.
         """
         self.failures = 0
         if phase is Phase.CLOSED:
@@ -172,7 +172,7 @@ class LaneBlame:
     # --- Attempts that are given back -----------------------------------------------------------
 
     def refunded(self, due: Due) -> Due:
-        """Return a delivery that was answered, with its attempts given back if they are due."""
+        """Return a delivery that was answered, with attempts given back if it is owed a refund."""
         if due.seq not in self._refunds:
             return due
         attempts = self._refunds[due.seq].attempts

@@ -1,12 +1,12 @@
-"""What an answer says, and what becomes of its delivery: the one place where the service decides.
+"""Decides what an answer means and what the outcome of its delivery is. Only this file decides.
 
 - `judge` reads an answer: what it says about the message, about the endpoint, and about when to
-  come back. Whose failure it is, the message's or the lane's, `core.blame` decides.
-- `rule` decides what becomes of the delivery. If the failure is the message's own or not known yet,
+  retry. `core.blame` decides whose failure it is: the message's or the lane's.
+- `rule` decides the outcome of the delivery. If the failure is the message's own or not known yet,
   the attempt counts and the delivery's policy decides. If it is the endpoint's or the pace's, the
   delivery keeps its place and its attempts, and only its age can end it.
 
-All of it is pure: values go in, values come out.
+All functions are pure: values go in, values come out.
 """
 
 from collections.abc import Callable
@@ -27,10 +27,11 @@ from tarry.service.model.delivery import Reason, State
 from tarry.service.model.lane import Due
 from tarry.service.wire.exchange import Answer
 
-# --- What the answer says -----------------------------------------------------------------------
+# --- What the answer means ----------------------------------------------------------------------
 
 REFUSING = frozenset({401, 403, 404, 405})
-"""What an endpoint also says that is misconfigured: final only if it takes other deliveries."""
+"""Statuses that a misconfigured endpoint may return too: final only if it accepts other messages.
+"""
 _GONE = 410
 _TOO_MANY = 429
 _UNAVAILABLE = 503
@@ -40,25 +41,25 @@ _SERVER = 500
 
 
 class Verdict(StrEnum):
-    """What an answer says."""
+    """What an answer means for the delivery and its endpoint."""
 
     TAKEN = "taken"
-    UNFIT = "unfit"  # this message will never do
+    UNFIT = "unfit"  # the endpoint will never accept this message
     ABORTED = "aborted"  # the receiver does not want this message any more
     GONE = "gone"  # the endpoint does not want any message any more
-    REFUSED = "refused"  # not this one, or none at all just now
-    HELD = "held"  # too many: come back later
+    REFUSED = "refused"  # the endpoint refuses this message, or every message for now
+    HELD = "held"  # too many requests: retry later
     FAILED = "failed"
 
 
 TAKEN, HELD = Verdict.TAKEN, Verdict.HELD
-"""Plain names for what runs with every delivery: looking up a member takes its time."""
+"""Plain names for code that runs with every delivery: looking up a member takes time."""
 
 
 class Judgement(Struct, frozen=True):
-    """A verdict; of a failure its kind, and how long the endpoint asks to be left alone.
+    """A verdict; for a failure also its kind, and the wait that the endpoint `asked` for.
 
-    `unreachable` is set if no connection could be made: the same for all endpoints of the origin.
+    `unreachable` is set if no connection could be made, which concerns all endpoints of the origin.
     """
 
     verdict: Verdict
@@ -68,12 +69,12 @@ class Judgement(Struct, frozen=True):
 
     @property
     def alive(self) -> bool:
-        """Whether the endpoint does its work, whatever it thinks of this message."""
+        """Whether the endpoint works, whether it accepted this message or not."""
         return self.verdict in _ALIVE
 
     @property
     def private(self) -> bool:
-        """Whether it is about this endpoint, said by somebody who may well serve the others."""
+        """Whether the answer is about this endpoint only: the origin may well serve the others."""
         return self.verdict in _PRIVATE
 
 
@@ -83,7 +84,7 @@ _TAKEN = Judgement(Verdict.TAKEN)
 
 
 def judge(answer: Answer, policy: Policy, *, now: float) -> Judgement:
-    """What this answer says, under a policy's statuses. `now` is the wall clock."""
+    """Return what this answer means under a policy's statuses. `now` is the wall clock."""
     status = answer.status
     if answer.failure is not None or status is None:
         kind = answer.failure or Kind.PROTOCOL
@@ -114,16 +115,17 @@ def _failed(status: int, policy: Policy, asked: float | None) -> Judgement:
 
 
 def _retried(status: int, statuses: Statuses) -> bool:
-    """Whether a status that is no success may be tried again; a redirection is a failure too."""
+    """Return whether a status other than success may be retried. A redirection is a failure."""
     if status in statuses.retry:
         return True
     return status not in statuses.never and not _BAD <= status < _SERVER
 
 
 def _asked(said: dict[str, str], status: int, policy: Policy, now: float) -> float | None:
-    """The wait the endpoint asked for, as far as the policy goes along: never a reason to stop.
+    """Return the wait that the endpoint asked for, as far as the policy honours it.
 
-    A date is one of the endpoint's own clock, if it says what time it is there.
+    A long wait is cut, and never a reason to stop. If the answer has a `date`, times in it are
+    taken as those of the endpoint's own clock.
     """
     there = parse_date(said.get("date"), now=now)
     there = now if there is None else there
@@ -135,17 +137,17 @@ def _asked(said: dict[str, str], status: int, policy: Policy, now: float) -> flo
     return min(asked, policy.retry_after.at_most)
 
 
-# --- What becomes of the delivery ---------------------------------------------------------------
+# --- The outcome of the delivery ----------------------------------------------------------------
 
 HOLD_SPREAD = 0.1
 """At most this share of a wait that the endpoint asked for is added to it by chance."""
 
 
 class Fault(Struct, frozen=True):
-    """Whose failure it is, and how the lane stands.
+    """Whose failure it is, and the state of the lane.
 
     `phase` is that of its gate. `slowed` failures of this delivery were put down to the lane's
-    pace. The endpoint asked to be left alone until `held_until`.
+    pace. The endpoint asked to receive nothing until `held_until`.
     """
 
     whose: Whose
@@ -155,7 +157,7 @@ class Fault(Struct, frozen=True):
 
 
 class Ruling(Struct, frozen=True):
-    """What becomes of a delivery. With a `pause` it stays ready and waits for these seconds."""
+    """The outcome of a delivery. With a `pause` it stays ready and waits for these seconds."""
 
     state: State
     reason: Reason
@@ -176,7 +178,7 @@ _ENDINGS = {
 
 
 def rule_end(due: Due, judgement: Judgement) -> Ruling | None:
-    """Return how an answer ends a delivery, whoever else has failed; None if it does not."""
+    """Return how an answer ends a delivery, without asking for blame; None if it does not."""
     ending = _ENDINGS.get(judgement.verdict)
     if ending is None:
         return None
@@ -191,13 +193,13 @@ def rule_resent(judgement: Judgement) -> Reason:
 
 
 def hold_until(judgement: Judgement, *, now: float, draw: float) -> float | None:
-    """Return until when the endpoint asked to be left alone, and a little longer by chance."""
+    """Return until when the endpoint asked to receive nothing, plus a little by chance."""
     if judgement.verdict is not HELD or judgement.asked is None:
         return None
     return now + judgement.asked * (1 + HOLD_SPREAD * draw)
 
 
-def rule(  # noqa: PLR0913  a delivery, an answer, and time and chance as arguments
+def rule(  # noqa: PLR0913  a delivery, an answer, with the time and the draw as arguments
     due: Due,
     judgement: Judgement,
     fault: Fault,
@@ -207,9 +209,9 @@ def rule(  # noqa: PLR0913  a delivery, an answer, and time and chance as argume
     now: float,
     draw: Callable[[], float],
 ) -> Ruling:
-    """Return what becomes of a delivery whose attempt was answered so, `now`.
+    """Return the outcome of a delivery whose attempt got this judgement, `now`.
 
-    `started_at` is when it was accepted, later by the time it spent parked.
+    `started_at` is when it was accepted, plus the time for which its endpoint was parked.
     """
     verdict, whose = judgement.verdict, fault.whose
     if (ruling := rule_end(due, judgement)) is not None:
@@ -239,9 +241,9 @@ def _kept(due: Due, reason: Reason, decision: str, pause: float | None = None) -
 
 
 def _held(due: Due, judgement: Judgement, fault: Fault, draw: Callable[[], float]) -> Ruling:
-    """Keep a delivery that was throttled; its lane is held if the endpoint said until when."""
+    """Keep a delivery that was throttled; its lane is held if the endpoint asked for a wait."""
     decision = "the lane's failure: held"
-    if not judgement.asked:  # nothing is held, but this delivery must not be retried at once
+    if not judgement.asked:  # the lane is not held, but this delivery must not be retried at once
         pause, _ = SOON.wait(fault.slowed + 1, None, draw())
         return _kept(due, Reason.PACE, decision, pause)
     held = _kept(due, Reason.RETRY_AFTER, decision)
@@ -261,7 +263,7 @@ def _own(  # noqa: PLR0913  as above
     draw: Callable[[], float],
 ) -> Ruling:
     attempts = due.attempts + 1
-    # An address that is refused, or a page not found, may be mended by the endpoint's owner.
+    # The endpoint's owner may fix a blocked address or a missing page: such failures are retried.
     kind = Kind.TRANSIENT if judgement.kind is None or judgement.kind in FINAL else judgement.kind
     progress = Progress(attempts, started_at, due.memory)
     decision = decide(policy, progress, Failure(kind, judgement.asked), now=now, draw=draw)

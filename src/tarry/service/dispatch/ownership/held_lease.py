@@ -12,15 +12,15 @@ class HeldLease:
     def __init__(self, lease: Lease, until: float, since: float = LONG_AGO) -> None:
         self.lease = lease
         self.until = until
-        """Nothing is sent from then on unless the lease is renewed."""
+        """Nothing is sent after this time unless the lease is renewed."""
         self.since = since
-        """When it was taken: until then somebody else may have sent for the shard."""
+        """When the lease was taken: before that, another worker may have sent for the shard."""
         self.is_leaving = False
         """Whether the shard is being handed over: nothing more is sent."""
         self._delayed = False
 
     def renew(self, until: float) -> None:
-        """Take in that the lease was renewed."""
+        """Set the end of the renewed lease."""
         self.until = until
 
     def leave(self) -> None:
@@ -28,10 +28,10 @@ class HeldLease:
         self.is_leaving = True
 
     def delay(self) -> None:
-        """Take in that a lane had something to send, and the lease was about to end."""
+        """Remember that a lane had a delivery to send while the lease was about to end."""
         self._delayed = True
 
     def end_delay(self) -> bool:
-        """Return whether lanes had to wait for the lease, and forget that."""
+        """Return whether lanes had to wait for the renewal, and reset that."""
         delayed, self._delayed = self._delayed, False
         return delayed

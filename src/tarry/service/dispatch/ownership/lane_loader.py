@@ -1,4 +1,4 @@
-"""Loads lanes that have something to do, and takes up changes of those that are in memory."""
+"""Loads lanes that have something to do, and applies changes to lanes in memory."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ from tarry.service.wire.egress import Egress
 from tarry.service.wire.seal import Seals
 
 LOADED_TOGETHER = 100
-"""So few that nobody waits long for it: it takes some 20 ms."""
+"""How many lanes are loaded in one step: few, so that the step blocks others only for 20 ms."""
 KNOWN_VERSIONS = 10_000
-"""Policies known to be on record; when there are more, they are put there once again."""
+"""How many policies are remembered as stored. When there are more, all are stored once again."""
 
 
 class LaneLoader:
-    """Puts lanes together from what is stored: config, origin and the application's rate."""
+    """Builds lanes from the store: with their config, origin and application's rate."""
 
-    def __init__(  # noqa: PLR0913  what lanes are put together from
+    def __init__(  # noqa: PLR0913  everything that lanes are built from
         self,
         store: Store,
         context: Context,
@@ -49,10 +49,11 @@ class LaneLoader:
         self._busy = asyncio.Lock()
 
     async def load(self, numbers: Sequence[int]) -> None:
-        """Load these lanes and all on the list; those that cannot be loaded stay on the list."""
+        """Load these lanes and all on the list. Lanes that cannot be loaded stay on the list."""
         self._work.add_to_load(numbers)
         async with self._busy:
-            # Taken off the list before it is read: it may be put there once more meanwhile.
+            # A lane is taken off the list before it is read: it may change again meanwhile, and
+            # is then put on the list once more.
             while some := self._work.take_to_load(LOADED_TOGETHER):
                 try:
                     rows = await self._store.lanes(some)
@@ -69,7 +70,7 @@ class LaneLoader:
                 self._shards.forget(lane)
 
     async def _load_some(self, rows: Sequence[LaneRow]) -> None:
-        """Read all that is needed, then load them in one go."""
+        """Read all that the lanes need, then load them without waiting in between."""
         owned = [row for row in rows if row.application.shard in self._shards.owned]
         environments = dict.fromkeys(row.application.environment for row in owned)
         policies = {name: await self._store.environment_policy(name) for name in environments}
@@ -81,7 +82,7 @@ class LaneLoader:
             self._load_one(row, lane_config)
 
     def _load_one(self, row: LaneRow, lane_config: LaneConfig) -> None:
-        """Load a lane, or take up changes of one that is in memory."""
+        """Load a lane, or apply the changes to one that is in memory."""
         shard = self._shards.owned.get(row.application.shard)
         if shard is None:
             return
@@ -112,7 +113,7 @@ class LaneLoader:
         return lane
 
     def _change(self, lane: Lane, row: LaneRow, lane_config: LaneConfig) -> None:
-        """Take up what somebody changed in a lane that is in memory."""
+        """Apply the changes of an endpoint to its lane, which is in memory."""
         now = self._context.now()
         was_enabled = lane.endpoint.standing is Standing.ENABLED
         probed = row.endpoint.probed_at not in {None, lane.endpoint.probed_at}
@@ -150,7 +151,7 @@ class LaneLoader:
         return rate
 
     def forget_tenants(self) -> None:
-        """Forget the rates of those that have no lane at work, unless they were just used."""
+        """Forget the rates of applications without a lane in memory, unless used just now."""
         now = self._context.now()
         at_work = {lane.tenant for lane in self._shards.lanes()}
         for tenant in self._tenant_rates.keys() - at_work:

@@ -1,6 +1,6 @@
-"""Owns shards: takes up the lanes of those that are new, and leaves those that others should have.
+"""Owns shards: loads the lanes of new shards, and hands over shards beyond this worker's share.
 
-A lane that is awake in a shard that is owned is taken up sooner or later, whatever fails meanwhile.
+Every awake lane of an owned shard is loaded sooner or later, whatever fails meanwhile.
 """
 
 import logging
@@ -20,13 +20,13 @@ from tarry.service.store.contract import Store
 log = logging.getLogger("tarry.service")
 
 HANDED_OVER_WITHIN = 0.25
-"""How soon shards are looked at again that change hands, in seconds."""
+"""Seconds until the next look at the shards while some of them are being handed over."""
 
 
 class Owner:
-    """Has the shards of one process, from when they are taken until they are left or lost."""
+    """Manages the shards of one process, from when they are taken until they are left or lost."""
 
-    def __init__(  # noqa: PLR0913  the parts that it goes between
+    def __init__(  # noqa: PLR0913  the parts that it connects
         self,
         store: Store,
         *,
@@ -40,16 +40,16 @@ class Owner:
         self._store, self._context, self._work, self._shards = store, context, work, shards
         self._loader, self._writer, self._signals = loader, writer, signals
         self._server: float | None = None
-        """When the database server was started that answered last."""
+        """The start time of the database server that answered last."""
 
     async def own_once(self) -> None:
-        """Take new shards, have their lanes loaded, and leave those beyond the share."""
+        """Take new shards, have their lanes loaded, and hand over those beyond the share."""
         if self._signals.stop.is_set():
             return
         before = dict(self._shards.owned)
         if await self._shards.take():
             self._signals.upkeep.set()  # their tasks wait for an owner as well
-        # A shard whose time was over before it could be renewed may be taken anew.
+        # A shard whose lease ended before it could be renewed may have been taken again.
         owned = self._shards.owned
         self.drop(old for number, old in before.items() if owned.get(number) is not old)
         await self._know_all()
@@ -58,9 +58,9 @@ class Owner:
             self._context.later(HANDED_OVER_WITHIN, self._signals.own.set)
 
     async def renew_once(self) -> None:
-        """Keep what is owned, and let lanes go on that had to wait for that.
+        """Renew the leases, and let lanes go on that had to wait for that.
 
-        In a loop of its own: whatever else takes long, leases are renewed in time.
+        It has a loop of its own, so that no other long step delays a renewal.
         """
         lost = await self._shards.renew()
         self.drop(lost)
@@ -73,9 +73,10 @@ class Owner:
         await self._look_at_server()
 
     async def _look_at_server(self) -> None:
-        """Read everything again if another server answers: it may have lost the last commits.
+        """Read all lanes again if another server answers: it may have lost the last commits.
 
-        An error says so as well, but there is none if nothing was asked while it was away.
+        An error of the store has the same effect (`recovered` in `loops.py`), but there is no
+        error if the store was not used while the server was down.
         """
         before, self._server = self._server, await self._store.server_started_at()
         if before not in {None, self._server}:
@@ -83,22 +84,23 @@ class Owner:
             self.read_all_again()
 
     async def _know_all(self) -> None:
-        """Have all lanes loaded that are awake in shards of which that is not known."""
+        """Put the awake lanes of shards that are not known yet on the list to load."""
         new = [shard for shard in self._shards.owned.values() if not shard.is_known]
         if not new:
             return
         await self._store.woken([shard.lease for shard in new])
-        # Not loaded here: many take longer than a lease lasts, which is to be renewed meanwhile.
+        # They are not loaded here: for many lanes that takes longer than a lease lasts, and the
+        # lease has to be renewed meanwhile.
         self._work.load(await self._store.awake([shard.lease.shard for shard in new]))
         for shard in new:
             shard.know()
 
     def read_all_again(self) -> None:
-        """Trust nothing that was read: the database was away, and may have lost its last commits.
+        """Read all lanes again: the database was unavailable, and may have lost its last commits.
 
-        A standby that took over may have lanes awake that were at rest, deliveries ready that were
-        settled, and sequence numbers that it gives out once more. It tells nobody. What is known of
-        endpoints and origins in trouble is written again.
+        On a standby that took over, lanes may be awake that were at rest, deliveries may be ready
+        that were settled, and sequence numbers may be given out a second time. The standby reports
+        none of this. What is known of endpoints and origins in trouble is written again.
         """
         for shard in self._shards.owned.values():
             shard.doubt()
@@ -113,7 +115,7 @@ class Owner:
         self._signals.own.set()
 
     async def load_once(self) -> None:
-        """Load lanes that have something new."""
+        """Load lanes that were woken, and those on the list."""
         shards = self._shards.owned.values()
         leases = [shard.lease for shard in shards if not shard.held.is_leaving]
         if not leases:
@@ -121,7 +123,8 @@ class Owner:
         try:
             woken = await self._store.woken(leases)
         except StoreError:
-            # It may have been told all the same, and is told once only: look through all of them.
+            # The store reports a woken lane only once, and the error may have lost that report:
+            # look through the lanes of all shards.
             for shard in self._shards.owned.values():
                 shard.doubt()
             self._signals.own.set()
@@ -129,7 +132,7 @@ class Owner:
         await self._loader.load(woken)
 
     async def leave(self, left: Sequence[OwnedShard]) -> None:
-        """Write what the lanes of shards know, and give the shards back."""
+        """Write what the lanes of these shards know, and give the shards back."""
         if not left:
             return
         now = self._context.now()
@@ -142,7 +145,7 @@ class Owner:
         self.drop(left)
 
     def drop(self, shards: Iterable[OwnedShard]) -> None:
-        """Have nothing more to do with the lanes of shards that are somebody else's."""
+        """Forget the lanes of shards that this worker does not own any more."""
         for shard in shards:
             for lane in shard.lanes.values():
                 lane.leave()

@@ -1,11 +1,11 @@
-"""Which shards this process owns: taken, kept, given back when others want their share.
+"""The shards that this process owns: taken, renewed, and given back when others want their share.
 
-A lease is renewed at a third of its time. Nothing is sent for a shard in the last moments of its
-lease, on a clock that counts suspension too: who takes over may start when it has ended.
+A lease is renewed after a third of its time. Nothing is sent for a shard in the last moments of its
+lease, by a clock that includes suspension: the next owner may start as soon as the lease has ended.
 
-A step of the database's clock makes the leases of workers that are alive look ended, or those of
-dead ones look good. So after a step nothing is taken for the length of a lease: by then all that
-are alive have renewed theirs.
+A step of the database's clock can make leases of living workers look ended, and leases of dead
+workers look valid. So no shard is taken for the length of a lease after a step: by then all living
+workers have renewed their leases.
 """
 
 import logging
@@ -33,7 +33,7 @@ class OwnedShard:
     def __init__(self, held: HeldLease) -> None:
         self.held = held
         self.is_known = False
-        """Whether all its lanes that are awake are in memory, or on the list of lanes to load."""
+        """Whether all its awake lanes are in memory or on the list of lanes to load."""
         self.lanes: dict[int, Lane] = {}
 
     @property
@@ -43,13 +43,13 @@ class OwnedShard:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no lane of it has a request on its way or a settlement to write."""
+        """Whether no lane of the shard has a request in flight or a settlement to write."""
         return all(lane.is_quiet for lane in self.lanes.values())
 
     def waits_for_last_owner(self, now: float) -> bool:
-        """Whether an owner before this one, which was lost, may have an ordered request on its way.
+        """Return whether a lost earlier owner may have a request of an ordered lane in flight.
 
-        Whoever gets the shard next has to wait for that, too.
+        The next owner of the shard has to wait for that request, too.
         """
         if self.lease.clean:
             return False
@@ -57,11 +57,11 @@ class OwnedShard:
         return waits or not self.is_known
 
     def know(self) -> None:
-        """Take in that all its lanes that are awake are known."""
+        """Mark that all awake lanes of the shard are known."""
         self.is_known = True
 
     def doubt(self) -> None:
-        """Take in that lanes may be awake that nobody knows of."""
+        """Mark that the shard may have awake lanes that are not known."""
         self.is_known = False
 
 
@@ -83,20 +83,20 @@ class Shards:
 
     @property
     def numbers(self) -> list[int]:
-        """Those that are owned and not about to be left."""
+        """The numbers of the owned shards that are not about to be handed over."""
         return [number for number, shard in self.owned.items() if not shard.held.is_leaving]
 
     def leases(self) -> list[Lease]:
-        """All leases."""
+        """Return the leases of all owned shards."""
         return [shard.lease for shard in self.owned.values()]
 
     def lane(self, application: str, number: int) -> Lane | None:
-        """A lane of an application, if it is owned and at work."""
+        """Return a lane of an application; None if it is not owned or not in memory."""
         shard = self.owned.get(shard_of(application))
         return None if shard is None else shard.lanes.get(number)
 
     def lanes(self) -> Iterator[Lane]:
-        """Return all lanes in memory."""
+        """Yield all lanes in memory."""
         for shard in list(self.owned.values()):
             yield from list(shard.lanes.values())
 
@@ -106,7 +106,7 @@ class Shards:
         del self.owned[lane.held.lease.shard].lanes[lane.number]
 
     async def renew(self) -> list[OwnedShard]:
-        """Keep what is owned; those that were lost meanwhile."""
+        """Renew all leases; return the shards that were lost meanwhile."""
         asked_at = self._now()
         length = self._limits.lease
         asked = dict(self.owned)  # others may be taken, or released, meanwhile
@@ -121,26 +121,27 @@ class Shards:
         return lost
 
     async def take(self) -> list[OwnedShard]:
-        """Take as many as are this worker's share; those that are new."""
+        """Take shards up to this worker's share; return the new ones."""
         await self._compare_clocks()
         stepped_at = self._stepped_at
         if stepped_at is not None and self._now() < stepped_at + self._limits.lease:
             return []
         self._stepped_at = None
-        # The first one by itself: with it a store learns who is alive, and who cannot be any more.
+        # Take the first shard alone: by that the store learns which workers are alive, and which
+        # cannot be alive any more.
         unsure = not self.owned or stepped_at is not None
         first = await self._lease(max(1, len(self.owned))) if unsure else []
         workers = max(1, await self._store.workers())
         share = math.ceil(SHARDS / workers)
-        self._least = SHARDS - share * (workers - 1)  # what the others leave if each has its share
+        self._least = SHARDS - share * (workers - 1)  # the rest, if all others have their share
         self._leave_beyond(share)
         return first if len(self.owned) >= share else first + await self._lease(share)
 
     def _leave_beyond(self, share: int) -> None:
-        """Leave shards beyond this worker's share, those first that have nothing on its way.
+        """Start to hand over shards beyond this worker's share, quiet ones first.
 
-        A shard that is being left sends nothing more. One that waits for its
-        last owner's requests is left later.
+        A shard that is being handed over sends nothing more. A shard that waits for the requests
+        of its last owner is handed over later.
         """
         now, numbers = self._now(), self.numbers
         if len(numbers) > share:
@@ -152,10 +153,10 @@ class Shards:
                 self.owned[number].held.leave()
 
     async def _compare_clocks(self) -> None:
-        """Find out whether the database's clock has stepped."""
+        """Check whether the database's clock has stepped, and remember when."""
         asked_at = self._now()
         step = self._now.compare(await self._store.clock(), asked_at=asked_at)
-        if abs(step) > self._limits.lease / 3:  # less ends no lease that is renewed in time
+        if abs(step) > self._limits.lease / 3:  # less ends no lease that is renewed on time
             self._stepped_at = self._now()
             log.warning(
                 "The database's clock stepped by %+.1f s. Waits go on unchanged. No shards are"
@@ -175,17 +176,17 @@ class Shards:
 
     @property
     def moving(self) -> bool:
-        """Whether shards are about to change hands: worth looking at again soon."""
+        """Whether shards are being handed over, so that another look is worth it soon."""
         return len(self.numbers) < self._least or any(
             shard.held.is_leaving for shard in self.owned.values()
         )
 
     def left(self) -> list[OwnedShard]:
-        """Those to be left that have nothing on its way any more."""
+        """Return the shards to hand over that have no request in flight and nothing to write."""
         return [shard for shard in self.owned.values() if shard.held.is_leaving and shard.is_quiet]
 
     async def release(self, left: list[OwnedShard]) -> None:
-        """Give them back. If one waits for its last owner, its lease ends as if it were lost."""
+        """Give shards back. The lease of one that waits for its last owner is left to run out."""
         now = self._now()
         await self._store.release(
             [shard.lease for shard in left if not shard.waits_for_last_owner(now)]
@@ -194,5 +195,5 @@ class Shards:
             self.owned.pop(shard.lease.shard, None)
 
     async def retire(self) -> None:
-        """Count as alive no longer, so that others take over at once."""
+        """Stop counting as alive, so that other workers take over at once."""
         await self._store.renew(self.worker, [], length=0.0)

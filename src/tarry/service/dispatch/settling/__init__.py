@@ -2,6 +2,6 @@
 
 `writer.py` writes many outcomes in one commit, and finds the one that the store refuses. `sleep.py`
 asks the store whether a lane has nothing more to read.
-What becomes of a delivery is decided in `outcomes/`; what its lane does once it was written is in
-`lane/answers.py`.
+`outcomes/` decides the outcome of a delivery. `lane/answers.py` has what a lane does once the
+outcome was written.
 """

@@ -1,9 +1,9 @@
-"""Lets lanes sleep that have nothing more to read. Sleep is a proof, not a guess.
+"""Lets lanes sleep that have nothing more to read, if the store confirms that.
 
-A lane may sleep only in a commit in which the store agrees: it holds nothing beyond the position
-that the lane has read to. From then on the store wakes the lane when there is more. A lane that was
-woken, or began to read again, while the store was asked stays awake: the store's answer is about an
-earlier position.
+A lane may sleep only after a commit in which the store confirms that it has no delivery beyond the
+position that the lane has read to. After that the store wakes the lane when there is more. A lane
+that was woken, or was rewound, while the store was asked stays awake: the store's answer is about
+an earlier position.
 """
 
 from tarry.service.dispatch.context import Context
@@ -20,7 +20,7 @@ class Sleep:
         self._store, self._context, self._work, self._shards = store, context, work, shards
 
     async def sleep_once(self) -> None:
-        """Let lanes sleep that have read everything that is ready; the others go on reading."""
+        """Let lanes sleep that have read all ready rows; the others go on reading."""
         asked = self._work.take_resting()
         lanes = {lane.number: lane for lane in asked if lane.backlog.buffer.ready_read()}
         turns = {number: lane.backlog.buffer.turn for number, lane in lanes.items()}
@@ -47,7 +47,7 @@ class Sleep:
     async def _ask(self, lanes: dict[int, Lane]) -> tuple[set[int], set[int]]:
         """Return the lanes that may doze, and those that may rest.
 
-        A lane rests that has nothing at all to do. One dozes that waits for a due time.
+        A lane may rest if it has nothing at all to do. It may doze if it waits for a due time.
         """
         positions = {number: lane.backlog.buffer.read_to for number, lane in lanes.items()}
         idle = {

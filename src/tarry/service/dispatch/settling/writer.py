@@ -1,7 +1,7 @@
 """Writes settlements and changes of lanes to the store.
 
-`Part` is what is written in one commit: it halves and simplifies what the store refuses.
-`SettlementWriter` writes it, and lets the lanes go on.
+`Part` holds what is written in one commit. A part that the store refuses can be halved and
+simplified. `SettlementWriter` writes the parts, and lets the lanes go on.
 """
 
 import asyncio
@@ -29,24 +29,24 @@ log = logging.getLogger("tarry.service")
 # --- What is written in one commit --------------------------------------------------------------
 
 Finished = tuple[Lane, Due, Settlement | Resent]
-"""An attempt that ended: its lane, its delivery, and what is to be written."""
+"""An attempt that ended: its lane, its delivery, and the outcome to write."""
 NOT_KEPT = "the response is not kept: the database refused it"
-"""What stands in an attempt's detail instead of the text that could not be written."""
+"""The detail of an attempt whose own texts could not be written."""
 
 
 class Part(Struct, frozen=True):
-    """What is written in one commit: attempts that ended, and changes of lanes."""
+    """Holds what is written in one commit: attempts that ended, and changes of lanes."""
 
     finished: tuple[Finished, ...]
     changes: tuple[Change, ...] = ()
 
     @property
     def settlements(self) -> list[Settlement | Resent]:
-        """The settlements among them."""
+        """The outcomes of the attempts."""
         return [settlement for _, _, settlement in self.finished]
 
     def halves(self) -> "tuple[Part, ...]":
-        """Return two smaller parts; none if it has one settlement or one change only."""
+        """Return two smaller parts; none if the part is a single settlement or change."""
         many = len(self.finished)
         middle = (many + len(self.changes)) // 2
         if not middle:
@@ -58,7 +58,7 @@ class Part(Struct, frozen=True):
         )
 
     def simpler(self) -> "Iterator[Part]":
-        """Return what to try instead of a part of one that was refused, the fullest form first."""
+        """Yield simpler forms of a refused settlement or change, the most complete first."""
         for lane, due, settlement in self.finished:
             for form in _forms(settlement):
                 yield Part(((lane, due, form),))
@@ -67,7 +67,7 @@ class Part(Struct, frozen=True):
                 yield Part((), (replace(change, notices=()),))
 
     def __str__(self) -> str:
-        """Name what it is about."""
+        """Name the deliveries and lanes of the part."""
         settled = [
             f"delivery {one.seq} of lane {one.lane} ({one.message})" for _, one, _ in self.finished
         ]
@@ -75,7 +75,7 @@ class Part(Struct, frozen=True):
 
 
 def _forms(settlement: Settlement | Resent) -> Iterator[Settlement | Resent]:
-    """The same outcome with less and less of the attempt."""
+    """Yield the same outcome with less and less of the attempt."""
     if settlement.attempt is None:
         return
     yield replace(settlement, attempt=_bare(settlement.attempt))
@@ -84,7 +84,7 @@ def _forms(settlement: Settlement | Resent) -> Iterator[Settlement | Resent]:
 
 
 def _bare(attempt: Attempt) -> Attempt:
-    """An attempt without the texts that others or we have written."""
+    """Return an attempt without its texts: the receiver's, and those of tarry."""
     return replace(attempt, detail=NOT_KEPT, body=b"", decision="")
 
 
@@ -93,15 +93,15 @@ def _bare(attempt: Attempt) -> Attempt:
 
 MOST_AT_ONCE = 500
 REFUSED_AGAIN_AFTER = 60.0
-"""Seconds after which a settlement is tried again that the store refused in every form."""
+"""Seconds after which to retry a settlement that the store refused in every form."""
 
 
 class SettlementWriter:
     """Writes many settlements in one commit, each under the lease that its attempt was sent under.
 
-    What could not be written stays on the list. If the store refuses a commit although it can be
-    used, the settlement at fault is found by halving. It is written in a simpler form, or alone
-    later; the others do not wait for it, and it is not sent again meanwhile.
+    Settlements that could not be written stay on the list. If the store is available but refuses a
+    commit, the settlement at fault is found by halving. It is written in a simpler form, or alone
+    later. The others do not wait for it, and its delivery is not sent again meanwhile.
     """
 
     def __init__(
@@ -122,11 +122,11 @@ class SettlementWriter:
         async with self._busy:
             while work.finished or work.changes or work.resting:
                 await self._settle_once()
-                if work.resting:  # also while settlements keep coming: nobody else reads for them
+                if work.resting:  # also while settlements keep coming: these lanes wait for it
                     await self._sleep.sleep_once()
 
     async def _settle_once(self) -> None:
-        """Settle some, with all changes, and let their lanes go on."""
+        """Write some settlements and all changes, and let their lanes go on."""
         batch, changes = self._work.take_finished(MOST_AT_ONCE), self._work.take_changes()
         if not batch and not changes:
             return
@@ -140,9 +140,9 @@ class SettlementWriter:
             raise
 
     async def _write_first(self, parts: deque[Part]) -> None:
-        """Write the first part and let its lanes go on; if the store refuses it, leave its halves.
+        """Write the first part and let its lanes go on; if it is refused, replace it by its halves.
 
-        What cannot be halved is written in a simpler form, or put back after a while.
+        A part that cannot be halved is written in a simpler form, or put back after a while.
         """
         part = parts[0]
         written: tuple[Part, list[bool]] | None
@@ -163,7 +163,7 @@ class SettlementWriter:
     async def _settle_simpler(
         self, part: Part, error: StoreError
     ) -> tuple[Part, list[bool]] | None:
-        """Write without details what the store refused; None if it refuses that too."""
+        """Write a refused part without its details; return None if the store refuses that too."""
         self._context.counters.count_unwritable()
         for simpler in part.simpler():
             try:
@@ -181,7 +181,7 @@ class SettlementWriter:
         return None
 
     def _try_again(self, part: Part) -> None:
-        """Put what the store refused on the list again."""
+        """Put a refused part on the list again."""
         for lane, _, _ in part.finished:
             lane.take_back()
         self._put_back([part])
@@ -190,7 +190,7 @@ class SettlementWriter:
         return await self._store.settle(part.settlements, part.changes, self._leases(part))
 
     def _leases(self, part: Part) -> list[Lease]:
-        """Return the leases that a part was made under: few, as the store checks each of them."""
+        """Return the leases of a part, each once: the store checks all of them."""
         helds = dict.fromkeys(lane.held for lane, _, _ in part.finished)
         leases = dict.fromkeys(held.lease for held in helds)
         if part.changes:
@@ -206,11 +206,11 @@ class SettlementWriter:
         for lane in dict.fromkeys(lane for lane, _, _ in part.finished) | stopped:
             lane.pump()
         stood = [change.lane for change in part.changes if change.standing is not None]
-        if stood:  # what was read meanwhile may say otherwise
+        if stood:  # the standing that was read meanwhile may be out of date
             self._work.load(stood)
 
     def _put_back(self, parts: Iterable[Part]) -> None:
-        """Put what was not written on the list again, before what came later."""
+        """Put unwritten parts on the list again, in front of later ones."""
         unwritten = list(parts)
         self._work.put_back_finished(one for part in unwritten for one in part.finished)
         for part in unwritten:

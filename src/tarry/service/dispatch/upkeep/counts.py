@@ -1,7 +1,7 @@
-"""Count the statistics that people asked for: for all environments side by side.
+"""Counts the statistics that users asked for, for all environments side by side.
 
-A count may take minutes. The store gets one question of all counts at a time, and the environments
-take turns at asking: a small count does not wait for a large one of another environment.
+A count may take minutes. All counts together send one query at a time to the store, and the
+environments take turns: a small count does not wait for a large one of another environment.
 """
 
 import asyncio
@@ -15,22 +15,22 @@ from tarry.service.model.task import STATISTICS, Task, Tenant
 from tarry.service.store.contract import Store
 
 MOST = 16
-"""Environments that are counted for at a time: what was counted so far is in memory."""
+"""Environments that are counted at a time: their results so far are in memory."""
 
 Counting = dict[Tenant, "asyncio.Task[None]"]
 
 
 class Counts:
-    """Counts for each environment the oldest task first, one at a time."""
+    """Does the counts of each environment one at a time, the oldest task first."""
 
     def __init__(self, store: Store, context: Context, shards: Shards, trials: TaskTrials) -> None:
         self._store, self._context, self._trials = store, context, trials
         self._turns = TaskTurns(store, shards, STATISTICS)
         self._question = asyncio.Lock()
-        """Held by the count that asks the store; those that wait for it are served in order."""
+        """Held by the count that queries the store; counts that wait for it are served in order."""
 
     async def count_all(self) -> None:
-        """Count until nothing is left to count."""
+        """Do all counts; return when none is left."""
         counting: Counting = {}
         try:
             await self._start(counting)

@@ -1,8 +1,8 @@
-"""Tell an environment's operational webhooks what is new: news become messages like any other.
+"""Sends notices to an environment's operational webhooks, as messages like any other.
 
-Each is told once, whoever tells it and however often: its id is the message's idempotency key.
-What befalls the operational endpoints themselves is no news, but that one of them was disabled: so
-no news are about news.
+Each notice is sent once, even if several workers try: its id is the message's idempotency key.
+Notices about the operational endpoints themselves are not sent, except that one was disabled.
+Otherwise notices would cause more notices.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ from tarry.service.model.message import Message, NewMessage
 from tarry.service.store.contract import Store
 
 CHUNK = 100
-"""Notices that are looked at together."""
+"""How many notices are read together."""
 DISABLED = "endpoint.disabled"
 _MARK = b"news"
 
@@ -28,14 +28,14 @@ Data = dict[str, object]
 
 
 class NoticeSender:
-    """Tells what is new, round and round: what has to wait holds up nothing behind it."""
+    """Sends new notices, again and again from the first: one that must wait delays no others."""
 
     def __init__(self, store: Store, chance: Callable[[int], bytes] = entropy) -> None:
         self._store, self._chance = store, chance
         self._after = ""
 
     async def tell_once(self, shards: Collection[int], now: float) -> int:
-        """See to the next news of applications in these shards; how many there were."""
+        """Send the next notices of applications in these shards; return how many are done."""
         untold = await self._store.untold(after=self._after, limit=CHUNK)
         told = await self._tell([one for one in untold if shard_of(one.application) in shards], now)
         self._after = untold[-1].id if len(untold) == CHUNK else ""
@@ -59,14 +59,14 @@ class NoticeSender:
 
 
 class _Telling:
-    """Makes messages of news, and remembers for a moment who listens."""
+    """Makes messages of notices, and caches the applications with operational webhooks."""
 
     def __init__(self, store: Store, chance: Callable[[int], bytes], now: float) -> None:
         self._store, self._chance, self._now = store, chance, now
         self._listening: dict[str, Application | None] = {}
 
     async def message(self, notice: Notice) -> Message | None:
-        """What is told of it; None if it is nobody's to hear, or nobody listens."""
+        """Return the message for a notice; None if it is not to be sent or has no receiver."""
         try:
             row = await self._store.lane(notice.application, notice.endpoint)
         except NotFound:
@@ -112,7 +112,7 @@ class _Telling:
 
     async def _of_message(self, notice: Notice) -> Data:
         known_as, event_id = str(notice.facts.get("message", "")), None
-        with suppress(NotFound):  # it was swept meanwhile
+        with suppress(NotFound):  # the message was swept meanwhile
             event_id = (await self._store.message(notice.application, known_as)).event_id
         return {
             "msgId": known_as,

@@ -1,10 +1,10 @@
-"""Statistics that somebody asked for: counted while all else goes on, and kept with their task."""
+"""Statistics that users asked for: counted beside all other work, and kept with their task."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar, assert_never  # what comes out is JSON
+from typing import Any, TypeVar, assert_never  # Any: the results are JSON
 
 from tarry.errors import NotFound
 from tarry.service.model.application import Application
@@ -15,13 +15,13 @@ from tarry.service.store.contract import Store
 from tarry.service.store.walk import walk
 
 APPLICATIONS = "appIds"
-"""Of a task's data, before it is counted: which applications, if not all."""
+"""The key in a task's data that lists the applications to count, if not all."""
 
 Found = TypeVar("Found")
 
 
 async def counted(store: Store, task: Task, question: asyncio.Lock) -> dict[str, Any]:
-    """What comes out of a task that asks for statistics; `question` is held to ask the store."""
+    """Return the result of a task that counts; `question` is held during each query."""
     asking = _Asking(store, question)
     match task.work:
         case Work.APP_STATS:
@@ -54,24 +54,24 @@ async def counted(store: Store, task: Task, question: asyncio.Lock) -> dict[str,
 
 
 class _Asking:
-    """Asks the store when it is the turn of this count."""
+    """Queries the store when it is this count's turn."""
 
     def __init__(self, store: Store, question: asyncio.Lock) -> None:
         self.store, self._question = store, question
 
     async def answer(self, ask: Callable[[], Awaitable[Found]]) -> Found:
-        """Return what the store answers."""
+        """Return the store's answer to a query."""
         async with self._question:
             return await ask()
 
     def endpoints(self, application: Application) -> AsyncIterator[Endpoint]:
-        """All endpoints of an application."""
+        """Yield all endpoints of an application."""
         listed = self.store.list_endpoints
         return walk(lambda cut: self.answer(lambda: listed(application.id, cut)))
 
 
 async def _applications(asking: _Asking, task: Task) -> AsyncIterator[Application]:
-    """Those that are asked for, as far as they are still there."""
+    """Yield the applications that the task asks for and that still exist."""
     store, environment = asking.store, task.environment
     if APPLICATIONS not in task.data:
         listed = store.list_applications
@@ -84,7 +84,7 @@ async def _applications(asking: _Asking, task: Task) -> AsyncIterator[Applicatio
 
 
 async def _destinations(asking: _Asking, application: Application, task: Task) -> int:
-    """To how many endpoints its messages of that time went, all together."""
+    """Return how many deliveries its messages of the task's period had, without skipped ones."""
     total = 0
     async for endpoint in asking.endpoints(application):
         found = await asking.answer(

@@ -1,9 +1,9 @@
-"""Tasks that people asked for: done in pieces while deliveries go on, a piece of each tenant's.
+"""Tasks that users asked for: done in pieces beside deliveries, one piece for each tenant in turn.
 
-- `TaskTurns`: whose task is next. Tenants take turns, so one with many tasks delays another by one
-  piece.
-- `TaskTrials`: tries a task, and gives it up if it fails every time. Otherwise the tasks behind it
-  would wait for ever.
+- `TaskTurns`: finds the next task. Tenants take turns, so one with many tasks delays another only
+  by one piece.
+- `TaskTrials`: tries a task, and gives it up if it fails every time. Otherwise the tasks after it
+  would never be done.
 - `Tasks`: does the next piece of the next task.
 
 Tasks that count statistics are done in `counts.py`, with turns and trials from here.
@@ -29,7 +29,7 @@ log = logging.getLogger("tarry.service")
 
 
 class TaskTurns:
-    """Goes round the tenants of the owned shards that have tasks of some works to be done."""
+    """Goes round the tenants of the owned shards that have open tasks of these kinds of work."""
 
     def __init__(self, store: Store, shards: Shards, works: Collection[Work]) -> None:
         self._store, self._shards, self._works = store, shards, works
@@ -53,13 +53,13 @@ class TaskTurns:
 # --- Tries --------------------------------------------------------------------------------------
 
 MOST_TRIES = 5
-"""How often a task is tried that fails every time."""
+"""How often a task is tried before it is given up."""
 PAUSE_AFTER_TRY = 1.0
 """Seconds between two tries. The other tasks of the same tenant wait as well."""
 
 
 class TaskTrials:
-    """Counts how often tasks failed. A database that cannot be reached is no task's failure."""
+    """Counts how often tasks failed. An unreachable database does not count as a failure."""
 
     def __init__(self, store: Store, context: Context, shards: Shards) -> None:
         self._store, self._context, self._shards = store, context, shards
@@ -67,7 +67,7 @@ class TaskTrials:
         self._paused_until: dict[Tenant, float] = {}
 
     def paused(self, tenant: Tenant) -> bool:
-        """Whether nothing should be tried for a tenant just now: its last try came to nothing."""
+        """Return whether a tenant's tasks have to wait because its last try failed just now."""
         now = self._context.now()
         if self._paused_until.get(tenant, now) > now:
             return True
@@ -77,7 +77,7 @@ class TaskTrials:
     async def attempt(
         self, task: Task, do: Callable[[Task, Lease], Awaitable[Task]]
     ) -> Task | None:
-        """Return the task after `do`, or given up; None if nothing became of this try."""
+        """Return the task after `do`, or after it was given up; None if this try had no effect."""
         shard = self._shards.owned.get(shard_of(task.application))
         after = None if shard is None else await self._tried(task, shard.lease, do)
         if after is None or after == task:
@@ -93,7 +93,7 @@ class TaskTrials:
             return await do(task, lease)
         except StoreUnavailable:
             raise
-        except Exception as error:  # noqa: BLE001  whatever it is, the dispatcher and other tasks go on
+        except Exception as error:  # noqa: BLE001  no error may stop the dispatcher and other tasks
             self._failures[task.id] += 1
             log.warning("task %s (%s) cannot be done: %r", task.id, task.work, error)
             if self._failures[task.id] < MOST_TRIES:
@@ -109,9 +109,9 @@ CHUNK = 500
 
 
 class Tasks:
-    """Does the tasks of the shards that are owned: each tenant's oldest task in turn, a piece each.
+    """Does the tasks of the owned shards: one piece of each tenant's oldest task in turn.
 
-    A task that cannot be done just now keeps the tasks of its own tenant waiting, and no others.
+    A task that cannot be done now delays only the tasks of its own tenant.
     """
 
     def __init__(
@@ -122,17 +122,17 @@ class Tasks:
         self._turns = TaskTurns(store, shards, IN_PIECES)
 
     async def advance(self) -> bool:
-        """Do a piece of the next task and tell its lane; return whether there was one to do."""
+        """Do a piece of the next task and load its lane again; return whether there was one."""
         task = await self._advance_once()
         if task is not None and task.lane:
             await self._loader.load([task.lane])
             lane = self._shards.lane(task.application, task.lane)
             if lane is not None and task.work is not Work.DISCARD:
-                replay(lane, self._context.now())  # what was replayed goes at a pace
+                replay(lane, self._context.now())  # replayed deliveries are sent at a pace
         return task is not None
 
     async def _advance_once(self) -> Task | None:
-        """Do a piece for the next tenant for which that is possible; None if there is none."""
+        """Do a piece for the next tenant that is not paused; return its task, or None."""
         asked = set[Tenant]()
         while (task := await self._turns.next()) is not None and task.tenant not in asked:
             asked.add(task.tenant)

@@ -1,4 +1,4 @@
-"""What has to be done now and then: ages, warnings, retention, and what callers left."""
+"""Work that is done now and then: ages, warnings, retention, and the outbox."""
 
 from msgspec import Struct
 
@@ -15,7 +15,7 @@ from tarry.service.store.contract import Retention, Store
 
 
 class Kept(Struct, frozen=True, kw_only=True):
-    """How long things are kept, in seconds; None is for ever."""
+    """How long things are kept, in seconds; None means without limit."""
 
     payloads: float | None = 90 * DAY
     messages: float | None = 90 * DAY
@@ -27,7 +27,7 @@ class Kept(Struct, frozen=True, kw_only=True):
     portal_keys: float | None = 7 * DAY
 
     def at(self, now: float) -> Retention:
-        """What may go now."""
+        """Return what may be deleted now."""
 
         def before(kept: float | None) -> float | None:
             return None if kept is None else now - kept
@@ -46,9 +46,9 @@ class Kept(Struct, frozen=True, kw_only=True):
 
 
 class Upkeep:
-    """Collects what callers left, gets on with tasks, and keeps everything in order."""
+    """Collects messages from the outbox, advances tasks, and deletes what is too old."""
 
-    def __init__(  # noqa: PLR0913  the parts that it goes between
+    def __init__(  # noqa: PLR0913  the parts that it connects
         self,
         store: Store,
         *,
@@ -63,7 +63,7 @@ class Upkeep:
         self._tasks, self._signals, self._kept = tasks, signals, kept
 
     async def upkeep_once(self) -> None:
-        """Collect, and get on with tasks, by turns: neither holds up the other."""
+        """Collect from the outbox and advance tasks, by turns: neither delays the other."""
         failed: StoreError | None = None
         more = True
         while more:
@@ -77,15 +77,15 @@ class Upkeep:
             raise failed
 
     async def _collect_once(self) -> bool:
-        """Take in some of what callers left in the outbox; whether there was anything."""
+        """Collect some messages from the outbox; return whether there were any."""
         collected = await self._store.collect(now=self._context.now(), limit=CHUNK)
         if collected:
             self._signals.load.set()
         return bool(collected)
 
     async def keep_up(self) -> None:
-        """See to all lanes: none sleeps that should not, none keeps what is too old."""
-        # Whoever is awake was told of. If one was not after all, it must not sleep for ever.
+        """Load awake lanes that were missed, end deliveries that are too old, sweep the store."""
+        # The store reports each lane that wakes. If a report was lost, the lane is found here.
         known = {lane.number for lane in self._shards.lanes()}
         awake = await self._store.awake(self._shards.numbers)
         await self._loader.load([number for number in awake if number not in known])
@@ -98,7 +98,7 @@ class Upkeep:
 
 
 async def expire_once(store: Store, context: Context, lane: Lane) -> None:
-    """End what has become too old in a lane, and see to its endpoint's warnings."""
+    """End deliveries of a lane that are too old, and send its endpoint's due warnings."""
     now = context.now()
     lane.look_after(now)
     within = lane.config.policy.within
@@ -117,7 +117,7 @@ async def expire_once(store: Store, context: Context, lane: Lane) -> None:
 
 
 def oldest(endpoint: Endpoint, within: float, now: float) -> float:
-    """When a delivery was accepted that is just as old as may be; parked time does not count."""
+    """Return when the oldest delivery was accepted that may be kept; parked time does not count."""
     accepted_at = now - within
     for since, until in reversed(endpoint.parked):
         end = now if until is None else until
@@ -127,7 +127,7 @@ def oldest(endpoint: Endpoint, within: float, now: float) -> float:
 
 
 async def sweep(store: Store, kept: Kept, now: float) -> int:
-    """Remove what need not be kept, in small pieces; how many rows it was."""
+    """Delete what need not be kept, in small pieces; return how many rows that were."""
     total = 0
     while count := await store.sweep(kept.at(now), limit=CHUNK):
         total += count

@@ -1,7 +1,7 @@
-"""Finds lanes whose ready deliveries nobody would ever send, and gets them going again.
+"""Finds lanes with ready deliveries that would never be sent, and wakes them.
 
-The rules of sleeping are meant to make this impossible. So whatever is found here is a defect: it
-is logged as an error and counted in `tarry_lanes_stalled_total`, and the deliveries go out.
+The rules of sleeping are meant to make this impossible. So each such lane is a defect: it is logged
+as an error and counted in `tarry_lanes_stalled_total`, and its deliveries are sent.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from tarry.service.store.contract import Queue
 log = logging.getLogger("tarry.service")
 
 SECOND_LOOK = 2.0
-"""Seconds after which a lane is looked at again: its wake-up may just be on its way."""
+"""Seconds until a lane is checked again: it may be about to be woken."""
 LOOKED_AT_TOGETHER = 64
-"""How many lanes one question to the store is about."""
+"""How many lanes one query to the store is about."""
 
 
 class Watchdog:
-    """Looks at the lanes of one dispatcher that seem to have nothing to do."""
+    """Checks the lanes of one dispatcher that seem to have nothing to do."""
 
     def __init__(self, store: Queue, context: Context, shards: Shards) -> None:
         self._store, self._context, self._shards = store, context, shards
@@ -73,7 +73,7 @@ class Watchdog:
 
 
 def is_idle(lane: Lane, now: float) -> bool:
-    """Return whether a lane could send and does nothing: no row, no request, no question open."""
+    """Return whether a lane could send but does nothing: it has no row, request or open query."""
     if not lane.is_at_work or lane.backlog.asking or not lane.is_quiet:
         return False
     gate = lane.gates.current
