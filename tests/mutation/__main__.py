@@ -37,7 +37,8 @@ PACKAGES = {
 def main(arguments: Sequence[str], packages: Mapping[str, Package] = PACKAGES) -> int:
     """Try the mutants that the command line asks for and print what became of them."""
     options = _parser(packages).parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # no trial must outlive this process
+    for end in (signal.SIGINT, signal.SIGTERM):  # scripts start programs with SIGINT ignored
+        signal.signal(end, signal.default_int_handler)  # no trial must outlive this process
     os.environ.setdefault("TARRY_TEST_HISTORIES", HISTORIES)
     chosen = [find(name, packages) for name in options.places or packages]
     mutants = choose(chosen, None if options.all else options.sample, options.seed)
