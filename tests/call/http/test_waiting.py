@@ -38,7 +38,10 @@ def url(server: Server) -> str:
 
 
 def httpx_client(library: ModuleType, adapters: ModuleType) -> AbstractContextManager[Any]:
-    transport = adapters.RetryTransport(policy=POLICY, verify=CONTEXT)
+    # Where fewer connections may be kept than are open, httpx's pool can close one that it has
+    # just given to another thread: "Bad file descriptor".
+    limits = library.Limits(max_connections=BATCH, max_keepalive_connections=BATCH)
+    transport = adapters.RetryTransport(policy=POLICY, verify=CONTEXT, limits=limits)
     client: AbstractContextManager[Any] = library.Client(transport=transport, timeout=PATIENT)
     return client
 

@@ -13,6 +13,8 @@ from tarry.testing import zoo
 
 SILENCE = 0.02
 """Seconds of a receiver's own time after which it is taken to be silent."""
+BEAT = 0.001
+"""Seconds that a slow receiver lets go by between two bytes."""
 PATIENCE = 60.0
 ENOUGH = 512 * 1024
 
@@ -69,7 +71,7 @@ def visit() -> Iterator[Visit]:
     with ExitStack() as opened:
 
         def open_both(name: str) -> Visitor:
-            receiver = opened.enter_context(zoo.receiver(name, beat=0.001))
+            receiver = opened.enter_context(zoo.receiver(name, beat=BEAT))
             to = urlsplit(receiver.url)
             sock = opened.enter_context(socket.create_connection(("127.0.0.1", to.port or 0)))
             if receiver.behaviour.certificate:

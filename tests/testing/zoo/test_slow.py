@@ -7,7 +7,7 @@ import pytest
 from tarry.core.outcome import Kind
 from tarry.testing import zoo
 from tarry.testing.zoo.slow import HEAD, SLOW
-from tests.testing.zoo.conftest import PATIENCE, SILENCE, Visit
+from tests.testing.zoo.conftest import BEAT, PATIENCE, SILENCE, Visit
 
 HALVES = {
     "hang-after-accept": b"",
@@ -39,14 +39,24 @@ def test_who_does_not_read_takes_no_more_than_buffers_hold(visit: Visit) -> None
         visitor.sock.sendall(bytes(64 * 1024 * 1024))
 
 
-@pytest.mark.parametrize("name", ["slow-head", "slow-body", "slow-chunks", "slow-continue"])
+TRICKLES = {
+    "slow-head": b"",
+    "slow-body": HEAD,
+    "slow-chunks": b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+    "slow-continue": b"",
+}
+"""What comes at once, before the rest comes a byte at a time."""
+
+
+@pytest.mark.parametrize("name", TRICKLES)
 def test_they_send_a_byte_at_a_time(visit: Visit, name: str) -> None:
-    visitor = visit(name).ask()
-    if name in {"slow-body", "slow-chunks"}:
-        assert visitor.sock.recv(8)  # the head comes at once
-    heard, why = visitor.hear(most=50)
+    at_once = TRICKLES[name]
+    began_at = time.monotonic()
+    heard, why = visit(name).ask().hear(most=len(at_once) + 50)
+    bytes_alone = len(heard) - len(at_once)
     assert why == "enough"
-    assert len(heard) < 60
+    assert heard.startswith(at_once)
+    assert time.monotonic() - began_at >= (bytes_alone - 1) * BEAT
 
 
 def test_slow_means_a_second_unless_it_is_said() -> None:
