@@ -35,7 +35,11 @@ NOW = 1000.0
 FAILED, REFUSED, THROTTLED = Trouble
 CLOSED, OPEN, PACED = Phase
 
-HEALTHY = LaneFacts(accepted_sent_at=NOW - 1.5, accepted_at=NOW - 1, types={"paid": ACCEPTED})
+HEALTHY = LaneFacts(
+    accepted_sent_at=NOW - 1.5,
+    accepted_at=NOW - 1,
+    types={"paid": ACCEPTED, "unwanted": UNSEEN.fail(NOW - 2)},
+)
 """It accepted a message a second ago."""
 DOWN = HEALTHY.replace(accepted_at=NOW - HEALTHY_WITHIN)
 """It accepted nothing for a minute."""
@@ -110,14 +114,23 @@ def test_a_success_of_long_ago_makes_no_refusal_final(since: float, whose: Whose
     assert judged(REFUSED, CLOSED, lane, delivery).whose is whose
 
 
-def test_a_refusal_is_the_types_if_the_endpoint_accepts_others_and_never_accepted_it() -> None:
-    for phase in (CLOSED, PACED):
-        assert judged(REFUSED, phase, event_type="lost") == UNSAID
-        assert judged(REFUSED, phase, HEALTHY.replace(types={"paid": UNSEEN.fail(1)})) == UNSAID
-    assert judged(REFUSED, PACED, DOWN, event_type="lost") == UNKNOWN
-    forgotten, known = (HEALTHY.replace(accepted_sent_at=at) for at in (-math.inf, 1.0))
-    assert judged(REFUSED, PACED, forgotten, event_type="lost") == UNKNOWN
-    assert judged(REFUSED, PACED, known, event_type="lost") == UNSAID
+@pytest.mark.parametrize(
+    ("event_type", "lane", "expected"),
+    [
+        (UNSEEN.fail(NOW - 2), HEALTHY, UNSAID),
+        (UNSEEN.fail(NOW - 2), DOWN, UNKNOWN),
+        (UNSEEN.fail(NOW - 1.2), HEALTHY, UNKNOWN),
+        (ACCEPTED.fail(NOW - 2), HEALTHY, UNKNOWN),
+        (UNSEEN, HEALTHY, UNKNOWN),
+    ],
+)
+def test_a_refusal_is_the_types_if_the_endpoint_never_accepted_it_but_others_since(
+    event_type: EventTypeFacts, lane: LaneFacts, expected: Blame
+) -> None:
+    known = lane.replace(types={"lost": event_type})
+    assert judged(REFUSED, PACED, known, event_type="lost") == expected
+    closed = Blame(expected.whose, None if expected is UNSAID else 0)
+    assert judged(REFUSED, CLOSED, known, event_type="lost") == closed
 
 
 def test_a_single_refusal_counts_nothing_for_a_closed_gate_and_one_for_a_paced_gate() -> None:
@@ -148,7 +161,7 @@ def test_what_says_nothing_does_not_complete_a_row_either() -> None:
     lane = HEALTHY.replace(in_a_row=4, refusals=4)
     assert judged(FAILED, CLOSED, lane, FAILED_BEFORE) == MESSAGE
     assert judged(REFUSED, CLOSED, lane, REFUSED_BEFORE) == MESSAGE
-    assert judged(REFUSED, CLOSED, lane, event_type="lost") == UNSAID
+    assert judged(REFUSED, CLOSED, lane, event_type="unwanted") == UNSAID
 
 
 # --- Failures -----------------------------------------------------------------------------------
@@ -243,7 +256,7 @@ def test_refusals_are_counted_unless_they_say_nothing_of_the_endpoint(phase: Pha
     says_nothing = 1 if phase is OPEN else 0
     assert learned(REFUSED, phase) == HEALTHY.replace(refusals=1)
     assert learned(REFUSED, phase, REFUSED_BEFORE).refusals == says_nothing
-    assert learned(REFUSED, phase, event_type="lost").refusals == says_nothing
+    assert learned(REFUSED, phase, event_type="unwanted").refusals == says_nothing
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -109,8 +109,3 @@ def test_a_lane_is_healthy_for_a_minute_after_a_success() -> None:
     assert lane.is_healthy(100.0 + HEALTHY_WITHIN - 1)
     assert not lane.is_healthy(100.0 + HEALTHY_WITHIN)
     assert not LaneFacts().is_healthy(0.0)
-
-
-def test_a_lane_has_accepted_something_as_far_as_it_remembers() -> None:
-    assert not LaneFacts(accepted_at=100.0).has_accepted
-    assert LaneFacts(accepted_sent_at=99.0).has_accepted

@@ -132,7 +132,7 @@ def test_a_lane_that_answers_just_after_it_was_opened_starts_faster() -> None:
     for capacity, rate in ((None, BRISK * RULE.first), (1_000.0, 500.0)):
         hardly = told(down(capacity), Seen(late=1, took=0.05), now=soon)
         assert (hardly.phase, hardly.rate) == (Phase.PACED, rate)
-    assert told(down(), Seen(late=1), now=later).rate == RULE.first
+    assert told(down(), Seen(late=1, took=0.05), now=later).rate == RULE.first
 
 
 class Unreliable:
@@ -202,8 +202,26 @@ def test_how_long_failed_probes_took_says_nothing_about_an_endpoint_that_is_back
     assert told(hung, Seen(passed=1, took=0.05)).latency == 0.05
 
 
-def test_an_answer_from_before_it_opened_counts_as_a_probe_that_passed() -> None:
-    assert told(down(), Seen(late=1)).phase is Phase.PACED
+def test_a_success_sent_just_before_it_opened_counts_as_a_probe_that_passed() -> None:
+    took = 2 + 0.9 * RULE.silence
+    assert told(down(), Seen(late=1, took=took), now=NOW + 2).phase is Phase.PACED
+
+
+def test_a_success_sent_long_before_it_opened_lets_the_first_probe_go_at_once() -> None:
+    older = Seen(late=1, took=2 + 1.1 * RULE.silence)
+    now = NOW + 2
+    hurried = told(down(), older, now=now, draw=never)
+    assert (hurried.phase, hurried.probe_at) == (Phase.OPEN, now)
+    assert told(down().replace(held_until=now + 5), older, now=now).probe_at == now + 5
+    failed = down().replace(probes=1)
+    assert told(failed, older, now=now).probe_at == failed.probe_at
+
+
+def test_a_lane_that_ends_its_backlog_with_failures_in_a_row_opens() -> None:
+    failing = paced().replace(streak=RULE.failures)
+    closed = told(failing, Seen(), waiting=0, now=NOW + 0.1)
+    assert (closed.phase, closed.streak) == (Phase.CLOSED, RULE.failures)
+    assert told(closed, Seen(), now=NOW + 1).phase is Phase.OPEN
 
 
 def test_a_probe_that_fails_leaves_the_lane_open_and_its_plan_alone() -> None:

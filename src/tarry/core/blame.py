@@ -102,7 +102,7 @@ class _Evidence(StrEnum):
     NOTHING = "nothing"
     OWN = "the endpoint accepted another message since this one, or its event type, failed"
     SLOWED = "the endpoint accepted another message since this one failed at a pace"
-    UNWANTED = "the endpoint accepts other event types, and never accepted this one"
+    UNWANTED = "the endpoint never accepted this event type, but others since it first failed"
 
 
 # Plain names, since looking up a member of an enum takes time.
@@ -158,6 +158,7 @@ def blame(
     refused    open                                                endpoint   1 (f)
     refused    other   accepted since                              message    nothing (a)
     refused    other   never accepted this event type, but others  unknown    nothing (b)
+                       since it was first refused
     refused    closed                                              unknown    0 (c, f)
     refused    paced                                               unknown    1 (f)
     failed     other   accepted since                              message    nothing (d)
@@ -231,9 +232,9 @@ def _evidence(
         recent = attempt.at - lane.accepted_at < FINAL_WITHIN
         if recent and delivery.refused_at < lane.accepted_sent_at:
             return OWN
-        accepts_others = lane.has_accepted and lane.is_healthy(attempt.at)
-        unwanted = accepts_others and not event_type.accepted
-        return UNWANTED if unwanted else NOTHING
+        accepted_since = event_type.failing_since < lane.accepted_sent_at
+        unwanted = accepted_since and not event_type.accepted
+        return UNWANTED if unwanted and lane.is_healthy(attempt.at) else NOTHING
     if attempt.trouble is THROTTLED or not lane.is_healthy(attempt.at):
         return NOTHING
     only_fails = event_type.failures >= rule.failures

@@ -108,7 +108,7 @@ CLEAN = DeliveryFacts()
 class EventTypeFacts(Value):
     """The facts about one event type: whether the endpoint ever accepted it, and its failures.
 
-    `failures` counts those in a row, the first of them at `failing_since`.
+    `failures` counts those in a row, refusals among them, the first of them at `failing_since`.
     """
 
     accepted: bool = False
@@ -156,11 +156,6 @@ class LaneFacts(Value):
         settle(self, "refusals", refusals)
         settle(self, "types", types)
         settle(self, "tries", tries)
-
-    @property
-    def has_accepted(self) -> bool:
-        """Whether the endpoint accepted a message as far back as the lane remembers."""
-        return self.accepted_sent_at > -math.inf
 
     def is_healthy(self, now: float) -> bool:
         """Return whether the endpoint accepted a message within the last minute."""

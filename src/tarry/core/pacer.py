@@ -41,16 +41,30 @@ def step(  # noqa: PLR0913  a state, answers, with the time and the draw as argu
     """Return the state after these answers; `waiting` deliveries wait and are not in flight."""
     pace = counted(pace, seen, now)
     if pace.phase is Phase.OPEN:
-        if seen.passed or seen.late:
-            # The latency of failed probes says nothing about an endpoint that is back.
-            return ramped(rule, pace.replace(latency=seen.took), now=now)
-        return put_off(pace, seen.retry_after, now=now, draw=draw())
+        return _probing(rule, pace, seen, now=now, draw=draw)
     silence = rule.silence if pace.phase is Phase.CLOSED else DEAD + PATIENCE / pace.rate
     if pace.streak >= in_a_row(rule, pace) and now - pace.passed_at >= silence:
         return opened(rule, pace, now=now, waiting=waiting, draw=draw())
     if pace.phase is Phase.CLOSED:
         return _slowed(rule, pace, now) if overloaded(pace, now=now) else pace
     return search(rule, pace, seen, now=now) if waiting else _closed(pace)
+
+
+def _probing(
+    rule: PacerRule, pace: Pace, seen: Seen, *, now: float, draw: Callable[[], float]
+) -> Pace:
+    """Return the open state after these answers, or the paced state if the endpoint is back.
+
+    A late success was sent before the lane opened. If that was just before, the endpoint works. If
+    it was longer ago, a probe has to show that: who is down may still answer older requests.
+    """
+    just_before = now - seen.took >= pace.down_since - rule.silence
+    if seen.passed or (seen.late and just_before):
+        # The latency of failed probes says nothing about an endpoint that is back.
+        return ramped(rule, pace.replace(latency=seen.took), now=now)
+    if seen.late and not pace.probes:
+        return pace.replace(probe_at=max(now, pace.held_until))
+    return put_off(pace, seen.retry_after, now=now, draw=draw())
 
 
 def in_a_row(rule: PacerRule, pace: Pace) -> int:
@@ -130,7 +144,8 @@ def _slowed(rule: PacerRule, pace: Pace, now: float) -> Pace:
 
 
 def _closed(pace: Pace) -> Pace:
-    return _moved(pace, Phase.CLOSED).replace(rate=math.inf)
+    """Return the paced state as closed. Failures in a row still count: they may be an outage."""
+    return _moved(pace, Phase.CLOSED).replace(rate=math.inf, streak=pace.streak)
 
 
 def _moved(pace: Pace, phase: Phase) -> Pace:

@@ -15,8 +15,8 @@ OFTEN = 5
 def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
     """Return the requests that say nothing about an endpoint: it does not want their event type.
 
-    It refuses the type, or failed at it several times; it has never accepted it, and has lately
-    accepted another one. Such a delivery is retried by its policy, as often as that allows.
+    It refused the type before, or failed at it several times, and accepted another one since and
+    lately, but never this one. Such a delivery is retried by its policy, as often as that allows.
     """
     requests = facts.at_endpoint[endpoint]
     accepted = [
@@ -26,7 +26,7 @@ def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
     ]
     unwanted: defaultdict[str, list[int]] = defaultdict(list)
     for request in requests:
-        if not _is_refused(facts, request) and not _has_often_failed(facts, requests, request):
+        if not _fails_as_before(facts, requests, request):
             continue
         at = facts.answers[request.request].at
         types = {event_type for accepted_at, event_type in accepted if accepted_at <= at}
@@ -42,13 +42,8 @@ def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
     )
 
 
-def _is_refused(facts: Facts, request: Requested) -> bool:
-    answer = facts.answers.get(request.request)
-    return answer is not None and answer.status in REFUSALS
-
-
-def _has_often_failed(facts: Facts, requests: list[Requested], request: Requested) -> bool:
-    """Whether a request failed whose event type fails again and again while others are taken."""
+def _fails_as_before(facts: Facts, requests: list[Requested], request: Requested) -> bool:
+    """Whether a request failed like others of its event type, while other messages are taken."""
     ended = facts.answers.get(request.request)
     if ended is None or ended.is_success:
         return False
@@ -57,10 +52,11 @@ def _has_often_failed(facts: Facts, requests: list[Requested], request: Requeste
     taken_at: list[float] = []
     for other in requests:
         answer = facts.answers.get(other.request)
-        if answer is None or answer.at >= request.at:
+        if answer is None or answer.at >= ended.at:
             continue
         if answer.is_success:
             taken_at.append(answer.at)
         elif facts.event_type(other) == event_type:
             failed_at.append(answer.at)
-    return len(failed_at) >= OFTEN and max(taken_at, default=0.0) > min(failed_at)
+    enough = 1 if ended.status in REFUSALS else OFTEN
+    return len(failed_at) >= enough and max(taken_at, default=0.0) > min(failed_at)

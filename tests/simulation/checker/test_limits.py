@@ -70,22 +70,26 @@ def test_an_endpoint_that_is_down_is_not_tried_all_the_time() -> None:
     assert check(probes(30)) == {"too many probes"}
 
 
-def refused(count: int, *, accepts: str = "b", attempts: int = 30, status: int = 404) -> set[str]:
-    """Return the broken rules if an endpoint accepts one event type, and then fails another."""
+def refused(
+    count: int, *, accepts: str = "b", accepts_at: float = 5.5, attempts: int = 30
+) -> set[str]:
+    """Return the broken rules if an endpoint accepts one event type and refuses another."""
     policy = f'{{"version": 1, "attempts": {attempts}}}'
     log: list[Entry] = [added(policy=policy), accepted(0.5, event_type="a")]
-    log += [accepted(0.5, TWO, event_type=accepts), requested(1, 99, TWO), answered(1.1, 99)]
+    log.append(accepted(0.5, TWO, event_type=accepts))
+    log += [requested(accepts_at, 99, TWO), answered(accepts_at + 0.1, 99)]
     for number in range(count):
         at = 5.0 + number
         log += [requested(at, number, number=number + 1, is_down=True)]
-        log.append(answered(at + 0.1, number, status))
+        log.append(answered(at + 0.1, number, 404))
+    log.sort(key=lambda entry: entry.at)
     return rules(log, ending(delivery(state=State.READY), delivery(TWO)))
 
 
 def test_the_policy_retries_an_event_type_that_the_endpoint_never_accepted() -> None:
     assert refused(30) == set()
     assert refused(30, accepts="a") == {"too many probes"}
-    assert refused(30, status=500) == {"too many probes"}
+    assert refused(30, accepts_at=1.0) == {"too many probes"}
     assert refused(28, attempts=5) == {"too many probes"}
 
 

@@ -119,7 +119,7 @@ def test_what_is_refused_again_after_a_success_of_another_is_the_messages() -> N
 def test_a_refusal_of_a_type_that_was_never_accepted_says_nothing_of_who_accepts_others() -> None:
     lane = LaneBlame()
     lost = a_due(event_type="invoice.lost")
-    assert failed(lane, lost, REFUSED, phase=PACED) == 1
+    assert failed(lane, lost, REFUSED, phase=PACED, now=NOON - 5) == 1
     accept(lane, a_due(event_type="invoice.paid"))
     assert failed(lane, lost, REFUSED, phase=PACED) is None
     assert failed(lane, a_due(event_type="invoice.paid"), REFUSED, phase=PACED) == 1
@@ -138,12 +138,18 @@ def test_a_type_that_only_fails_says_nothing_of_who_accepts_others() -> None:
     assert failed(lane) == 1
 
 
-@pytest.mark.parametrize("verdict", [REFUSED, HELD])
-def test_only_failures_count_for_the_type(verdict: Verdict) -> None:
+def test_what_is_throttled_says_nothing_about_its_type() -> None:
     lane = LaneBlame()
     for _ in range(9):
-        failed(lane, DUE, verdict, now=NOON - 5)
+        failed(lane, DUE, HELD, now=NOON - 5)
     assert failed(lane) == 1
+
+
+def test_refusals_of_a_type_count_once_nothing_was_accepted_since_the_first() -> None:
+    lane = LaneBlame()
+    accept(lane, replace(OTHER, event_type="another"))
+    assert failed(lane, DUE, REFUSED, phase=PACED) == 1
+    assert failed(lane, DUE, REFUSED, phase=PACED) == 1
 
 
 def test_refusals_are_counted_until_a_success() -> None:
@@ -463,13 +469,11 @@ def test_what_is_forgotten_costs_one_attempt_more_or_less_with_each_failure(seed
         assert whose(forgetful, DUE, REFUSED) is not Whose.MESSAGE
 
 
-def test_types_beyond_the_bound_are_never_known_to_be_accepted_or_to_fail() -> None:
+def test_types_beyond_the_bound_are_never_known_to_fail() -> None:
     lane = LaneBlame()
     for number in range(TYPES + 1):
         accept(lane, a_due(event_type=str(number)))
     last, beyond = a_due(event_type=str(TYPES - 1)), a_due(event_type=str(TYPES))
-    assert failed(lane, last, REFUSED, phase=PACED) == 1
-    assert failed(lane, beyond, REFUSED, phase=PACED) is None
     for _ in range(RULE.failures):
         failed(lane, last, now=NOON - 5)
         failed(lane, beyond, now=NOON - 5)

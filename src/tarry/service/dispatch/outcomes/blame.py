@@ -92,7 +92,7 @@ class LaneBlame:
         `phase` is that of the gate it was sent through, `shared` whether that is the origin's.
         `in_a_row` failures came before it, and the last success was at `accepted_at`.
         """
-        if verdict is Verdict.FAILED:
+        if verdict is not Verdict.HELD:
             known = self._types.get(due.event_type, UNSEEN)
             self._learn_type(due.event_type, known.fail(now))
         attempt = FailedAttempt(_TROUBLES[verdict], due.event_type, phase, now, shared=shared)
