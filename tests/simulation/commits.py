@@ -126,10 +126,17 @@ class Commits:
             case _:
                 pass
 
+    def fall_back(self, kept: Known) -> None:
+        """Forget the commits that a failover lost, so that endpoints are as they were before."""
+        lost, self.known = self.known, kept
+        for endpoint in kept.endpoints.values():
+            if lost.endpoints[endpoint.id] != endpoint:
+                self._log.add(EndpointChanged(self._now(), endpoint))
+
     def _asked(self, wish: str, *, endpoint: str | None = None, message: str | None = None) -> None:
         self._log.add(Asked(at=self._now(), wish=wish, endpoint=endpoint, message=message))
 
-    def _changed(self, endpoint: Endpoint, *, by_person: bool = True) -> None:
+    def _changed(self, endpoint: Endpoint) -> None:
         endpoint = replace(endpoint, secrets=())  # sealed, they differ from run to run
         before = self.known.endpoints.get(endpoint.id)
         self.known.endpoints[endpoint.id] = endpoint
@@ -138,7 +145,7 @@ class Commits:
         if before is not None and before.probed_at != endpoint.probed_at:
             self._asked("probe", endpoint=endpoint.id)
         else:
-            self._log.add(EndpointChanged(self._now(), endpoint, by_person))
+            self._log.add(EndpointChanged(self._now(), endpoint))
 
     def _stood(self, changes: Sequence[Change]) -> None:
         """Look at the endpoints that a worker paused or disabled: it may have been too late."""
@@ -148,7 +155,7 @@ class Commits:
             known = self.known.endpoints[self.known.lanes[change.lane]]
             row: LaneRow = at_once(self._store.lane(known.application, known.id))
             if row.endpoint.standing is not known.standing:
-                self._changed(row.endpoint, by_person=False)
+                self._changed(row.endpoint)
 
     def _leased(self, process: Process, leases: Sequence[Lease]) -> None:
         for lease in leases:

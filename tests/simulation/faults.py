@@ -147,7 +147,7 @@ class Faults:
             self._restart()
             if bring_back is not None:
                 bring_back()
-                self._commits.known = known
+                self._commits.fall_back(known)
                 self._log.add(Lost(now, since))
 
         self._loop.later_in(self._loop.world, lost, take_over)

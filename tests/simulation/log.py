@@ -32,11 +32,10 @@ class Acknowledged(Struct, frozen=True):
 
 
 class EndpointChanged(Struct, frozen=True):
-    """The commit was made that adds or changes an endpoint, by the service itself or a person."""
+    """The commit was made that adds or changes an endpoint, or a failover lost such a commit."""
 
     at: float
     endpoint: Endpoint
-    by_person: bool = True
 
 
 class Asked(Struct, frozen=True, kw_only=True):

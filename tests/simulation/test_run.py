@@ -9,12 +9,15 @@ import pytest
 
 from tests.simulation.endpoints import Behaviour
 from tests.simulation.generate import generate
+from tests.simulation.log import EndpointChanged
 from tests.simulation.run import run
 from tests.simulation.steps import (
     AddApplication,
     AddEndpoint,
     Behave,
     Conditions,
+    Delete,
+    Failover,
     History,
     Kill,
     Move,
@@ -63,6 +66,15 @@ def test_a_little_trouble_breaks_no_rule(
 ) -> None:
     steps = (*CALM.steps, trouble, StartWorker(at=3))
     assert run(History(CALM.conditions, steps)).violations == []
+
+
+def test_an_endpoint_whose_deletion_a_failover_lost_goes_on() -> None:
+    lost = (Delete(at=8, endpoint=0), Failover(at=8.5, lost=1.0))
+    send_later = Send(at=30, application=0, message=20, count=2)
+    outcome = run(History(Conditions(seed=1, length=40), (*CALM.steps, *lost, send_later)))
+    changes = [entry for entry in outcome.log if isinstance(entry, EndpointChanged)]
+    assert [change.endpoint.standing for change in changes[2:]] == ["deleted", "enabled"]
+    assert outcome.violations == []
 
 
 @pytest.mark.parametrize("seed", range(20, 32))
