@@ -81,8 +81,11 @@ class Facts:
         return "" if accepted is None else accepted.event_type
 
     def was_lost(self, at: float) -> bool:
-        """Whether a failover lost a commit that was made at an instant."""
-        return any(loss.since < at <= loss.at for loss in self.losses)
+        """Whether a failover lost a commit that was made at an instant.
+
+        A commit at the very instant at which the standby stopped following counts as lost.
+        """
+        return any(loss.since <= at <= loss.at for loss in self.losses)
 
     def fault_between(
         self, since: float, until: float, *, worker: str | None = None
