@@ -9,6 +9,7 @@ from typing import cast
 from tarry.service import build
 from tarry.service.dispatch.origins.record_exchange import LOOK
 from tarry.service.hooks import DEFAULT, Hooks
+from tarry.service.model.task import Task
 from tarry.testing.postgres import Cluster
 from tests.simulation.commits import Commits
 from tests.simulation.endpoints import Endpoints
@@ -223,14 +224,16 @@ class World:
             self.loop.run_to(min(self.loop.time() + 1.0, end))
 
     def _is_over(self) -> bool:
-        """Whether nothing will be sent soon, and all that went wrong is past."""
+        """Whether nothing will be sent soon, all tasks are done, and all faults are over."""
         if not self._look.is_quiet or self._people.pending:
             return False
         conditions = self._conditions
         # Before it is at rest a shard may change hands, and the last notices are sent.
         longest = max(conditions.lease, conditions.look)
         rests_after = longest if conditions.watched_at_rest else LAST_ANSWERS
-        return self.loop.time() >= self.log.over_at + rests_after
+        if self.loop.time() < self.log.over_at + rests_after:
+            return False
+        return all(task.finished_at is not None for task in self._tasks())
 
     def _prepare(self, step: AnyStep) -> None:
         match step:
@@ -303,9 +306,11 @@ class World:
             for message in known.accepted
             for endpoint, delivery in at_once(self.store.deliveries(message))
         }
-        tasks = [
+        return Ending(at=self.loop.time(), deliveries=deliveries, tasks=self._tasks())
+
+    def _tasks(self) -> list[Task]:
+        return [
             task
-            for application in known.applications
+            for application in self.commits.known.applications
             for task in at_once(self.store.tasks(application))
         ]
-        return Ending(at=self.loop.time(), deliveries=deliveries, tasks=tasks)
