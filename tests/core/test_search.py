@@ -504,6 +504,8 @@ def test_where_some_fail_and_some_do_not_it_settles_at_the_pace_it_has() -> None
     assert (pace.mode, pace.rate) == (Mode.SETTLE, 12.0)
     pace = shown(settling, passed=1, failed=1)
     assert (pace.mode, pace.rate) == (Mode.SETTLE, 20.0)
+    lowest = shown(settling.replace(rate=0.5, goal=LEAST, since=NOW - 7), passed=6, failed=6)
+    assert (lowest.mode, lowest.rate, lowest.goal) == (Mode.CLIMB, 0.5, LEAST)
 
 
 def test_while_nothing_speaks_for_the_pace_it_goes_below_what_was_proven() -> None:

@@ -358,7 +358,7 @@ def _settle(rule: PacerRule, pace: Pace, now: float) -> Pace:
     if pace.baseline >= CLEAN and _explained(pace.sample, pace.baseline, 1.0):
         return settled.replace(mode=Mode.CLIMB, rate=goal, capacity=goal, climb=rule.creep)
     # Some fail, but not nearly all: stay at this pace to find out why.
-    return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=pace.rate)
+    return settled.replace(mode=Mode.CLIMB, rate=pace.rate, goal=max(LEAST, pace.rate))
 
 
 def _held(rule: PacerRule, pace: Pace) -> float:
