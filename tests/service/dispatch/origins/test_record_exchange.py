@@ -1,13 +1,14 @@
 """What workers do when they find that another one has written the record of an origin."""
 
 import asyncio
+from collections.abc import Sequence
 
 import pytest
 
 from tarry.core.pace import Pace, Phase
 from tarry.service.dispatch.limits import pace_text
 from tarry.service.dispatch.origins.origin import Origin
-from tarry.service.dispatch.origins.record_exchange import LOOK, LOOK_ALONE
+from tarry.service.dispatch.origins.record_exchange import LOOK, LOOK_RARELY
 from tarry.service.dispatch.origins.shared_record import AHEAD, SharedRecord
 from tarry.service.wire.exchange import Answer
 from tarry.testing.virtual_loop import virtually
@@ -26,7 +27,7 @@ async def a_whole(service: VirtualService, answer: Answer = DOWN, waiting: int =
     whole, _ = service.dispatcher.loader.origins
     assert whole.gate.phase is Phase.OPEN
     await another_writes(service, whole.gate.pace)  # so that it looks often
-    await asyncio.sleep(LOOK_ALONE + 1)
+    await asyncio.sleep(LOOK_RARELY + 1)
     return whole
 
 
@@ -51,6 +52,19 @@ def record_of(whole: Origin) -> SharedRecord:
 
 async def another_writes(service: VirtualService, pace: Pace) -> None:
     await service.store.learn({AT: pace_text.write(pace, whole=True, workers={"other": 5})})
+
+
+def count_looks(service: VirtualService, monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """Return a list that gets the names of the origins at each look from now on."""
+    looks: list[Sequence[str]] = []
+    read = service.store.origins
+
+    async def origins(names: Sequence[str]) -> list[bytes]:
+        looks.append(names)
+        return await read(names)
+
+    monkeypatch.setattr(service.store, "origins", origins)
+    return looks
 
 
 async def stored(service: VirtualService) -> Pace:
@@ -195,3 +209,32 @@ async def test_what_waits_at_this_worker_is_told_when_it_has_doubled() -> None:
         await service.add(500)
         await asyncio.sleep(60)
         assert record_of(whole).workers[worker] >= 500
+
+
+@virtually
+async def test_a_worker_with_nothing_to_send_to_a_dead_host_hardly_looks_at_its_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with virtual_service() as service:
+        service.sender.scripts["gw.example"] = lambda _request, _now: DOWN
+        for path in ("/0", "/1"):
+            await service.add_endpoint("gw.example", path=path)
+        messages = await service.add(10)
+        await asyncio.sleep(300)
+        whole, _ = service.dispatcher.loader.origins
+        for message in messages:
+            await service.store.cancel(service.application.id, message, now=service.now())
+        await asyncio.sleep(LOOK_RARELY + 1)
+        await another_writes(service, whole.gate.pace.replace(probe_at=service.now() + 900))
+        await asyncio.sleep(2 * LOOK_RARELY)
+        assert whole.gate.phase is Phase.OPEN
+        looks = count_looks(service, monkeypatch)
+        await asyncio.sleep(10 * LOOK_RARELY)
+        assert 9 <= len(looks) <= 11
+
+        service.sender.scripts["gw.example"] = lambda _request, _now: OK
+        await another_writes(service, Pace(phase=Phase.PACED, rate=20.0, capacity=20.0))
+        sent = len(service.sender.sent)
+        await service.add()
+        await asyncio.sleep(2)
+        assert len(service.sender.sent) > sent

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 LOOK = 2.0
 """Seconds between two looks at the records of wholes that are in trouble."""
-LOOK_ALONE = 60.0
-"""The same while the records name no other worker. A new worker writes its name into the record, so
-that the next claim of a probe is refused and shows it."""
+LOOK_RARELY = 60.0
+"""The same while nothing waits here, or while the records name no other worker. A new worker writes
+its name into the record, so that the next claim of a probe is refused and shows it."""
 
 
 class RecordExchange:
@@ -59,7 +59,7 @@ class RecordExchange:
             now = self._context.now()
             wholes = [whole for whole in self._in_trouble.values() if whole.shared]
             self._in_trouble = {whole.name: whole for whole in wholes}
-            every = LOOK if any(map(_has_others, wholes)) else LOOK_ALONE
+            every = LOOK if any(map(_depends_on_others, wholes)) else LOOK_RARELY
             is_due = now - self._looked_at >= every / 2
             if wholes and (is_due or self._timer is None):
                 self._set_timer(every)
@@ -149,6 +149,11 @@ class RecordExchange:
 def _has_others(whole: Origin) -> bool:
     """Return whether other workers have lanes of a whole, as far as its record says."""
     return whole.record is not None and whole.record.has_others
+
+
+def _depends_on_others(whole: Origin) -> bool:
+    """Return whether deliveries wait here for what other workers find out about a whole."""
+    return _has_others(whole) and whole.waiting_here() > 0
 
 
 def _is_left(origin: Origin) -> bool:
