@@ -26,7 +26,7 @@ from tarry.service.model.task import Work
 from tarry.service.model.waits import WAITS
 from tarry.service.store import contract
 from tarry.service.store.migrate import steps
-from tarry.service.wire import exchange, pool, reader, sign, url
+from tarry.service.wire import client, exchange, http1, sign, url
 from tarry.testing import zoo
 from tarry.testing.store_contract import TOPICS
 
@@ -138,8 +138,8 @@ LIMITS = {
     "body": f"{exchange.MOST_READ // KIB} KiB are read, {exchange.MOST_KEPT // KIB} KiB are kept",
     "time": f"{exchange.TIMEOUT:g} s (`attempt_timeout`",
     "connection": f"TLS included | {exchange.CONNECT_TIMEOUT:g} s",
-    "interim": f"(1xx) | {reader.MOST_INTERIM} |",
-    "idle": f"{pool.MOST_IDLE:,}, each for {pool.IDLE_TIME:g} s",
+    "interim": f"(1xx) | {http1.MOST_INTERIM} |",
+    "idle": f"{client.MOST_IDLE:,}, each for {client.IDLE_TIME:g} s",
     "URL": f"{url.LONGEST:,} characters",
     "headers": f"up to {sign.MOST_HEADERS} headers of its own, {sign.MOST_HEADER_BYTES // KIB} KiB",
 }

@@ -14,7 +14,7 @@ from tarry.service.wire.exchange import (
     Request,
     Target,
 )
-from tarry.service.wire.head import standing
+from tarry.service.wire.http1 import constant_head
 
 TARGET = Target("https", "hooks.example", 443, "/in?a=1", (("x-team", "billing"),), "app_a")
 
@@ -42,7 +42,7 @@ def test_bodies_of_another_type_are_sent_as_what_they_are() -> None:
         other = target.sending("text/xml")
         assert other.headers == (("x-team", "billing"), ("content-type", "text/xml"))
         assert (other.origin, other.owner) == (target.origin, target.owner)
-        written = standing(other)
+        written = constant_head(other)
         assert b"content-type: text/xml\r\n" in written
         assert written.lower().count(b"content-type") == 1
 

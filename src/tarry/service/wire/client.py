@@ -1,29 +1,34 @@
 """The sender: tarry's own HTTP/1.1 client on the event loop, built from callbacks.
 
-An attempt on an open connection needs no task, future or timer: the request is written, the answer
-read, and the callback called. Only a new connection (with its handshake) is made in a task.
+An attempt on an open connection needs no task, future or timer: the client writes the request,
+reads the answer and calls the callback. It starts a task only to make a new connection. Between
+two requests, a connection rests in the pool.
 """
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import lru_cache, partial
 from time import monotonic
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from tarry.core.outcome import Kind
-from tarry.service.wire import head, tls
-from tarry.service.wire.address import read
-from tarry.service.wire.connection import Connection, Exchange
-from tarry.service.wire.deadlines import Deadlines
+from tarry.service.wire import tls
+from tarry.service.wire.connection import Connection, Deadlines, Exchange, Later, Timer
 from tarry.service.wire.dial import Dialler
+from tarry.service.wire.egress import read_address
 from tarry.service.wire.exchange import Answer, Request
+from tarry.service.wire.http1 import constant_head, request_head
 from tarry.service.wire.lookup import Unresolved
-from tarry.service.wire.pool import MOST_IDLE, Pool
 from tarry.service.wire.proxy import Proxy
 from tarry.service.wire.resolve import Addresses, Resolved
 from tarry.service.wire.setback import Setback, setback
 
+MOST_IDLE = 2_000
+"""How many connections may rest at the same time, to all origins together."""
+IDLE_TIME = 30.0
+"""Seconds that a connection rests before it is closed. Most servers close theirs after a minute or
+more, and a request on a connection that is being closed has to be sent again."""
 MOST_HEADS = 20_000
 """How many targets have the constant part of their request head cached."""
 
@@ -60,7 +65,7 @@ class Client:
         self._dialler = Dialler(loop, permits, self._spare, context or tls.context(), proxy)
         self._deadlines = Deadlines(loop.call_later, monotonic, self._expire)
         self._pool = Pool[Connection](loop.call_later, monotonic, most=most_idle)
-        self._standing = lru_cache(MOST_HEADS)(head.standing)
+        self._standing = lru_cache(MOST_HEADS)(constant_head)
         self._open: set[Connection] = set()
         self._dials: set[asyncio.Task[None]] = set()
         self._emptied = asyncio.Event()
@@ -70,7 +75,7 @@ class Client:
         """Start an attempt; `done` is called once, later, on the thread of the event loop."""
         now = monotonic()
         try:
-            written = head.whole(self._standing(request.target), request)
+            written = request_head(self._standing(request.target), request)
         except ValueError as error:
             self._fail_soon(Exchange(request, b"", done, now), Setback(Kind.PROTOCOL, str(error)))
             return
@@ -109,7 +114,7 @@ class Client:
         until = min(now + request.connect_timeout, exchange.started_at + request.timeout)
         exchange.bucket = self._deadlines.add(exchange, until)
         target = request.target
-        if self._dialler.proxy is not None and read(target.host) is None:
+        if self._dialler.proxy is not None and read_address(target.host) is None:
             self._looked_up(exchange, until, Addresses(()))  # the proxy looks up the name
             return
         done = partial(self._looked_up, exchange, until)
@@ -191,3 +196,98 @@ class Client:
         exchange.carrier = None
         exchange.bucket.discard(exchange)
         self._connect(exchange)
+
+
+class Resting(Protocol):
+    """A connection, as a pool needs it."""
+
+    key: Hashable
+    rested_at: float
+
+    def usable(self) -> bool:
+        """Return whether it can still carry a request, as far as is known."""
+
+    def close(self) -> None:
+        """Close it properly, after pending writes."""
+
+
+Kept = TypeVar("Kept", bound=Resting)
+
+
+class Pool(Generic[Kept]):
+    """Keeps the connections that rest between two requests: not too many, and none for long.
+
+    Connections are kept by their key. The one that rested last is taken first.
+    """
+
+    def __init__(
+        self,
+        later: Later,
+        clock: Callable[[], float],
+        *,
+        most: int = MOST_IDLE,
+        idle_time: float = IDLE_TIME,
+    ) -> None:
+        self._later = later
+        self._clock = clock
+        self._most = most
+        self._idle_time = idle_time
+        self._stacks: dict[Hashable, list[Kept]] = {}
+        self._order: dict[Kept, None] = {}  # the one that rests longest is first
+        self._timer: Timer | None = None
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def take(self, key: Hashable) -> Kept | None:
+        """Take out and return a connection that rests under this key; None if there is none."""
+        stack = self._stacks.get(key)
+        while stack:
+            connection = stack.pop()
+            del self._order[connection]
+            if connection.usable():
+                return connection
+        return None
+
+    def keep(self, connection: Kept) -> None:
+        """Let a connection rest; if there are too many, close the one that has rested longest."""
+        stack = self._stacks.get(connection.key)
+        if stack is None:
+            stack = self._stacks[connection.key] = []
+        stack.append(connection)
+        self._order[connection] = None
+        if len(self._order) > self._most:
+            self._close_first()
+        if self._timer is None:
+            self._timer = self._later(self._idle_time / 4, self._sweep)
+
+    def forget(self, connection: Kept) -> None:
+        """Remove a connection that has closed, if it rests here."""
+        if connection in self._order:
+            del self._order[connection]
+            self._stacks[connection.key].remove(connection)
+
+    def shrink(self, most: int) -> None:
+        """Close those that have rested longest until no more than `most` are left."""
+        while len(self._order) > most:
+            self._close_first()
+
+    def close(self) -> None:
+        """Close all connections, and stop the timer."""
+        self.shrink(0)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _close_first(self) -> None:
+        connection = next(iter(self._order))
+        self.forget(connection)
+        connection.close()
+
+    def _sweep(self) -> None:
+        """Close connections that have rested too long, and forget keys without connections."""
+        before = self._clock() - self._idle_time
+        while self._order and next(iter(self._order)).rested_at <= before:
+            self._close_first()
+        self._stacks = {key: stack for key, stack in self._stacks.items() if stack}
+        self._timer = self._later(self._idle_time / 4, self._sweep) if self._order else None

@@ -13,8 +13,7 @@ from functools import partial
 from msgspec import Struct
 
 from tarry.core.outcome import Kind
-from tarry.service.wire.address import read
-from tarry.service.wire.egress import Egress
+from tarry.service.wire.egress import Egress, read_address
 from tarry.service.wire.lookup import Found, Unresolved, look_up
 from tarry.service.wire.lookups import Lookups
 
@@ -75,7 +74,7 @@ class Resolver:
         """
         known = self._known.get(host)
         if known is None or known.until <= self._clock():
-            address = read(host)
+            address = read_address(host)
             if address is None:
                 self._lookups.ask(host, owner, partial(self._looked_up, host, port, done))
                 return
@@ -114,6 +113,8 @@ class Resolver:
             return found
         if not all(self._egress.permits(address, port) for address in found):
             return _BLOCKED
-        given = tuple(dict.fromkeys(str(read(address)) for address in found))[:MOST_ADDRESSES]
+        given = tuple(dict.fromkeys(str(read_address(address)) for address in found))[
+            :MOST_ADDRESSES
+        ]
         # There is one for each host, and mostly it equals `found`: then both share the tuple.
         return Addresses(found if given == found else given)

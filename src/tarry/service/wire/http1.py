@@ -1,15 +1,28 @@
-"""Reads the answers of a connection, one after the other and within limits, without a socket.
+"""Write the head of a request and read the answer, as HTTP/1.1 and without a socket.
 
-The parser is httptools with its strict defaults: two lengths, a length beside chunks, chunks
-without a size, or bare line feeds are faults. Anything other than plain HTTP/1 is a fault as well.
+The constant part of a head is written once for each target; only the rest is written for each
+attempt. Answers are read one after the other, within limits. The parser is httptools with its
+strict defaults: two lengths, a length beside chunks, chunks without a size, or bare line feeds are
+faults. Anything other than plain HTTP/1 is a fault as well.
 """
 
+from importlib.metadata import version
 from typing import Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from tarry.core.outcome import Kind
-from tarry.service.wire.exchange import HEARD, MOST_HEAD, MOST_KEPT, MOST_READ, Answer
+from tarry.service.wire.exchange import (
+    HEARD,
+    MOST_HEAD,
+    MOST_KEPT,
+    MOST_READ,
+    Answer,
+    Headers,
+    Request,
+    Target,
+)
+from tarry.service.wire.url import PORTS
 
 MOST_INTERIM = 20
 """How many interim answers (1xx) may come before the final one."""
@@ -18,6 +31,8 @@ MOST_HEARD, MOST_VALUE = 16, 1024
 MOST_FRAMED = 4 * MOST_READ
 """Bytes of a body with its framing: otherwise chunks of one byte each could go on without end."""
 
+_OWN = (("content-type", "application/json"), ("user-agent", f"tarry/{version('tarry')}"))
+_KEPT_BACK = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 _OPENING: Final = b"HTTP/1."
 _LENGTH: Final = len(_OPENING)
 _OK: Final = 200
@@ -26,6 +41,50 @@ _KNOWN: Final = {name.encode(): name for name in HEARD} | {
     b"content-length": _FRAMES,
     b"transfer-encoding": _FRAMES,
 }
+
+
+class HeadError(ValueError):
+    """A header cannot be sent. Such headers are refused when they are set; this checks again."""
+
+
+def authority(target: Target) -> str:
+    """Return the value of the Host header: the host, with the port unless it is the default."""
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return host if PORTS.get(target.scheme) == target.port else f"{host}:{target.port}"
+
+
+def constant_head(target: Target) -> bytes:
+    """Return the constant part of a head: the request line and the headers of each request."""
+    line = f"POST {target.path} HTTP/1.1"
+    if not line.isascii() or not line.isprintable() or line.count(" ") != 2:  # noqa: PLR2004  of a line
+        raise HeadError("the path of the endpoint's URL cannot be sent")
+    named = {name.lower() for name, _ in target.headers}
+    if kept_back := named & _KEPT_BACK:
+        raise HeadError(f"the header {min(kept_back)!r} is the sender's own")
+    own = tuple((name, value) for name, value in _OWN if name not in named)
+    host = (("host", authority(target)),)
+    return line.encode("ascii") + b"\r\n" + header_lines(host + own + target.headers)
+
+
+def request_head(constant: bytes, request: Request) -> bytes:
+    """Return the complete head of a request: the constant part, its headers, an empty line."""
+    return b"%b%bcontent-length: %d\r\n\r\n" % (
+        constant,
+        header_lines(request.headers),
+        len(request.body),
+    )
+
+
+def header_lines(headers: Headers) -> bytes:
+    """Return these headers as lines. No header can inject another line."""
+    text = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    many = len(headers)
+    if text.count("\n") != many or text.count("\r") != many or "\0" in text:
+        raise HeadError("a header holds a line break or a NUL")
+    try:
+        return text.encode("latin-1")
+    except UnicodeEncodeError:
+        raise HeadError("a header holds a character that is not of Latin-1") from None
 
 
 class Reader:
