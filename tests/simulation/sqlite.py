@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from unittest.mock import patch
 
-from tarry.service.store.sqlite import line, reader
-from tarry.service.store.sqlite.room import Room
+from tarry.service.store.sqlite import threads
+from tarry.service.store.sqlite.disk import Room
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 
 T = TypeVar("T")
@@ -52,10 +52,10 @@ class SqliteBase:
 
     def close(self) -> None:
         """Close and remove the file."""
-        threads = self.store._threads  # noqa: SLF001  its own way waits for threads
-        for one in (threads._surveyor, threads._browser, threads._reader, threads._writer):  # noqa: SLF001  likewise
+        running = self.store._threads  # noqa: SLF001  its own way waits for threads
+        for one in (running._surveyor, running._browser, running._reader, running._writer):  # noqa: SLF001  likewise
             one.leave()
-        threads.lock.give_back()
+        running.lock.give_back()
         shutil.rmtree(self._folder)
 
 
@@ -91,9 +91,9 @@ class _NoThread:
         return True
 
 
-async def _do(self: line.Line[Any], work: Callable[[Any], T]) -> T:
+async def _do(self: threads.JobThread[Any], work: Callable[[Any], T]) -> T:
     """Do a piece of work where it is asked for."""
-    job = line.Job(work, cast("asyncio.Future[Any]", None))  # nobody has to be told
+    job = threads.Job(work, cast("asyncio.Future[Any]", None))  # nobody has to be told
     self.serve([job])
     self.tidy()
     if job.error is not None:
@@ -105,8 +105,8 @@ async def _do(self: line.Line[Any], work: Callable[[Any], T]) -> T:
 @contextmanager
 def _no_threads() -> Iterator[None]:
     with (
-        patch.object(line, "Thread", _NoThread),
-        patch.object(line.Line, "do", _do),
-        patch.object(reader.Reader, "idle", lambda _self: None),  # it goes by a real clock
+        patch.object(threads, "Thread", _NoThread),
+        patch.object(threads.JobThread, "do", _do),
+        patch.object(threads.Reader, "idle", lambda _self: None),  # it goes by a real clock
     ):
         yield

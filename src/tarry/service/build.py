@@ -74,7 +74,7 @@ async def open_store(
     check_count("disk_reserve", disk_reserve, least=0)
     match scheme(url):
         case "sqlite":
-            from tarry.service.store.sqlite.room import Room  # noqa: PLC0415  only if used
+            from tarry.service.store.sqlite.disk import Room  # noqa: PLC0415  only if used
             from tarry.service.store.sqlite.store import open_sqlite  # noqa: PLC0415  likewise
 
             path = sqlite_path(url)

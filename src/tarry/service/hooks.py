@@ -26,7 +26,7 @@ from tarry.service.model.application import Application
 from tarry.service.model.attempt import Attempt
 from tarry.service.model.delivery import Delivery
 from tarry.service.model.endpoint import Endpoint
-from tarry.service.model.entropy import entropy
+from tarry.service.model.ids import entropy
 from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Message
 from tarry.service.model.task import Task

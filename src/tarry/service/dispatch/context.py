@@ -7,7 +7,7 @@ from tarry.service.dispatch.clock import Alarms, Later
 from tarry.service.dispatch.counters import Counters
 from tarry.service.dispatch.limits.slots import Slots
 from tarry.service.model import ids
-from tarry.service.model.entropy import entropy
+from tarry.service.model.ids import entropy
 from tarry.service.model.lane import Notice
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Sender

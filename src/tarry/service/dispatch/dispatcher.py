@@ -32,7 +32,7 @@ from tarry.service.dispatch.upkeep.watchdog import Watchdog
 from tarry.service.dispatch.work import Work
 from tarry.service.failpoints import hit
 from tarry.service.model import ids
-from tarry.service.model.entropy import entropy
+from tarry.service.model.ids import entropy
 from tarry.service.model.settings import DELIVERY, Limits, Parking
 from tarry.service.store.contract import Store
 from tarry.service.wire.egress import Egress

@@ -1,5 +1,7 @@
 """An attempt, and the settlement of a delivery that follows from it."""
 
+from collections import Counter
+from collections.abc import Iterable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -74,6 +76,10 @@ class Settlement(Struct, frozen=True, kw_only=True):
         return (delivery.message, delivery.tries) == (self.message, self.tries)
 
 
+Placed = tuple[int, Settlement]
+"""A settlement and its index among all settlements of the call."""
+
+
 class Resent(Struct, frozen=True):
     """The result of a resend that was requested.
 
@@ -117,3 +123,21 @@ class Resent(Struct, frozen=True):
             accepted_at=self.attempt.at,
             ended_at=self.attempt.at,
         )
+
+
+def in_rounds(settlements: Iterable[tuple[int, Settlement | Resent]]) -> list[list[Placed]]:
+    """Return the settlements in rounds, so that no delivery occurs twice in a round.
+
+    Each round is one statement: a second settlement is checked against the result of the first.
+    """
+    rounds: list[list[Placed]] = []
+    times = Counter[tuple[int, int]]()
+    for index, settlement in settlements:
+        if isinstance(settlement, Resent):
+            continue
+        nth = times[settlement.lane, settlement.seq]
+        times[settlement.lane, settlement.seq] += 1
+        if nth == len(rounds):
+            rounds.append([])
+        rounds[nth].append((index, settlement))
+    return rounds

@@ -1,15 +1,19 @@
 """Ids: a prefix that names the kind, and 27 characters that sort by time.
 
 Eight of them are milliseconds since 1970, the others are random. The caller passes the time and the
-random bytes.
+random bytes, which `entropy` returns.
 """
 
+import os
 import re
 from functools import lru_cache
+from threading import Lock
 
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 TIME, CHANCE = 8, 19
 LENGTH = TIME + CHANCE
+AT_ONCE = 65_536
+"""Bytes of a read: enough for some three thousand ids, so that few batches need two reads."""
 
 _FORM = re.compile(rf"[{ALPHABET}]{{{LENGTH}}}")
 
@@ -58,3 +62,32 @@ def made_at(known: str) -> float:
     for letter in known.rpartition("_")[2][:TIME]:
         total = total * len(ALPHABET) + ALPHABET.index(letter)
     return total / 1000
+
+
+class Entropy:
+    """Returns random bytes, each only once, in all threads and forked processes.
+
+    It reads them from the operating system for many ids at a time. Each read releases the
+    interpreter lock. A thread that is busy with the database would take it each time, and the
+    thread that makes ids would have to wait for it.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+        os.register_at_fork(after_in_child=self.forget)
+
+    def forget(self) -> None:
+        """Drop the bytes: after a fork, another process may have the same ones."""
+        self._lock = Lock()
+        self._fetched, self._at = b"", 0
+
+    def __call__(self, size: int) -> bytes:
+        """Return `size` random bytes."""
+        with self._lock:
+            if self._at + size > len(self._fetched):
+                self._fetched, self._at = os.urandom(max(size, AT_ONCE)), 0
+            self._at += size
+            return self._fetched[self._at - size : self._at]
+
+
+entropy = Entropy()

@@ -4,13 +4,16 @@ import resource
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tarry.service.store.sqlite.schema import SqliteMigrator
+from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
 from tarry.service.store.sqlite.threads import Threads
+from tarry.service.store.sqlite.writer import Writer
 from tarry.testing.store_contract.scene import Scene
 
 
@@ -48,7 +51,8 @@ async def scene(store: SqliteStore) -> Scene:
 @pytest.fixture
 async def threads(path: Path) -> AsyncIterator[Threads]:
     await SqliteMigrator(path).up()
-    threads = Threads(path, time.time)
+    session = partial(Session, path, time.time)
+    threads = Threads(path, time.time, partial(Writer, path, session))
     yield threads
     await threads.close()
 

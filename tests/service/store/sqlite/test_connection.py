@@ -9,8 +9,8 @@ import pytest
 from tarry.service.store.sqlite import connection
 from tarry.service.store.sqlite.connection import AGAIN, STATEMENTS, connect, connect_to_read
 from tarry.service.store.sqlite.listing import DOWN
-from tarry.service.store.sqlite.many import WIDTHS
 from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.rows import WIDTHS
 
 FULL = 2
 

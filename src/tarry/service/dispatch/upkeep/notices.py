@@ -14,7 +14,7 @@ import msgspec
 from tarry.errors import BacklogFull, NotFound
 from tarry.service.model import ids, operational
 from tarry.service.model.application import Application, shard_of
-from tarry.service.model.entropy import entropy
+from tarry.service.model.ids import entropy
 from tarry.service.model.lane import LaneRow, Notice
 from tarry.service.model.message import Message, NewMessage
 from tarry.service.store.contract import Store

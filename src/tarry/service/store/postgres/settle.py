@@ -6,7 +6,7 @@ Rows are locked in the order that ARCHITECTURE.md gives for PostgreSQL ("The ord
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from tarry.service.failpoints import hit
-from tarry.service.model.attempt import Attempt, Resent, Settlement
+from tarry.service.model.attempt import Attempt, Placed, Resent, Settlement, in_rounds
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import Change, Lease
 from tarry.service.store.postgres import rows
@@ -16,7 +16,6 @@ from tarry.service.store.postgres.many import insert_many
 from tarry.service.store.postgres.part import Part, held
 from tarry.service.store.postgres.queries import SQL
 from tarry.service.store.postgres.resent import add_missing, arrive, missing, places, take_away
-from tarry.service.store.settling import Placed, in_rounds
 
 
 class PostgresSettle(Part):

@@ -11,8 +11,8 @@ from tarry.service.failpoints import hit
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.message import Accepted, Message, NewMessage
 from tarry.service.store.sqlite import rows
-from tarry.service.store.sqlite.many import write
 from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.rows import write_rows
 from tarry.service.store.sqlite.session import Goal, Session, Tenant
 from tarry.service.store.sqlite.threads import Threads
 from tarry.service.store.sqlite.writer import Joint
@@ -156,13 +156,13 @@ class Adding:
 
     def _keep(self) -> None:
         kept = [rows.message_row(fresh.number, fresh.message) for fresh in self._fresh]
-        write(self._db, SQL["add_message"], kept)
+        write_rows(self._db, SQL["add_message"], kept)
         firsts = [
             (environment, key, number, new.fingerprint, new.message.accepted_at)
             for (environment, key), (new, number) in self._keys.items()
         ]
-        write(self._db, SQL["add_first"], firsts)
-        write(self._db, SQL["add_delivery"], list(self._deliveries(self._number_lanes())))
+        write_rows(self._db, SQL["add_first"], firsts)
+        write_rows(self._db, SQL["add_delivery"], list(self._deliveries(self._number_lanes())))
 
     def _number_lanes(self) -> dict[int, int]:
         goals = Counter(goal for fresh in self._fresh for goal in fresh.goals)
@@ -172,7 +172,9 @@ class Adding:
             (skipped if is_skipped else live)[lane] += deliveries
         added = live + skipped
         last = self._session.add_to_lanes(added)
-        write(self._db, SQL["settle_ended"], [(count, lane) for lane, count in skipped.items()])
+        write_rows(
+            self._db, SQL["settle_ended"], [(count, lane) for lane, count in skipped.items()]
+        )
         scheduled = self._scheduled_lanes()
         self._session.wake(
             lane

@@ -1,12 +1,16 @@
-"""Convert rows of this database to values, and values to rows.
+"""Convert rows of this database to values, and values to rows; write many rows at once.
 
 The columns are in the order of the queries. Values that are only read as a whole (endpoints,
 applications, tasks, notices) are saved as JSON documents, beside the columns that queries search.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any  # a row's columns have no types before they are put into a value
 
+import apsw
 from msgspec import json
 
 from tarry.service.model.application import Application
@@ -22,6 +26,11 @@ from tarry.service.model.text import mend
 
 Row = tuple[Any, ...]
 
+WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 500)
+"""Row counts of a statement. The smallest that is large enough is used, and padded with NULLs."""
+LONGEST = 16 * 1024
+"""Characters of a statement: apsw does not cache longer ones, so they are prepared each time."""
+
 APPLICATION = json.Decoder(Application)
 ENDPOINT = json.Decoder(Endpoint)
 EVENT_TYPE = json.Decoder(EventType)
@@ -30,6 +39,7 @@ KNOWN = json.Decoder(Known)
 NOTICE = json.Decoder(Notice)
 TASK = json.Decoder(Task)
 _WORDS = json.Decoder(tuple[str, ...])
+_ROW = re.compile(r"VALUES (\([?, ]+\))")
 
 
 def document(value: Application | Endpoint | EventType | Key | Known | Notice | Task) -> str:
@@ -202,3 +212,31 @@ def lane_row(row: Row) -> LaneRow:
         ended=ended,
         version=version,
     )
+
+
+def write_rows(db: apsw.Connection, sql: str, rows: Sequence[Row]) -> None:
+    """Run a query with the placeholders of one row, `VALUES (?, ?)`, for all these rows.
+
+    It uses few statements. SQLite lets other threads run during a statement: with one statement for
+    each row, the writer would wait for the interpreter after each of them, while the loop's thread
+    handles incoming requests. Rows of NULLs are added to fill up a statement, and the query must
+    ignore them.
+    """
+    widths = _widths(sql)
+    for start in range(0, len(rows), widths[-1]):
+        part = rows[start : start + widths[-1]]
+        width = next(width for width in widths if width >= len(part))
+        nothing = (None,) * (len(part[0]) * (width - len(part)))
+        db.execute(widened(sql, width), (*chain.from_iterable(part), *nothing))
+
+
+@lru_cache(maxsize=100)
+def _widths(sql: str) -> tuple[int, ...]:
+    return tuple(width for width in WIDTHS if len(widened(sql, width)) <= LONGEST)
+
+
+@lru_cache(maxsize=100)
+def widened(sql: str, width: int) -> str:
+    """Return the query for `width` rows."""
+    head, row, tail = _ROW.split(sql)
+    return f"{head}VALUES {','.join([row.replace(' ', '')] * width)}{tail}"

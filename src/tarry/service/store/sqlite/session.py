@@ -16,11 +16,9 @@ from tarry.service.model.lane import Lease
 from tarry.service.model.message import Message
 from tarry.service.store.sqlite import schema
 from tarry.service.store.sqlite.connection import connect
-from tarry.service.store.sqlite.log import Log
-from tarry.service.store.sqlite.many import write
+from tarry.service.store.sqlite.disk import Log, Room
 from tarry.service.store.sqlite.queries import SQL
-from tarry.service.store.sqlite.room import Room
-from tarry.service.store.sqlite.rows import ENDPOINT, array
+from tarry.service.store.sqlite.rows import ENDPOINT, array, write_rows
 
 MOST_REMEMBERED = 10_000
 MOST_KINDS = 100
@@ -131,7 +129,9 @@ class Session:
 
     def add_to_lanes(self, deliveries: Mapping[int, int]) -> dict[int, tuple[int, bool]]:
         """Assign sequence numbers in each lane; return the last, and whether the lane is awake."""
-        write(self.db, SQL["add_to_lanes"], [(count, lane) for lane, count in deliveries.items()])
+        write_rows(
+            self.db, SQL["add_to_lanes"], [(count, lane) for lane, count in deliveries.items()]
+        )
         found = self.db.execute(SQL["add_last_of_lanes"], (array(deliveries),)).get
         return {lane: (last, bool(awake)) for lane, last, awake in _LANES.decode(found)}
 

@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import json
 
 from tarry.service.failpoints import hit
-from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.model.attempt import Placed, Resent, Settlement, in_rounds
 from tarry.service.model.delivery import LIVE, WAITING
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Change, Lease
-from tarry.service.store.settling import Placed, in_rounds
 from tarry.service.store.sqlite import rows
 from tarry.service.store.sqlite.endpoints import save_endpoint
-from tarry.service.store.sqlite.many import write
 from tarry.service.store.sqlite.queries import SQL
+from tarry.service.store.sqlite.rows import write_rows
 from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.threads import Threads
 from tarry.service.store.sqlite.writer import Bulk
@@ -83,7 +82,7 @@ def _settle(
     for batch in in_rounds(good):
         found = _found(session, batch)
         same = [(place, one, *found[place]) for place, one in batch if place in found]
-        write(session.db, SQL["settle"], [_step(one) for _, one, _, live in same if live])
+        write_rows(session.db, SQL["settle"], [_step(one) for _, one, _, live in same if live])
         for place, one, message, live in same:
             made[place] = live
             ended[one.lane] += live and one.state not in LIVE
@@ -98,9 +97,9 @@ def _settle(
                 made[place] = True
                 attempts.append(rows.attempt_row(resent.attempt, message))
                 ended[resent.lane] += _resent(session, resent, message)
-    write(session.db, SQL["settle_attempt"], attempts)
+    write_rows(session.db, SQL["settle_attempt"], attempts)
     counted = [(deliveries, lane) for lane, deliveries in ended.items() if deliveries]
-    write(session.db, SQL["settle_ended"], counted)
+    write_rows(session.db, SQL["settle_ended"], counted)
     return made
 
 

@@ -9,22 +9,22 @@ from tarry.service.store.rounds import Rounds
 from tarry.service.store.sqlite import schema
 from tarry.service.store.sqlite.aside import aside
 from tarry.service.store.sqlite.catalogue import SqliteCatalogue
+from tarry.service.store.sqlite.disk import Room
 from tarry.service.store.sqlite.history import SqliteHistory
-from tarry.service.store.sqlite.leases import SqliteLeases
 from tarry.service.store.sqlite.listing import SqliteListing
 from tarry.service.store.sqlite.outbox import SqliteOutbox
 from tarry.service.store.sqlite.queue import SqliteQueue
 from tarry.service.store.sqlite.registry import SqliteRegistry
-from tarry.service.store.sqlite.room import Room
+from tarry.service.store.sqlite.session import Session
 from tarry.service.store.sqlite.settle import SqliteSettling
 from tarry.service.store.sqlite.tasks import SqliteTasks
 from tarry.service.store.sqlite.threads import Threads
 from tarry.service.store.sqlite.upkeep import SqliteUpkeep
+from tarry.service.store.sqlite.writer import Writer
 
 
 class SqliteStore(
     SqliteOutbox,
-    SqliteLeases,
     SqliteQueue,
     SqliteSettling,
     SqliteTasks,
@@ -44,8 +44,10 @@ class SqliteStore(
         *,
         most_waiting: int | None = None,
     ) -> None:
-        # Resolved, because a process that uses a link to the file would lock another lock file.
-        self._threads = Threads(path.resolve(), clock, room, most_waiting=most_waiting)
+        path = path.resolve()  # through a link to the file, a process would lock another lock file
+        room = room or Room(path)
+        session = partial(Session, path, clock, room, most_waiting=most_waiting)
+        self._threads = Threads(path, clock, partial(Writer, path, session))
         self._old_messages, self._old_payloads, self._expired = Rounds(0), Rounds(0), Rounds(0)
 
 

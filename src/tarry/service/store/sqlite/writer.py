@@ -14,8 +14,8 @@ import apsw
 
 from tarry.errors import StoreError
 from tarry.service.store.sqlite.faults import LOST, UNFIT, store_error
-from tarry.service.store.sqlite.line import Job, Line
 from tarry.service.store.sqlite.session import Session
+from tarry.service.store.sqlite.threads import Job, JobThread
 
 Work = Job[Session]
 Answer = TypeVar("Answer")
@@ -52,7 +52,7 @@ class Bulk(Generic[Answer]):
         return self._work(session)
 
 
-class Writer(Line[Session]):
+class Writer(JobThread[Session]):
     """Runs jobs in shared transactions. After a broken connection it calls `open_session` again."""
 
     def __init__(

@@ -1,8 +1,8 @@
-"""Messages are turned away before the disk is full, and taken again once there is room."""
+"""Messages are refused before the disk is full; a long log is copied beside the work."""
 
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import apsw
@@ -11,8 +11,18 @@ import pytest
 from tarry.errors import DiskNearlyFull
 from tarry.service.model.message import Accepted
 from tarry.service.store.contract import Retention
-from tarry.service.store.sqlite.connection import connect
-from tarry.service.store.sqlite.room import LOOK, NEAR, RESERVE, Disk, Room, disk_of
+from tarry.service.store.sqlite.connection import connect, connect_to_read
+from tarry.service.store.sqlite.disk import (
+    LOOK,
+    NEAR,
+    PAGE,
+    RESERVE,
+    SHARE,
+    Disk,
+    Log,
+    Room,
+    disk_of,
+)
 from tarry.service.store.sqlite.store import open_sqlite
 from tarry.testing.clock import PushedClock
 from tarry.testing.samples import NOON, delivered, new_message
@@ -21,6 +31,8 @@ from tarry.testing.store_contract.scene import Scene
 pytestmark = pytest.mark.anyio
 
 GB = 10**9
+LONG, MORE = 20, 10
+"""Pages of a log, for tests."""
 
 
 class Filling:
@@ -186,3 +198,123 @@ async def test_new_messages_are_turned_away_and_all_else_goes_on(
     clock.push(LOOK)
     (accepted,) = await store.add([new_message(small.application)])
     assert isinstance(accepted, Accepted)
+
+
+@pytest.fixture
+def log_db(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[apsw.Connection]:
+    monkeypatch.setattr("tarry.service.store.sqlite.disk.LONG_PAGES", LONG)
+    monkeypatch.setattr("tarry.service.store.sqlite.disk.MORE_PAGES", MORE)
+    db = connect(path, create=True)
+    db.execute("CREATE TABLE word (text)")
+    yield db
+    db.close()
+
+
+def write(db: apsw.Connection, pages: int) -> None:
+    db.execute("INSERT INTO word VALUES (zeroblob(?))", (pages * 4096,))
+
+
+def copied(db: apsw.Connection) -> bool:
+    """Tell whether all of the log is in the file."""
+    in_log, in_file = db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_NOOP)
+    return in_log == in_file
+
+
+def test_a_short_log_is_left_alone(log_db: apsw.Connection, path: Path) -> None:
+    kept = Log(log_db, path)
+    write(log_db, 5)
+    kept.tidy()
+    kept.leave()
+    assert 5 <= kept.pages < LONG
+    assert not copied(log_db)
+
+
+def test_a_long_log_is_copied_and_then_begun_anew(log_db: apsw.Connection, path: Path) -> None:
+    kept = Log(log_db, path)
+    write(log_db, LONG)
+    kept.tidy()
+    kept.leave()
+    assert kept.pages > LONG
+    assert copied(log_db)
+    write(log_db, 1)
+    assert kept.pages < LONG
+
+
+def test_on_a_small_disk_a_log_is_long_sooner(log_db: apsw.Connection, path: Path) -> None:
+    kept = Log(log_db, path)
+    write(log_db, 5)
+    kept.tidy(reserve=4 * SHARE * PAGE)
+    kept.leave()
+    assert kept.pages < LONG
+    assert copied(log_db)
+
+
+def test_what_was_written_while_the_bulk_was_copied_is_copied_too(
+    log_db: apsw.Connection, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def connect_late(path: Path) -> apsw.Connection:
+        """Open the file when the writer has gone on, and see no more than there was before."""
+        late = connect_to_read(path)
+        late.execute("BEGIN")
+        late.execute("SELECT count(*) FROM word").fetchall()
+        write(log_db, 1)
+        return late
+
+    kept = Log(log_db, path)
+    write(log_db, LONG)
+    monkeypatch.setattr("tarry.service.store.sqlite.disk.connect", connect_late)
+    kept.tidy()
+    kept.leave()
+    assert not copied(log_db)
+    kept.tidy()
+    assert copied(log_db)
+
+
+def test_a_log_that_somebody_reads_from_is_tried_again_when_it_has_grown(
+    log_db: apsw.Connection, path: Path
+) -> None:
+    kept = Log(log_db, path)
+    reader = connect_to_read(path)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM word").fetchall()
+    write(log_db, LONG)
+    for _ in range(2):
+        kept.tidy()
+        kept.leave()
+    write(log_db, 1)
+    kept.tidy()
+    assert kept.pages > LONG
+    assert not copied(log_db)
+    reader.execute("ROLLBACK")
+    write(log_db, MORE)
+    for _ in range(2):
+        kept.tidy()
+        kept.leave()
+    assert copied(log_db)
+    write(log_db, 1)
+    assert kept.pages < LONG
+    reader.close()
+
+
+def test_where_there_is_no_room_for_a_long_log_it_is_copied_early(
+    log_db: apsw.Connection, path: Path
+) -> None:
+    kept = Log(log_db, path)
+    write(log_db, MORE)
+    assert kept.pages < LONG
+    kept.tidy()
+    assert not copied(log_db)
+    kept.tidy(is_short_of_room=True)
+    kept.leave()
+    assert copied(log_db)
+    write(log_db, 1)
+    assert kept.pages < MORE
+
+
+def test_a_file_that_is_gone_is_the_writers_to_notice(log_db: apsw.Connection, path: Path) -> None:
+    kept = Log(log_db, path.with_name("gone.log_db"))
+    write(log_db, LONG)
+    kept.tidy()
+    kept.leave()
+    kept.tidy()
+    assert copied(log_db)
