@@ -102,13 +102,16 @@ class SqliteQueue:
 
     async def woken(self, leases: Sequence[Lease]) -> list[int]:
         """Return the lanes of these shards that were woken since the last call, each once."""
-        asked = (rows.array([lease.shard for lease in leases]),)
         # Usually no lane was woken, and a read costs no commit.
-        if not await self._threads.read(lambda db: db.execute(SQL["woken_look"], asked).fetchone()):
+        shards = await self._threads.read(
+            lambda db: {shard for (shard,) in db.execute(SQL["woken_look"])}
+        )
+        affected = [lease for lease in leases if lease.shard in shards]
+        if not affected:
             return []
 
         def work(session: Session) -> list[int]:
-            held = rows.array(session.held(leases))
+            held = rows.array(session.held(affected))
             lanes = sorted(lane for (lane,) in session.db.execute(SQL["woken"], (held,)))
             hit("woken.before")
             return lanes
@@ -131,7 +134,7 @@ class SqliteQueue:
 
     async def _let(self, query: str, lanes: Mapping[int, int], leases: list[Lease]) -> set[int]:
         def work(session: Session) -> set[int]:
-            held = session.held(leases)
+            held = session.held_for(lanes, leases)
             resting = {
                 lane
                 for lane, added in lanes.items()

@@ -154,6 +154,14 @@ class Session:
         told = json.encode([(lease.shard, lease.epoch, lease.worker) for lease in leases]).decode()
         return _EPOCHS.decode(self.db.execute(SQL["settle_held"], (told,)).get)
 
+    def held_for(self, lanes: Iterable[int], leases: Iterable[Lease]) -> dict[int, int]:
+        """Return what `held` returns, for the shards of these lanes alone.
+
+        A worker owns many shards, and a transaction is about few of them.
+        """
+        shards = {self.shard(lane) for lane in lanes}
+        return self.held([lease for lease in leases if lease.shard in shards])
+
     def wake(self, lanes: Iterable[int]) -> None:
         """Wake lanes, so that their owners look at them."""
         for lane in lanes:

@@ -36,7 +36,8 @@ class SqliteSettling:
         leases = list(leases)
 
         def work(session: Session) -> list[bool]:
-            held = session.held(leases)
+            lanes = (one.lane for part in (settlements, changes) for one in part)
+            held = session.held_for(lanes, leases)
             made = _settle(session, settlements, held)
             for change in changes:
                 if _is_held(session, change, held):

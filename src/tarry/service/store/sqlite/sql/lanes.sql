@@ -61,8 +61,8 @@ SELECT lane.number
 SELECT 1 FROM wake LIMIT 1;
 
 -- name: woken_look
--- Whether a lane of these shards was woken.
-SELECT 1 FROM wake WHERE shard IN (SELECT value FROM json_each(:shards)) LIMIT 1;
+-- The shards with lanes that were woken.
+SELECT DISTINCT shard FROM wake;
 
 -- name: woken
 -- The lanes of shards that were woken since the last call.
