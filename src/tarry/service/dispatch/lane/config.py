@@ -66,7 +66,7 @@ def config(
         owner = intern(endpoint.application)  # the lane keeps this very string
         target = egress.target(endpoint.url, opened_headers(endpoint, seals), owner=owner)
         secrets = opened_secrets(endpoint, seals)
-        Signer.of(secrets)  # raises an error now if one of them cannot be used
+        _signer(secrets)  # raises an error now if one of them cannot be used
     except EgressRefused as error:
         refused = Answer(0.0, failure=Kind.BLOCKED, detail=error.rule)
     except (SettingsError, SealError) as error:

@@ -117,7 +117,7 @@ class Owner:
     async def load_once(self) -> None:
         """Load lanes that were woken, and those on the list."""
         shards = self._shards.owned.values()
-        leases = [shard.lease for shard in shards if not shard.held.is_leaving]
+        leases = [held.lease for shard in shards if not (held := shard.held).is_leaving]
         if not leases:
             return
         try:

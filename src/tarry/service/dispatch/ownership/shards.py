@@ -88,7 +88,7 @@ class Shards:
 
     def leases(self) -> list[Lease]:
         """Return the leases of all owned shards."""
-        return [shard.lease for shard in self.owned.values()]
+        return [shard.held.lease for shard in self.owned.values()]
 
     def lane(self, application: str, number: int) -> Lane | None:
         """Return a lane of an application; None if it is not owned or not in memory."""

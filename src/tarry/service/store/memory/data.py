@@ -126,11 +126,10 @@ class Data:
         if found is None:
             return None
         shard = shard_of(found.endpoint.application)
-        good = any(
-            lease.shard == shard and epoch in {None, lease.epoch} and self.holds(lease)
-            for lease in leases
-        )
-        return found if good else None
+        for lease in leases:
+            if lease.shard == shard and epoch in {None, lease.epoch} and self.holds(lease):
+                return found
+        return None
 
     def wake(self, lane: Lane) -> None:
         """Wake a lane, so that its owner looks at it."""
