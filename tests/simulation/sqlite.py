@@ -1,25 +1,22 @@
-"""A file of SQLite as the store of a history: its threads' work is done at once, where it is asked.
+"""A file of SQLite as the store of a history: the work of its threads is done at once."""
 
-The file lies in memory where the machine has such a place: what is simulated is not the disk.
-"""
-
-import asyncio
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from unittest.mock import patch
 
 from tarry.service.store.sqlite import threads
 from tarry.service.store.sqlite.disk import Room
-from tarry.service.store.sqlite.store import SqliteStore, open_sqlite
+from tarry.service.store.sqlite.store import SqliteStore
+from tests.simulation.database_file import DatabaseFile
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
-IN_MEMORY = Path("/dev/shm")  # noqa: S108  a file system in memory, if it is there
+_free: list[DatabaseFile] = []
+"""The files that no history uses just now."""
 
 
 class SqliteBase:
@@ -28,16 +25,15 @@ class SqliteBase:
     data = None
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="tarry-history-", dir=_folder()))
-        path = self._folder / "hooks.db"
-        path.write_bytes(_empty())
+        self._file = _free.pop() if _free else DatabaseFile()
+        self._file.clear()
         with _no_threads():
-            self.store = SqliteStore(path, clock, Room(path, 0))
+            self.store = SqliteStore(self._file.path, clock, Room(self._file.path, 0))
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
         """Do the work of all threads at once, as long as the block lasts."""
-        with _no_threads():
+        with _no_threads(), self._file.in_use():
             yield
 
     def forget(self, worker: str) -> None:
@@ -51,30 +47,9 @@ class SqliteBase:
         """There is no server."""
 
     def close(self) -> None:
-        """Close and remove the file."""
-        running = self.store._threads  # noqa: SLF001  its own way waits for threads
-        for one in (running._surveyor, running._browser, running._reader, running._writer):  # noqa: SLF001  likewise
-            one.leave()
-        running.lock.give_back()
-        shutil.rmtree(self._folder)
-
-
-def _folder() -> Path | None:
-    return IN_MEMORY if IN_MEMORY.is_dir() else None
-
-
-@lru_cache(1)
-def _empty() -> bytes:
-    """Return the bytes of a database with the right schema and nothing in it."""
-    with tempfile.TemporaryDirectory(dir=_folder()) as folder:
-        path = Path(folder) / "empty.db"
-
-        async def make() -> None:
-            store = await open_sqlite(path)
-            await store.close()
-
-        asyncio.run(make())
-        return path.read_bytes()
+        """Leave the file to the next history."""
+        self.store._threads.lock.give_back()  # noqa: SLF001  its own way waits for threads
+        _free.append(self._file)
 
 
 class _NoThread:
