@@ -1,6 +1,7 @@
 """Bugs in whose failure it is: the only ones that reach into the dispatcher."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from unittest.mock import patch
 
 from tarry.service.dispatch.origins.evidence import Failures
@@ -13,9 +14,17 @@ class OneTenantSpeaks(Bug):
 
     story = "three failing endpoints of one tenant open a shared origin for all tenants"
 
-    def planted(self) -> AbstractContextManager[object]:
-        """Count endpoints where applications have to be counted."""
-        return patch.object(Failures, "of_several_applications", Failures.of_several_lanes)
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Count endpoints where applications have to be counted, and probe no healthy lane first.
+
+        Probing them first would end the wait of a neighbour within a second.
+        """
+        with (
+            patch.object(Failures, "of_several_applications", Failures.of_several_lanes),
+            patch.object(Origin, "_is_promising", lambda _origin, _lane: False),
+        ):
+            yield
 
 
 class LeakedHold(Bug):
