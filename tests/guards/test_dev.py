@@ -126,6 +126,18 @@ def test_an_interrupted_stage_is_gone_through_again(
     assert stages == ["build", "project"]
 
 
+def test_packages_are_those_of_the_lock_and_no_others(
+    dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed: list[list[str]] = []
+    monkeypatch.setattr(dev, "make_venv", lambda _: ["pip"])
+    monkeypatch.setattr(dev, "must", lambda command, **_: installed.append(command))
+    dev.build(environment)
+    ((*options, name, lock),) = installed
+    assert {"--no-deps", "--require-hashes"} <= set(options)
+    assert (name, lock) == ("--requirement", str(environment.lock))
+
+
 def test_half_an_installation_means_a_new_environment(
     dev: Any, environment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,8 @@
 """The locks pin everything by hash and say nothing about where packages come from."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -29,3 +31,9 @@ def test_every_requirement_is_pinned_to_one_version_and_its_hashes(lock: Path) -
         assert PINNED.fullmatch(name_and_version.strip())
         assert hashes
         assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", one.strip()) for one in hashes)
+
+
+def test_the_lock_lacks_nothing_that_its_packages_need() -> None:
+    check = [sys.executable, "-m", "pip", "check"]  # ./dev installs the lock and nothing else
+    result = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout
