@@ -35,6 +35,8 @@ log = logging.getLogger("tarry.service")
 
 _WELL = Gate(Pace(), float)
 """The shared gate of all origins that were never in trouble: no lane goes by it."""
+NO_ANSWERS = Sample()
+"""The shared history of all origins without one: there may be as many as lanes."""
 
 
 class Origin:
@@ -85,7 +87,7 @@ class Origin:
         self._failures, self._refusals = NO_FAILURES, NO_REFUSALS
         self._held: dict[int | str, float] = NOTHING
         """Until when a 429 asked lanes of a group, or applications of a whole, to wait."""
-        self._history = Sample()
+        self._history = NO_ANSWERS
         """The latest answers to its closed lanes, since one first failed and passed again."""
         self._counted = (0.0, 0)
         """When the waiting deliveries of this worker were counted, and their number."""
