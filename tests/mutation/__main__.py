@@ -5,7 +5,6 @@ Started by ./dev mutate. Exits with 1 if the tests notice less than 90 % of the 
 
 import argparse
 import math
-import os
 import random
 import signal
 import sys
@@ -23,13 +22,12 @@ from tests.project_files import ROOT
 SOURCES = ROOT / "src/tarry"
 ENOUGH = 0.9
 INTERRUPTED = 130
-HISTORIES = "40"
 PACKAGES = {
     "core": Package("core", SOURCES / "core", (ROOT / "tests/core",)),
     "dispatch": Package(
         "dispatch",
         SOURCES / "service/dispatch",
-        (ROOT / "tests/service/dispatch", ROOT / "tests/simulation/test_histories.py"),
+        (ROOT / "tests/service/dispatch", ROOT / "tests/mutation/histories.py"),
     ),
 }
 
@@ -39,7 +37,6 @@ def main(arguments: Sequence[str], packages: Mapping[str, Package] = PACKAGES) -
     options = _parser(packages).parse_args(arguments)
     for end in (signal.SIGINT, signal.SIGTERM):  # scripts start programs with SIGINT ignored
         signal.signal(end, signal.default_int_handler)  # no trial must outlive this process
-    os.environ.setdefault("TARRY_TEST_HISTORIES", HISTORIES)
     chosen = [find(name, packages) for name in options.places or packages]
     mutants = choose(chosen, None if options.all else options.sample, options.seed)
     print(f"{len(mutants)} mutants, --seed {options.seed}", flush=True)

@@ -2,7 +2,8 @@
 
 Only the insides of functions are changed. Constants and defaults outside of them have been read by
 the time a test runs. Some code is left as it is because no test should notice a change there: log
-lines, docstrings, annotations, assertions, failpoints and the texts of errors.
+lines, docstrings, annotations, assertions (also `strict` of `zip`), failpoints and the texts of
+errors.
 """
 
 import ast
@@ -81,7 +82,7 @@ class Mutant:
             getattr(self.parent, self.field)[self.index] = self.replacement
         ast.fix_missing_locations(self.tree)
         module = compile(self.tree, str(self.file), "exec")
-        return next(code for code in _codes(module) if _key(code) == self.key)
+        return next(code for code in codes_of(module) if key_of(code) == self.key)
 
 
 def mutants_of(file: Path) -> list[Mutant]:
@@ -99,31 +100,32 @@ def mutants_of(file: Path) -> list[Mutant]:
             index=index,
             replacement=replacement,
         )
-        for function in _functions(tree)
+        for function in functions_of(tree)
         for parent, field, index, node, statement in _nodes(function, function)
         for change, replacement in _changes(node)
     ]
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_of(code: CodeType) -> Iterator[CodeType]:
     """Yield a code object and all those inside it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _codes(constant)
+            yield from codes_of(constant)
 
 
-def _key(code: CodeType) -> tuple[str, int, str]:
+def key_of(code: CodeType) -> tuple[str, int, str]:
+    """Return the file, first line and name of a code object."""
     return code.co_filename, code.co_firstlineno, code.co_name
 
 
-def _functions(scope: ast.AST) -> Iterator[Function]:
+def functions_of(scope: ast.AST) -> Iterator[Function]:
     """Yield the functions of a module or class. Those inside of other functions belong to them."""
     for node in ast.iter_child_nodes(scope):
         if isinstance(node, Function):
             yield node
         else:
-            yield from _functions(node)
+            yield from functions_of(node)
 
 
 def _nodes(
@@ -144,6 +146,8 @@ def _nodes(
 def _stays_unchanged(node: ast.AST) -> bool:
     match node:
         case ast.Assert() | ast.Expr(value=ast.Constant()) | ast.arguments():
+            return True
+        case ast.keyword(arg="strict"):
             return True
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name))):
             return name in UNCHANGED_CALLS
@@ -170,6 +174,8 @@ def _changes(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     match node:
         case ast.Call(func=function, args=args, keywords=keywords):
             for number, keyword in enumerate(keywords):
+                if _stays_unchanged(keyword):
+                    continue
                 rest = [*keywords[:number], *keywords[number + 1 :]]
                 without = f"{_text(function)}(...) without {_text(keyword)}"
                 yield without, ast.Call(function, args, rest)

@@ -58,6 +58,7 @@ def test_a_mistake_reads_like_a_change_of_the_code(
         "def inner(c: 'int' = 3) -> 'int': ...",
         "b = cast('int', a)",
         "assert_never(a)",
+        "yield zip(a, b, strict=True)",
     ],
 )
 def test_no_mistake_is_made_where_no_test_should_notice(tmp_path: Path, code: str) -> None:

@@ -20,9 +20,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from types import FunctionType
 
-import coverage
 import pytest
 
+from tests.mutation.marks import Marks
 from tests.mutation.mutants import Mutant
 
 FORK = get_context("fork")
@@ -30,10 +30,12 @@ MEMORY = 8 << 30
 """Bytes of addresses for one trial: some mistakes fill lists without end."""
 PATIENCE = 10.0
 """How many seconds a test may take, besides three times its time without a mistake."""
+SECONDS = 10.0
+"""How long the tests of one folder may take with one mistake, besides those of its own file."""
 TOLD_EVERY = 10.0
 """Seconds between two lines about how far it has come."""
-Reached = dict[str, dict[int, list[str]]]
-"""The tests that run a line, by their ids, for each line of each file."""
+Reached = dict[tuple[str, int], set[str]]
+"""The ids of the tests that run a statement, by its file and first line."""
 
 
 @dataclass(frozen=True)
@@ -98,28 +100,28 @@ class Trials:
         return True
 
     def _learn(self) -> None:
-        """Run all tests once without a mistake, and learn which lines each of them runs."""
-        files = {str(mutant.file) for _, mutant in self._mutants}
+        """Run all tests once without a mistake, and learn which statements each of them runs."""
+        files = {mutant.file for _, mutant in self._mutants}
         answer = _in_a_child(lambda: self._trace(files), None)
         if not isinstance(answer, tuple):
             raise pytest.UsageError(f"the run without a mistake {answer}")
         self._reached, self._took, self.unusable = answer
 
-    def _trace(self, files: set[str]) -> tuple[Reached, dict[str, float], list[str]]:
-        tracer = coverage.Coverage(data_file=None, config_file=False, include=sorted(files))
+    def _trace(self, files: set[Path]) -> tuple[Reached, dict[str, float], list[str]]:
+        marks = [Marks(file, self._functions) for file in sorted(files)]
+        reached: Reached = {}
         took: dict[str, float] = {}
         failed: list[str] = []
-        tracer.start()
         for item, following in _with_next([*self._tests.values()]):
             self._tell(f"{len(took)} of {len(self._tests)} tests run without a mistake")
-            tracer.switch_context(item.nodeid)
             started = time.monotonic()
             if self._failure_of(item, following):
                 failed.append(item.nodeid)
             took[item.nodeid] = time.monotonic() - started
-        tracer.stop()
-        data = tracer.get_data()
-        return {file: data.contexts_by_lineno(file) for file in files}, took, failed
+            for mark in marks:
+                for line in mark.reached():
+                    reached.setdefault((str(mark.file), line), set()).add(item.nodeid)
+        return reached, took, failed
 
     def _try(self, package: Package, mutant: Mutant) -> Verdict:
         chosen = list(self._choose(package, mutant))
@@ -133,16 +135,20 @@ class Trials:
         return Verdict(mutant, word, f"the tests {answer}")
 
     def _choose(self, package: Package, mutant: Mutant) -> Iterator[pytest.Item]:
-        """Yield the tests of the package that run the changed lines, the quickest first."""
-        lines = self._reached.get(str(mutant.file), {})
-        names = {name for line in mutant.lines for name in lines.get(line, ())}
-        quickest = sorted(
-            (names & self._took.keys()) - {*self.unusable}, key=self._took.__getitem__
-        )
-        for tests in package.tests:
-            for name in quickest:
-                if self._tests[name].path.is_relative_to(tests):
-                    yield self._tests[name]
+        """Yield the tests of the package that run the changed statement.
+
+        The tests of its own file come first, then others, the quickest first, while there is time.
+        """
+        names = self._reached.get((str(mutant.file), mutant.lines.start), set())
+        tests = [self._tests[name] for name in names - {*self.unusable}]
+        own = f"test_{mutant.file.name}"
+        tests.sort(key=lambda item: (item.path.name != own, self._took[item.nodeid]))
+        for folder in package.tests:
+            left = SECONDS
+            for item in tests:
+                if item.path.is_relative_to(folder) and (item.path.name == own or left > 0):
+                    left -= self._took[item.nodeid]
+                    yield item
 
     def _allowed(self, item: pytest.Item) -> float:
         return PATIENCE + 3 * self._took[item.nodeid]

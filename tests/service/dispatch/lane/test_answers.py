@@ -85,6 +85,20 @@ async def test_what_the_old_place_says_after_a_move_is_not_about_the_new_one(cod
 
 
 @virtually
+async def test_a_delivery_ends_with_its_last_attempt_if_the_next_one_would_come_too_late() -> None:
+    async with virtual_service() as service:
+        poison: list[str] = []
+        policy = '{"version": 1, "within": 60, "backoff": {"kind": "fixed", "delay": 25}}'
+        await service.add_endpoint("a.example", takes_all_but(poison, status(500)), policy=policy)
+        poison += await service.add()
+        for _ in range(55):
+            await asyncio.sleep(1)
+            await service.add()
+        delivery = await service.delivery(*poison)
+        assert (delivery.state, delivery.reason) == (State.FAILED, Reason.AGED)
+
+
+@virtually
 async def test_a_delivery_says_why_it_waits() -> None:
     async with virtual_service() as service:
         said = {"a": status(500), "b": DOWN, "c": status(429, retry_after="600")}

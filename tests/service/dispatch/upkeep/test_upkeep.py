@@ -75,6 +75,7 @@ async def test_what_is_too_old_ends_in_pieces_and_what_is_parked_does_not() -> N
         assert await service.counts(parked) == {State.READY: 2 * CHUNK + 1}
         found = await service.store.undelivered(service.application.id, limit=1)
         assert found[0][1].reason is Reason.AGED
+        assert service.dispatcher.context.counters.failed == 2 * CHUNK + 1
 
 
 @pytest.mark.slow
