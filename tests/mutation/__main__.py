@@ -22,12 +22,30 @@ from tests.project_files import ROOT
 SOURCES = ROOT / "src/tarry"
 ENOUGH = 0.9
 INTERRUPTED = 130
+STORIES = (
+    *(
+        "answers",
+        "chance",
+        "clock_steps",
+        "endpoint_life",
+        "fifo",
+        "limits",
+        "neighbours",
+        "outage",
+    ),
+    *("replay", "store_trouble", "tenants", "workers"),
+)
+"""The journeys in virtual time that take seconds."""
 PACKAGES = {
     "core": Package("core", SOURCES / "core", (ROOT / "tests/core",)),
     "dispatch": Package(
         "dispatch",
         SOURCES / "service/dispatch",
-        (ROOT / "tests/service/dispatch", ROOT / "tests/mutation/histories.py"),
+        (
+            ROOT / "tests/service/dispatch",
+            ROOT / "tests/mutation/histories.py",
+            *(ROOT / f"tests/journeys/test_{story}.py" for story in STORIES),
+        ),
     ),
 }
 

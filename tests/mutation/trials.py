@@ -29,18 +29,20 @@ FORK = get_context("fork")
 MEMORY = 8 << 30
 """Bytes of addresses for one trial: some mistakes fill lists without end."""
 PATIENCE = 10.0
-"""How many seconds a test may take, besides three times its time without a mistake."""
-SECONDS = 10.0
-"""How long the tests of one folder may take with one mistake, besides those of its own file."""
+"""How many seconds a test may take, besides ten times its computing time without a mistake."""
+SECONDS = 20.0
+"""How much computing the tests may need that judge one mistake, as long as nothing is wrong."""
 TOLD_EVERY = 10.0
 """Seconds between two lines about how far it has come."""
+Tell = Callable[[float], None]
+"""Tells the parent how many seconds it takes at the most until it hears of the child again."""
 Reached = dict[tuple[str, int], set[str]]
 """The ids of the tests that run a statement, by its file and first line."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A file or folder of sources, and the tests that have to notice a mistake, in this order."""
+    """A file or folder of sources, and the tests that have to notice a mistake."""
 
     name: str
     source: Path
@@ -102,7 +104,7 @@ class Trials:
     def _learn(self) -> None:
         """Run all tests once without a mistake, and learn which statements each of them runs."""
         files = {mutant.file for _, mutant in self._mutants}
-        answer = _in_a_child(lambda: self._trace(files), None)
+        answer = _in_a_child(lambda _tell: self._trace(files), None)
         if not isinstance(answer, tuple):
             raise pytest.UsageError(f"the run without a mistake {answer}")
         self._reached, self._took, self.unusable = answer
@@ -114,10 +116,10 @@ class Trials:
         failed: list[str] = []
         for item, following in _with_next([*self._tests.values()]):
             self._tell(f"{len(took)} of {len(self._tests)} tests run without a mistake")
-            started = time.monotonic()
+            started = time.process_time()  # other work on the machine must not matter
             if self._failure_of(item, following):
                 failed.append(item.nodeid)
-            took[item.nodeid] = time.monotonic() - started
+            took[item.nodeid] = time.process_time() - started
             for mark in marks:
                 for line in mark.reached():
                     reached.setdefault((str(mark.file), line), set()).add(item.nodeid)
@@ -127,8 +129,7 @@ class Trials:
         chosen = list(self._choose(package, mutant))
         if not chosen:
             return Verdict(mutant, "survived", "no test runs this line")
-        limit = sum(self._allowed(item) for item in chosen)
-        answer = _in_a_child(lambda: self._plant(mutant, chosen), limit)
+        answer = _in_a_child(lambda tell: self._plant(mutant, chosen, tell), PATIENCE)
         if isinstance(answer, tuple):
             return Verdict(mutant, *answer)
         word = "timed out" if answer == "took too long" else "noticed"
@@ -143,18 +144,21 @@ class Trials:
         tests = [self._tests[name] for name in names - {*self.unusable}]
         own = f"test_{mutant.file.name}"
         tests.sort(key=lambda item: (item.path.name != own, self._took[item.nodeid]))
-        for folder in package.tests:
-            left = SECONDS
-            for item in tests:
-                if item.path.is_relative_to(folder) and (item.path.name == own or left > 0):
-                    left -= self._took[item.nodeid]
-                    yield item
+        left = SECONDS
+        for item in tests:
+            if any(item.path.is_relative_to(place) for place in package.tests) and left > 0:
+                left -= self._took[item.nodeid]
+                yield item
 
     def _allowed(self, item: pytest.Item) -> float:
-        return PATIENCE + 3 * self._took[item.nodeid]
+        return PATIENCE + 10 * self._took[item.nodeid]
 
-    def _plant(self, mutant: Mutant, tests: Sequence[pytest.Item]) -> tuple[str, str]:
-        """Put the mistake in place and run the tests; this happens in a child."""
+    def _plant(self, mutant: Mutant, tests: Sequence[pytest.Item], tell: Tell) -> tuple[str, str]:
+        """Put the mistake in place and run the tests; this happens in a child.
+
+        The parent is told how long each test may take. Nothing in the child can say so for sure:
+        an event loop goes on after most exceptions.
+        """
         try:
             code = mutant.compile()
             for function in self._functions[mutant.key]:
@@ -162,11 +166,10 @@ class Trials:
         except (SyntaxError, ValueError) as error:  # for instance: it uses no `super` any more
             return "impossible", str(error)
         for item, following in _with_next(tests):
-            item.add_marker(pytest.mark.timeout(self._allowed(item)))
+            tell(self._allowed(item))
             failure = self._failure_of(item, following)
             if failure:
-                hung = "Timeout (>" in failure.longreprtext
-                return "timed out" if hung else "noticed", failure.nodeid
+                return "noticed", failure.nodeid
         return "survived", f"tests that run this line: {len(tests)}"
 
     def _failure_of(
@@ -200,14 +203,19 @@ def _with_next(tests: Sequence[pytest.Item]) -> Iterator[tuple[pytest.Item, pyte
     return zip(tests, [*tests[1:], None], strict=True)
 
 
-def _in_a_child(work: Callable[[], object], limit: float | None) -> object:
-    """Return what `work` returns in a forked child, or a text that says how the child ended."""
+def _in_a_child(work: Callable[[Tell], object], limit: float | None) -> object:
+    """Return what `work` returns in a forked child, or a text that says how the child ended.
+
+    The child has this many seconds, and from then on as many as it says each time.
+    """
     ours, theirs = FORK.Pipe(duplex=False)
     child = FORK.Process(target=_run_quietly, args=(work, theirs))
     child.start()
     theirs.close()
     try:
-        answer = ours.recv() if ours.poll(limit) else "took too long"
+        answer: object = limit
+        while isinstance(answer, float | None):
+            answer = ours.recv() if ours.poll(answer) else "took too long"
     except EOFError:
         answer = "ended the process"
     finally:
@@ -219,12 +227,12 @@ def _in_a_child(work: Callable[[], object], limit: float | None) -> object:
     return answer
 
 
-def _run_quietly(work: Callable[[], object], answers: Connection) -> None:
+def _run_quietly(work: Callable[[Tell], object], answers: Connection) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     try:
-        answers.send(work())
+        answers.send(work(answers.send))
     except Exception:  # noqa: BLE001 - the parent raises it
         answers.send(RuntimeError(traceback.format_exc()))

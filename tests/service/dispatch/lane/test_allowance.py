@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.pace import Phase
-from tarry.service.dispatch.lane.allowance import FIRST, RETRY_PAUSE, RETRY_RULE, RetryBudget
+from tarry.service.dispatch.lane.allowance import (
+    FIRST,
+    RETRY_PAUSE,
+    RETRY_RULE,
+    Allowance,
+    RetryBudget,
+)
 from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.limits.gate import RULE
 from tarry.service.model.delivery import State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits
@@ -80,6 +87,108 @@ async def test_what_the_old_place_refused_is_not_ended_by_the_first_answer_of_a_
         await asyncio.sleep(1)
         ((_, delivery),) = await service.store.deliveries(refused[0])
         assert (delivery.state, delivery.tries) == (State.WAITING, 2)
+
+
+def allowance(most: int = 100, rate: float | None = None, fifo_from: float = 0.0) -> Allowance:
+    """The allowance of a lane that no request was sent from."""
+    new = Allowance(fifo_from)
+    new.limit(most, rate)
+    return new
+
+
+def test_each_success_allows_one_more_up_to_the_limit_of_the_owner() -> None:
+    limits = allowance(most=FIRST + 1)
+    allowed = []
+    for _ in range(3):
+        allowed.append(limits.together(Phase.CLOSED))
+        limits.passed()
+    assert allowed == [FIRST, FIRST + 1, FIRST + 1]
+    assert allowance(most=2).together(Phase.CLOSED) == 2
+
+
+def test_each_failure_after_another_halves_what_goes_together_but_one_always_goes() -> None:
+    limits = allowance()
+    allowed = []
+    for _ in range(6):
+        limits.failed(NOON, by_chance=False)
+        allowed.append(limits.together(Phase.CLOSED))
+    assert allowed == [8, 4, 2, 1, 1, 1]
+    assert limits.together(Phase.PACED) == 100
+
+
+def test_failures_by_chance_and_single_ones_lower_nothing() -> None:
+    limits = allowance()
+    for _ in range(5):
+        limits.failed(NOON, by_chance=True)
+    limits.passed()
+    limits.failed(NOON, by_chance=False)
+    assert limits.together(Phase.CLOSED) == FIRST + 1
+    assert limits.failing == 1
+
+
+def test_an_endpoint_that_moved_is_trusted_like_a_new_one() -> None:
+    limits = allowance()
+    limits.passed()
+    limits.failed(NOON, by_chance=False)
+    limits.start_over()
+    assert (limits.failing, limits.together(Phase.CLOSED)) == (0, FIRST)
+    limits.failed(NOON, by_chance=False)
+    assert limits.together(Phase.CLOSED) == FIRST
+
+
+def test_it_is_known_when_a_request_was_last_sent_and_when_one_failed() -> None:
+    limits = allowance()
+    assert not limits.was_used
+    limits.sent(NOON)
+    assert (limits.was_used, limits.sent_at, limits.in_flight) == (True, NOON, 1)
+    limits.failed(NOON, by_chance=True)
+    assert limits.has_failed_since(NOON)
+    assert not limits.has_failed_since(NOON + 1)
+    limits.ended(0.01)
+    assert limits.in_flight == 0
+
+
+def test_requests_to_a_slow_endpoint_are_spread_over_half_the_time_of_an_answer() -> None:
+    limits = allowance()
+    for _ in range(100):
+        limits.sent(NOON)
+        limits.ended(4.0)
+    assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == pytest.approx(NOON + 4 / 16)
+    assert limits.free_at(NOON + 1, Phase.CLOSED, 8, fifo=False) == NOON + 1
+    assert limits.free_at(NOON, Phase.PACED, 8, fifo=False) == NOON
+
+
+def test_requests_to_a_quick_endpoint_are_not_spread() -> None:
+    limits = allowance()
+    for _ in range(100):
+        limits.sent(NOON)
+        limits.ended(0.09)
+    assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == NOON
+
+
+def test_after_a_row_of_failures_the_gate_may_open_before_the_next_request() -> None:
+    limits = allowance()
+    limits.failed_before(RULE.failures - 2)
+    limits.failed(NOON, by_chance=True)
+    assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == NOON
+    limits.failed(NOON, by_chance=True)
+    assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == NOON + RULE.tick
+    assert limits.free_at(NOON, Phase.OPEN, 8, fifo=False) == NOON
+
+
+def test_only_an_ordered_lane_waits_for_the_requests_of_its_last_owner() -> None:
+    limits = allowance(fifo_from=NOON + 30)
+    assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=True) == NOON + 30
+    assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == NOON
+
+
+def test_requests_sent_under_an_old_rate_count_under_a_new_one_and_without_one_none_waits() -> None:
+    limits = allowance(rate=0.1)
+    limits.sent(NOON)
+    limits.limit(100, 0.2)
+    assert limits.free_at(NOON, Phase.PACED, 8, fifo=False) > NOON + 9
+    limits.limit(100, None)
+    assert limits.free_at(NOON, Phase.PACED, 8, fifo=False) == NOON
 
 
 # --- Retries ------------------------------------------------------------------------------------

@@ -7,12 +7,19 @@ import pytest
 
 from tarry.core.outcome import Kind
 from tarry.service.dispatch.lane.sending import next_send_at
-from tarry.service.model.delivery import State
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
 from tarry.service.model.settings import HOUR
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, OK, Script, status, virtual_service
+from tarry.testing.virtual_service import (
+    DOWN,
+    OK,
+    Script,
+    status,
+    virtual_service,
+)
 from tests.service.dispatch.lane.test_lane import lane_of
 
 
@@ -103,3 +110,17 @@ async def test_rows_behind_a_head_that_waits_keep_nobody_busy() -> None:
         await asyncio.sleep(5)
         assert between.shaky.calls - before < 60
         await service.until_delivered(endpoint, within=30)
+
+
+@virtually
+async def test_a_delivery_whose_payload_is_gone_ends_and_keeps_no_slot() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+        (message,) = await service.add()
+        await service.store.expunge(service.application.id, message)
+        free = service.dispatcher.context.slots.free
+        await service.change(endpoint, standing=Standing.ENABLED)
+        await asyncio.sleep(1)
+        delivery = await service.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
+        assert service.dispatcher.context.slots.free == free

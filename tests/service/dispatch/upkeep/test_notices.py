@@ -211,6 +211,13 @@ async def test_an_enabled_endpoint_is_told_by_its_names(scene: Scene) -> None:
 async def test_a_warning_is_told_with_how_far_it_is(scene: Scene) -> None:
     data = await data_of(scene, "endpoint.failing", since=1.0, share=0.5)
     assert (data["failSince"], data["share"]) == ("1970-01-01T00:00:01Z", 0.5)
+    assert "reason" not in data
+
+
+@pytest.mark.parametrize("kind", ["endpoint.paused", "endpoint.disabled"])
+async def test_why_an_endpoint_was_stopped_is_told(scene: Scene, kind: str) -> None:
+    data = await data_of(scene, kind, why="its first delivery failed")
+    assert data["reason"] == "its first delivery failed"
 
 
 async def test_a_delivery_is_told_with_its_last_attempt(scene: Scene) -> None:
@@ -228,6 +235,7 @@ async def test_a_delivery_is_told_with_its_last_attempt(scene: Scene) -> None:
     assert (data["msgId"], data["msgEventId"]) == (sent.message.id, "order-1")
     last = {"id": "atmpt_1", "responseStatusCode": 503, "timestamp": "1970-01-01T00:00:01Z"}
     assert data["lastAttempt"] == last
+    assert data["reason"] == "all attempts used up"
 
 
 async def test_a_delivery_that_was_never_tried_is_told_all_the_same(scene: Scene) -> None:

@@ -29,6 +29,14 @@ def test_what_is_kept_for_ever_is_never_swept() -> None:
     assert (swept.keys_before, swept.notices_before) == (NOON - HOUR, None)
 
 
+def test_each_kind_of_record_has_its_own_time() -> None:
+    kept = Kept(tasks=1.0, refused=2.0, claims=3.0, portal_keys=4.0, messages=5.0, notices=6.0)
+    swept = kept.at(NOON)
+    assert (swept.tasks_before, swept.refused_before) == (NOON - 1, NOON - 2)
+    assert (swept.claims_before, swept.portal_keys_before) == (NOON - 3, NOON - 4)
+    assert (swept.messages_before, swept.notices_before) == (NOON - 5, NOON - 6)
+
+
 def parkings() -> st.SearchStrategy[tuple[tuple[float, float | None], ...]]:
     """Times in which an endpoint was parked, one after the other, the last maybe until now."""
 
