@@ -94,6 +94,20 @@ def test_what_is_on_its_way_is_not_had_again_by_a_rewind() -> None:
     assert taken(buffer) == [2]
 
 
+@pytest.mark.parametrize("stream", ["ready", "waiting", "resends"])
+def test_a_lane_with_a_row_at_hand_is_neither_idle_nor_drained(stream: str) -> None:
+    buffer, source, _ = a_lane()
+    if stream == "resends":
+        source.resends = {"r1": a_row(0, Stream.RESEND, resend="r1")}
+    else:
+        setattr(source, stream, {1: a_row(1, Stream(stream), due_at=NOON)})
+    while source.feed(buffer, NOON, Phase.CLOSED):
+        pass
+    assert buffer.all_read()
+    assert not buffer.idle()
+    assert not buffer.drained()
+
+
 def test_a_lane_is_drained_only_when_all_was_read_and_settled_and_nothing_is_due() -> None:
     buffer, source, _ = a_lane(1)
     assert not buffer.drained()

@@ -99,6 +99,18 @@ async def test_a_delivery_ends_with_its_last_attempt_if_the_next_one_would_come_
 
 
 @virtually
+async def test_failures_of_deliveries_that_ended_are_on_record_for_the_next_owner() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "attempts": 1}'
+        endpoint = await service.add_endpoint("a.example", always(status(500)), policy=policy)
+        for _ in range(3):
+            await service.add()
+            await asyncio.sleep(1)
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        assert (row.waiting, row.known.failures) == (0, 3)
+
+
+@virtually
 async def test_a_delivery_says_why_it_waits() -> None:
     async with virtual_service() as service:
         said = {"a": status(500), "b": DOWN, "c": status(429, retry_after="600")}

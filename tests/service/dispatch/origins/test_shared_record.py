@@ -268,6 +268,14 @@ def test_a_probe_that_was_wanted_is_forgotten_when_the_gate_turns() -> None:
     assert not record.wants_probe
 
 
+def test_a_probe_that_was_wanted_is_not_claimed_once_another_worker_has_probed() -> None:
+    record, _, _ = a_record()
+    record.may_probe(OPEN, first=False, serve=never)
+    record.forget_wish()
+    assert not record.wants_probe
+    assert not record.written(record.next_text(a_gate(), waiting=5))
+
+
 def test_the_first_worker_that_a_record_names_has_written_it() -> None:
     record, _, _ = a_record(other=5, me=5)
     assert record.is_of_another_outage
