@@ -58,6 +58,7 @@ def test_a_mistake_reads_like_a_change_of_the_code(
         "def inner(c: 'int' = 3) -> 'int': ...",
         "b = cast('int', a)",
         "assert_never(a)",
+        "raise AssertionError('this cannot be')",
         "yield zip(a, b, strict=True)",
     ],
 )
