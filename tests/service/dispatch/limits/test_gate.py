@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarry.core.pace import Pace, Phase, Sample
+from tarry.core.pacer import in_a_row
 from tarry.core.probe import SHORTEST
 from tarry.service.dispatch.limits.gate import RULE, WATCHED, Gate, scaled
 from tarry.service.dispatch.limits.rates import GRAIN
@@ -479,6 +480,18 @@ def test_a_row_of_failures_is_by_chance_as_long_as_it_is_a_usual_one() -> None:
         answer(gate, NOON)
     assert not gate.fails_by_chance
     gate.open(NOON, 1)
+    assert not gate.fails_by_chance
+
+
+def test_the_failure_that_makes_a_row_too_long_for_chance_is_not_by_chance() -> None:
+    gate = a_gate()
+    for number in range(20):
+        answer(gate, NOON, passed=bool(number % 2))
+    gate.step(NOON, 1)
+    for _ in range(in_a_row(RULE, gate.pace) - 1):
+        answer(gate, NOON)
+    assert gate.fails_by_chance
+    answer(gate, NOON)
     assert not gate.fails_by_chance
 
 

@@ -207,6 +207,15 @@ def test_another_is_asked_at_once() -> None:
     assert stage.sent == ["a", "b"]
 
 
+def test_there_are_no_more_probes_because_another_lane_was_asked_at_once() -> None:
+    stage = Stage(Phase.OPEN)
+    planned = stage.gate.pace.probe_at
+    stage.queue.ask_another(stage.now)
+    assert stage.gate.pace.probe_at == stage.now
+    stage.queue.make_up()
+    assert stage.gate.pace.probe_at == planned
+
+
 def test_what_was_brought_forward_is_forgotten_in_another_phase() -> None:
     stage = Stage(Phase.OPEN)
     stage.add(stage.lane("a"), first=True)

@@ -332,6 +332,7 @@ def test_a_refusal_that_is_the_messages_is_final(phase: Phase) -> None:
     found = ruled(REFUSED, Fault(Whose.MESSAGE, phase))
     assert (found.state, found.reason, found.attempts) == (State.FAILED, Reason.REFUSED, 3)
     assert found.counted
+    assert found.decision == "refused for good"
 
 
 @pytest.mark.parametrize("phase", [Phase.CLOSED, Phase.PACED])

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import pytest
 
+from tarry.errors import StoreError
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import Answer
@@ -55,6 +56,29 @@ async def test_a_lane_to_which_something_is_added_meanwhile_goes_on() -> None:
         await asyncio.sleep(1)
         assert await service.waiting(endpoint) == 0
         assert len(service.sender.sent) == 2
+
+
+class Away(Shaky):
+    """The database is away the first time that a lane asks whether it may rest."""
+
+    fails = True
+
+    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        if self.fails:
+            self.fails = False
+            raise StoreError("the database is away")
+        return await self._store.rest(idle, leases)
+
+
+@virtually
+async def test_a_lane_that_found_the_database_away_asks_again_whether_it_may_sleep() -> None:
+    between = Between(Away)
+    async with virtual_service(through=between) as service:
+        await service.add_endpoint("a.example")
+        await service.add()
+        await asyncio.sleep(10)
+        assert not between.shaky.fails
+        assert lanes_of(service) == []
 
 
 class AnsweredLate(Shaky):

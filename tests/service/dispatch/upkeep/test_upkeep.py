@@ -86,6 +86,19 @@ async def test_what_is_too_old_ends_in_pieces_and_what_is_parked_does_not() -> N
         assert service.dispatcher.context.counters.failed == 2 * CHUNK + 1
 
 
+@virtually
+async def test_what_ended_by_its_age_is_not_sent_any_more() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "within": 600, "backoff": {"kind": "fixed", "delay": 1}}'
+        await service.add_endpoint("a.example", lambda _request, _now: DOWN, policy=policy)
+        await service.add(3)
+        await asyncio.sleep(700)
+        assert service.dispatcher.context.counters.failed == 3
+        sent = len(service.sender.sent)
+        await asyncio.sleep(700)
+        assert len(service.sender.sent) == sent
+
+
 @pytest.mark.slow
 @virtually
 async def test_an_open_lane_ends_what_is_too_old_and_goes_on_with_the_rest() -> None:
