@@ -139,6 +139,24 @@ async def test_a_lane_that_fails_alone_has_its_own_troubles(answer: Answer) -> N
 
 
 @virtually
+async def test_lanes_that_were_down_before_another_passed_say_nothing_about_the_origin() -> None:
+    async with virtual_service() as service:
+        await lanes(service, SEVERAL + 1)
+        paths = {f"/{number}" for number in range(SEVERAL)}
+        service.sender.scripts["gw.example"] = lambda request, _now: (
+            status(500) if request.target.path in paths else OK
+        )
+        for _ in range(30):
+            await service.add()
+            await asyncio.sleep(RULE.silence / 3)
+        sent = len(service.sender.sent)
+        for _ in range(60):  # the good one has nothing to send; the others are probed
+            await asyncio.sleep(10)
+            assert not the_origin(service).shared
+        assert len(service.sender.sent) > sent + SEVERAL * RULE.failures
+
+
+@virtually
 async def test_it_remembers_how_many_fail_by_chance_for_its_new_lanes() -> None:
     async with virtual_service() as service:
         await lanes(service, 2)
