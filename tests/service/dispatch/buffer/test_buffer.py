@@ -268,7 +268,7 @@ def test_what_is_given_back_waits_for_no_moment_any_more(*, fifo: bool) -> None:
 
 
 def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
-    buffer, source, _ = a_lane(1)
+    buffer, source, buffered = a_lane(1)
     source.waiting = {
         seq: a_row(seq, Stream.WAITING, due_at=NOON, attempts=1)
         for seq in range(2, MOST_MOMENTS + 10)
@@ -283,7 +283,9 @@ def test_retries_that_the_budget_has_no_room_for_hold_up_nobody_else() -> None:
     assert went == [1]
     assert buffer.at_hand(NOON) == 0
     assert buffer.next_at() == NOON + 1
+    assert buffered.bytes == 10 * (MOST_MOMENTS + 8)
     assert len(taken(buffer, now=NOON + 1)) == MOST_MOMENTS + 8
+    assert buffered.bytes == 0
 
 
 def probed(buffer: Buffer, source: Source, count: int) -> list[int]:

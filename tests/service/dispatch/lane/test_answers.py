@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tarry.core.pace import Phase
 from tarry.service.dispatch.lane import answers
 from tarry.service.dispatch.lane.endpoint_record import SAVED_EVERY
 from tarry.service.dispatch.lane.lane import Lane
@@ -15,7 +16,7 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due
 from tarry.service.model.settings import Limits
 from tarry.service.store.memory.store import MemoryStore
-from tarry.service.wire.exchange import Answer
+from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import (
     DOWN,
@@ -24,7 +25,7 @@ from tarry.testing.virtual_service import (
     takes_all_but,
     virtual_service,
 )
-from tests.service.dispatch.lane.test_lane import always, lanes_at_work
+from tests.service.dispatch.lane.test_lane import always, lane_of, lanes_at_work
 
 # --- The answer to an attempt -------------------------------------------------------------------
 
@@ -108,6 +109,33 @@ async def test_failures_of_deliveries_that_ended_are_on_record_for_the_next_owne
             await asyncio.sleep(1)
         row = await service.store.lane(endpoint.application, endpoint.id)
         assert (row.waiting, row.known.failures) == (0, 3)
+
+
+@pytest.mark.parametrize("code", [401, 500])
+@virtually
+async def test_a_lane_that_alone_goes_on_failing_leaves_the_gate_of_its_origin(code: int) -> None:
+    async with virtual_service() as service:
+        back_at = service.now() + 60
+        broken = {"/0"}
+
+        def script(request: Request, now: float) -> Answer:
+            if now < back_at:
+                return DOWN
+            return status(code) if request.target.path in broken else OK
+
+        service.sender.scripts["gw.example"] = script
+        first, *others = [
+            await service.add_endpoint("gw.example", path=f"/{number}") for number in range(4)
+        ]
+        await service.add(300)
+        await asyncio.sleep(60)
+        while not (lane := lane_of(service, first)).is_apart:  # noqa: ASYNC110  time is virtual
+            await asyncio.sleep(0.1)
+        assert lane.gate.phase is Phase.OPEN
+        for endpoint in others:
+            await service.until_delivered(endpoint, within=60)
+        broken.clear()
+        await service.until_delivered(first, within=300)
 
 
 @virtually

@@ -1,6 +1,8 @@
 """What is done now and then: ages, retention, and what callers left."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 from hypothesis import given
@@ -15,10 +17,12 @@ from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import DAY, HOUR
 from tarry.service.model.task import Task, Work
+from tarry.service.wire.exchange import Answer
 from tarry.testing.samples import NOON, a_task, an_endpoint
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, virtual_service
+from tests.service.dispatch.lane.test_lane import lane_of
 
 
 def test_what_is_kept_for_ever_is_never_swept() -> None:
@@ -113,6 +117,19 @@ async def test_an_open_lane_ends_what_is_too_old_and_goes_on_with_the_rest() -> 
         await service.add(10)
         await asyncio.sleep(HOUR)
         assert await service.counts(endpoint) == {State.FAILED: 10, State.DELIVERED: 10}
+
+
+@virtually
+async def test_the_rate_of_an_application_without_lanes_at_work_is_forgotten() -> None:
+    async with virtual_service() as service:
+        answer = Answer(1.0, status=200)
+        endpoint = await service.add_endpoint("a.example", lambda _request, _now: answer)
+        await service.add()
+        await asyncio.sleep(0.5)
+        rate = weakref.ref(lane_of(service, endpoint).tenant_rate)
+        await asyncio.sleep(300)
+        gc.collect()
+        assert rate() is None
 
 
 @virtually
