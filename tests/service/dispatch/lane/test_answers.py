@@ -139,6 +139,19 @@ async def test_a_lane_that_alone_goes_on_failing_leaves_the_gate_of_its_origin(c
 
 
 @virtually
+async def test_an_answer_lets_a_lane_go_on_that_waited_for_a_slot_of_the_process() -> None:
+    async with virtual_service(limits=Limits(in_flight=1)) as service:
+        slow = Answer(5.0, status=200)
+        await service.add_endpoint("a.example", always(slow))
+        await service.add_endpoint("b.example", always(slow))
+        await service.add()
+        await asyncio.sleep(1)
+        assert len(service.sender.sent) == 1
+        await asyncio.sleep(5)
+        assert {sent.host for sent in service.sender.sent} == {"a.example", "b.example"}
+
+
+@virtually
 async def test_a_delivery_says_why_it_waits() -> None:
     async with virtual_service() as service:
         said = {"a": status(500), "b": DOWN, "c": status(429, retry_after="600")}

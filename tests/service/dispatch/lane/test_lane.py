@@ -90,3 +90,15 @@ async def test_neither_a_lane_nor_its_parts_have_room_for_more_than_they_need() 
         )
         assert not any(hasattr(part, "__dict__") for part in parts)
         assert lane.endpoint.secrets == ()
+
+
+@virtually
+async def test_a_lane_keeps_neither_secrets_nor_what_only_people_read() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint(
+            "a.example", always(DOWN), headers=None, metadata={"a": "b"}, description="for orders"
+        )
+        await service.add()
+        await asyncio.sleep(1)
+        kept = lane_of(service, endpoint).endpoint
+        assert (kept.secrets, kept.metadata, kept.description) == ((), {}, "")

@@ -5,6 +5,7 @@ import asyncio
 from tarry.core.pace import Phase
 from tarry.service.dispatch.lane.phases import replay
 from tarry.service.explain import outlook
+from tarry.service.model.settings import HOUR
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, status, takes_all_but, virtual_service
 from tests.service.dispatch.lane.test_lane import lane_of
@@ -84,3 +85,17 @@ async def test_one_that_is_open_alone_comes_back_by_itself() -> None:
         await service.until_delivered(endpoint, within=60)
         await asyncio.sleep(5)
         assert lane.gate.phase is Phase.CLOSED
+
+
+@virtually
+async def test_a_pace_ends_when_all_that_is_left_waits_for_its_time() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", rate=1.0)
+        await service.add(10)
+        await service.add(3, deliver_at=service.now() + HOUR)
+        await asyncio.sleep(0.5)
+        replay(lane_of(service, endpoint), service.now())
+        assert lane_of(service, endpoint).gate.phase is Phase.PACED
+        await asyncio.sleep(60)
+        assert lane_of(service, endpoint).gate.phase is Phase.CLOSED
+        assert await service.waiting(endpoint) == 3
