@@ -102,3 +102,19 @@ async def test_a_lane_keeps_neither_secrets_nor_what_only_people_read() -> None:
         await asyncio.sleep(1)
         kept = lane_of(service, endpoint).endpoint
         assert (kept.secrets, kept.metadata, kept.description) == ((), {}, "")
+
+
+@virtually
+async def test_an_endpoint_that_moved_has_no_failures_on_record_before_its_first_answer() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("old.example", always(DOWN))
+        service.sender.scripts["new.example"] = always(Answer(10.0, status=200))
+        await service.add(3)
+        await asyncio.sleep(60)
+        before = await service.store.lane(endpoint.application, endpoint.id)
+        await service.move(endpoint, "https://new.example/in")
+        await asyncio.sleep(5)
+        after = await service.store.lane(endpoint.application, endpoint.id)
+        assert before.known.failures > 0
+        assert after.known.failures == 0
+        assert after.known.origin == "https://new.example:443"

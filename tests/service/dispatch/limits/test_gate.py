@@ -483,15 +483,17 @@ def test_a_row_of_failures_is_by_chance_as_long_as_it_is_a_usual_one() -> None:
     assert not gate.fails_by_chance
 
 
-def test_the_failure_that_makes_a_row_too_long_for_chance_is_not_by_chance() -> None:
+@pytest.mark.parametrize("late", [False, True])
+def test_the_failure_that_makes_a_row_too_long_for_chance_is_not_by_chance(*, late: bool) -> None:
     gate = a_gate()
+    epoch = gate.pace.epoch - late
     for number in range(20):
         answer(gate, NOON, passed=bool(number % 2))
     gate.step(NOON, 1)
     for _ in range(in_a_row(RULE, gate.pace) - 1):
-        answer(gate, NOON)
+        answer(gate, NOON, epoch=epoch)
     assert gate.fails_by_chance
-    answer(gate, NOON)
+    answer(gate, NOON, epoch=epoch)
     assert not gate.fails_by_chance
 
 
