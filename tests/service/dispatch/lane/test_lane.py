@@ -5,6 +5,7 @@ import asyncio
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.model.endpoint import Endpoint
 from tarry.service.wire.exchange import TIMEOUT, Answer
+from tarry.service.wire.seal import Place
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, Script, VirtualService, virtual_service
 
@@ -96,12 +97,15 @@ async def test_neither_a_lane_nor_its_parts_have_room_for_more_than_they_need() 
 async def test_a_lane_keeps_neither_secrets_nor_what_only_people_read() -> None:
     async with virtual_service() as service:
         endpoint = await service.add_endpoint(
-            "a.example", always(DOWN), headers=None, metadata={"a": "b"}, description="for orders"
+            "a.example", always(DOWN), metadata={"a": "b"}, description="for orders"
         )
+        place = Place(endpoint.application, endpoint.id, "headers")
+        await service.change(endpoint, headers=service.seals.seal(b'[["x-key", "secret"]]', place))
         await service.add()
         await asyncio.sleep(1)
         kept = lane_of(service, endpoint).endpoint
-        assert (kept.secrets, kept.metadata, kept.description) == ((), {}, "")
+        assert (kept.secrets, kept.headers) == ((), None)
+        assert (kept.metadata, kept.description) == ({}, "")
 
 
 @virtually
