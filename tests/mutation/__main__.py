@@ -22,18 +22,12 @@ from tests.project_files import ROOT
 SOURCES = ROOT / "src/tarry"
 ENOUGH = 0.9
 INTERRUPTED = 130
-STORIES = ("answers", "endpoint_life", "fifo", "limits", "neighbours", "replay")
-"""The journeys that judge mistakes in dispatch: in virtual time, and each within seconds."""
 PACKAGES = {
     "core": Package("core", SOURCES / "core", (ROOT / "tests/core",)),
     "dispatch": Package(
         "dispatch",
         SOURCES / "service/dispatch",
-        (
-            ROOT / "tests/service/dispatch",
-            ROOT / "tests/mutation/histories.py",
-            *(ROOT / f"tests/journeys/test_{story}.py" for story in STORIES),
-        ),
+        (ROOT / "tests/service/dispatch", ROOT / "tests/mutation/histories.py"),
     ),
 }
 

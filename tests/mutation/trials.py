@@ -30,7 +30,7 @@ MEMORY = 8 << 30
 """Bytes of addresses for one trial: some mistakes fill lists without end."""
 PATIENCE = 10.0
 """How many seconds a test may take, besides ten times its computing time without a mistake."""
-SECONDS = 5.0
+SECONDS = 2.0
 """How much computing the tests may need that judge one mistake, as long as nothing is wrong."""
 TOLD_EVERY = 10.0
 """Seconds between two lines about how far it has come."""
