@@ -380,6 +380,14 @@ def test_a_cut_goes_to_half_of_what_passed_lately() -> None:
     assert pace.rate == pytest.approx(BELOW * 100)
     assert (pace.run, pace.epoch) == (0, before.epoch + 1)
     assert pace.failed_at == pytest.approx(BELOW * 200)
+    assert (pace.answered, pace.sample) == (Window(), Sample())  # they count for the old pace
+
+
+def test_two_that_pass_among_failures_are_no_luck_and_the_pace_stays() -> None:
+    before = settling(since=NOW - 60, sample=Sample(1, 1))
+    assert shown(before.replace(sample=Sample(0, 1)), passed=1, failed=1).mode is Mode.SETTLE
+    pace = shown(before, passed=1, failed=1)
+    assert (pace.mode, pace.rate, pace.goal) == (Mode.CLIMB, 40.0, 40.0)
 
 
 def test_three_in_a_row_end_the_wait() -> None:
