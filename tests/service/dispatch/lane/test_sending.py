@@ -124,3 +124,18 @@ async def test_a_delivery_whose_payload_is_gone_ends_and_keeps_no_slot() -> None
         delivery = await service.delivery(message)
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
         assert service.dispatcher.context.slots.free == free
+
+
+@virtually
+async def test_a_resend_of_a_payload_that_is_gone_ends_and_keeps_no_slot() -> None:
+    async with virtual_service() as service:
+        (message,) = await service.add()
+        endpoint = await service.add_endpoint("a.example", standing=Standing.PAUSED)
+        await service.store.resend(endpoint, message, resend="r1")
+        await service.store.expunge(service.application.id, message)
+        free = service.dispatcher.context.slots.free
+        await service.change(endpoint, standing=Standing.ENABLED)
+        await asyncio.sleep(1)
+        delivery = await service.delivery(message)
+        assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
+        assert service.dispatcher.context.slots.free == free
