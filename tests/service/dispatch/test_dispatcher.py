@@ -116,6 +116,20 @@ async def test_who_is_in_a_hurry_and_has_nothing_on_its_way_ends_as_well_as_othe
 
 
 @virtually
+async def test_a_slow_answer_about_the_time_is_no_step_of_the_clock(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    slowness = iter([0.0, 60.0])  # the worker was suspended while the answer was on its way
+    between = Between(lambda store: Shaky(store, latency=lambda: next(slowness, 0.0)))
+    async with virtual_service(through=between) as service:
+        await service.add_endpoint("a.example")
+        await service.add()
+        await asyncio.sleep(1)
+        assert len(service.sender.sent) == 1
+    assert "stepped" not in caplog.text
+
+
+@virtually
 async def test_a_stop_without_a_database_ends_all_the_same(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -39,7 +39,9 @@ def _deadline(facts: Facts, entry: Waiting, promised: float) -> float:
     stepped = sum(abs(fault.seconds) for fault in facts.faults if fault.at <= entry.at)
     asked = facts.asked_between(0, entry.at, endpoint=entry.endpoint)
     probed_at = (one.at for one in asked if one.wish == "probe")
-    begins = max(entry.since, promised, *probed_at) + stepped
+    # What held it at its old address ended when the endpoint was changed.
+    changed_at = (one.at for one in facts.changes[entry.endpoint] if one.at <= entry.at)
+    begins = max(entry.since, promised, *probed_at, *changed_at) + stepped
     deadline = begins + PATIENCE + entry.gap + _budget(facts, entry)
     # An ordered endpoint's new owner waits for a request that the last one may have left behind.
     behind = longest_timeout(facts, entry.endpoint) if entry.fifo else 0.0

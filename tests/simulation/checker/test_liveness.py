@@ -47,6 +47,11 @@ def test_a_probe_that_a_person_asked_for_has_its_time_too() -> None:
     assert check(asked, waiting(7, since=2)) == {"stalled"}
 
 
+def test_an_endpoint_that_is_changed_has_its_time_too() -> None:
+    assert check(added(at=4), waiting(5, since=2)) == set()
+    assert check(added(at=4), waiting(7, since=2)) == {"stalled"}
+
+
 def test_a_limit_allows_for_a_longer_pause() -> None:
     assert check(waiting(5, since=2, reason=Reason.RATE, gap=2.0)) == set()
 

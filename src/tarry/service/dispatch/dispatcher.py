@@ -82,7 +82,7 @@ class Dispatcher:
 
     async def run(self) -> None:
         """Deliver until `stop` is called, then wait for the requests in flight and return."""
-        self._put_together(Clock(await self._store.clock(), self._source))
+        self._put_together(await self._read_clock())
         self._store.listen(self._signals.store_has_news)
         await self._owner.own_once()
         self.ready.set()
@@ -137,6 +137,18 @@ class Dispatcher:
         return all(shard.is_quiet for shard in owned)
 
     # --- Its parts, and their steps -------------------------------------------------------------
+
+    async def _read_clock(self) -> Clock:
+        """Return a clock with the database's time, from an answer that did not take long.
+
+        A slow answer, for instance of a worker that was suspended meanwhile, would make the clock
+        wrong. The next comparison would then look as if the database's clock had stepped.
+        """
+        while True:
+            asked_at = self._source()
+            database = await self._store.clock()
+            if self._source() - asked_at <= self._limits.lease / 3:  # less does not count as a step
+                return Clock(database, self._source)
 
     def _put_together(self, clock: Clock) -> None:
         """Create the parts, each from the parts before it."""
