@@ -10,7 +10,7 @@ TOLERANCE = 0.001
 SETTLING = 2.0
 """Seconds in which a new limit reaches the worker."""
 DOWN_AFTER = 3.0
-"""Seconds in which the service may find out that an endpoint is down."""
+"""Seconds after the first failure in which the service may find out that an endpoint is down."""
 PROBES = 20
 """How many probes ten minutes may have, and a history is shorter."""
 FIRST_PROBES = 10
@@ -73,7 +73,10 @@ def _was_lost(facts: Facts, first: Requested, request: Requested) -> bool:
 
 
 def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[Violation]:
-    """Count the requests to an endpoint while it is down, from a few seconds after the first."""
+    """Count the requests to an endpoint while it is down, from a few seconds after one failed.
+
+    A request to an endpoint that hangs fails when it times out.
+    """
     down_since: float | None = None
     probes = 0
     retries = retries_of_unwanted_types(facts, endpoint)
@@ -82,7 +85,8 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
             down_since, probes = None, 0
             continue
         if down_since is None:
-            down_since = request.at
+            answer = facts.answers.get(request.request)
+            down_since = request.at if answer is None else answer.at
         probes += request.at > down_since + DOWN_AFTER and request.request not in retries
         allowed = min(PROBES, FIRST_PROBES + request.at - down_since)
         if probes > allowed + _allowance(facts, endpoint, down_since, request.at):

@@ -56,18 +56,23 @@ def test_no_more_are_on_their_way_at_a_time_than_allowed() -> None:
     assert check([added(concurrency=2), *burst(6, 0.1, took=0.25)]) == {"too many at a time"}
 
 
-def probes(count: int) -> list[Entry]:
+def probes(count: int, apart: float = 1.0, took: float = 0.1) -> list[Entry]:
     log: list[Entry] = [added(), accepted(0.5)]
     for number in range(count):
-        at = 5.0 + number
+        at = 5.0 + apart * number
         log += [requested(at, number, number=number + 1, is_down=True)]
-        log.append(answered(at + 0.1, number, 500))
+        log.append(answered(at + took, number, 500))
     return [*log, requested(99, 99), answered(99.1, 99)]
 
 
 def test_an_endpoint_that_is_down_is_not_tried_all_the_time() -> None:
     assert check(probes(20)) == set()
     assert check(probes(30)) == {"too many probes"}
+
+
+def test_an_endpoint_that_hangs_is_known_to_be_down_when_a_request_has_timed_out() -> None:
+    assert "too many probes" not in check(probes(60, apart=0.1, took=5.0))
+    assert "too many probes" in check(probes(60, apart=0.1, took=0.1))
 
 
 def refused(
