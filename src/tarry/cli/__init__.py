@@ -1,1 +1,1 @@
-"""The command line: what `tarry` does when it is typed into a shell."""
+"""The command line interface: the `tarry` command and its subcommands."""

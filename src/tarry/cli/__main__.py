@@ -1,4 +1,4 @@
-"""`python -m tarry.cli` is `tarry`."""
+"""Run the `tarry` command by `python -m tarry.cli`."""
 
 from tarry.cli.main import main
 

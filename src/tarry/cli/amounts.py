@@ -1,6 +1,6 @@
-"""Amounts as people type them: durations like `90s` or `1.5 min`, shares like `30%`.
+"""Durations and shares as people type them: `90s` or `1.5 min`, and `30%`.
 
-Each is the `type` of an option: `click.option("--slow", type=seconds)`.
+Each function is the `type` of an option: `click.option("--slow", type=seconds)`.
 """
 
 import re
@@ -13,7 +13,7 @@ _AMOUNT = re.compile(r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-z%]*)", re.
 
 
 def seconds(typed: str) -> float:
-    """Read a duration; a bare number is in seconds."""
+    """Read a duration in seconds; a number without a unit is in seconds."""
     found = _AMOUNT.fullmatch(typed.strip())
     unit = UNITS.get(found["unit"] or "s") if found else None
     duration = float(found["number"]) * unit if found and unit else inf
@@ -24,7 +24,7 @@ def seconds(typed: str) -> float:
 
 
 def share(typed: str) -> float:
-    """Read a part of all, like `30%` or `0.3`."""
+    """Read a share between 0 and 1, such as `30%` or `0.3`."""
     found = _AMOUNT.fullmatch(typed.strip())
     part = inf
     if found and found["unit"] in {"", "%"}:

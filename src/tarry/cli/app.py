@@ -1,4 +1,4 @@
-"""`tarry app`: the applications of an environment, over HTTP."""
+"""`tarry app`: manage the applications of an environment, over HTTP."""
 
 from collections.abc import Mapping
 
@@ -24,7 +24,7 @@ CLEARED: Mapping[str, tuple[str, object]] = {
     "rate": ("throttleRate", None),
     "metadata": ("metadata", {}),
 }
-"""What can be taken away, and how that is said."""
+"""For each value of `--clear`: the field of the API, and the value that clears it."""
 
 app_argument = click.argument("app", metavar="APP")
 name_option = click.option("--name", metavar="TEXT", help="What people call it.")
@@ -39,9 +39,9 @@ metadata_option = click.option(
 
 @click.group
 def app() -> None:
-    """Make, look at and change applications.
+    """Create, show and change applications.
 
-    APP is an id, or the uid that it was given.
+    APP is an id, or the uid that you gave the application.
     """
 
 
@@ -68,7 +68,7 @@ def get(remote: Remote, *, app: str) -> None:
 @metadata_option
 @click.option("--if-missing", is_flag=True, help="If there is one of that uid, show it.")
 @remote
-def create(  # noqa: PLR0913  each option is one
+def create(  # noqa: PLR0913  one argument per option
     remote: Remote,
     *,
     name: str,
@@ -77,7 +77,7 @@ def create(  # noqa: PLR0913  each option is one
     metadata: tuple[str, ...],
     if_missing: bool,
 ) -> None:
-    """Make an application."""
+    """Create an application."""
     body = said(name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata"))
     remote.show(remote.server.ask("POST", "app", query={"get_if_exists": if_missing}, body=body))
 
@@ -95,7 +95,7 @@ def create(  # noqa: PLR0913  each option is one
     help="Take this away; repeatable.",
 )
 @remote
-def update(  # noqa: PLR0913  each option is one
+def update(  # noqa: PLR0913  one argument per option
     remote: Remote,
     *,
     app: str,
@@ -105,7 +105,7 @@ def update(  # noqa: PLR0913  each option is one
     metadata: tuple[str, ...],
     clear: tuple[str, ...],
 ) -> None:
-    """Change an application: what is not given stays."""
+    """Change an application; other fields stay as they are."""
     given = said(name=name, uid=uid, throttleRate=rate, metadata=pairs(metadata, "--metadata"))
     body = changes(dict(CLEARED[name] for name in clear), given)
     remote.show(remote.server.ask("PATCH", "app", app, body=body))
@@ -116,7 +116,7 @@ def update(  # noqa: PLR0913  each option is one
 @yes_option
 @remote
 def delete(remote: Remote, *, app: str, yes: bool) -> None:
-    """Delete an application; what waits for its endpoints is discarded."""
+    """Delete an application, and discard its waiting deliveries."""
     sure(f"Delete the application {app}, and discard what waits?", yes=yes)
     remote.server.ask("DELETE", "app", app)
     remote.say(f"{app} is deleted")

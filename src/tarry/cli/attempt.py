@@ -1,4 +1,4 @@
-"""`tarry attempt`: the requests that were made, and what was answered; over HTTP."""
+"""`tarry attempt`: list the attempts that were made and their responses, over HTTP."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -14,7 +14,7 @@ from tarry.cli.show import Columns, at
 from tarry.core.duration import spoken
 
 LONGEST = 40
-"""Characters of an answer that a table shows."""
+"""How many characters of a response body a table shows."""
 STATUSES = {"success": 0, "fail": 2}
 
 
@@ -34,7 +34,7 @@ COLUMNS: Columns = {
 
 @click.group
 def attempt() -> None:
-    """Look at attempts."""
+    """Show attempts."""
 
 
 @attempt.command("list", epilog=EXIT_CODES)
@@ -45,7 +45,7 @@ def attempt() -> None:
 @since_option()
 @listed
 @remote
-def list_attempts(  # noqa: PLR0913  each option is one
+def list_attempts(  # noqa: PLR0913  one argument per option
     remote: Remote,
     *,
     app: str,
@@ -56,9 +56,9 @@ def list_attempts(  # noqa: PLR0913  each option is one
     limit: int,
     everything: bool,
 ) -> None:
-    """List attempts at an endpoint or a message, the newest first.
+    """List the attempts at an endpoint or for a message, the newest first.
 
-    With both, those at this message that were made at this endpoint.
+    With both, only the attempts for this message at this endpoint.
     """
     attempts_of(
         remote,
@@ -73,7 +73,7 @@ def list_attempts(  # noqa: PLR0913  each option is one
     )
 
 
-def attempts_of(  # noqa: PLR0913  what a list may be told
+def attempts_of(  # noqa: PLR0913  one argument per filter
     remote: Remote,
     app: str,
     *,
@@ -83,7 +83,7 @@ def attempts_of(  # noqa: PLR0913  what a list may be told
     message: str | None = None,
     **query: object,
 ) -> None:
-    """Show a list of attempts."""
+    """Print a list of attempts."""
     columns = dict(COLUMNS)
     if message is not None:
         way, query["endpoint_id"] = ("app", app, "attempt", "msg", message), endpoint

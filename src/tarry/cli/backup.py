@@ -1,4 +1,4 @@
-"""`tarry backup`: a consistent copy of an SQLite database, while others work on it."""
+"""`tarry backup`: copy an SQLite database consistently while other processes use it."""
 
 import json
 from pathlib import Path
@@ -20,11 +20,11 @@ from tarry.errors import SettingsError
 async def backup(*, db: str, target: Path, force: bool, as_json: bool) -> None:
     """Write a consistent copy of a database to the file TARGET.
 
-    The file with the sealing keys is not in it: keep that apart.
+    The copy does not include the file with the sealing keys: back that up separately.
     """
     from tarry.service.build import open_store  # noqa: PLC0415  it needs the extra
 
-    if target.is_file() and not force:  # noqa: ASYNC240  nobody else is on this loop
+    if target.is_file() and not force:  # noqa: ASYNC240  the event loop runs nothing else
         raise SettingsError("target", str(target), "a new file, or come with --force")
     if target.is_dir() or not target.parent.is_dir():  # noqa: ASYNC240  likewise
         raise SettingsError("target", str(target), "a file in a folder that is there")

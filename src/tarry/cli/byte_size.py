@@ -11,14 +11,14 @@ _FORM = re.compile(r"(?P<number>\d+(\.\d+)?) *(?P<unit>[a-z]*)", re.ASCII | re.I
 
 
 class ByteSize(click.ParamType[int]):
-    """Reads it; a number without a unit is bytes."""
+    """Reads a number of bytes; a number without a unit is in bytes."""
 
     name = "size"
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> int:
-        """The bytes; whatever cannot be read ends the command."""
+        """Return the number of bytes; a value that cannot be read ends the command."""
         found = _FORM.fullmatch(str(value).strip())
         unit = UNITS.get(found["unit"].lower()) if found else None
         size = float(found["number"]) * unit if found and unit else inf

@@ -1,6 +1,7 @@
-"""Ask a tarry server over HTTP, with the standard library alone; errors end in one line.
+"""Send requests to a tarry server with the standard library; errors end in one line.
 
-What may be asked twice is asked again when the server is busy or away: by tarry's own policy.
+Requests that may be repeated are retried, by a policy of tarry, when the server is busy or cannot
+be reached.
 """
 
 import json
@@ -42,52 +43,52 @@ POLICY = Policy(
 )
 ROOT = "/api/v1"
 KEYED = frozenset({"PATCH", "POST"})
-"""What is not repeated without a key."""
+"""Methods that are retried only under an idempotency key."""
 NOTICED = 1.0
-"""Seconds of a wait that is told."""
+"""Report waits of at least this many seconds."""
 PAGE = 250
-"""As many as the server answers at once."""
+"""The largest page that the server returns."""
 TYPED = "surrogateescape"
-"""How Python holds bytes that were typed and are no UTF-8: they are sent as they are."""
+"""How Python represents typed bytes that are not UTF-8; they are sent unchanged."""
 _REFUSED, _BROKEN = range(400, 500), 500
 
 
 class ServerRefused(click.ClickException):
-    """The server refuses what is asked; one line says why."""
+    """The server refuses a request; one line says why."""
 
     exit_code = FAILED
 
 
 class NoServer(click.ClickException):
-    """The server cannot be reached, or cannot do its work just now."""
+    """The server cannot be reached, or cannot do its work at the moment."""
 
     exit_code = UNUSABLE
 
 
-class Unconnected(Exception):  # noqa: N818  it says what, and is never seen
-    """No connection came about: nothing was sent."""
+class Unconnected(Exception):  # noqa: N818  internal, never shown to a user
+    """No connection could be made, so nothing was sent."""
 
 
 class Answer(NamedTuple):
-    """What a server answered."""
+    """A server's response."""
 
     status: int
     headers: Message
     body: bytes
 
-    def read(self) -> Any:  # noqa: ANN401  JSON
-        """The JSON in it; None if there is none."""
+    def read(self) -> Any:  # noqa: ANN401  any JSON value
+        """Return the JSON in the body; None if the body is empty."""
         return read(self.body) if self.body else None
 
 
 def _tell(event: object) -> None:
-    """Say that there is a wait, if it is one that people notice."""
+    """Report a wait before a retry, if it is long enough to notice."""
     if isinstance(event, Retrying) and event.delay >= NOTICED:
         click.echo(f"the server is busy or away: again in {spoken(event.delay)}", err=True)
 
 
 def _forget(_answer: Answer) -> None:
-    """Close nothing: an answer was read to its end."""
+    """Close nothing, since a response has been read to its end."""
 
 
 _FAULTS = (
@@ -106,10 +107,10 @@ _CLIENT = Client(
 
 
 class Server:
-    """A server at a URL, asked with a key."""
+    """A server at a URL, with the key to use there."""
 
     def __init__(self, url: str, key: str | None = None, policy: Policy = POLICY) -> None:
-        """WrongSettings if nobody can be asked there."""
+        """Raise WrongSettings if the URL or the key cannot be used."""
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -120,12 +121,12 @@ class Server:
             raise WrongSettings(f"'server' is {url!r}; it must be {wanted}")
         if key is not None and not fits_a_header(key):
             raise WrongSettings("'key' is no key: it may hold printable ASCII characters only")
-        # The API's own address, as it stands in the docs, will do as well.
+        # Also accept the URL of the API itself, as the docs show it.
         self.url = url.rstrip("/").removesuffix(ROOT)
         self._secure, self._host, self._port = parts.scheme == "https", parts.hostname, port
         self._prefix, self._key = parts.path.rstrip("/").removesuffix(ROOT), key
         self.reached = False
-        """Whether something was sent there, be it answered or not."""
+        """Whether any request was sent, answered or not."""
         self._terms = Terms(
             _CLIENT,
             policy,
@@ -145,11 +146,11 @@ class Server:
         key: str | None = None,
         once: bool = False,
     ) -> Answer:
-        """Ask for something of the API; `path` is its parts, of which names are quoted.
+        """Send a request to the API; `path` holds the parts of the path, which are quoted here.
 
-        A body of bytes is sent as it is. A POST goes under an idempotency key, a new one if none is
-        given, and so can be repeated; not if it is to be sent `once`. So does a PATCH: it says how
-        a thing is to be, and no harm is done by saying so twice.
+        A body of bytes is sent unchanged. A POST carries an idempotency key, by default a new one,
+        so that it can be retried; with `once` it carries none and is not retried. A PATCH carries a
+        key, too: it says how a thing should be, so repeating it does no harm.
         """
         for name in path:
             if not name or "/" in name:
@@ -172,12 +173,12 @@ class Server:
         return answer
 
     def items(self, *path: str, most: int | None, **query: object) -> Iterator[Any]:
-        """What a list holds, page by page: `most` of it, or all."""
+        """Yield the items of a list, page by page: `most` of them, or all if it is None."""
         for _, page in self._pages(*path, most=most, **query):
             yield from page["data"]
 
     def texts(self, *path: str, most: int | None, **query: object) -> Iterator[str]:
-        """The same as it is written, an object a line."""
+        """Yield the same items as the JSON text that the server wrote, one object per line."""
         for answer, _ in self._pages(*path, most=most, **query):
             yield from elements(answer.body.decode(), "data")
 
@@ -203,7 +204,7 @@ class Server:
         headers: Mapping[str, str] | None = None,
         body: bytes | None = None,
     ) -> Answer:
-        """Make a request, again if need be; NoServer if nobody answers."""
+        """Send a request and retry it if necessary; raise NoServer if there is no answer."""
         told = {"accept": "application/json", **(headers or {})}
         if self._key is not None:
             told["authorization"] = f"Bearer {self._key}"
@@ -244,24 +245,24 @@ class Server:
 
 
 def _is_tarrys(answer: Answer) -> bool:
-    """Whether it is the answer of a tarry: JSON, and an object if something is refused."""
+    """Whether a tarry server wrote this response: JSON, and an object if it is a refusal."""
     try:
         said = answer.read()
     except ValueError:
         return False
-    return 200 <= answer.status < 300 or (  # noqa: PLR2004  what went well
+    return 200 <= answer.status < 300 or (  # noqa: PLR2004  the success statuses
         answer.status in _REFUSED and isinstance(said, dict)
     )
 
 
 def _named(query: Mapping[str, object]) -> Iterator[str]:
-    """What a query names, as a path would."""
+    """Yield the parts of a path for what a query names, for error messages."""
     if isinstance(endpoint := query.get("endpoint_id"), str):
         yield from ("endpoint", endpoint)
 
 
 def _written(query: Mapping[str, object]) -> str:
-    """A query without what is not told."""
+    """Encode a query, leaving out parameters that are None."""
     told = {
         name: str(value).lower() if isinstance(value, bool) else value
         for name, value in query.items()

@@ -1,4 +1,4 @@
-"""The commands under `tarry`, in groups; each has its own file."""
+"""The `tarry` command: the groups of its help, and how its errors and Ctrl-C end."""
 
 import os
 import sys
@@ -62,7 +62,7 @@ GROUPS: Mapping[str, tuple[click.Command, ...]] = {
 
 
 class Mistyped(click.ClickException):
-    """The command line is wrong; one line says how, and where there is more to read."""
+    """The command line is wrong; one line says how, and which help to read."""
 
     exit_code = WRONG
 
@@ -73,9 +73,9 @@ class Mistyped(click.ClickException):
 
 @contextmanager
 def _in_one_line() -> Iterator[None]:
-    """End a command that was mistyped with one line; click would put three above it.
+    """End a mistyped command with one line of error; click would print three more.
 
-    And one whose words, or whose file, cannot be written.
+    Do the same when output, or a file, cannot be written.
     """
     try:
         yield
@@ -85,14 +85,17 @@ def _in_one_line() -> Iterator[None]:
         raise Mistyped(error) from error
     except OSError as error:
         if error.errno == EPIPE or error.strerror is None:
-            raise  # who read has read enough, which click knows; the other is no system's word
+            raise  # EPIPE is click's to handle; without a strerror it is not a system error
         _let_go_what_cannot_be_written()
         where = "" if error.filename is None else f"{error.filename}: "
         raise click.ClickException(f"{where}{error.strerror}") from error
 
 
 def _let_go_what_cannot_be_written() -> None:
-    """Else Python tries it again at the end, says so in words of its own and ends with its code."""
+    """Discard buffered output that cannot be written.
+
+    Otherwise Python retries at exit, prints a message of its own and ends with its own exit code.
+    """
     try:
         sys.stdout.flush()
     except OSError:
@@ -100,21 +103,21 @@ def _let_go_what_cannot_be_written() -> None:
 
 
 class Grouped(click.Group):
-    """A group whose help tells what belongs together, and whose commands end well at Ctrl-C."""
+    """A group that lists its commands under headings and ends them properly at Ctrl-C."""
 
     def make_context(
         self,
         info_name: str | None,
         args: list[str],
         parent: click.Context | None = None,
-        **extra: Any,  # noqa: ANN401  click's own
+        **extra: Any,  # noqa: ANN401  click's arguments
     ) -> click.Context:
-        """Read what was typed before the command."""
+        """Parse the arguments before the subcommand."""
         with _in_one_line():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run a command; one that says nothing itself when it is interrupted says so here."""
+        """Run a subcommand; report Ctrl-C if the subcommand does not do so itself."""
         try:
             with _in_one_line(), needed_for("this command"):
                 return super().invoke(ctx)
@@ -123,7 +126,7 @@ class Grouped(click.Group):
             raise click.exceptions.Exit(INTERRUPTED) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands down under their headings."""
+        """Write the commands under their headings."""
         _ = ctx
         longest = max(len(name) for name in self.commands)
         for heading, commands in GROUPS.items():

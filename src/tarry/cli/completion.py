@@ -1,4 +1,4 @@
-"""`tarry completion`: what makes a shell complete tarry's commands and options."""
+"""`tarry completion`: print the script that makes a shell complete tarry's commands."""
 
 from collections.abc import Mapping
 
@@ -20,9 +20,9 @@ HOW = {
 @click.command(epilog="Exit codes: 0, it is done; 2, the command line is wrong.")
 @click.argument("shell", type=click.Choice(list(HOW)))
 def completion(shell: str) -> None:
-    """Print a script by which SHELL completes commands.
+    """Print a script that completes commands in SHELL.
 
-    Options too. How to use it is said in its first line.
+    It completes options as well. Its first line says how to use it.
     """
     script = SHELLS[shell](click.Group(), {}, "tarry", "_TARRY_COMPLETE").source()
     click.echo(f"# To use it: {HOW[shell]}\n{script}")

@@ -1,4 +1,4 @@
-"""Who is put through a storm: the policies that were typed, or else those of the scenario."""
+"""Which policies a storm compares: those on the command line, or else those of the scenario."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from tarry.sim.storm import Storm
 
 
 def contestants(storm: Storm, typed: Sequence[str]) -> tuple[Contestant, ...]:
-    """Find each policy that was typed: one of the scenario, the pacer, or a file."""
+    """Find each policy that was typed: a name in the scenario, `paced`, or a file."""
     chosen = tuple(_numbered(_contestant(storm, name) for name in typed)) or storm.contestants
     if not chosen:
         wanted = "in the scenario as [policies.NAME], or on the command line with --policy"
@@ -42,7 +42,7 @@ def _contestant(storm: Storm, typed: str) -> Contestant:
 
 
 def _numbered(chosen: Iterable[Contestant]) -> Iterable[Contestant]:
-    """Tell apart those of the same name: the second is number 2."""
+    """Make equal names distinct: the second one gets the number 2."""
     seen: Counter[str] = Counter()
     for contestant in chosen:
         seen[contestant.name] += 1

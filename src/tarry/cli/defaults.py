@@ -1,4 +1,4 @@
-"""`tarry policy` and `tarry app quota`: rules for more than one endpoint at a time."""
+"""`tarry policy` and `tarry app quota`: settings for more than one endpoint."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tarry.cli.remote import EXIT_CODES, Remote, remote
 @click.option("--clear", is_flag=True, help="Take its own policy away.")
 @remote
 def policy(remote: Remote, *, app: str | None, file: Path | None, clear: bool) -> None:
-    """Show the policy of endpoints without one, or change it."""
+    """Show or change the policy of endpoints without their own."""
     place = ("environment",) if app is None else ("app", app)
     put_policy(remote, (*place, "policy"), file, clear=clear)
 
@@ -29,9 +29,9 @@ def policy(remote: Remote, *, app: str | None, file: Path | None, clear: bool) -
 @click.option("--clear", is_flag=True, help="Take its own quota away.")
 @remote
 def quota(remote: Remote, *, app: str, most: int | None, clear: bool) -> None:
-    """Show how many deliveries may wait, or change it.
+    """Show or change how many deliveries may wait.
 
-    Beyond that its messages are refused.
+    Above this number the application's messages are refused.
     """
     way = ("app", app, "quota")
     if most is not None and clear:

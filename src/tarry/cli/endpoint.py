@@ -1,4 +1,4 @@
-"""`tarry endpoint`: where an application's messages go, over HTTP."""
+"""`tarry endpoint`: manage the endpoints of an application, over HTTP."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +37,7 @@ CLEARED: Mapping[str, tuple[str, object]] = {
     "concurrency": ("concurrency", None),
     "metadata": ("metadata", {}),
 }
-"""What can be taken away, and how that is said."""
+"""For each value of `--clear`: the field of the API, and the value that clears it."""
 
 endpoint_argument = click.argument("endpoint", metavar="ENDPOINT")
 
@@ -70,14 +70,14 @@ field_options = together(
     ),
     metadata_option,
 )
-"""What an endpoint may be told, when it is made and later."""
+"""The fields of an endpoint that `create` and `update` share."""
 
 
 @click.group
 def endpoint() -> None:
-    """Make, look at and change endpoints and their lanes.
+    """Create, show and change endpoints and their lanes.
 
-    APP and ENDPOINT are ids, or uids that they were given.
+    APP and ENDPOINT are ids, or the uids that you gave them.
     """
 
 
@@ -109,7 +109,7 @@ def get(remote: Remote, *, app: str, endpoint: str) -> None:
 @click.option("--secret", metavar="WHSEC", help="Sign with this one; a new one if none is given.")
 @click.option("--disabled", is_flag=True, help="Send nothing to it yet.")
 @remote
-def create(  # noqa: PLR0913  each option is one
+def create(  # noqa: PLR0913  one argument per option
     remote: Remote,
     /,
     *,
@@ -118,7 +118,7 @@ def create(  # noqa: PLR0913  each option is one
     headers: tuple[str, ...],
     secret: str | None,
     disabled: bool,
-    **fields: Any,  # noqa: ANN401  those of the other options
+    **fields: Any,  # noqa: ANN401  the values of the other options
 ) -> None:
     """Send an application's messages to URL."""
     body = said(url=url, secret=secret, headers=pairs(headers, "--header"), disabled=disabled)
@@ -138,7 +138,7 @@ def create(  # noqa: PLR0913  each option is one
     "--clear", type=click.Choice(list(CLEARED)), multiple=True, help="Take this away; repeatable."
 )
 @remote
-def update(  # noqa: PLR0913  each option is one
+def update(  # noqa: PLR0913  one argument per option
     remote: Remote,
     /,
     *,
@@ -147,11 +147,11 @@ def update(  # noqa: PLR0913  each option is one
     url: str | None,
     enabled: bool | None,
     clear: tuple[str, ...],
-    **fields: Any,  # noqa: ANN401  those of the other options
+    **fields: Any,  # noqa: ANN401  the values of the other options
 ) -> None:
-    """Change an endpoint: what is not given stays.
+    """Change an endpoint; other fields stay as they are.
 
-    What waits goes by the new settings.
+    The new settings also apply to deliveries that are waiting.
     """
     given = said(url=url, disabled=None if enabled is None else not enabled) | _told(**fields)
     body = changes(dict(CLEARED[name] for name in clear), given)
@@ -164,13 +164,13 @@ def update(  # noqa: PLR0913  each option is one
 @yes_option
 @remote
 def delete(remote: Remote, *, app: str, endpoint: str, yes: bool) -> None:
-    """Delete an endpoint; what waits for it is discarded."""
+    """Delete an endpoint, and discard its waiting deliveries."""
     sure(f"Delete the endpoint {endpoint}, and discard what waits?", yes=yes)
     remote.server.ask("DELETE", "app", app, "endpoint", endpoint)
     remote.say(f"{endpoint} is deleted")
 
 
-def _told(  # noqa: PLR0913  each option is one
+def _told(  # noqa: PLR0913  one argument per option
     *,
     uid: str | None,
     description: str | None,
@@ -182,7 +182,7 @@ def _told(  # noqa: PLR0913  each option is one
     blocking: bool | None,
     metadata: tuple[str, ...],
 ) -> dict[str, object]:
-    """The fields that were given, as they are named over HTTP."""
+    """Return the fields that were given, under the names that the API uses."""
     return said(
         uid=uid,
         description=description,

@@ -1,4 +1,4 @@
-"""`tarry event-type`: what messages can be about, over HTTP."""
+"""`tarry event-type`: manage the event types of messages, over HTTP."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ name_argument = click.argument("name", metavar="NAME")
 
 @click.group("event-type")
 def event_type() -> None:
-    """Make and look at types of events."""
+    """Create and show event types."""
 
 
 @event_type.command("list", epilog=EXIT_CODES)
@@ -28,7 +28,7 @@ def event_type() -> None:
 @listed
 @remote
 def list_event_types(remote: Remote, *, archived: bool, limit: int, everything: bool) -> None:
-    """List types of events."""
+    """List event types."""
     remote.list(
         COLUMNS, "event-type", limit=limit, everything=everything, include_archived=archived
     )
@@ -38,7 +38,7 @@ def list_event_types(remote: Remote, *, archived: bool, limit: int, everything: 
 @name_argument
 @remote
 def get(remote: Remote, *, name: str) -> None:
-    """Show a type of events."""
+    """Show an event type."""
     remote.show(remote.get("event-type", name))
 
 
@@ -56,7 +56,7 @@ def get(remote: Remote, *, name: str) -> None:
 def create(
     remote: Remote, *, name: str, description: str, schema: Path | None, validate: bool
 ) -> None:
-    """Make a type of events."""
+    """Create an event type."""
     body = said(name=name, description=description, validatePayload=validate or None)
     if schema is not None:
         try:
@@ -76,9 +76,9 @@ def create(
 @yes_option
 @remote
 def delete(remote: Remote, *, name: str, expunge: bool, yes: bool) -> None:
-    """Delete a type of events.
+    """Delete an event type.
 
-    It goes into the archive, unless it is expunged.
+    Without --expunge it is only archived.
     """
     sure(f"Delete the event type {name}?", yes=yes)
     remote.server.ask("DELETE", "event-type", name, query={"expunge": expunge})

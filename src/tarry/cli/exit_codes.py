@@ -1,11 +1,11 @@
-"""What commands end with. docs/reference/cli.md tells what each code means where."""
+"""The exit codes of commands. docs/reference/cli.md says what each means for which command."""
 
 FAILED = 1
 WRONG = 2
-"""The command line, a setting, or a file it names."""
+"""The command line, a setting, or a file that it names is wrong."""
 UNUSABLE = 3
-"""The database, or the server."""
+"""The database or the server cannot be used."""
 TOO_LATE = 4
-"""What was waited for goes on."""
+"""The time for `--wait` is over, and the work still goes on."""
 INTERRUPTED = 130
-"""By Ctrl-C, as shells say it."""
+"""Ended by Ctrl-C: the code that shells use for it."""

@@ -1,4 +1,4 @@
-"""`tarry explain`: what a policy does, as a table with sentences or as JSON."""
+"""`tarry explain`: show what a policy does, as a table with sentences or as JSON."""
 
 import json
 import math
@@ -38,8 +38,8 @@ NOTHING = Range(0.0, 0.0, 0.0)
 def explain(policy_file: Path, *, as_json: bool, attempts: int | None, plot: Path | None) -> None:
     """Show the waits of POLICY, a .toml or .json file.
 
-    For each attempt after the first: the least, typical and most wait before it, and the same of
-    all waits up to it.
+    For each attempt after the first, the table has the shortest, typical and longest wait before
+    it, and the same for the sum of all waits so far.
     """
     policy = read_policy(policy_file)
     rows = schedule(policy, attempts)

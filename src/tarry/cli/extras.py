@@ -1,4 +1,4 @@
-"""Say what to install when a command needs what an extra brings."""
+"""Say what to install when a command needs a package of an extra that is missing."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ PACKAGES: Mapping[str, str] = {
     "uvicorn": "service",
     "uvloop": "service",
 }
-"""Which extra brings which package."""
+"""The extra that installs each package."""
 
 
 class NotInstalled(click.ClickException):
@@ -30,7 +30,7 @@ class NotInstalled(click.ClickException):
 
 @contextmanager
 def needed_for(what: str) -> Iterator[None]:
-    """Import in here what may be missing; `what` is how the message begins."""
+    """Import optional packages inside this block; `what` names in the message what needs them."""
     try:
         yield
     except ModuleNotFoundError as missing:

@@ -1,4 +1,4 @@
-"""Wait for what a server does in the background: a message on its way, or a task."""
+"""Wait for work that a server does in the background: delivering a message, or a task."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,13 +21,13 @@ from tarry.errors import GaveUp
 WAITING = frozenset({"pending", "sending"})
 DELIVERED = "delivered"
 FRESH = "not tried yet"
-"""Why a message waits that was accepted just now."""
+"""The reason why a message that was accepted just now is waiting."""
 FEW = 20
-"""With more endpoints than that, one is asked about only when it stands otherwise than before."""
+"""With more endpoints than this, ask for details of an endpoint only if its status has changed."""
 
 
-def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float | None) -> Any:  # noqa: ANN401  what is looked at
-    """Look until it is so; None if that takes too long."""
+def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float | None) -> Any:  # noqa: ANN401  whatever `look` returns
+    """Call `look` until `until` accepts its result and return that; None after `timeout`."""
     policy = Policy(
         backoff=Exponential(base=0.05, factor=1.5, cap=2), attempts=None, within=timeout
     )
@@ -39,7 +39,7 @@ def poll(look: Callable[[], Any], until: Callable[[Any], bool], timeout: float |
 
 @contextmanager
 def interruptible(words: str) -> Iterator[None]:
-    """Wait for what goes on without us; `words` say where to look when nobody waits any more."""
+    """Print `words` if waiting is interrupted; they say how to see the result later."""
     try:
         yield
     except (NoServer, ServerRefused):
@@ -51,9 +51,9 @@ def interruptible(words: str) -> Iterator[None]:
 
 
 def follow(remote: Remote, app: str, message: str, timeout: float) -> None:
-    """Wait until a message has reached its endpoints, and say on stderr what becomes of it.
+    """Wait until a message has reached its endpoints, and report its progress on stderr.
 
-    Unless all have got it, the exit code tells.
+    Exit with an error code unless all endpoints have received it.
     """
     journey = Journey(remote, app, message)
     later = f"`tarry message get {app} {message}` shows how it fares"
@@ -70,7 +70,7 @@ def follow(remote: Remote, app: str, message: str, timeout: float) -> None:
 
 
 class Journey:
-    """A message on its way to its endpoints, and what was said of it so far."""
+    """A message on its way to its endpoints, and what was printed about it so far."""
 
     def __init__(self, remote: Remote, app: str, message: str) -> None:
         self._remote, self._way = remote, ("app", app, "msg", message, "endpoint")
@@ -80,7 +80,7 @@ class Journey:
         self._fresh: set[str] = set()
 
     def look(self) -> list[Mapping[str, Any]]:
-        """Look where it is, and tell what is new."""
+        """Ask for the message's status at every endpoint, and print what is new."""
         way = self._way
         self._found = list(self._remote.server.items(*way, most=None, expanded_statuses=True))
         for one in self._found:
@@ -91,10 +91,10 @@ class Journey:
         return self._found
 
     def _tell(self, one: Mapping[str, Any]) -> None:
-        """Say how it stands with an endpoint, if that was not said before."""
+        """Print the status at an endpoint, unless it was printed before."""
         known, (reason, words, _) = one["id"], self._standing(one)
         if reason == FRESH and known not in self._fresh:
-            self._fresh.add(known)  # in a moment there will be more to tell
+            self._fresh.add(known)  # wait for the next look: there will be more to report
         elif self._heard.get(known) != reason:
             self._heard[known] = reason
             arrived = sum(heard == DELIVERED for heard in self._heard.values())
@@ -102,7 +102,7 @@ class Journey:
             click.echo(f"{_name(one)}: {words}{count if reason == DELIVERED else ''}", err=True)
 
     def tell_what_waits(self, timeout: float) -> None:
-        """Say what it waits for where it has not arrived, when the time is over."""
+        """Print, when the time is over, why the remaining endpoints have not received it."""
         waiting = [one for one in self._found if _waits(one)]
         arrived = sum(one["statusText"] == "success" for one in self._found)
         said = f"after {spoken(timeout)} it is at {arrived} of {len(self._found)} endpoints"
@@ -112,11 +112,11 @@ class Journey:
             click.echo(f"  {_name(one)}: {short}", err=True)
 
     def _standing(self, one: Mapping[str, Any]) -> tuple[str, str, str]:
-        """How it stands with an endpoint: a word for it, sentences, and what matters of these."""
+        """Return the status at an endpoint: the reason, sentences, and a short form."""
         if one["statusText"] == "success":
             return DELIVERED, DELIVERED, DELIVERED
         said = self._remote.get(*self._way, one["id"], "explain").read()
-        if said["reason"] == DELIVERED:  # it got there in between
+        if said["reason"] == DELIVERED:  # delivered since the list was read
             return DELIVERED, DELIVERED, DELIVERED
         why, *attempts = said["sentences"]
         words = plain(" ".join(map(local, [why, *attempts[-1:]])))

@@ -1,4 +1,4 @@
-"""What `tarry listen` does with a request: verify it, answer as it was told to, and say so."""
+"""What `tarry listen` does with a request: verify it, respond as configured, and report it."""
 
 import asyncio
 import json
@@ -20,28 +20,28 @@ from tarry.receive.answer import answer_to
 
 OK, NOT_ALLOWED = 200, 405
 POST, ROOT = "POST", "/"
-"""What a message comes by, and where to if nobody says so."""
+"""The method of a webhook, and the default path."""
 DAY = 86400.0
 TYPE_KEYS = ("type", "eventType", "event_type", "event")
-"""Where senders write the type of an event."""
+"""The keys under which senders write the type of an event."""
 
 
 Signature = Literal["fits", "refused", "unchecked"]
 
 
 class Manner(Value):
-    """How it behaves. Of all messages the share `fail` gets `status` instead of 200."""
+    """How the receiver responds. The share `fail` of messages gets `status` instead of 200."""
 
     fail: float = 0.0
     status: int = 500
     retry_after: float | None = None
-    """Goes with failures."""
+    """The Retry-After that failures carry."""
     slow: float = 0.0
-    """Seconds before every answer."""
+    """Seconds before every response."""
 
 
 class Arrival(Value):
-    """A message that came, and what was answered."""
+    """A message that arrived, and the response it got."""
 
     at: float
     path: str
@@ -50,16 +50,16 @@ class Arrival(Value):
     attempt: int | None
     signature: Signature
     reason: str
-    """Why the signature is refused."""
+    """Why the signature was refused."""
     status: int
     on_purpose: bool
     duplicate: bool
-    """It was answered with 200 before."""
+    """Whether the same message was answered with 200 before."""
     delay: float
     body: bytes
 
     def line(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         judged = {"fits": "signature fits", "unchecked": "signature not checked"}
         parts = [
             _clock(self.at),
@@ -76,7 +76,7 @@ class Arrival(Value):
         return "  ".join(parts)
 
     def facts(self, *, body: bool) -> dict[str, object]:
-        """The same for programs."""
+        """Return the same for programs."""
         told: dict[str, object] = {
             "event": "message",
             "at": self.at,
@@ -96,7 +96,7 @@ class Arrival(Value):
         return told | (self._body() if body else {})
 
     def shown_body(self) -> str:
-        """The body for people: what would steer a terminal is made visible."""
+        """Return the body for people, with terminal control characters made visible."""
         lines = self.body.decode("utf-8", "backslashreplace").splitlines()
         return "\n".join(f"    {plain(line)}" for line in lines)
 
@@ -108,25 +108,25 @@ class Arrival(Value):
 
 
 class Stray(Value):
-    """A request that is no message, since it did not come by POST."""
+    """A request that is not a message, because its method is not POST."""
 
     at: float
     method: str
     path: str
 
     def line(self) -> str:
-        """One line for people."""
+        """Return one line for people."""
         said = plain(f"{self.method} {self.path}")
         return f"{_clock(self.at)}  {said}  no message: those come by POST  -> {NOT_ALLOWED}"
 
     def facts(self, *, body: bool) -> dict[str, object]:
-        """The same for programs; what is in its body is nobody's business."""
+        """Return the same for programs, always without the body."""
         _ = body
         told: dict[str, object] = {"event": "stray", "at": self.at, "method": self.method}
         return told | {"path": self.path, "status": NOT_ALLOWED}
 
     def shown_body(self) -> str:
-        """Nothing, likewise."""
+        """Return nothing: the body is not shown."""
         return ""
 
 
@@ -135,13 +135,13 @@ def _clock(at: float) -> str:
 
 
 class Tally:
-    """What came so far."""
+    """The counts of what arrived so far."""
 
     def __init__(self) -> None:
         self.received = self.verified = self.refused = self.failed = self.duplicates = 0
 
     def add(self, arrival: Arrival) -> None:
-        """Count one more."""
+        """Count one arrival."""
         self.received += 1
         self.verified += arrival.signature == "fits"
         self.refused += arrival.signature == "refused"
@@ -156,7 +156,7 @@ class Tally:
 
 
 class Inbox:
-    """Takes requests; `tell` hears of each when it comes."""
+    """Answers requests, and calls `tell` with each one as it arrives."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""JSON as a server wrote it: what Python cannot hold as a number is kept as its text."""
+"""JSON that keeps as text the numbers that Python cannot hold."""
 
 import json
 import math
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 LONGEST = 4000
-"""Digits that Python makes a number of, without being told otherwise."""
+"""How many digits Python converts to a number by default."""
 
 
-def read(text: str | bytes) -> Any:  # noqa: ANN401  JSON
-    """Read JSON; a number that is too long, or too large for a float, is its text."""
+def read(text: str | bytes) -> Any:  # noqa: ANN401  any JSON value
+    """Read JSON; keep a number that is too long, or too large for a float, as its text."""
     return json.loads(text, parse_int=_whole, parse_float=_float)
 
 
-def with_text(text: str, field: str) -> Any:  # noqa: ANN401  JSON
-    """Read a thing; a field of it stays as it is written, but on one line."""
+def with_text(text: str, field: str) -> Any:  # noqa: ANN401  any JSON value
+    """Read an object, but keep the value of `field` as its source text, on one line."""
     found = read(text)
     for name, at in _members(text):
         if name == field:
@@ -25,7 +25,7 @@ def with_text(text: str, field: str) -> Any:  # noqa: ANN401  JSON
 
 
 def elements(text: str, field: str) -> Iterator[str]:
-    """The elements of a list in an object, each as it is written, but on one line."""
+    """Yield the elements of the list in `field` as their source text, each on one line."""
     for name, at in _members(text):
         if name == field:
             for begin, end in _items(text, at):
@@ -33,7 +33,7 @@ def elements(text: str, field: str) -> Iterator[str]:
 
 
 def _on_one_line(written: str) -> str:
-    """No string has line breaks in it: they stand between things."""
+    """Replace line breaks. In JSON they occur only between tokens, never inside a string."""
     return written.replace("\r", " ").replace("\n", " ")
 
 
@@ -42,7 +42,7 @@ _decoder = json.JSONDecoder(parse_int=str, parse_float=str)
 
 
 def _members(text: str) -> Iterator[tuple[str, int]]:
-    """The names in an object, and where their values begin."""
+    """Yield each name in an object, and the position where its value begins."""
     at = _past(text, _past(text, 0) + 1)
     while text[at] != "}":
         name, at = _decoder.raw_decode(text, at)
@@ -53,7 +53,7 @@ def _members(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _items(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """Where the elements of a list begin and end."""
+    """Yield the positions where each element of a list begins and ends."""
     at = _past(text, at + 1)
     while text[at] != "]":
         _, end = _decoder.raw_decode(text, at)
@@ -63,7 +63,7 @@ def _items(text: str, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _past(text: str, at: int) -> int:
-    """Where white space ends."""
+    """Return the position after the white space at `at`."""
     found = _white.match(text, at)
     return found.end() if found else at
 

@@ -1,4 +1,4 @@
-"""`tarry key`: keys to the API, made in the database itself or by a server that runs."""
+"""`tarry key`: manage API keys, directly in the database or through a running server."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -45,41 +45,41 @@ Thing = Mapping[str, Any]
 
 
 class Ring(Protocol):
-    """Where keys are kept; what is known of one is told as the API does."""
+    """Where API keys are kept; each key is described as in the API's responses."""
 
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> Thing:
-        """Make one; its text is among what is told."""
+        """Create a key; the result includes its text."""
 
     def list(self) -> Iterator[Thing]:
-        """All of them."""
+        """Yield all keys."""
 
     def revoke(self, key: str) -> None:
-        """Let one open nothing any more."""
+        """Revoke a key."""
 
 
 class ServedRing:
-    """Keys by way of a server."""
+    """API keys, managed through a server."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
 
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> Thing:
-        """Make one; not repeated if the answer is lost: nobody would have seen the first."""
+        """Create a key. Not retried: if the response is lost, so is the key's text."""
         body = {"name": name, "scopes": scopes, "expiresAt": expires_at}
         made: Thing = self._server.ask("POST", "key", body=body, once=True).read()
         return made
 
     def list(self) -> Iterator[Thing]:
-        """All of them."""
+        """Yield all keys."""
         return self._server.items("key", most=None)
 
     def revoke(self, key: str) -> None:
-        """Let one open nothing any more."""
+        """Revoke a key."""
         self._server.ask("DELETE", "key", key)
 
 
 def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
-    """Give a command the options that say where keys are kept; it gets a `Ring` first."""
+    """Add the options that say where keys are kept, and pass a `Ring` as the first argument."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
         where = {name: options.pop(name) for name in ("db", "server", "key", "environment")}
@@ -103,7 +103,7 @@ def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
 
 
 def _ring(db: str | None, server: str, key: str | None, environment: str) -> Ring:
-    """The server, or the database if one is known; what was typed counts more than what is set."""
+    """Choose the server, or the database if one is set; typed options override other settings."""
     source = click.get_current_context().get_parameter_source
     typed = {
         name
@@ -113,7 +113,7 @@ def _ring(db: str | None, server: str, key: str | None, environment: str) -> Rin
     if typed >= {"db", "server"}:
         raise click.UsageError("--db and --server do not go together")
     if db is not None and "server" not in typed:
-        from tarry.cli.keyring import DatabaseRing  # noqa: PLC0415  only what is used
+        from tarry.cli.keyring import DatabaseRing  # noqa: PLC0415  loaded only if it is used
 
         return DatabaseRing(db, environment)
     if "environment" in typed:
@@ -125,10 +125,10 @@ def _ring(db: str | None, server: str, key: str | None, environment: str) -> Rin
 
 @click.group
 def key() -> None:
-    """Make, list and revoke keys to the API.
+    """Create, list and revoke API keys.
 
-    A server is asked, with a key that may do everything; or with --db they are made in the
-    database itself, and no server need run.
+    This asks a server, with a key that may do everything. With --db it works on the database
+    itself, and no server has to run.
     """
 
 
@@ -154,7 +154,7 @@ def key() -> None:
 def create(
     ring: Ring, *, name: str, scopes: tuple[str, ...], expires: datetime | None, as_json: bool
 ) -> None:
-    """Make a key, and print it: nobody will see it again."""
+    """Create a key and print it; it cannot be shown again."""
     made = ring.create(name, tuple(dict.fromkeys(scopes)), wire(expires))
     if as_json:
         click.echo(json.dumps(made))
@@ -167,7 +167,7 @@ def create(
 @listed
 @ringed
 def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> None:
-    """List keys, without their texts."""
+    """List keys, without their text."""
     found = ring.list()
     shown = found if everything else islice(found, limit)
     if not (show.lines(shown) if as_json else show.table(shown, COLUMNS)) and not as_json:
@@ -180,7 +180,7 @@ def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> Non
 @click.argument("revoked", metavar="KEY-ID")
 @ringed
 def revoke(ring: Ring, *, revoked: str, as_json: bool) -> None:
-    """Revoke a key: within a second it opens nothing any more."""
+    """Revoke a key; it stops working within a second."""
     ring.revoke(revoked)
     if not as_json:
         click.echo(f"{revoked} is revoked")

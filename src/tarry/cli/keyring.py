@@ -1,4 +1,4 @@
-"""Keys in a database, without a server."""
+"""API keys in a database, without a server."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,13 +10,13 @@ PAGE = 250
 
 
 class DatabaseRing:
-    """Keys to an environment of a database, told as the API tells them."""
+    """The API keys to one environment in a database, described as in the API's responses."""
 
     def __init__(self, db: str, environment: str) -> None:
         self._db, self._environment = db, environment
 
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> dict[str, Any]:
-        """Make one; its text is among what is told."""
+        """Create a key; the result includes its text."""
         from tarry.service.api.keys import told  # noqa: PLC0415  it needs the extra
         from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
         from tarry.service.model.key import Scope  # noqa: PLC0415  likewise
@@ -33,7 +33,7 @@ class DatabaseRing:
         return make()
 
     def list(self) -> Iterator[dict[str, Any]]:
-        """All of them, in the order they were made."""
+        """Yield all keys in the order in which they were created."""
         from tarry.service.api.keys import told  # noqa: PLC0415  it needs the extra
         from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
         from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
@@ -50,7 +50,7 @@ class DatabaseRing:
         return iter(look())
 
     def revoke(self, key: str) -> None:
-        """Let one open nothing any more; NotFound if the environment has none of this id."""
+        """Revoke a key; raise NotFound if the environment has no key with this id."""
         from tarry.service.hooks import open_hooks  # noqa: PLC0415  it needs the extra
 
         @serving
@@ -62,7 +62,7 @@ class DatabaseRing:
 
 
 def _builtins(told: object) -> dict[str, Any]:
-    """What the API would write, as JSON has it."""
+    """Convert a response of the API to plain JSON values."""
     import msgspec  # noqa: PLC0415  it needs the extra
 
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(told))

@@ -1,4 +1,4 @@
-"""`tarry endpoint lane`, `pause`, `resume`, `probe`, `policy` and `stats`: how the sending goes."""
+"""`tarry endpoint lane`, `pause`, `resume`, `probe`, `policy` and `stats`: an endpoint's lane."""
 
 import json
 from datetime import datetime
@@ -42,7 +42,7 @@ REFUSALS = (
 @endpoint_argument
 @remote
 def lane(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Show whether an endpoint is down, its pace, and what waits."""
+    """Show an endpoint's state, its pace, and its backlog."""
     _show_lane(remote, remote.get("app", app, "endpoint", endpoint, "lane"))
 
 
@@ -51,7 +51,7 @@ def lane(remote: Remote, *, app: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def pause(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Send nothing to an endpoint for now; its messages wait."""
+    """Pause sending to an endpoint; its messages wait."""
     _stand(remote, app, endpoint, "pause")
 
 
@@ -60,7 +60,7 @@ def pause(remote: Remote, *, app: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def resume(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Send to an endpoint again; what waits goes at a pace."""
+    """Resume sending to an endpoint; its backlog is paced."""
     _stand(remote, app, endpoint, "resume")
 
 
@@ -69,7 +69,7 @@ def resume(remote: Remote, *, app: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def probe(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Try at once whether an endpoint that is down is back."""
+    """Check now whether an endpoint that is down is back."""
     _show_lane(remote, remote.server.ask("POST", "app", app, "endpoint", endpoint, "probe"))
 
 
@@ -110,12 +110,12 @@ def _speed(rate: float | None) -> str:
 @click.option("--clear", is_flag=True, help="Take its own policy away.")
 @remote
 def policy(remote: Remote, *, app: str, endpoint: str, file: Path | None, clear: bool) -> None:
-    """Show the policy that deliveries follow, or change it."""
+    """Show or change the policy that deliveries follow."""
     put_policy(remote, ("app", app, "endpoint", endpoint, "policy"), file, clear=clear)
 
 
 def put_policy(remote: Remote, way: tuple[str, ...], file: Path | None, *, clear: bool) -> None:
-    """Change the policy at a path if told so, and show it."""
+    """Change or clear the policy at a path, if requested, and show it."""
     if file is not None and clear:
         raise click.UsageError("--set and --clear do not go together")
     if file is not None:
@@ -136,7 +136,7 @@ def _show_policy(remote: Remote, answer: Answer) -> None:
 
 
 def of_delivery(policy: Policy) -> list[str]:
-    """Say what a policy does to a delivery: what it says of calls alone is left out."""
+    """Describe what a policy does to deliveries, without the parts that only calls use."""
     rule = policy.retry_after
     of_calls = policy.replace(
         nested=not policy.nested, retry_after=RetryAfter(honour=not rule.honour)
@@ -158,7 +158,7 @@ def of_delivery(policy: Policy) -> list[str]:
 def stats(
     remote: Remote, *, app: str, endpoint: str, since: datetime | None, until: datetime | None
 ) -> None:
-    """Count messages by how they stand, and attempts."""
+    """Count messages by status, and attempts."""
     check_span(since, until)
     way, span = ("app", app, "endpoint", endpoint), {"since": wire(since), "until": wire(until)}
     counts: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`tarry listen`: a receiver on one's own machine that shows what comes, and can misbehave."""
+"""`tarry listen`: a local receiver that shows each webhook, and can be made to fail."""
 
 import asyncio
 import json
@@ -77,7 +77,7 @@ EXIT_CODES = (
 )
 @click.option("--show-body", is_flag=True, help="Show bodies too.")
 @json_option
-def listen(  # noqa: PLR0913  each option is one
+def listen(  # noqa: PLR0913  one argument per option
     *,
     host: str,
     port: int,
@@ -90,14 +90,14 @@ def listen(  # noqa: PLR0913  each option is one
     show_body: bool,
     as_json: bool,
 ) -> None:
-    """Receive webhooks here, and show each as it comes.
+    """Receive webhooks on this machine, and show each one.
 
-    A line has the time, the path if it is not /, the event's type if the body names one (as "type",
-    say; else -), the message's id, which attempt it is by its header, what its signature is worth,
-    and the answer.
+    A line shows the time, the path if it is not /, the event type if the body names one (as "type",
+    for example; else -), the message id, the attempt number from its header, the result of the
+    signature check, and the response.
 
     While it runs, SIGUSR1 takes it down (connections are refused) and SIGUSR2 brings it back.
-    Ctrl-C ends it and tells what came.
+    Ctrl-C ends it and prints a summary.
     """
     if fail is None:
         fail = 0.0 if status is None else 1.0
@@ -114,9 +114,9 @@ def listen(  # noqa: PLR0913  each option is one
 
 
 class _Voice:
-    """Says what happens, for people or for programs; if that cannot be heard, it is time to stop.
+    """Prints what happens, for people or for programs, and stops the command if it cannot print.
 
-    What comes is answered all the same: an error here must not be one of the connection.
+    The request is answered all the same: an error in printing must not break the connection.
     """
 
     def __init__(self, *, as_json: bool, show_body: bool) -> None:
@@ -126,7 +126,7 @@ class _Voice:
         self.trouble: OSError | None = None
 
     def tell(self, arrival: Arrival | Stray) -> None:
-        """Say what came."""
+        """Print a request that arrived."""
         if self._json:
             self._speak(json.dumps(arrival.facts(body=self._show_body)))
         else:
@@ -135,7 +135,7 @@ class _Voice:
                 self._speak(body)
 
     def say(self, event: str, words: str, **facts: object) -> None:
-        """Say that something else happened."""
+        """Print another event."""
         self._speak(json.dumps({"event": event, **facts}) if self._json else words)
 
     def _speak(self, words: str) -> None:
@@ -152,7 +152,7 @@ async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice
     turns = asyncio.Queue[bool]()
     _on_signals(voice.stop, turns)
     if down:
-        asyncio.get_running_loop().call_later(down, turns.put_nowait, True)  # noqa: FBT003  up
+        asyncio.get_running_loop().call_later(down, turns.put_nowait, True)  # noqa: FBT003  True means up
         words = f"down for {spoken(down)}, then listening at {listener.url}"
         voice.say("down", words, url=listener.url)
     else:
@@ -172,12 +172,12 @@ def _on_signals(stop: asyncio.Event, turns: "asyncio.Queue[bool]") -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    loop.add_signal_handler(signal.SIGUSR1, turns.put_nowait, False)  # noqa: FBT003  down
-    loop.add_signal_handler(signal.SIGUSR2, turns.put_nowait, True)  # noqa: FBT003  up
+    loop.add_signal_handler(signal.SIGUSR1, turns.put_nowait, False)  # noqa: FBT003  False means down
+    loop.add_signal_handler(signal.SIGUSR2, turns.put_nowait, True)  # noqa: FBT003  True means up
 
 
 async def _turn(listener: Listener, turns: "asyncio.Queue[bool]", voice: _Voice) -> None:
-    """Go up or down whenever asked to."""
+    """Take the listener up or down whenever a signal asks for it."""
     while True:
         up = await turns.get()
         if up and not listener.is_up:

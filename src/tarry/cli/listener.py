@@ -1,7 +1,7 @@
-"""A small HTTP server for one's own machine, which can stop listening and come back.
+"""A small HTTP server for local use, which can stop listening and come back.
 
-It takes what a webhook may be, a POST with its body in one piece or in chunks, and needs nothing
-but the standard library.
+It accepts what a webhook may be: a POST whose body has a length or is chunked. It needs only the
+standard library.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ MOST_BODY = 16 * 1024 * 1024
 
 
 class Request(NamedTuple):
-    """What came."""
+    """A request that arrived."""
 
     method: str
     path: str
@@ -28,23 +28,23 @@ class Request(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What goes back."""
+    """A response."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
 
 
-class _Unreadable(Exception):  # noqa: N818  never seen outside
+class _Unreadable(Exception):  # noqa: N818  internal to this module
     def __init__(self, status: HTTPStatus) -> None:
         self.status = status
 
 
 class Listener:
-    """Hands each request on to `handle`, and answers what that says.
+    """Passes each request to `handle`, and sends the response that it returns.
 
-    Its port is its own from the beginning. While it is down, connections are refused, as by a
-    machine on which nothing runs.
+    It holds its port from the beginning. While it is down, it refuses connections, as a machine
+    does on which nothing runs.
     """
 
     def __init__(self, host: str, port: int, handle: Callable[[Request], Awaitable[Reply]]) -> None:
@@ -57,30 +57,30 @@ class Listener:
 
     @property
     def url(self) -> str:
-        """Where to send to; any path will do."""
+        """The URL to send to; any path works."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         return f"http://{host}:{self._port}"
 
     @property
     def is_up(self) -> bool:
-        """Whether it takes connections."""
+        """Whether it accepts connections."""
         return self._server is not None
 
     async def up(self) -> None:
-        """Take connections from now on."""
+        """Accept connections from now on."""
         if self._held is not None:
             held, self._held = self._held, None
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # its connections inherit it
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections inherit it
             self._server = await asyncio.start_server(self._talk, sock=held, limit=MOST_HEAD)
 
     async def down(self) -> None:
-        """Refuse connections from now on, and break off those there are."""
+        """Refuse connections from now on, and break those that are open."""
         if self._server is not None:
             await self.close()
             self._held = _bound(self._host, self._port)
 
     async def close(self) -> None:
-        """Let the port go."""
+        """Release the port."""
         if self._held is not None:
             self._held.close()
             self._held = None
@@ -95,7 +95,7 @@ class Listener:
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task  # noqa: S101  a coroutine that runs is a task's
+        assert task  # noqa: S101  a running coroutine belongs to a task
         self._talks[task] = writer
         try:
             with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
@@ -108,7 +108,7 @@ class Listener:
     async def _answer_once(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Answer the next request; whether another one may follow."""
+        """Answer the next request, and return whether another one may follow."""
         try:
             request, more = await _read(reader, writer)
         except _Unreadable as error:
@@ -122,15 +122,15 @@ class Listener:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket that holds a port and does not listen yet."""
-    if not host:  # which would be every address there is
+    """Return a socket that holds a port but does not listen yet."""
+    if not host:  # an empty host would mean every address
         raise SettingsError("host", host, "an address of this machine")
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
-        # From here on nobody else may have the port. What is left of connections of the time
-        # before must not be in our own way, though.
+        # Clear the option again, so that no other process can bind this port from now on. It was
+        # set for bind(), so that leftovers of earlier connections do not block us.
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
     except OSError as error:
         bound.close()
@@ -143,7 +143,7 @@ def _bound(host: str, port: int) -> socket.socket:
 
 
 async def _read(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[Request, bool]:
-    """The next request, and whether its sender may send another one after it."""
+    """Read the next request, and whether its sender may send another one after it."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except asyncio.LimitOverrunError:
@@ -179,7 +179,7 @@ async def _chunks(reader: asyncio.StreamReader) -> bytes:
     while size := (await _line(reader)).partition(b";")[0].strip():
         chunk = await _exactly(reader, size.decode("latin-1"), 16, already=len(body))
         if not chunk:
-            while await _line(reader):  # trailers, which say nothing here
+            while await _line(reader):  # trailers are ignored
                 pass
             return bytes(body)
         body += chunk
@@ -198,7 +198,7 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
 async def _exactly(
     reader: asyncio.StreamReader, length: str, base: int, *, already: int = 0
 ) -> bytes:
-    digits = "0123456789abcdefABCDEF" if base == 16 else "0123456789"  # noqa: PLR2004  HTTP's own
+    digits = "0123456789abcdefABCDEF" if base == 16 else "0123456789"  # noqa: PLR2004  the base of chunk sizes
     if not length or length.strip(digits):
         raise _Unreadable(HTTPStatus.BAD_REQUEST)
     if len(length) > len(str(MOST_BODY)) or already + int(length, base) > MOST_BODY:

@@ -1,6 +1,7 @@
-"""Where the `tarry` command starts.
+"""The entry point of the `tarry` command.
 
-Nothing is imported at the top that an extra brings: without it, one line says what to install.
+Nothing that an extra installs is imported at the top: if it is missing, one line says what to
+install.
 """
 
 import os
@@ -14,7 +15,7 @@ EXTRAS = frozenset({"click", "rich"})
 
 
 def main() -> None:
-    """Run the command that was typed, and leave with its exit code."""
+    """Run the command that was typed, and exit with its code."""
     try:
         with _interruptible():
             from tarry.cli.commands import tarry  # noqa: PLC0415  it needs the extra
@@ -23,16 +24,16 @@ def main() -> None:
             raise
         sys.stderr.write("tarry's command line needs: pip install 'tarry[cli]'\n")
         raise SystemExit(CANNOT_START) from None
-    if sys.stdout is None:  # closed by whoever began this: what is printed goes nowhere
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  to the end
+    if sys.stdout is None:  # the parent process closed it: discard all output
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123  open until the process ends
     tarry(prog_name="tarry")
 
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the process as it ends others: the commands, which know better, are to come.
+    """Let Ctrl-C end the process quietly during imports, before a command can handle it.
 
-    Who began this may have it ignore Ctrl-C; so it stays.
+    If the parent process made this one ignore Ctrl-C, it still does.
     """
     usual = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if usual:

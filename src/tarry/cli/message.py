@@ -1,4 +1,4 @@
-"""`tarry message`: what was sent, where it went, and why it is not there yet; over HTTP."""
+"""`tarry message`: what was sent, where it went, and why it has not arrived; over HTTP."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,9 +22,9 @@ COLUMNS: Columns = {
     "Accepted": at("timestamp"),
 }
 STATUSES = ("success", "pending", "fail", "sending", "canceled")
-"""How a message stands with an endpoint, in the order of the API's numbers."""
+"""The status of a message at an endpoint, in the order of the API's numbers."""
 TELLING = frozenset({"lane open", "pace"})
-"""Reasons whose sentence tells more than the word: how much else waits, and how fast it goes."""
+"""Reasons whose sentence says more than the word: the size of the backlog, and the pace."""
 _DESTINATIONS: Columns = {
     "Endpoint": known_as,
     "URL": "url",
@@ -48,7 +48,7 @@ recent_options = together(
     since_option(),
     until_option,
 )
-"""Which of what came lately."""
+"""Options that select recent messages."""
 
 
 def recent(
@@ -59,10 +59,10 @@ def recent(
     channel: str | None,
     event_types: tuple[str, ...],
 ) -> dict[str, object]:
-    """The same as a query. The newest come first only in a list that has an end."""
+    """Return the selection as a query. The API lists the newest first only if there is an end."""
     check_span(since, until)
     if since is not None and until is None:
-        until = datetime.now(UTC) + timedelta(days=1)  # clocks differ
+        until = datetime.now(UTC) + timedelta(days=1)  # the server's clock may be ahead
     return {
         "after": wire(since),
         "before": wire(until),
@@ -74,9 +74,9 @@ def recent(
 
 @click.group
 def message() -> None:
-    """Look at messages, say why they wait, and stop or forget them.
+    """Show, explain, cancel and expunge messages.
 
-    APP and ENDPOINT are ids or uids, MESSAGE is an id or the event id that it was sent with.
+    APP and ENDPOINT are ids or uids. MESSAGE is an id, or the event id that it was sent with.
     """
 
 
@@ -90,7 +90,7 @@ def message() -> None:
 @click.option("--content", is_flag=True, help="With payloads.")
 @listed
 @remote
-def list_messages(  # noqa: PLR0913  each option is one
+def list_messages(  # noqa: PLR0913  one argument per option
     remote: Remote,
     /,
     *,
@@ -100,7 +100,7 @@ def list_messages(  # noqa: PLR0913  each option is one
     content: bool,
     limit: int,
     everything: bool,
-    **which: Any,  # noqa: ANN401  those of the other options
+    **which: Any,  # noqa: ANN401  the values of the other options
 ) -> None:
     """List an application's messages, the newest first."""
     query = {**recent(**which), "with_content": content}
@@ -122,7 +122,7 @@ def list_messages(  # noqa: PLR0913  each option is one
 @message_argument
 @remote
 def get(remote: Remote, *, app: str, message: str) -> None:
-    """Show a message, and how it stands with its endpoints."""
+    """Show a message, and its status at each endpoint."""
     way = ("app", app, "msg", message)
     remote.show(remote.get(*way))
     if not remote.as_json:
@@ -137,7 +137,7 @@ def get(remote: Remote, *, app: str, message: str) -> None:
 @message_argument
 @remote
 def cancel(remote: Remote, *, app: str, message: str) -> None:
-    """Make no more attempts at a message."""
+    """Make no more attempts to deliver a message."""
     answer = remote.server.ask("POST", "app", app, "msg", message, "cancel")
     if remote.as_json:
         remote.print(answer)
@@ -151,7 +151,7 @@ def cancel(remote: Remote, *, app: str, message: str) -> None:
 @yes_option
 @remote
 def expunge(remote: Remote, *, app: str, message: str, yes: bool) -> None:
-    """Forget a message's payload; it cannot be sent any more."""
+    """Erase a message's payload; it cannot be sent again."""
     sure(f"Forget the payload of {message}?", yes=yes)
     remote.server.ask("DELETE", "app", app, "msg", message, "content")
     remote.say(f"the payload of {message} is forgotten")
@@ -163,7 +163,7 @@ def expunge(remote: Remote, *, app: str, message: str, yes: bool) -> None:
 @endpoint_argument
 @remote
 def resend(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
-    """Make one more attempt at a message, first in line."""
+    """Make one more attempt at an endpoint, before all others."""
     answer = remote.server.ask("POST", "app", app, "msg", message, "endpoint", endpoint, "resend")
     if remote.as_json:
         remote.print(answer)
@@ -177,7 +177,10 @@ def resend(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
-    """Say why a message is not at an endpoint yet, or how that ended."""
+    """Say why an endpoint has not received a message yet.
+
+    If the delivery has ended, say how.
+    """
     answer = remote.get("app", app, "msg", message, "endpoint", endpoint, "explain")
     if remote.as_json:
         remote.print(answer)
@@ -197,5 +200,5 @@ def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
 @listed
 @remote
 def attempts(remote: Remote, *, app: str, message: str, limit: int, everything: bool) -> None:
-    """List the attempts at a message, the newest first."""
+    """List the attempts to deliver a message, the newest first."""
     attempts_of(remote, app, message=message, limit=limit, everything=everything)

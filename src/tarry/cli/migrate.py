@@ -1,4 +1,4 @@
-"""`tarry migrate`: bring a database's schema up to date, or say what that would do."""
+"""`tarry migrate`: update a database's schema, or show what an update would do."""
 
 import json
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @click.group
 def migrate() -> None:
-    """Bring a database's schema up to date."""
+    """Update a database's schema."""
 
 
 @migrate.command(epilog=DATABASE_CODES)
@@ -23,7 +23,7 @@ def migrate() -> None:
 @json_option
 @serving
 async def up(*, db: str, as_json: bool) -> None:
-    """Make all steps that are to be made."""
+    """Apply all pending migrations."""
     from tarry.service.build import migrator  # noqa: PLC0415  it needs the extra
 
     async with migrator(db) as opened:
@@ -42,7 +42,7 @@ async def up(*, db: str, as_json: bool) -> None:
 @json_option
 @serving
 async def status(*, db: str, as_json: bool) -> None:
-    """Say which schema is there, and which steps are to be made."""
+    """Show the schema's version and the pending migrations."""
     from tarry.service.build import migrator  # noqa: PLC0415  it needs the extra
 
     async with migrator(db) as opened:
@@ -56,7 +56,7 @@ async def status(*, db: str, as_json: bool) -> None:
 
 
 def _written(schema: "Status") -> str:
-    """A schema for programs: as it was found, and what was or is to be done."""
+    """Return a schema's status for programs: the version found, and applied or pending steps."""
     steps = [{"number": step.number, "name": step.name} for step in schema.pending]
     return json.dumps({"found": schema.found, "wanted": schema.wanted, "pending": steps})
 

@@ -1,4 +1,4 @@
-"""Instants as people type and read them: `2h` ago, `30d` from now, or a date; told both ways."""
+"""Instants as people type and read them: `2h` ago, `30d` from now, or a date."""
 
 import re
 import time
@@ -12,17 +12,17 @@ from tarry.core.duration import spoken
 
 WANTED = "a duration like 2h, or an instant like 2026-01-31T14:00:00Z"
 FEW = 10
-"""Of which the first part counts too: 8.3 min ago, but 12 min ago."""
+"""Below this number, a decimal is shown as well: 8.3 min ago, but 12 min ago."""
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)")
 
 
 def ago(typed: str) -> datetime:
-    """Read an instant; a duration counts back from now."""
+    """Read an instant; a duration means that long ago."""
     return _read(typed, -1)
 
 
 def ahead(typed: str) -> datetime:
-    """Read an instant; a duration counts from now on."""
+    """Read an instant; a duration means that far in the future."""
     return _read(typed, 1)
 
 
@@ -31,10 +31,10 @@ def _read(typed: str, direction: int) -> datetime:
         return datetime.fromtimestamp(time.time() + direction * seconds(typed), UTC)
     except (OverflowError, ValueError):
         pass
-    except click.BadParameter:  # then it is no duration
+    except click.BadParameter:  # it is not a duration
         pass
     try:
-        return datetime.fromisoformat(typed.strip()).astimezone(UTC)  # local, if no zone is told
+        return datetime.fromisoformat(typed.strip()).astimezone(UTC)  # local if no zone is given
     except (OverflowError, ValueError):
         raise click.BadParameter(f"{typed!r} is neither {WANTED.replace(', or', ' nor')}") from None
 
@@ -43,25 +43,25 @@ BACK = "2h for two hours ago, or an instant like 2026-01-31T14:00:00Z"
 since_option = partial(
     click.option, "--since", type=ago, metavar="WHEN", help=f"From then on: {BACK}."
 )
-"""To be called: some commands need it, others have a default."""
+"""A factory: some commands require this option, others have a default."""
 until_option = click.option(
     "--until", type=ago, metavar="WHEN", help="Until then, likewise; now if not given."
 )
 
 
 def check_span(since: datetime | None, until: datetime | None) -> None:
-    """Refuse a time that ends before it begins: nothing was ever found in one."""
+    """Refuse a time span that ends before it begins, since nothing can be in it."""
     if since is not None and until is not None and until <= since:
         raise click.UsageError("--until is not after --since: nothing is in between")
 
 
 def wire(at: datetime | None) -> str | None:
-    """An instant as the API reads it."""
+    """Write an instant as the API reads it."""
     return None if at is None else at.isoformat()
 
 
 def told(written: str | None) -> str:
-    """An instant of the API for people: how far away it is, and by the clock on the wall."""
+    """Describe an instant of the API for people: how far away it is, and the local time."""
     if written is None:
         return ""
     at = datetime.fromisoformat(written).astimezone()
@@ -75,7 +75,7 @@ def told(written: str | None) -> str:
 
 
 def _near(seconds: float) -> str:
-    """A duration as one says it of something that is over: 8.3 min, 12 h."""
+    """Describe a duration roughly: 8.3 min, 12 h."""
     number, unit = spoken(seconds).split()
     amount = float(number.replace(",", ""))
     return f"{amount:,.1f} {unit}".replace(".0 ", " ") if amount < FEW else f"{amount:,.0f} {unit}"
@@ -86,7 +86,7 @@ def _clock(at: datetime, now: datetime) -> str:
 
 
 def local(sentence: str) -> str:
-    """A sentence of the API for people: its instants by the clock on the wall."""
+    """Replace the instants in a sentence of the API by local times."""
     now = datetime.now(UTC).astimezone()
     return _WRITTEN.sub(
         lambda at: _clock(datetime.fromisoformat(at[0]).astimezone(), now), sentence
@@ -94,6 +94,6 @@ def local(sentence: str) -> str:
 
 
 def due(written: str | None) -> str:
-    """The same of when something will happen: it may be over when it is told."""
+    """Describe when something is due, which may have passed already."""
     words = told(written)
     return f"due since {words.rpartition(', ')[2]}" if " ago, " in words else words

@@ -1,4 +1,4 @@
-"""What applications and endpoints are called: their owners' ids, where a list has only ours."""
+"""The names of applications and endpoints, for lists that contain only ids."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,24 +8,24 @@ from tarry.cli.show import known_as
 
 
 class Names:
-    """Asks a server for each thing once; what is gone or hidden goes by its id."""
+    """Looks up each thing once; what is gone or not accessible is called by its id."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
         self._things: dict[tuple[str, ...], Mapping[str, Any]] = {}
 
     def app(self, app: str) -> str:
-        """What an application is called; with its name if it has no uid."""
+        """Return an application's uid, or its id with its name."""
         found = self._look("app", app)
         name = found.get("name")
         return known_as(found) if found.get("uid") or not name else f"{app} ({name})"
 
     def endpoint(self, app: str, endpoint: str) -> str:
-        """What an endpoint is called."""
+        """Return an endpoint's uid, or its id."""
         return known_as(self._look("app", app, "endpoint", endpoint))
 
     def url(self, app: str, endpoint: str) -> str:
-        """Where an endpoint is; nothing if nobody says."""
+        """Return an endpoint's URL; empty if it is not known."""
         return str(self._look("app", app, "endpoint", endpoint).get("url", ""))
 
     def _look(self, *way: str) -> Mapping[str, Any]:

@@ -1,13 +1,13 @@
-"""Numbers as commands tell them: with the digits that people read, with bounds for programs."""
+"""Format numbers: rounded for people, with their interval for programs."""
 
 from tarry.sim.estimate import Estimate
 
 ENOUGH = 3
-"""Digits that people read."""
+"""How many digits people read."""
 
 
 def digits(number: float, significant: int = ENOUGH) -> str:
-    """Round to so many digits, but never to whole tens or hundreds.
+    """Round to `significant` digits, but keep all digits before the decimal point.
 
     >>> digits(0.123456), digits(12.3456), digits(123456.7)
     ('0.123', '12.3', '123,457')
@@ -19,6 +19,6 @@ def digits(number: float, significant: int = ENOUGH) -> str:
 
 
 def bounds(found: Estimate) -> dict[str, object]:
-    """The mean and its interval for JSON; null stands for what is not known."""
+    """Return the mean and its interval for JSON; an unknown number is null."""
     known = found.low is not None and found.high is not None
     return {"mean": found.mean, "ci95": [found.low, found.high] if known else None}

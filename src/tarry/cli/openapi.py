@@ -1,4 +1,4 @@
-"""`tarry openapi`: the document that describes the HTTP API, without a server."""
+"""`tarry openapi`: print the OpenAPI document of the HTTP API, without a server."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A file that a command will write; whatever stands in the way is said before the work."""
+"""The output file of a command: problems with it are reported before the work starts."""
 
 import os
 from collections.abc import Callable, Collection
@@ -8,7 +8,7 @@ from tarry.cli.policy_file import BadFile
 
 
 def check(option: str, path: Path, suffixes: Collection[str]) -> None:
-    """Refuse a path that does not end in one of the suffixes or cannot be written."""
+    """Refuse a path that has none of these suffixes or that cannot be written."""
     if path.suffix.lower() not in suffixes:
         wanted = f"a name that ends in {' or '.join(suffixes)}"
     elif path.is_dir() or not path.parent.is_dir():
@@ -21,7 +21,7 @@ def check(option: str, path: Path, suffixes: Collection[str]) -> None:
 
 
 def written(path: Path, write: Callable[[], object]) -> None:
-    """Write, or say in one line why that failed after all."""
+    """Call `write`, and report in one line if it fails after all."""
     try:
         write()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How a command writes reports and plots."""
+"""Write the reports and plots of commands."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +13,7 @@ Write = Callable[[Study], None]
 
 
 def report_to(path: Path, command: str) -> Write:
-    """Write a report to the path; `command` is in it, for who wants to repeat the study."""
+    """Return a function that writes a report; the report shows `command`, to repeat the study."""
     check("--report", path, (".html", ".htm"))
     with needed_for("--report"):
         from tarry.sim.picture.report import write_report  # noqa: PLC0415  it needs the extra
@@ -21,7 +21,7 @@ def report_to(path: Path, command: str) -> Write:
 
 
 def plot_to(path: Path) -> Write:
-    """Write a picture to the path."""
+    """Return a function that writes a study's pictures to the path."""
     check("--plot", path, (".png", ".svg"))
     with needed_for("--plot"):
         from tarry.sim.picture.chart import write_plot  # noqa: PLC0415  it needs the extra
@@ -29,7 +29,7 @@ def plot_to(path: Path) -> Write:
 
 
 def waits_to(path: Path) -> Callable[[Policy, str, int | None], None]:
-    """Write the waits of a policy, under a name and up to an attempt, as a picture to the path."""
+    """Return a function that draws a policy's waits: it takes the policy, a name and a limit."""
     check("--plot", path, (".png", ".svg"))
     with needed_for("--plot"):
         from tarry.sim.picture.canvas import save  # noqa: PLC0415  it needs the extra

@@ -1,4 +1,4 @@
-"""Text from elsewhere on a terminal: what receivers answer and senders write is not to steer it."""
+"""Make text from elsewhere safe for a terminal: responses and payloads must not control it."""
 
 
 def plain(text: str) -> str:
@@ -13,5 +13,5 @@ def plain(text: str) -> str:
 
 
 def fits_a_header(text: str) -> bool:
-    """Whether a text can be sent as a key: printable ASCII, and not nothing."""
+    """Return whether a text can be sent as a key: printable ASCII, and not empty."""
     return text.isascii() and text.isprintable() and bool(text.strip())

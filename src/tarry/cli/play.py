@@ -1,4 +1,4 @@
-"""Play a storm and tell what came of it: what `tarry storm run` and `compare` do."""
+"""Simulate a storm and show the results: the work of `tarry storm run` and `compare`."""
 
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -16,7 +16,7 @@ from tarry.sim.study import study
 
 
 class Asked(NamedTuple):
-    """What was asked for; `command` repeats it."""
+    """What was asked for; `command` is the command line that repeats it."""
 
     scenario: str
     policies: tuple[str, ...]
@@ -29,7 +29,7 @@ class Asked(NamedTuple):
 
 
 def play(asked: Asked) -> None:
-    """Simulate, and print and write what was asked for. All that can be wrong is found before."""
+    """Simulate, then print and write the results. All input is checked before the simulation."""
     storm = read_storm(asked.scenario)
     chosen = contestants(storm, asked.policies)
     writers = [report_to(asked.report, asked.command)] if asked.report else []
@@ -38,7 +38,7 @@ def play(asked: Asked) -> None:
         found = study(storm, chosen, seed=asked.seed, runs=asked.runs, on_step=on_step)
     if not found.runs:
         _interrupted("before the first run was done: there is nothing to show")
-    for write in writers:  # first: who reads the table may stop reading
+    for write in writers:  # first, as the reader of the table may close the pipe
         write(found)
     if asked.as_json:
         click.echo(as_json(found))

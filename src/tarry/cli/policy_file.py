@@ -1,4 +1,4 @@
-"""Read a policy file for a command, or end the command with one line that says what is wrong."""
+"""Read a policy file for a command, or end the command with a one-line error."""
 
 from pathlib import Path
 
@@ -27,6 +27,6 @@ def read_policy(path: Path) -> Policy:
 
 
 def read_document(path: Path) -> dict[str, object]:
-    """Read what a policy file says and no more: the service has an age of its own for the rest."""
+    """Read a policy file without filling in defaults: the service has defaults of its own."""
     read_policy(path)
     return PARSERS["." + path.name.rpartition(".")[2].lower()](path.read_text(encoding="utf-8"))

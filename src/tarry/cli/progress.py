@@ -1,4 +1,4 @@
-"""A progress bar for what takes longer than a second, and only where somebody watches."""
+"""A progress bar for work that takes longer than a second, on a terminal only."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,12 +8,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 PATIENCE = 1.0
-"""After how many seconds people want to know how long it will take."""
+"""Show the bar after this many seconds."""
 
 
 @contextmanager
 def progress(what: str, steps: int, console: Console) -> Iterator[Callable[[], None]]:
-    """Give a function to call after each step; the bar goes away when all is done."""
+    """Yield a function to call after each step; the bar disappears at the end."""
     if not console.is_terminal:
         yield lambda: None
         return
@@ -27,5 +27,5 @@ def progress(what: str, steps: int, console: Console) -> Iterator[Callable[[], N
         yield lambda: bar.advance(task)
     finally:
         later.cancel()
-        later.join()  # it may be about to start the bar
+        later.join()  # it may be just about to start the bar
         bar.stop()

@@ -1,4 +1,4 @@
-"""Numbers as people type them and files hold them, within bounds; what is none is refused."""
+"""Options that are numbers within bounds, from the command line or a settings file."""
 
 import math
 from typing import Any
@@ -7,34 +7,34 @@ import click
 
 
 class Whole(click.IntRange):
-    """A whole number: half of one is not rounded, and yes is not one."""
+    """A whole number; fractions and booleans are refused."""
 
     name = "whole number"
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401  what was typed, or stands in a file
+        value: Any,  # noqa: ANN401  from the command line or a file
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> int:
-        """The number; whatever cannot be read, or is out of bounds, ends the command."""
+        """Return the number; a value that is invalid or out of bounds ends the command."""
         if isinstance(value, bool | float):
             self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class Number(click.FloatRange):
-    """A number that can be reckoned with: infinity is none, nor is what is not a number."""
+    """A finite number; infinity, NaN and booleans are refused."""
 
     name = "number"
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401  what was typed, or stands in a file
+        value: Any,  # noqa: ANN401  from the command line or a file
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> float:
-        """The number; whatever cannot be read, or is out of bounds, ends the command."""
+        """Return the number; a value that is invalid or out of bounds ends the command."""
         if isinstance(value, bool):
             self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
         found = super().convert(value, param, ctx)

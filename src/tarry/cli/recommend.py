@@ -1,4 +1,4 @@
-"""`tarry recommend`: a policy for a wish, with the evidence. Here is what can be typed."""
+"""`tarry recommend`: find a policy for a wish, with the evidence. This file has the options."""
 
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -17,7 +17,7 @@ MOST_RUNS = 10_000
 
 
 class Typed(TypedDict):
-    """What is given; how the work is done comes beside it."""
+    """The fields of the wish; how to search is passed separately."""
 
     clients: int
     capacity: float
@@ -74,9 +74,9 @@ def recommend(
 ) -> None:
     """Find a policy for clients that all fail at once.
 
-    They do so when an outage begins. Policies are put through it by simulation, all under the same
-    chance. Shown are those that cannot be bettered in recovery, load and attempts at once, and one
-    that is recommended.
+    This happens when an outage begins. The command simulates the outage with many policies, all
+    with the same random numbers. It shows the policies that no other one beats in recovery, load
+    and attempts at once, and recommends one policy.
     """
     with needed_for("the simulator"):
         from tarry.cli.seek import Asked, seek  # noqa: PLC0415  it needs the extra

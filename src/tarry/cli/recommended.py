@@ -1,4 +1,4 @@
-"""What was recommended, as tables and sentences for people and as JSON for programs."""
+"""Show a recommendation: tables and sentences for people, JSON for programs."""
 
 import json
 import math
@@ -22,7 +22,7 @@ RECOMMENDED = " *"
 
 
 def as_json(found: Recommendation) -> str:
-    """The recommendation as JSON: the same seed gives the same bytes, and there is no NaN in it."""
+    """Return the recommendation as JSON; the same seed gives the same bytes, without NaN."""
     wish = found.wish
     document = {
         "wish": {field: getattr(wish, field) for field in type(wish).__fields__},
@@ -117,7 +117,7 @@ def _table(found: Recommendation) -> Table:
 
 
 def _points(found: Recommendation) -> list[Point]:
-    """The front, and among it the recommended one, which other merits may have kept off it."""
+    """Return the front, plus the recommended policy if it is not on the front."""
     points = list(found.front)
     mean = found.predicted.recovery.mean
     if mean is not None and all(point.name != found.candidate.name for point in points):

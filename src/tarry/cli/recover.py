@@ -1,4 +1,4 @@
-"""`tarry recover`: have an endpoint's messages delivered after all."""
+"""`tarry recover`: deliver the failed messages of an endpoint again."""
 
 from datetime import datetime
 from typing import Any
@@ -31,7 +31,7 @@ from tarry.cli.remote import WAITED, Remote, remote, said
     help="With --wait: for how long, e.g. 5min; until it is done, if not given.",
 )
 @remote
-def recover(  # noqa: PLR0913  each option is one
+def recover(  # noqa: PLR0913  one argument per option
     remote: Remote,
     *,
     app: str,
@@ -44,8 +44,8 @@ def recover(  # noqa: PLR0913  each option is one
 ) -> None:
     """Deliver again what failed at ENDPOINT.
 
-    The server does that in the background, at the pace that the endpoint can take; `tarry task get`
-    shows how far it is.
+    The server does this in the background, at the pace that the endpoint can handle. `tarry task
+    get` shows the progress.
     """
     check_span(since, until)
     way = ("app", app, "endpoint", endpoint, "replay-missing" if missing else "recover")
@@ -65,7 +65,7 @@ def recover(  # noqa: PLR0913  each option is one
 
 
 def _awaited(remote: Remote, begun: Answer, timeout: float | None) -> Answer:
-    """The task when it is over; or as it stood at first, when the time is."""
+    """Return the finished task, or the task as it started if the time is over first."""
     task = begun.read()["id"]
     later = f"`tarry task get {task}` shows how far it is"
     with interruptible(f"no longer waiting; the server goes on. {later}"), _bar():
@@ -88,7 +88,7 @@ def _words(task: dict[str, Any]) -> str:
 
 
 def _bar() -> Progress:
-    """A bar that shows that something goes on, where somebody watches."""
+    """Return a progress bar without an end, shown on a terminal only."""
     console = Console(stderr=True)
     columns = (TextColumn("recovering"), BarColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

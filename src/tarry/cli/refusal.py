@@ -1,4 +1,4 @@
-"""What a server refuses, or what is in the way to it: in one line."""
+"""Describe in one line why a server refused a request, or why it could not be reached."""
 
 import ssl
 from itertools import pairwise
@@ -15,11 +15,11 @@ _KINDS = {
     "key": "key",
     "msg": "message",
 }
-"""What stands behind a word in a path, as the server's errors call it."""
+"""The server's word for what follows each part of a path."""
 
 
 def line(status: int, body: bytes, path: tuple[str, ...]) -> str:
-    """What is wrong, by an answer with it; what is not there is called by its name."""
+    """Return the error in a response; if something does not exist, name what was asked for."""
     try:
         said = (read(body) if body else None) or {}
     except ValueError:
@@ -37,7 +37,7 @@ def line(status: int, body: bytes, path: tuple[str, ...]) -> str:
 
 
 def _place(wrong: object) -> str:
-    """One of several things that are wrong, and where it is."""
+    """Describe one of several errors, and where it is."""
     match wrong:
         case {"loc": [*places], "msg": said}:
             return f"{'.'.join(map(str, places))}: {said}"
@@ -45,7 +45,7 @@ def _place(wrong: object) -> str:
 
 
 def obstacle(error: Exception) -> str:
-    """What is in the way, in words."""
+    """Describe why a connection failed."""
     match error.__cause__ or error:
         case ssl.SSLCertVerificationError() as unproven:
             return f"its certificate is not trusted ({unproven.verify_message})"

@@ -1,4 +1,4 @@
-"""What commands share that ask a server: where it is, the key, and how answers are shown."""
+"""What the commands that call a server share: its URL, the key, and how responses are shown."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ WAITED = (
     " 2, the command line or a setting is wrong; 3, the server cannot be reached, or something is"
     " wrong with it; 4, the time was over first; 130, Ctrl-C."
 )
-"""Of commands that can --wait."""
+"""The exit codes of commands with --wait."""
 URL = "http://127.0.0.1:8400"
 
 P = ParamSpec("P")
@@ -56,7 +56,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask whether you ar
 
 
 class NoKey(WrongSettings):
-    """Nobody said which key opens a server."""
+    """No API key was given."""
 
     def __init__(self, url: str, otherwise: str = "") -> None:
         said = f"there is no key to {url}: give --key, or set TARRY_KEY{otherwise}"
@@ -70,29 +70,29 @@ class NoKey(WrongSettings):
 
 
 class Remote:
-    """A server, and somebody who wants to see what it answers."""
+    """A server, and the format in which its responses are shown."""
 
     def __init__(self, server: Server, *, as_json: bool) -> None:
         self.server, self.as_json = server, as_json
 
     def get(self, *path: str, **query: object) -> Answer:
-        """Ask for a thing."""
+        """Request a resource."""
         return self.server.ask("GET", *path, query=query)
 
     def show(self, answer: Answer) -> None:
-        """Show a thing; for programs with the very bytes that came."""
+        """Show a resource; for programs, print the very bytes of the response."""
         if self.as_json:
             self.print(answer)
         else:
             show.one(with_text(answer.body.decode(), show.PAYLOAD))
 
     def print(self, answer: Answer) -> None:
-        """Print an answer as it came."""
+        """Print a response as it came."""
         if answer.body:
             click.echo(answer.body)
 
     def say(self, words: str) -> None:
-        """Tell people that it is done; programs know by the exit code."""
+        """Tell people that the work is done; programs use the exit code."""
         if not self.as_json:
             click.echo(words)
 
@@ -104,7 +104,7 @@ class Remote:
         everything: bool = False,
         **query: object,
     ) -> None:
-        """Show a list: up to `limit`, or everything."""
+        """Show a list: up to `limit` items, or everything."""
         most = None if everything else limit + 1
         found: Iterator[Any]
         if query.get("with_content") is False:
@@ -121,19 +121,19 @@ class Remote:
             click.echo("there is more: --limit N shows up to N, --all everything", err=True)
 
     def rows(self, found: Iterable[Any], columns: Columns) -> None:
-        """Show what was found."""
+        """Print items as a table, or as JSON lines."""
         count = show.lines(found) if self.as_json else show.table(found, columns)
         if not count and not self.as_json:
             click.echo("there is none", err=True)
 
 
 def _without_payload(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A message whose payload was not asked for: the API says {}, which nobody sent."""
+    """Drop the payload of a message listed without content: the API's {} is not what was sent."""
     return {name: value for name, value in row.items() if name != "payload"}
 
 
 def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
-    """Give a command the options that say which server to ask; it gets a `Remote` first."""
+    """Add the options that say which server to call, and pass a `Remote` as the first argument."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
         url, key = options.pop("server"), options.pop("key")
@@ -148,11 +148,11 @@ def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
 
 
 listed = together(limit_option, all_option)
-"""Gives a command the options of lists."""
+"""Adds the options that lists have."""
 
 
 def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
-    """Read NAME=VALUE, as often as it is given."""
+    """Read NAME=VALUE pairs."""
     found = {}
     for one in typed:
         name, is_pair, value = one.partition("=")
@@ -163,12 +163,12 @@ def pairs(typed: Iterable[str], option: str) -> dict[str, str]:
 
 
 def said(**fields: object) -> dict[str, object]:
-    """The fields that were given: options that were left out are None, or empty."""
+    """Return the fields that were given; an option that was left out is None, or empty."""
     return {name: value for name, value in fields.items() if value not in (None, (), {})}
 
 
 def changes(cleared: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
-    """The fields of an update, of which there should be one; none is taken away and given."""
+    """Return the fields of an update; refuse an empty one, and a field both cleared and set."""
     if not cleared and not given:
         raise click.UsageError("nothing is said that is to change")
     if cleared.keys() & given.keys():
@@ -177,7 +177,7 @@ def changes(cleared: Mapping[str, object], given: Mapping[str, object]) -> dict[
 
 
 def sure(question: str, *, yes: bool) -> None:
-    """Ask whether somebody is sure: what reads no y from anybody ends the command."""
+    """Ask for confirmation, and end the command unless the answer is yes."""
     if yes:
         return
     try:

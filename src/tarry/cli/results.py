@@ -1,4 +1,4 @@
-"""What a study found, as tables for people and as JSON for programs."""
+"""Show the results of a study: tables for people, JSON for programs."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from tarry.sim.study import RECOVERY, Result, Study
 
 
 def as_json(study: Study) -> str:
-    """The study as JSON: the same study gives the same bytes, and there is no NaN in it."""
+    """Return the study as JSON; the same study gives the same bytes, without NaN."""
     storm = study.storm
     document = {
         "results": [
@@ -38,7 +38,7 @@ def as_json(study: Study) -> str:
 
 
 def show(study: Study, console: Console) -> None:
-    """Print the study for people, as wide as the console is."""
+    """Print the study for people, in the width of the console."""
     for table in _tables(study, console):
         console.print(table)
     console.print(_footer(study), markup=False, soft_wrap=True)
@@ -47,7 +47,7 @@ def show(study: Study, console: Console) -> None:
 
 
 def _tables(study: Study, console: Console) -> Iterator[Table]:
-    """One row a policy if that fits; else one row a metric, as many policies as fit beside."""
+    """Use one row per policy if that fits; else one row per metric, in as many tables as needed."""
     wide = Table()
     wide.add_column("Policy", overflow="fold")
     for name, measure in study.measures.items():

@@ -1,4 +1,4 @@
-"""Find the scenario a command names, or end the command with one line that says what is wrong."""
+"""Read the scenario that a command names, or end the command with a one-line error."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`tarry seal`: the keys that endpoints' secrets are sealed with."""
+"""`tarry seal`: manage the keys that encrypt endpoints' secrets in the database."""
 
 import json
 import time
@@ -19,7 +19,7 @@ from tarry.errors import SettingsError
 
 @click.group
 def seal() -> None:
-    """Make and change the keys that secrets are sealed with."""
+    """Create and rotate the keys that seal secrets."""
 
 
 @seal.command(epilog="Exit codes: 0, it is done; 2, the name will not do.")
@@ -30,7 +30,7 @@ def seal() -> None:
 def new(*, name: str, as_json: bool) -> None:
     """Print a new sealing key.
 
-    Put it first in the list of keys, of every process; then run `tarry seal rotate`.
+    Put it first in the list of keys of every process. Then run `tarry seal rotate`.
     """
     with needed_for("the webhook service"):
         from tarry.service.wire.seal import Seals, generate_key  # noqa: PLC0415  it needs the extra
@@ -52,7 +52,7 @@ def new(*, name: str, as_json: bool) -> None:
 async def rotate(*, db: str, as_json: bool) -> None:
     """Seal all secrets with the newest key.
 
-    Afterwards older keys can be thrown away.
+    Afterwards you can delete the older keys.
     """
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  it needs the extra
 

@@ -1,4 +1,4 @@
-"""Seek a policy for a wish and tell which it is: what `tarry recommend` does."""
+"""Search for a policy for a wish and show it: the work of `tarry recommend`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,13 +21,13 @@ WRITERS = {".toml": to_toml, ".json": to_json}
 
 
 class BadWish(click.ClickException):
-    """What is wished for makes no sense."""
+    """The wish makes no sense."""
 
     exit_code = WRONG
 
 
 class Asked(NamedTuple):
-    """What was typed: the wish, how to work on it and what to do with the answer."""
+    """What was typed: the wish, how to search, and what to do with the result."""
 
     wish: Mapping[str, object]
     seed: int
@@ -37,7 +37,7 @@ class Asked(NamedTuple):
 
 
 def seek(asked: Asked) -> None:
-    """Search, and print and write what was asked for. All that can be wrong is found before."""
+    """Search, then print and write the results. All input is checked before the search."""
     wish = _wish(asked.wish)
     if asked.save:
         check("--save", asked.save, WRITERS)
@@ -46,7 +46,7 @@ def seek(asked: Asked) -> None:
     if found is None:
         click.echo("Interrupted before anything was known: there is nothing to show.", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
-    if asked.save and found.complete:  # first: who reads the rest may stop reading
+    if asked.save and found.complete:  # first, as the reader of the rest may close the pipe
         _save(asked.save, found.policy)
     if asked.as_json:
         click.echo(as_json(found))
@@ -62,7 +62,7 @@ def seek(asked: Asked) -> None:
 
 def _wish(typed: Mapping[str, object]) -> Wish:
     try:
-        return Wish(**cast("dict[str, Any]", dict(typed)))  # it checks what it is given
+        return Wish(**cast("dict[str, Any]", dict(typed)))  # Wish checks its fields itself
     except ScenarioError as error:
         raise BadWish(f"'--{error.field}' is {error.value!r}; it must be {error.wanted}") from None
 

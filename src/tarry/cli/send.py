@@ -1,4 +1,4 @@
-"""`tarry send`: a message to an application's endpoints, and how it fares."""
+"""`tarry send`: send a message to an application's endpoints, and follow it."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from tarry.cli.remote import WAITED, Remote, remote, said
 
 
 def read_payload(typed: str) -> bytes:
-    """Read what was typed, stdin for `-`, or a file for `@FILE`: an object in JSON."""
+    """Read a JSON object: typed, from stdin for `-`, or from a file for `@FILE`."""
     try:
         if typed == "-":
             raw = sys.stdin.buffer.read()
@@ -44,7 +44,7 @@ def read_payload(typed: str) -> bytes:
 
 
 def read_key(_context: click.Context, _option: click.Parameter, typed: str | None) -> str:
-    """An idempotency key as it can be sent; a new one if none is given."""
+    """Return a valid idempotency key; a new one if none is given."""
     if typed is None:
         return f"cli-{uuid4()}"
     if not fits_a_header(typed):
@@ -87,7 +87,7 @@ def _refuse(word: str) -> NoReturn:
     help="With --wait: for how long, e.g. 90s.",
 )
 @remote
-def send(  # noqa: PLR0913  each option is one
+def send(  # noqa: PLR0913  one argument per option
     remote: Remote,
     *,
     app: str,
@@ -103,8 +103,8 @@ def send(  # noqa: PLR0913  each option is one
 ) -> None:
     """Send a message of TYPE to the endpoints of APP that want it.
 
-    PAYLOAD is an object in JSON, {} if none is given; - reads it from stdin, @FILE from a file. It
-    is sent byte for byte. With --wait it is told how it fares with each endpoint.
+    PAYLOAD is a JSON object, {} if you leave it out; - reads it from stdin, @FILE from a file. It
+    is sent byte for byte. With --wait, the progress at each endpoint is shown.
     """
     rest = said(
         eventType=event_type,
@@ -113,7 +113,7 @@ def send(  # noqa: PLR0913  each option is one
         tags=tags,
         deliverAt=wire(deliver_at),
     )
-    # The payload is put in as it is: reading and writing it would change numbers and spaces.
+    # The payload is inserted unchanged: parsing and writing it would change numbers and spaces.
     body = json.dumps(rest).encode()[:-1] + b', "payload": ' + read_payload(payload) + b"}"
     try:
         answer = remote.server.ask("POST", "app", app, "msg", body=body, key=idempotency_key)

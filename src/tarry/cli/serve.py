@@ -1,4 +1,4 @@
-"""`tarry serve` and `tarry api`: messages come in over HTTP; the first one delivers them too."""
+"""`tarry serve` and `tarry api`: serve the HTTP API; `serve` also delivers the messages."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ FILE = "sqlite:///hooks.db"
 
 
 def _refuse_port(_context: click.Context, _option: click.Parameter, typed: str | None) -> None:
-    """Others call it so; what is nearest to it here, --ports, means something else."""
+    """Point to --listen: other servers have --port, and ours, --ports, means something else."""
     if typed is not None:
         raise click.UsageError("where to listen is said by --listen HOST:PORT")
 
@@ -60,7 +60,7 @@ front_options = together(
         help="Requests a second that each key may make, in this process. Any number, if not given.",
     ),
 )
-"""What says where the API listens and whom it lets in."""
+"""Options for where the API listens and which keys it accepts."""
 
 
 @click.command(epilog=EXIT_CODES)
@@ -78,11 +78,11 @@ async def serve(
     in_flight: int,
     lease: float,
     grace: float,
-    **settings: Any,  # noqa: ANN401  those of the other options, handed on
+    **settings: Any,  # noqa: ANN401  the values of the other options
 ) -> None:
     """Serve the API and deliver messages, all in one process.
 
-    On a database without keys it makes a first one, and shows it.
+    On a database without API keys, it creates the first one and shows it.
     """
     from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
 
@@ -115,9 +115,12 @@ async def api(
     *,
     db: str,
     listen: str,
-    **settings: Any,  # noqa: ANN401  those of the other options, handed on
+    **settings: Any,  # noqa: ANN401  the values of the other options
 ) -> None:
-    """Serve the API only: workers deliver (`tarry worker`), any number of both on PostgreSQL."""
+    """Serve the API only; `tarry worker` delivers.
+
+    On PostgreSQL you can run any number of both.
+    """
     from tarry.service.build import without_password  # noqa: PLC0415  it needs the extra
 
     told = told_to_stop()
@@ -134,7 +137,7 @@ async def api(
 async def _fronting(
     db: str, listen: str, told: Told, settings: dict[str, Any]
 ) -> AsyncIterator[tuple[Any, Any]]:
-    """The database, opened, and the server to be entered for as long as it is to answer."""
+    """Open the database, and yield it with the HTTP server, which the caller then enters."""
     from tarry.service.api.open import make_api  # noqa: PLC0415  it needs the extra
     from tarry.service.api.server import read_address  # noqa: PLC0415  likewise
     from tarry.service.api.server import serving as serving_http  # noqa: PLC0415  likewise
@@ -150,8 +153,8 @@ async def _fronting(
         yield hooks, serving_http(answering, listen, told.hurry)
 
 
-async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  Hooks
-    """Where to read on, and the first key if there is none."""
+async def _say_more(hooks: Any, url: str, api_key: str | None) -> None:  # noqa: ANN401  a Hooks object, which needs the extra
+    """Print the URLs of the dashboard and docs, and the first key if it was just created."""
     click.echo(f"  dashboard: {url}/dashboard", err=True)
     click.echo(f"  docs: {url}/docs", err=True)
     if api_key is None and (first := await hooks.first_key()):

@@ -1,7 +1,7 @@
 """What the commands of the service share: where settings come from, and how errors end.
 
-A flag counts more than an environment variable, that more than the file `tarry.toml`; a key that
-nobody knows is an error.
+A flag overrides an environment variable, which overrides the file `tarry.toml`. An unknown key in
+the file is an error.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ class NoDatabase(click.ClickException):
 
 
 def from_file(context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Take defaults from a settings file, the one in this folder if none is named."""
+    """Take defaults from a settings file; by default from `tarry.toml` in this folder."""
     file = path or (FILE if FILE.exists() else None)
     if file is None:
         return None
@@ -78,7 +78,7 @@ def from_file(context: click.Context, _option: click.Parameter, path: Path | Non
 
 
 def check_keys(said: Mapping[str, object], where: str) -> None:
-    """Refuse a key that nobody knows."""
+    """Refuse an unknown key."""
     for key in said:
         if key not in KNOWN:
             close = nearest(key, KNOWN)
@@ -87,7 +87,7 @@ def check_keys(said: Mapping[str, object], where: str) -> None:
 
 
 def check_values(said: Mapping[str, object], where: str) -> None:
-    """Refuse a value that no option could be given; what it is is not shown, it may be a key."""
+    """Refuse a value of the wrong type. The value is not shown, since it may be a secret."""
     for key, value in said.items():
         several = value if key == "allow_network" and isinstance(value, list) else [value]
         if any(isinstance(one, bool) or not isinstance(one, str | int | float) for one in several):
@@ -105,8 +105,8 @@ config_option = click.option(
 )
 
 
-def setting(flag: str, **more: Any) -> Callable[[C], C]:  # noqa: ANN401  whatever click takes
-    """Declare an option whose variable is named as it is: `--key-rate` and `TARRY_KEY_RATE`."""
+def setting(flag: str, **more: Any) -> Callable[[C], C]:  # noqa: ANN401  click's arguments
+    """Declare an option with its environment variable: `--key-rate` and `TARRY_KEY_RATE`."""
     variable = f"TARRY_{flag.removeprefix('--').replace('-', '_').upper()}"
     shown = more.get("default") is not None
     return click.option(flag, envvar=variable, show_envvar=True, show_default=shown, **more)
@@ -115,7 +115,7 @@ def setting(flag: str, **more: Any) -> Callable[[C], C]:  # noqa: ANN401  whatev
 db_option = partial(
     setting, "--db", metavar="URL", help="sqlite:///FILE or postgresql://USER@HOST/NAME"
 )
-"""To be called: some commands need it, others have a default or do without."""
+"""A factory: some commands require this option, others have a default or do without."""
 allow_network_option = setting(
     "--allow-network",
     multiple=True,
@@ -168,14 +168,14 @@ wire_options = together(
     authorities_option,
     certificate_option,
 )
-"""What says how endpoints are called, for every command that calls them."""
+"""How endpoints are called: options of every command that sends requests."""
 
 
 quota_options = together(
     most_waiting_option,
     disk_reserve_option,
 )
-"""What says how much may wait, for every command that takes messages in."""
+"""How much may wait: options of every command that accepts messages."""
 
 
 dispatch_options = together(
@@ -201,18 +201,18 @@ dispatch_options = together(
         help="How long to wait for attempts on their way when told to stop.",
     ),
 )
-"""What says how much a dispatcher does at a time, and how it stops."""
+"""How much a dispatcher does at a time, and how it stops."""
 
 
 def dispatch_limits(*, in_flight: int, lease: float, grace: float) -> "Limits":
-    """The same as a dispatcher takes them."""
+    """Return the same settings as the dispatcher's `Limits`."""
     from tarry.service.model.settings import Limits  # noqa: PLC0415  it needs the extra
 
     return Limits(in_flight=in_flight, lease=lease, margin=min(2.0, lease / 5), grace=grace)
 
 
 def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Run a command of the service on an event loop; its errors end it with one line and a code."""
+    """Run a command of the service on an event loop; an error ends it with a line and a code."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
         logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
@@ -236,10 +236,10 @@ def serving(work: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 
 
 class Told:
-    """What SIGTERM or Ctrl-C have said: first to stop, then to wait for nothing any more.
+    """Handles SIGTERM and Ctrl-C: the first one stops gently, the second one at once.
 
-    Whoever has only begun is not asked to stop but cancelled: it may wait for something that takes
-    long, such as another process that changes the schema.
+    A command that is still starting is cancelled instead of stopped: it may be waiting for
+    something slow, such as another process that changes the schema.
     """
 
     def __init__(self) -> None:
@@ -248,17 +248,17 @@ class Told:
         self._beginning = asyncio.current_task()
 
     def begun(self) -> None:
-        """From now on `stop` will be looked at."""
+        """Say that the start is over, and that `stop` is watched from now on."""
         self._beginning = None
 
     def then(self, call: Callable[[], None]) -> None:
-        """Call this when told again; at once if that was before."""
+        """Call this at the second signal; at once if that has come already."""
         self._then.append(call)
         if self.hurry.is_set():
             call()
 
     def __call__(self) -> None:
-        """A signal came."""
+        """Handle a signal."""
         if not self.stop.is_set():
             self.stop.set()
             if self._beginning is not None:
@@ -270,7 +270,7 @@ class Told:
 
 
 def told_to_stop() -> Told:
-    """Told by signals from now on; to be asked for before anything goes out."""
+    """Install the signal handlers; call this before any request is sent."""
     told = Told()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, told)
@@ -278,7 +278,7 @@ def told_to_stop() -> Told:
 
 
 def ended(*, drained: bool) -> None:
-    """Say that a dispatcher has stopped; with attempts on their way the exit code is 1."""
+    """Report that a dispatcher has stopped; exit with 1 if attempts were still in flight."""
     if not drained:
         raise click.exceptions.Exit(1)
     click.echo("stopped; nothing is on its way", err=True)

@@ -1,4 +1,4 @@
-"""What a server answered: tables for people, JSON for programs."""
+"""Show a server's responses: tables for people, JSON for programs."""
 
 import json
 import re
@@ -16,39 +16,39 @@ from tarry.cli.moments import due, told
 from tarry.cli.plain import plain
 
 WIDTH = 100
-"""Of tables that go into a file or another program."""
+"""The width of tables that go into a file or to another program."""
 PAYLOAD = "payload"
-"""The field that is somebody else's JSON, and is shown as that."""
+"""The field that holds the sender's own JSON, and is shown as JSON."""
 NARROW = 80
-"""Of a window: in one that is narrower, columns would be a few letters each."""
+"""In a window narrower than this, columns would be a few letters wide."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 Cell = Callable[[Mapping[str, Any]], str]
 Columns = Mapping[str, str | Cell]
-"""What stands above each column, and the field it is from or how it is made."""
+"""The header of each column, with the name of its field or a function that fills its cell."""
 
 
 def known_as(row: Mapping[str, Any]) -> str:
-    """What a thing is called: by its owner's id if it has one."""
+    """Return what a thing is called: its uid, or its id if it has none."""
     return str(row.get("uid") or row["id"])
 
 
 def console() -> Console:
-    """Where tables are printed: as wide as the window."""
+    """Return the console for tables, as wide as the window."""
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
 def at(field: str) -> Cell:
-    """A cell with an instant."""
+    """Return a function that fills a cell with an instant."""
     return lambda row: told(row.get(field))
 
 
 def next_at(field: str) -> Cell:
-    """A cell with the instant of what will happen."""
+    """Return a function that fills a cell with an instant when something is due."""
     return lambda row: due(row.get(field))
 
 
 def one(row: Mapping[str, Any]) -> None:
-    """Print a thing for people: a line for each of its fields that says something."""
+    """Print one thing for people: a line for each field that is not empty or outdated."""
     pairs(
         {
             label(name): cell(name, value)
@@ -63,7 +63,7 @@ def _tells(field: str, value: object) -> bool:
 
 
 def pairs(said: Mapping[str, str]) -> None:
-    """Print names and values, a line for each."""
+    """Print names and values, one pair per line."""
     grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -74,7 +74,7 @@ def pairs(said: Mapping[str, str]) -> None:
 
 
 def label(field: str) -> str:
-    """A field's name as people write it.
+    """Return a field's name in words.
 
     >>> label("eventTypes")
     'event types'
@@ -88,14 +88,14 @@ _CALLED = {
     "timestamp": "accepted",
     "updatedAt": "changed",
 }
-"""Fields that options and columns have another word for."""
+"""Fields that options and columns call by another word."""
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")
 _SAID = frozenset({"disabled", "filterTypes", "rateLimit", "version"})
-"""Fields that say nothing which is not there under a newer name as well."""
+"""Fields that only repeat what a newer field says."""
 
 
 def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
-    """Print a list for people; how many there were. In a narrow window each is a few lines."""
+    """Print a table for people, and return its number of rows; in a narrow window, print lines."""
     cells = [[_filled(row, source) for source in columns.values()] for row in rows]
     drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for name in columns:
@@ -113,14 +113,14 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
 
 
 def _fits(drawn: Table) -> bool:
-    """Whether there is room for a table; in a wide window some of its cells are folded."""
+    """Return whether a table fits; in a wide window it does, since its cells can fold."""
     screen = console()
     endless = screen.options.update(width=10_000)
     return screen.width >= NARROW or screen.measure(drawn, options=endless).maximum <= screen.width
 
 
 def _print(shown: Table) -> None:
-    """Print without what rich fills up with: a window takes no harm from it, a file does."""
+    """Print without rich's trailing spaces, which would end up in files."""
     with (screen := console()).capture() as drawn:
         screen.print(shown)
     lines = [line.rstrip() for line in drawn.get().splitlines()]
@@ -128,20 +128,20 @@ def _print(shown: Table) -> None:
 
 
 _WHOLE = frozenset({"Id", "Message", "Endpoint"})
-"""Columns whose words are copied, and so not broken."""
+"""Columns whose values people copy, so they are never broken across lines."""
 
 
 def lines(rows: Iterable[object]) -> int:
-    """Print a list for programs, an object a line as it comes; how many there were."""
+    """Print one JSON object per line as they come, and return how many there were."""
     count = 0
-    for count, row in enumerate(rows, 1):  # noqa: B007  counted
+    for count, row in enumerate(rows, 1):  # noqa: B007  only the last count is used
         written = isinstance(row, str)
         click.echo(row if written else json.dumps(row, ensure_ascii=False, separators=(",", ":")))
     return count
 
 
 def cell(name: str, value: object) -> str:
-    """A value for people; what a name says to be an instant is told as one."""
+    """Format a value for people; the name says whether a text is an instant."""
     if isinstance(value, str):
         return told(value) if name.endswith(("At", "timestamp", "Since", "Attempt")) else value
     if isinstance(value, list):

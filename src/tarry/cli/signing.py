@@ -1,4 +1,4 @@
-"""`tarry endpoint secret`, `rotate` and `headers`: what goes along with an endpoint's messages."""
+"""`tarry endpoint secret`, `rotate` and `headers`: how an endpoint's messages are signed."""
 
 import click
 
@@ -14,7 +14,7 @@ from tarry.cli.remote import EXIT_CODES, Remote, pairs, remote, said
 @endpoint_argument
 @remote
 def secret(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Print what the receiver verifies with."""
+    """Print the secret that the receiver verifies with."""
     answer = remote.get("app", app, "endpoint", endpoint, "secret")
     if remote.as_json:
         remote.print(answer)
@@ -38,7 +38,8 @@ def rotate(
 ) -> None:
     """Sign with a new secret, and print it.
 
-    It is what the receiver verifies with now. For a while the old one is signed with as well.
+    The receiver verifies with this secret from now on. For a while, messages are signed with the
+    old one as well.
     """
     body = said(key=secret, gracePeriodSeconds=None if grace is None else round(grace))
     way = ("app", app, "endpoint", endpoint, "secret", "rotate")
@@ -60,7 +61,7 @@ def rotate(
 def headers(
     remote: Remote, *, app: str, endpoint: str, given: tuple[str, ...], unset: tuple[str, ...]
 ) -> None:
-    """Show the headers that are sent along, or change some."""
+    """Show or change the headers that are sent along."""
     way = ("app", app, "endpoint", endpoint, "headers")
     if given or unset:
         body = {"headers": pairs(given, "--set"), "deleteHeaders": list(unset)}

@@ -1,4 +1,4 @@
-"""`tarry storm`: what policies do to a service, by simulation. Here is what can be typed."""
+"""`tarry storm`: simulate what policies do to a service. This file has the commands."""
 
 import json
 import shlex
@@ -25,7 +25,7 @@ POLICY = "--policy"
 
 
 class Typed(TypedDict):
-    """What `run` and `compare` are given."""
+    """The options of `run` and `compare`."""
 
     scenario: str
     policies: tuple[str, ...]
@@ -37,13 +37,13 @@ class Typed(TypedDict):
 
 
 class Playing(click.Command):
-    """A command in which whatever follows SCENARIO is a policy, in the order typed.
+    """A command in which every argument after SCENARIO is a policy, in the order typed.
 
     So `--policy a.toml b.toml` names two, and so does `--policy a.toml --policy b.toml`.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the option before each policy that was typed without it."""
+        """Insert the option before each policy that was typed without it."""
         return super().parse_args(ctx, list(self._spelled_out(args)))
 
     def _spelled_out(self, args: list[str]) -> Iterator[str]:
@@ -71,7 +71,7 @@ class Playing(click.Command):
 def complete(
     _context: click.Context, _argument: click.Parameter, typed: str
 ) -> list[CompletionItem]:
-    """Complete a scenario: the names of those that come along, else files."""
+    """Complete a scenario: the names of shipped ones, else files."""
     with needed_for(THE_SIMULATOR):
         from tarry.sim.shipped import names  # noqa: PLC0415  it needs the extra
     found = [CompletionItem(name) for name in names() if name.startswith(typed)]
@@ -79,7 +79,7 @@ def complete(
 
 
 def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """What `run` and `compare` have in common; `metavar` is how their arguments are shown."""
+    """Add what `run` and `compare` have in common; `metavar` shows their arguments in the help."""
     return together(
         click.argument("scenario", metavar=metavar, shell_complete=complete),
         click.option(
@@ -133,7 +133,7 @@ def storm() -> None:
     help="A policy to put through it; several may be named. Left out: those of the scenario.",
 )
 def run(**typed: Unpack[Typed]) -> None:
-    """Put policies through SCENARIO and tell what came of it."""
+    """Simulate policies under SCENARIO and show the results."""
     _play("run", **typed)
 
 
@@ -141,7 +141,10 @@ def run(**typed: Unpack[Typed]) -> None:
 @_playing("SCENARIO POLICY ...")
 @click.option(POLICY, "policies", multiple=True, hidden=True)
 def compare(**typed: Unpack[Typed]) -> None:
-    """Compare every POLICY under SCENARIO, with the same chance."""
+    """Compare every POLICY under SCENARIO.
+
+    All policies get the same random numbers.
+    """
     if not typed["policies"]:
         raise click.UsageError("Missing argument 'POLICY ...': whom to compare.")
     _play("compare", **typed)
@@ -182,7 +185,7 @@ def _play(verb: str, **typed: Unpack[Typed]) -> None:
 
 
 def _command(verb: str, typed: Typed) -> str:
-    """The command that gives the same numbers again, whatever the defaults will be then."""
+    """Return the command line that gives the same numbers again, even if defaults change."""
     policies = [word for policy in typed["policies"] for word in (POLICY, policy)]
     named = policies if verb == "run" else typed["policies"]
     rest = ["--seed", str(typed["seed"]), "--runs", str(typed["runs"])]

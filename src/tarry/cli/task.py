@@ -16,7 +16,7 @@ COLUMNS: Columns = {
 
 @click.group
 def task() -> None:
-    """Look at background tasks, such as `tarry recover` starts."""
+    """Show background tasks, such as `tarry recover` starts."""
 
 
 @task.command("list", epilog=EXIT_CODES)
@@ -39,5 +39,5 @@ def list_tasks(
 @click.argument("task", metavar="TASK")
 @remote
 def get(remote: Remote, *, task: str) -> None:
-    """Show a background task, and what came out."""
+    """Show a background task and its result."""
     remote.show(remote.get("background-task", task))

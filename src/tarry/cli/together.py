@@ -1,4 +1,4 @@
-"""Several options as one decorator, in the order in which a help shows them."""
+"""Combine several options into one decorator, in the order in which the help shows them."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -8,7 +8,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 
 def together(*options: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Declare all of these; the first one is shown first."""
+    """Declare all these options; the help shows the first one first."""
 
     def declare(command: C) -> C:
         declared: C = reduce(lambda made, option: option(made), reversed(options), command)

@@ -1,4 +1,4 @@
-"""`tarry undelivered`: what waits or failed, and why; over HTTP."""
+"""`tarry undelivered`: list waiting and failed deliveries with their reasons, over HTTP."""
 
 from itertools import groupby
 
@@ -22,7 +22,7 @@ COLUMNS: Columns = {
 
 
 def _past(words: str) -> str:
-    """What is scheduled counts as accepted when it is due: people do not call it so before."""
+    """Drop an instant in the future: the API gives scheduled messages their due time here."""
     return "" if words.startswith("in ") else words
 
 
@@ -37,7 +37,7 @@ def _past(words: str) -> str:
 )
 @listed
 @remote
-def undelivered(  # noqa: PLR0913  each option is one
+def undelivered(  # noqa: PLR0913  one argument per option
     remote: Remote,
     *,
     app: str | None,
@@ -47,7 +47,7 @@ def undelivered(  # noqa: PLR0913  each option is one
     limit: int,
     everything: bool,
 ) -> None:
-    """List what waits or failed, of APP or of all."""
+    """List waiting and failed deliveries of APP, or of all."""
     if app is None and endpoint is not None:
         raise click.UsageError("--endpoint goes with APP: whose is it?")
     way = ("undelivered",) if app is None else ("app", app, "undelivered")

@@ -1,4 +1,4 @@
-"""`tarry worker`: deliver what waits in a database, until told to stop."""
+"""`tarry worker`: deliver the messages in a database until a signal stops it."""
 
 from typing import Any
 
@@ -32,12 +32,13 @@ async def worker(
     in_flight: int,
     lease: float,
     grace: float,
-    **wire: Any,  # noqa: ANN401  those of wire_options, handed on
+    **wire: Any,  # noqa: ANN401  the values of wire_options
 ) -> None:
     """Deliver the messages that wait in a database.
 
-    Any number of workers, on any hosts, share a PostgreSQL database; an SQLite file takes one.
-    SIGTERM or Ctrl-C lets it finish what is on its way; a second one ends it without that.
+    On PostgreSQL, any number of workers on any hosts share a database. An SQLite file has one
+    worker. SIGTERM or Ctrl-C lets the worker finish the attempts in flight. A second one ends it at
+    once.
     """
     from tarry.service import build  # noqa: PLC0415  it needs the extra
     from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise

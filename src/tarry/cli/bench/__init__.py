@@ -1,1 +1,1 @@
-"""What `tarry bench` measures with: the job, the sink that takes it, and the floor below it."""
+"""`tarry bench`: the benchmark job, the sink that receives it, and the floor to compare with."""

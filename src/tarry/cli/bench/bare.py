@@ -1,7 +1,7 @@
-"""The floor of a batch: how fast SQLite itself keeps the same rows, with nothing around it.
+"""The floor for batches: how fast SQLite alone stores the same rows.
 
-One connection with the store's own settings, each batch in a transaction that is on disk when it
-ends: no HTTP, no ids made, no look at who wants a message, nobody else who reads or writes.
+One connection with the store's own settings inserts each batch in a durable transaction. There is
+no HTTP, no id generation, no fan-out to endpoints, and no other reader or writer.
 """
 
 import time
@@ -16,13 +16,13 @@ from tarry.service.store.sqlite.schema import bring_up, on_file
 
 
 class Inserted(Posted, frozen=True):
-    """How long the batches took, and how much CPU time all of them."""
+    """How long each batch took, and how much CPU time all of them took together."""
 
     cpu: float
 
 
 def bare_inserts(path: Path, batches: int, batch: int) -> Inserted:
-    """Insert so many messages, each with one delivery, into a new file."""
+    """Insert `batches` times `batch` messages, each with one delivery, into a new file."""
     on_file(path, bring_up, create=True)
     db = connect(path)
     log, payload, now = Log(db, path), PAYLOAD.encode(), time.time()

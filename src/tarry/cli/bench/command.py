@@ -1,4 +1,4 @@
-"""`tarry bench`: what this machine does with the service, beside the floor below it."""
+"""`tarry bench`: measure the service on this machine, and compare it with a floor."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`tarry bench deliver`: deliveries per second, as a ratio to the floor and to rivals."""
+"""`tarry bench deliver`: deliveries per second, compared with the floor and with rivals."""
 
 import json
 import os
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 CONCURRENCY = 100
 KEYS = "bench:" + "A" * 43 + "="
-"""Sealing keys: every process of a run has to open what another one sealed."""
+"""Sealing keys that all processes of a run share, so that each can open the others' secrets."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; lost and duplicated are of all rounds together."""
+    """One line of the table; `lost` and `duplicated` are sums over all rounds."""
 
     what: str
     per_second: float
@@ -36,12 +36,12 @@ class Row:
     duplicated: int = 0
     accepted_per_second: float | None = None
     cpu_microseconds: float | None = None
-    """Of this process, for each delivery; None where others did the work."""
+    """CPU time of this process per delivery; None if other processes did the work."""
     note: str = ""
 
 
 RIVALS: list[Callable[[int], Iterable[Row]]] = []
-"""Who measures the rivals: `./dev bench deliver` puts itself in here."""
+"""Functions that measure rival libraries; `./dev bench deliver` adds one."""
 
 
 @click.command(epilog=DATABASE_CODES)
@@ -73,7 +73,7 @@ RIVALS: list[Callable[[int], Iterable[Row]]] = []
 )
 @bench_options
 @serving
-async def deliver(  # noqa: PLR0913  one argument an option
+async def deliver(  # noqa: PLR0913  one argument per option
     *,
     db: str | None,
     deliveries: int,
@@ -85,8 +85,8 @@ async def deliver(  # noqa: PLR0913  one argument an option
 ) -> None:
     """Measure how fast a backlog of signed webhooks drains.
 
-    What came of each is kept on disk. The floor is a bare HTTP client that stores nothing, in the
-    same run and against the same sink.
+    Each result is saved to disk. The floor is a bare HTTP client that stores nothing. It is
+    measured in the same run, against the same sink.
     """
     if workers and not (db or "").startswith("postgres"):
         raise click.UsageError("--workers needs a PostgreSQL --db: an SQLite file takes one worker")
@@ -105,7 +105,7 @@ async def deliver(  # noqa: PLR0913  one argument an option
 
 @contextmanager
 def sealing() -> Iterator[None]:
-    """Have all processes of a run seal with the same keys, unless there are some."""
+    """Make all processes of a run use the same sealing keys, unless the environment has some."""
     had = "TARRY_SEALING_KEYS" in os.environ
     os.environ.setdefault("TARRY_SEALING_KEYS", KEYS)
     try:
@@ -118,7 +118,7 @@ def sealing() -> Iterator[None]:
 async def measure(
     db: str | None, deliveries: int, applications: int, workers: Iterable[int], rounds: int
 ) -> list[Row]:
-    """The floor, then tarry with each number of workers; the best of some rounds of each."""
+    """Measure the floor, then tarry with each number of workers; return the best rounds."""
     from tarry.cli.bench.drain import drain  # noqa: PLC0415  it needs the extra
     from tarry.cli.bench.floor import bare_client  # noqa: PLC0415  likewise
     from tarry.cli.bench.sink import Sink  # noqa: PLC0415  likewise

@@ -1,7 +1,7 @@
-"""How fast a backlog drains: accepted durably, then signed, posted and recorded by workers.
+"""Measure how fast a backlog drains: accepted durably, then signed, posted and recorded.
 
-The database is new for every run. With PostgreSQL the workers are processes of their own, as many
-as asked for; an SQLite file takes one, which runs here.
+Every run uses a new database. With PostgreSQL, each worker is a process of its own. With an SQLite
+file there is one worker, which runs in this process.
 """
 
 import asyncio
@@ -28,30 +28,30 @@ from tarry.service.model.message import NewMessage
 BATCH = 1000
 LOOK = 0.02
 QUIET = 60.0
-"""Seconds without an arrival after which no more is expected."""
+"""After this many seconds without an arrival, the run is considered stuck."""
 UNUSED = "a database without applications: a new one, to measure"
 LOOPBACK = "127.0.0.0/8"
 
 
 class Drained(Struct, frozen=True, kw_only=True):
-    """What one run came to."""
+    """The figures of one run."""
 
     deliveries: int
     accepted_per_second: float
     delivered_per_second: float
-    """At the sink, from the first arrival to the last."""
+    """Measured at the sink, from the first arrival to the last."""
     recorded_after: float
-    """Seconds from the last arrival until the last was on record."""
+    """Seconds from the last arrival until the last outcome was saved."""
     lost: int
     duplicated: int
     cpu_microseconds: float | None = None
-    """Of this process, for each delivery; None where others did the work."""
+    """CPU time of this process per delivery; None if other processes did the work."""
 
 
 async def drain(
     db: str, sink: Sink, *, deliveries: int, applications: int = 1, workers: int = 0
 ) -> Drained:
-    """Let a backlog drain; without `workers` of their own, this process is the worker."""
+    """Drain a backlog and return the figures; with `workers=0`, this process is the worker."""
     sink.reset()
     async with open_unused(db) as hooks:
         endpoints = await _endpoints(hooks, sink.url, applications)
@@ -78,7 +78,7 @@ async def drain(
 
 @asynccontextmanager
 async def open_unused(db: str) -> AsyncIterator[Hooks]:
-    """Open a database to measure on; not one that has anybody's webhooks in it."""
+    """Open a database for a benchmark, and refuse one that holds any other applications."""
     async with AsyncExitStack() as opened:
         try:
             opening = open_hooks(db, allow_network=(LOOPBACK,))
@@ -107,7 +107,7 @@ async def _endpoints(
 
 
 async def _accept(hooks: Hooks, apps: Sequence[Application], deliveries: int) -> float:
-    """Accept messages in batches; how many a second it was."""
+    """Accept messages in batches, and return how many were accepted per second."""
     body = PAYLOAD.encode()
     started = time.perf_counter()
     for start in range(0, deliveries, BATCH):
@@ -121,7 +121,7 @@ async def _accept(hooks: Hooks, apps: Sequence[Application], deliveries: int) ->
 
 
 async def _arrive(sink: Sink, deliveries: int) -> None:
-    """Wait until all have arrived."""
+    """Wait until all deliveries have arrived; raise ServiceError if they stop coming."""
     seen, seen_at = 0, time.monotonic()
     while seen < deliveries:
         await asyncio.sleep(LOOK)
@@ -133,17 +133,17 @@ async def _arrive(sink: Sink, deliveries: int) -> None:
 
 
 async def _recorded(hooks: Hooks, endpoints: Sequence[Endpoint]) -> None:
-    """Wait until all are on record as ended."""
+    """Wait until the outcomes of all deliveries are saved."""
     for endpoint in endpoints:
-        while (await hooks.lane(endpoint)).waiting:  # noqa: ASYNC110  others may be the workers
+        while (await hooks.lane(endpoint)).waiting:  # noqa: ASYNC110  other processes may be the workers
             await asyncio.sleep(LOOK)
 
 
 @asynccontextmanager
 async def _processes(db: str, workers: int) -> AsyncIterator[None]:
-    """Workers in processes of their own, told to stop at the end."""
+    """Run workers in processes of their own, and stop them at the end."""
     command = ("-m", "tarry.cli", "worker", "--allow-network", LOOPBACK)
-    surroundings = {**os.environ, "TARRY_DB": db}  # not for all to read in the list of processes
+    surroundings = {**os.environ, "TARRY_DB": db}  # an argument would show in the list of processes
     started = [
         await asyncio.create_subprocess_exec(
             sys.executable, *command, env=surroundings, stderr=asyncio.subprocess.DEVNULL

@@ -1,7 +1,7 @@
-"""The floor: how fast signed POSTs leave one process when nothing else is done.
+"""The floor: how fast one process sends signed POST requests when it does nothing else.
 
-A bare asyncio protocol with httptools' parser, meant for uvloop: no timeouts, limits, TLS, address
-checks, store or second attempt. What tarry takes longer for, it takes for these.
+This is a bare asyncio protocol with httptools' parser, meant for uvloop. It has no timeouts,
+limits, TLS, address checks, store or retries. Any extra time that tarry takes is the cost of these.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ GOOD = range(200, 300)
 
 
 async def bare_client(url: str, deliveries: int, concurrency: int) -> float:
-    """Make so many deliveries over so many connections; seconds from first send to last answer.
+    """Send `deliveries` requests and return the seconds from first send to last response.
 
-    Each connection has one request on its way at a time. A connection that is lost and an answer
-    that is not 2xx end it with an error.
+    Each of the `concurrency` connections has one request in flight at a time. A lost connection, or
+    a response that is not 2xx, ends the measurement with an error.
     """
     place = urlsplit(url)
     requests = _requests(place.netloc, place.path or "/", deliveries)
@@ -39,10 +39,10 @@ async def post_all(
     *,
     rate: float | None = None,
 ) -> "Posted":
-    """Send so many requests, ready for the wire, over so many connections.
+    """Send `count` prepared requests over `concurrency` connections.
 
-    With a `rate` so many a second become due, whatever became of those before, and each is timed
-    from then on: one that finds all connections busy has waited already.
+    With a `rate`, requests become due at that many per second, however slow the earlier ones are.
+    Each is timed from the moment it is due, so waiting for a free connection counts as well.
     """
     loop, place = asyncio.get_running_loop(), urlsplit(url)
     work = Work(requests, count, loop.create_future(), rate)
@@ -57,23 +57,23 @@ async def post_all(
         await work.done
         return Posted(time.perf_counter() - work.began_at, sorted(work.waits))
     finally:
-        work.done.cancel()  # a connection that closes from now on is no failure
+        work.done.cancel()  # connections that close from now on are not failures
         await asyncio.gather(*(client.close() for client in work.clients))
 
 
 class Posted(Struct, frozen=True):
-    """How long all took together, and each of them, the quickest first."""
+    """How long all requests took together, and how long each took, sorted from the fastest."""
 
     took: float
     waits: list[float]
 
     def quantile(self, share: float) -> float:
-        """How long so many of them took at the most."""
+        """Return the time within which this share of the requests was answered."""
         return self.waits[min(len(self.waits) - 1, int(share * len(self.waits)))]
 
 
 def _requests(host: str, path: str, deliveries: int) -> Iterator[bytes]:
-    """One signed request after the other, ready for the wire, made when it is asked for."""
+    """Sign requests one at a time, when the next one is needed."""
     body, key = PAYLOAD.encode(), key_of(SECRET)
     frame = (
         f"POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\n"
@@ -81,12 +81,12 @@ def _requests(host: str, path: str, deliveries: int) -> Iterator[bytes]:
         "webhook-signature: %s\r\n\r\n"
     )
     for serial in range(deliveries):
-        id, now = message_id(serial), int(time.time())  # noqa: A001  an id is what it is
+        id, now = message_id(serial), int(time.time())  # noqa: A001  `id` is the usual name
         yield (frame % (id, now, signature(key, id, now, body))).encode() + body
 
 
 class Work:
-    """What all connections share: the requests that are left, and the answers that are due."""
+    """What all connections share: the remaining requests, and the number of responses still due."""
 
     def __init__(
         self,
@@ -105,13 +105,13 @@ class Work:
         self.clients: list[Client] = []
 
     def due_at(self) -> float:
-        """When the next request is due: now, or at its place in the rate."""
+        """Return when the next request is due: now, or at its place in the rate."""
         if self._rate is None:
             return time.perf_counter()
         return self.began_at + next(self._numbers) / self._rate
 
     def answered(self, status: int) -> None:
-        """Note an answer."""
+        """Count a response; a status other than 2xx ends the measurement."""
         self.answers_due -= 1
         if status not in GOOD:
             self.fail(f"the receiver answered {status}")
@@ -119,13 +119,13 @@ class Work:
             self.done.set_result(None)
 
     def fail(self, why: str) -> None:
-        """Give up."""
+        """End the measurement with an error."""
         if not self.done.done():
             self.done.set_exception(TarryError(f"the bare client gave up: {why}"))
 
 
 class Client(asyncio.Protocol):
-    """One connection: send, wait for the answer, send the next."""
+    """One connection: send a request, wait for the response, send the next one."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -134,8 +134,8 @@ class Client(asyncio.Protocol):
         self._closed = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Be ready."""
-        self._transport = cast("asyncio.Transport", transport)  # a stream's goes both ways
+        """Keep the transport and prepare a parser."""
+        self._transport = cast("asyncio.Transport", transport)  # a stream's reads and writes
         self._work.clients.append(self)
 
     def send(self) -> None:
@@ -151,24 +151,24 @@ class Client(asyncio.Protocol):
                 self._transport.write(request)
 
     def data_received(self, data: bytes) -> None:
-        """Read on."""
+        """Feed the parser."""
         self._parser.feed_data(data)
 
     def on_message_complete(self) -> None:
-        """Note the answer and go on; httptools calls this."""
+        """Count the response and send the next request. httptools calls this."""
         self._work.waits.append(time.perf_counter() - self._due_at)
         self._work.answered(self._parser.get_status_code())
         self.send()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Say so, if anybody still waits."""
+        """Fail the measurement if responses are still due."""
         self._closed.set_result(None)
         self._work.fail(f"a connection was lost ({error or 'closed by the receiver'})")
 
     async def close(self) -> None:
         """Drop a request that is not due yet, and close the connection.
 
-        When this returns, the event loop no longer knows the connection and may end.
+        When this returns, the event loop no longer knows the connection and may be closed.
         """
         if self._timer:
             self._timer.cancel()

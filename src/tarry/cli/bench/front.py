@@ -1,9 +1,9 @@
 """The servers that `tarry bench ingest` posts to, each in a process of its own.
 
-`python -m tarry.cli.bench.front echo` answers 202 to anything: the floor, a bare ASGI callable on
-the same server; `... front starlette` is the same as a route of Starlette. `... front URL` keeps
-what it gets in that database, and delivers nothing; `... front URL SINK` delivers it to there as
-well.
+`python -m tarry.cli.bench.front echo` answers 202 to every request: the floor, a bare ASGI callable
+on the same HTTP server. `... front starlette` does the same in a Starlette route. `... front URL`
+stores messages in that database but delivers nothing. `... front URL SINK` also delivers them to
+SINK.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from tarry.service.model.listing import Cut
 
 APPLICATION = "bench"
 KEY = "bench"
-"""What lets the load in; nobody else is there."""
+"""The API key that the load generator uses; nothing else reaches this server."""
 ANYWHERE = "127.0.0.1:0"
 
 
@@ -35,7 +35,7 @@ async def echo(
     receive: Callable[[], Awaitable[Mapping[str, Any]]],
     send: Callable[[Mapping[str, Any]], Awaitable[None]],
 ) -> None:
-    """Read a request and say 202."""
+    """Read a request and answer 202."""
     while (await receive()).get("more_body"):
         pass
     start = {"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"2")]}
@@ -44,8 +44,8 @@ async def echo(
 
 
 def starlette_echo() -> Any:  # noqa: ANN401  an ASGI application
-    """The same by way of a framework: what it costs before it has done anything."""
-    from starlette.applications import Starlette  # noqa: PLC0415  it need not be there
+    """Build the same application on a framework, to show what the framework alone costs."""
+    from starlette.applications import Starlette  # noqa: PLC0415  optional
     from starlette.requests import Request  # noqa: PLC0415  likewise
     from starlette.responses import Response  # noqa: PLC0415  likewise
     from starlette.routing import Route  # noqa: PLC0415  likewise
@@ -59,7 +59,7 @@ def starlette_echo() -> Any:  # noqa: ANN401  an ASGI application
 
 
 async def main(what: str, deliver_to: str | None = None) -> None:
-    """Serve until the input is closed; the first line of output is the URL."""
+    """Serve until standard input closes; the first line of output is the URL."""
     if what in {"echo", "starlette"}:
         async with serving(echo if what == "echo" else starlette_echo(), ANYWHERE) as url:
             await _until_closed(url)

@@ -1,4 +1,4 @@
-"""`tarry bench ingest`: durable messages per second through HTTP, beside two floors."""
+"""`tarry bench ingest`: durable messages per second over HTTP, compared with two floors."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ LOOK, PATIENCE = 0.02, 120.0
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; times are of one request, or batch, in milliseconds."""
+    """One line of the table; times are milliseconds for one request or batch."""
 
     what: str
     messages_per_second: float
@@ -37,7 +37,7 @@ class Row:
     p50: float
     p99: float
     cpu_microseconds: float
-    """Of the server, or of the inserts, for each message."""
+    """CPU time per message: the server's, or that of the inserts."""
 
 
 @click.command(epilog=DATABASE_CODES)
@@ -64,12 +64,13 @@ async def ingest(
 ) -> None:
     """Measure how fast messages are accepted over HTTP.
 
-    Each is on disk before it is answered. The floor is an ASGI callable that answers 202 and keeps
-    nothing, on the same server; for batches it is SQLite, which keeps the same rows and answers
-    nobody. Starlette does what the floor does, if it is installed. The best of some rounds counts.
+    Each message is on disk before it is answered. The floor is an ASGI callable on the same server
+    that answers 202 and stores nothing. For batches it is SQLite, which stores the same rows
+    without a server. If Starlette is installed, it is measured as a floor, too. The best of some
+    rounds counts.
 
-    At full speed a time says how long the queue is. In the rows at half of what is possible
-    messages come at a steady rate, and are timed from when they were due.
+    At full speed, latency only shows how long the queue is. So there are rows at half the maximum
+    rate: messages come at a steady rate, and are timed from when they were due.
     """
     with sealing(), TemporaryDirectory(prefix="tarry-bench-") as folder:
         with _front("echo") as front:
@@ -79,7 +80,7 @@ async def ingest(
             front = fronts.enter_context(_front(db or _file(folder, "single")))
             single = await _best("tarry, one by one", front, messages, connections, rounds)
             single_half = await _half(single, front, messages, connections, rounds)
-            if db is None:  # bare inserts begin with an empty file, too
+            if db is None:  # the bare inserts start with an empty file, too
                 front = fronts.enter_context(_front(_file(folder, "batches")))
             batched = await _best(
                 f"tarry, batches of {BATCH}", front, messages, 2, rounds, batch=BATCH
@@ -98,18 +99,18 @@ async def ingest(
 
 
 def _file(folder: str, name: str) -> str:
-    """The URL of a new database."""
+    """Return the URL of a new database."""
     return f"sqlite:///{Path(folder) / name}.db"
 
 
 def _beside(floor: Row, *others: Row) -> list[Row]:
-    """Rows with what they are to their floor, which is the first one."""
+    """Return the rows with their ratio to the floor, which comes first."""
     rate = floor.messages_per_second
     return [replace(row, to_floor=row.messages_per_second / rate) for row in (floor, *others)]
 
 
 async def _framed(messages: int, connections: int, rounds: int) -> list[Row]:
-    """What the echo does by way of Starlette, if that is installed."""
+    """Measure the echo as a Starlette route, if Starlette is installed."""
     if find_spec("starlette") is None:
         return []
     with _front("starlette") as front:
@@ -117,7 +118,7 @@ async def _framed(messages: int, connections: int, rounds: int) -> list[Row]:
 
 
 def _bare(folder: Path, messages: int, rounds: int) -> Row:
-    """What SQLite itself does with batches, in a file on the disk that temporary files are on."""
+    """Measure SQLite alone with batches, in a file on the disk of the temporary folder."""
     from tarry.cli.bench.bare import bare_inserts  # noqa: PLC0415  it needs the extra
 
     count = messages // BATCH or 1
@@ -134,7 +135,7 @@ def _bare(folder: Path, messages: int, rounds: int) -> Row:
 
 
 async def _delivered(folder: str, messages: int, connections: int, rounds: int) -> Row:
-    """What a server does that delivers too: counted until the last one has arrived."""
+    """Measure a server that also delivers, until the last message has arrived at the sink."""
     from tarry.cli.bench.sink import Sink  # noqa: PLC0415  it needs the extra
 
     found = []
@@ -142,7 +143,7 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
         with Sink() as sink, _front(_file(folder, f"{number}"), sink.url) as front:
             began = time.monotonic()
             row = await _best("tarry, one by one, and delivered", front, messages, connections, 1)
-            while sink.arrivals() < messages and time.monotonic() < began + PATIENCE:  # noqa: ASYNC110  it is another process
+            while sink.arrivals() < messages and time.monotonic() < began + PATIENCE:  # noqa: ASYNC110  the sink is another process
                 await asyncio.sleep(LOOK)
             report = sink.report()
             rate = report.distinct / (report.last_at - began)
@@ -152,15 +153,15 @@ async def _delivered(folder: str, messages: int, connections: int, rounds: int) 
 
 @contextmanager
 def _front(*what: str) -> Iterator[tuple[str, int]]:
-    """A server in a process of its own; gives its URL and its process id."""
+    """Start a server in a process of its own, and yield its URL and process id."""
     command = [sys.executable, "-m", "tarry.cli.bench.front", *what]
-    with subprocess.Popen(  # noqa: S603  this very interpreter
+    with subprocess.Popen(  # noqa: S603  runs this interpreter
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as front:
         if front.stdin is None or front.stdout is None:
             raise click.ClickException("the server of the benchmark has no pipes")
         url = front.stdout.readline().strip()
-        if not url:  # it has said why
+        if not url:  # the server has printed the reason
             raise click.exceptions.Exit(front.wait())
         try:
             yield url, front.pid
@@ -168,7 +169,7 @@ def _front(*what: str) -> Iterator[tuple[str, int]]:
             front.stdin.close()
 
 
-async def _best(  # noqa: PLR0913  what is measured, and how
+async def _best(  # noqa: PLR0913  what to measure, and how
     what: str,
     front: tuple[str, int],
     messages: int,
@@ -178,8 +179,8 @@ async def _best(  # noqa: PLR0913  what is measured, and how
     batch: int = 1,
     rate: float | None = None,
 ) -> Row:
-    """The best of some rounds; with a `rate` of messages a second that is kept to."""
-    from tarry.cli.bench.cost import cpu_seconds  # noqa: PLC0415  it is Linux that counts
+    """Return the best of some rounds; `rate` is in messages per second, None for full speed."""
+    from tarry.cli.bench.cost import cpu_seconds  # noqa: PLC0415  works only on Linux
     from tarry.cli.bench.floor import post_all  # noqa: PLC0415  it needs the extra
 
     url, server = front
@@ -211,14 +212,14 @@ async def _half(  # noqa: PLR0913  as above
     *,
     batch: int = 1,
 ) -> Row:
-    """How long one takes at half of what is possible, where nobody stands in a queue of its own."""
+    """Measure latency at half the maximum rate, where requests do not queue behind each other."""
     rate = full.messages_per_second / 2
     what = f"{full.what}, at half that rate"
     return await _best(what, front, messages, connections, rounds, batch=batch, rate=rate)
 
 
 def _request(url: str, batch: int) -> bytes:
-    """One request with so many messages, ready for the wire."""
+    """Build one HTTP request that carries `batch` messages."""
     from tarry.cli.bench.front import (  # noqa: PLC0415  it needs the extra
         APPLICATION,
         KEY,

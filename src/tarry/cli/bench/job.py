@@ -1,7 +1,7 @@
-"""The job that everybody does who takes part in a benchmark: one signed webhook of 1 KB.
+"""The job that every benchmark does: one signed webhook of 1 KB.
 
-The signature is by Standard Webhooks, with nothing but the standard library: it is the same work
-for tarry's floor and for its rivals.
+The signature follows Standard Webhooks and uses the standard library alone, so that tarry's floor
+and its rivals do the same work.
 """
 
 import hmac
@@ -15,23 +15,23 @@ PAYLOAD = _frame % ("x" * (PAYLOAD_BYTES - len(_frame % "")))
 
 
 def message_id(serial: int) -> str:
-    """The id of the message with this number."""
+    """Return the id of the message with this number."""
     return f"msg_{serial:024d}"
 
 
 def key_of(secret: str) -> bytes:
-    """The key that a secret is the spelling of."""
+    """Decode a secret into its key."""
     return b64decode(secret.removeprefix("whsec_"))
 
 
-def signature(key: bytes, id: str, timestamp: int, body: bytes) -> str:  # noqa: A002  an id is what it is
-    """By Standard Webhooks, version 1."""
+def signature(key: bytes, id: str, timestamp: int, body: bytes) -> str:  # noqa: A002  `id` is the usual name
+    """Sign as Standard Webhooks version 1 says."""
     signed = hmac.digest(key, b"%s.%d.%s" % (id.encode(), timestamp, body), "sha256")
     return f"v1,{b64encode(signed).decode()}"
 
 
-def signed_headers(secret: str, id: str, timestamp: int, body: bytes) -> dict[str, str]:  # noqa: A002  an id is what it is
-    """The headers that a receiver verifies the message by."""
+def signed_headers(secret: str, id: str, timestamp: int, body: bytes) -> dict[str, str]:  # noqa: A002  `id` is the usual name
+    """Return the headers by which a receiver verifies the message."""
     return {
         "content-type": "application/json",
         "webhook-id": id,

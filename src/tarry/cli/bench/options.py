@@ -1,4 +1,4 @@
-"""The options that every benchmark has."""
+"""The options that all benchmarks share."""
 
 import click
 
@@ -22,4 +22,4 @@ bench_options = together(
     ),
     json_option,
 )
-"""A database, how many rounds, and a say in how it prints."""
+"""The database, the number of rounds, and the output format."""

@@ -1,9 +1,9 @@
-"""The receiver of a benchmark: a process of its own that answers 200 and keeps count.
+"""The receiver of a benchmark: a process of its own that answers 200 and counts requests.
 
-It understands as much HTTP as a count of webhooks takes: requests with a Content-Length, one after
-the other on connections that stay open. Per request it keeps 16 bytes, a hash of its `webhook-id`
-and when it came, so a million are told apart in 16 MB; that two ids share a hash and pass for a
-duplicate has a chance of one in thirty million then.
+It understands only the HTTP that a benchmark needs: requests with a Content-Length, one after the
+other on connections that stay open. It keeps 16 bytes per request: a hash of the `webhook-id` and
+the arrival time. A million requests take 16 MB, and the chance that two of their ids share a hash,
+and so look like a duplicate, is one in thirty million.
 """
 
 import asyncio
@@ -33,18 +33,18 @@ Kind = TypeVar("Kind")
 
 
 class Report(Struct, frozen=True):
-    """What has arrived so far. Times are of `time.monotonic`, which all processes share."""
+    """Counts of the arrivals so far. Times are from `time.monotonic`, which all processes share."""
 
     arrivals: int
     distinct: int
     first_at: float
     last_at: float
     buckets: list[int] = []
-    """Arrivals in each hundredth of a second since `first_at`, if asked for."""
+    """Arrivals in each hundredth of a second since `first_at`, if requested."""
 
     @property
     def duplicates(self) -> int:
-        """Arrivals of a message that had arrived before."""
+        """How many arrivals repeated a message that had arrived before."""
         return self.arrivals - self.distinct
 
     @property
@@ -55,32 +55,32 @@ class Report(Struct, frozen=True):
 
 
 class Sink:
-    """A sink at work, seen from the process that started it; it ends with that process."""
+    """A running sink, seen from the process that started it; it ends with that process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tarry.cli.bench.sink"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is for the one who measures
+            start_new_session=True,  # Ctrl-C is meant for the measuring process
         )
         self.url = f"http://127.0.0.1:{self._answer(int)}/"
 
     def arrivals(self) -> int:
-        """How many requests have come; quickly told."""
+        """Return how many requests have arrived; this is fast."""
         return self._ask("arrivals", int)
 
     def report(self, *, buckets: bool = False) -> Report:
-        """All about what has come; it takes the sink a second for a million."""
+        """Return all figures; for a million requests this takes the sink a second."""
         return self._ask("buckets" if buckets else "report", Report)
 
     def reset(self) -> None:
-        """Forget what has come so far."""
+        """Forget all arrivals so far."""
         self._ask("reset", int)
 
     def close(self) -> None:
-        """End it."""
-        with self._process:  # closes its input, which is its sign to end
+        """Stop the sink process."""
+        with self._process:  # leaving closes the sink's input, which ends it
             pass
 
     def __enter__(self) -> Self:
@@ -109,25 +109,25 @@ class Sink:
 
 
 class Ledger:
-    """What has arrived: of each request a hash of its id, and when."""
+    """The arrivals: for each request, a hash of its id and its time."""
 
     def __init__(self) -> None:
         self.ids = array("q")
         self.times = array("d")
 
-    def add(self, id: bytes) -> None:  # noqa: A002  an id is what it is
-        """Note an arrival."""
+    def add(self, id: bytes) -> None:  # noqa: A002  `id` is the usual name
+        """Record an arrival."""
         self.ids.append(hash(id))
         self.times.append(time.monotonic())
 
     def reset(self) -> int:
-        """Forget all, and say how many they were."""
+        """Forget all arrivals, and return how many there were."""
         forgotten = len(self.times)
         self.ids, self.times = array("q"), array("d")
         return forgotten
 
     def report(self, *, buckets: bool) -> Report:
-        """Sum up."""
+        """Compute the figures."""
         times = self.times
         first_at, last_at = (times[0], times[-1]) if times else (0.0, 0.0)
         counts = [0] * (int((last_at - first_at) / BUCKET) + 1) if buckets and times else []
@@ -137,18 +137,18 @@ class Ledger:
 
 
 class Connection(asyncio.Protocol):
-    """One connection of a sender."""
+    """One connection from a sender."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._rest = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Be ready."""
-        self._transport = cast("asyncio.Transport", transport)  # a stream's goes both ways
+        """Keep the transport."""
+        self._transport = cast("asyncio.Transport", transport)  # a stream's reads and writes
 
     def data_received(self, data: bytes) -> None:
-        """Answer each request that has come whole, and keep the rest for later."""
+        """Answer each complete request, and keep the rest of the data for later."""
         data = self._rest + data if self._rest else data
         start = answers = 0
         while (head_end := data.find(END_OF_HEAD, start)) >= 0:
@@ -169,7 +169,7 @@ class Connection(asyncio.Protocol):
 
 
 async def serve() -> None:
-    """Take requests, and questions on the standard input, until that is closed."""
+    """Accept requests, and questions on standard input, until that input closes."""
     loop, ledger, done = asyncio.get_running_loop(), Ledger(), asyncio.Event()
     server = await loop.create_server(lambda: Connection(ledger), "127.0.0.1", 0, backlog=BACKLOG)
     asked = b""
@@ -189,7 +189,7 @@ async def serve() -> None:
 
 
 def answer(ledger: Ledger, question: str) -> Report | int:
-    """What is told when this is asked."""
+    """Return the answer to a question of the measuring process."""
     match question:
         case "arrivals":
             return len(ledger.times)
@@ -200,7 +200,7 @@ def answer(ledger: Ledger, question: str) -> Report | int:
 
 
 def tell(what: Report | int) -> None:
-    """Write one line of JSON."""
+    """Write a value as one line of JSON."""
     sys.stdout.buffer.write(msgspec.json.encode(what) + b"\n")
     sys.stdout.buffer.flush()
 

@@ -1,1 +1,1 @@
-"""`tarry doctor`: looks at all that delivering depends on, one thing after the other."""
+"""`tarry doctor`: check, one by one, the things that delivering depends on."""

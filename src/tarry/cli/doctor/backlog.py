@@ -1,4 +1,4 @@
-"""What the doctor sees of what waits in a database."""
+"""The doctor's checks of the backlog in a database."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 DAY = 86_400.0
 PAGE = 100
 MOST = 2_000
-"""Endpoints that are looked at."""
+"""The doctor looks at no more endpoints than this."""
 
 
 async def backlog(store: "Store", *, now: float) -> list[Finding]:
-    """How the sending to all endpoints goes."""
+    """Check the deliveries to all endpoints."""
     tally, after, apps = Tally(MOST), "", dict[str, str]()
     while not tally.is_full and (found := await store.sealed(after=after, limit=PAGE)):
         after = found[-1].id
@@ -35,7 +35,7 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
 
 
 async def _delivering(store: "Store", waiting: int) -> Finding:
-    """Whether anybody delivers what waits."""
+    """Check whether any worker is running."""
     if workers := await store.workers():
         return ok("workers", f"at work: {workers}")
     word = wrong if waiting else advice
@@ -43,7 +43,7 @@ async def _delivering(store: "Store", waiting: int) -> Finding:
 
 
 async def _called(store: "Store", application: str) -> str:
-    """What an application is called by its owner, if it is; an endpoint does not know."""
+    """Return the application's uid, or its id if it has none; an endpoint has only the id."""
     for environment in await store.environments():
         with suppress(NotFound):
             return (await store.application(environment, application)).uid or application
@@ -56,14 +56,15 @@ async def _count(store: "Store", endpoint: "Endpoint", name: str, tally: Tally, 
     down = outlook(row, now=now, origins=origins).phase is Phase.OPEN
     tally.add(name, standing=endpoint.standing, down=down, waiting=row.waiting)
     tally.succeeded(row.known.accepted_at)
-    # What a lane knows of its successes is written down now and then only.
+    # A lane saves the time of its last success only now and then, so look at the attempts as well.
     lately = AttemptFilter(message=MessageFilter(after=now - DAY), succeeded=True)
     found = await store.list_attempts_to(endpoint, Cut(1, descending=True), lately)
     for attempt, _ in found.entries:
         tally.succeeded(attempt.at)
     at_work = any(now - attempt.at < OVERDUE for attempt, _ in found.entries)
     if row.waiting:
-        # The oldest that waits is behind a hundred that failed or are to come, at most.
+        # Failed and scheduled deliveries are listed as well, so the oldest waiting one may be
+        # beyond this page.
         there = await store.undelivered(endpoint.application, lane=row.lane, limit=PAGE)
         for _, one in there:
             if one.state in LIVE:

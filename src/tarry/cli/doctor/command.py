@@ -1,4 +1,4 @@
-"""`tarry doctor`: what is well, what is wrong, and what could be better."""
+"""`tarry doctor`: report what works, what is wrong, and what could be better."""
 
 import json
 import os
@@ -30,7 +30,7 @@ _WRONG_FILE = "tarry.doctor.settings"
 
 
 def lenient(context: click.Context, option: click.Parameter, path: Path | None) -> Path | None:
-    """Read the settings file; what is wrong with it is a finding like others."""
+    """Read the settings file, and keep an error in it as a finding."""
     try:
         return from_file(context, option, path)
     except WrongSettings as error:
@@ -56,7 +56,7 @@ def lenient(context: click.Context, option: click.Parameter, path: Path | None) 
 @ports_option
 @disk_reserve_option
 @json_option
-def doctor(  # noqa: PLR0913  each option is one
+def doctor(  # noqa: PLR0913  one argument per option
     *,
     config: Path | None,
     db: str | None,
@@ -67,10 +67,10 @@ def doctor(  # noqa: PLR0913  each option is one
     disk_reserve: int | None,
     as_json: bool,
 ) -> None:
-    """Look for what could be wrong, here, in a database and with a server.
+    """Check this machine, a database and a server for problems.
 
-    A server is asked if it is named, or a key to it is known. What is wrong should be mended; an
-    advice may be taken or left.
+    A server is checked if you name one, or if a key to it is set. Fix everything that is wrong; you
+    may ignore advice.
     """
     here = click.get_current_context()
     heard = _Heard(as_json=as_json)
@@ -95,14 +95,14 @@ def doctor(  # noqa: PLR0913  each option is one
 
 
 class _Heard:
-    """Says what was found, and remembers the worst."""
+    """Prints findings, and remembers whether anything is wrong."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._json = as_json
         self.anything_wrong = self.lacking = False
 
     def one(self, finding: Finding) -> None:
-        """Something was found."""
+        """Print one finding."""
         if finding.state is State.WRONG:
             self.anything_wrong = True
             self.lacking = self.lacking or finding.check == EXTRAS
@@ -113,7 +113,7 @@ class _Heard:
             click.echo(f"{word}  {finding.check}: {finding.words}")
 
     def all(self, findings: Iterable[Finding]) -> None:
-        """Some things were found."""
+        """Print several findings."""
         for finding in findings:
             self.one(finding)
 
@@ -131,7 +131,7 @@ def _look_into(db: str, disk_reserve: int | None, heard: _Heard) -> None:
 
 
 def _known(command: click.Command) -> Iterator[str]:
-    """The variables that some command takes."""
+    """Yield the environment variables of all options of a command and its subcommands."""
     for option in command.params:
         if isinstance(option.envvar, str):
             yield option.envvar

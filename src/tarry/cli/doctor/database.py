@@ -1,4 +1,4 @@
-"""What the doctor sees of a database: its schema, whether it can be used, and what waits in it."""
+"""The doctor's checks of a database: its schema, whether it can be used, and its backlog."""
 
 import os
 import time
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tarry.service.store.contract import Store
 
 SKEW = 1.0
-"""Seconds that two clocks may differ."""
+"""How many seconds two clocks may differ."""
 NOTHING_SEALED = "nothing is sealed yet"
 
 
 async def database(settings: "Settings") -> AsyncIterator[Finding]:
-    """One thing after the other; what cannot be looked at without the last one is left out."""
+    """Yield one finding after the other; stop when a check fails that the later ones need."""
     from tarry.service.build import migrator, scheme, sqlite_path, without_password  # noqa: PLC0415  it needs the extra
 
     db, shown = settings.db, without_password(settings.db)
@@ -52,7 +52,7 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
 
 
 def _lacking(file: Path) -> str:
-    """What is not there, and what would do."""
+    """Describe the missing folder or file and how to create it; empty if nothing is missing."""
     if not file.parent.is_dir():
         return f"there is no folder {file.parent}: make it, or name another"
     return "" if file.exists() else f"there is no file {file}: tarry migrate up makes one"
@@ -85,7 +85,7 @@ async def _opened(settings: "Settings") -> AsyncIterator["Store"]:
 
 
 async def clock(store: "Store") -> Finding:
-    """How far the database's clock is from this machine's."""
+    """Compare the database's clock with this machine's."""
     before = time.time()
     there = await store.clock()
     after = time.time()
@@ -99,7 +99,7 @@ async def clock(store: "Store") -> Finding:
 
 
 async def sealing(settings: "Settings", store: "Store") -> Finding:
-    """Whether the keys that are there open what is sealed; nothing is made on the way."""
+    """Check that the sealing keys open the sealed secrets; this creates no keys."""
     from tarry.service.build import KEYS, key_path, scheme, seals_for  # noqa: PLC0415  it needs the extra
     from tarry.service.hooks import Hooks  # noqa: PLC0415  likewise
     from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise

@@ -1,4 +1,4 @@
-"""What the doctor sees of an SQLite file: what disk it is on, how much is free, its log."""
+"""The doctor's checks of an SQLite file: its file system, the free space, and its log."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,15 +9,15 @@ NETWORK = frozenset(
     {"9p", "afs", "ceph", "cifs", "glusterfs", "lustre", "nfs", "nfs4", "smb3", "smbfs"}
     | {"fuse.ceph", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"}
 )
-"""File systems that other machines serve: SQLite's locks and log do not hold there."""
+"""Network file systems: SQLite's locks and write-ahead log do not work reliably on them."""
 FLEETING = frozenset({"ramfs", "tmpfs"})
 MOUNTS = Path("/proc/self/mounts")
 WAL = b"\x02\x02"
-"""At byte 18 of a file with a write-ahead log: so SQLite's file format says."""
+"""Bytes 18 and 19 of a file with a write-ahead log, according to SQLite's file format."""
 
 
 def on_disk(path: Path, reserve: int | None, mounts: Path = MOUNTS) -> Iterator[Finding]:
-    """The file system, the room on it, and the log."""
+    """Check the file system, the free space on it, and the write-ahead log."""
     file = path.resolve()
     if mounts.exists():
         yield file_system(file, mounts.read_text("utf-8", "surrogateescape"))
@@ -33,9 +33,9 @@ def on_disk(path: Path, reserve: int | None, mounts: Path = MOUNTS) -> Iterator[
 
 
 def file_system(file: Path, mounts: str) -> Finding:
-    """Which file system a file is on: the one mounted nearest to it."""
+    """Check which file system a file is on: the one with the longest mount point above it."""
     rows = (line.split(" ") for line in mounts.splitlines())
-    places = {row[1].replace("\\040", " "): row[2] for row in rows if len(row) > 2}  # noqa: PLR2004  a row
+    places = {row[1].replace("\\040", " "): row[2] for row in rows if len(row) > 2}  # noqa: PLR2004  the fields of a mount
     above = [str(folder) for folder in file.parents if str(folder) in places]
     kind = places[above[0]] if above else "unknown"
     if kind in NETWORK:

@@ -1,19 +1,19 @@
-"""What the doctor finds."""
+"""The results of the doctor's checks."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
 
 class State(StrEnum):
-    """How something is."""
+    """The result of a check."""
 
     OK = "ok"
-    ADVICE = "advice"  # it works, and could be better or is worth knowing
+    ADVICE = "advice"  # it works, but could be better, or there is something to know
     WRONG = "wrong"
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at, how it is, and in words."""
+    """One check with its result and an explanation."""
 
     check: str
     state: State
@@ -21,15 +21,15 @@ class Finding(NamedTuple):
 
 
 def ok(check: str, words: str) -> Finding:
-    """All is well."""
+    """Report that a check passed."""
     return Finding(check, State.OK, words)
 
 
 def advice(check: str, words: str) -> Finding:
-    """It works, but."""
+    """Report that something works but could be better."""
     return Finding(check, State.ADVICE, words)
 
 
 def wrong(check: str, words: str) -> Finding:
-    """It does not work, or not for long."""
+    """Report that something does not work, or will soon stop working."""
     return Finding(check, State.WRONG, words)

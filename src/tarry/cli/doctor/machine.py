@@ -1,4 +1,4 @@
-"""What the doctor sees of this machine: Python, packages, names, variables."""
+"""The doctor's checks of this machine: Python, packages, host names, environment variables."""
 
 import platform
 import socket
@@ -15,14 +15,14 @@ from tarry.core.nearest import nearest
 PREFIX = "TARRY_"
 EXTRAS = "extras"
 OTHERS = ("TARRY_SEALING_KEYS", "TARRY_FAILPOINT", "TARRY_TEST_POSTGRES", "TARRY_TEST_POSTGRES_URL")
-"""Variables that are no command's option."""
+"""Environment variables that belong to no command's option."""
 NAME = "example.com"
 PATIENCE = 5.0
-"""Seconds that a name may take."""
+"""How many seconds a name look-up may take."""
 
 
 def python(db: str | None, found: Callable[[str], object] = find_spec) -> Iterator[Finding]:
-    """Python, and whether what the extras bring is there."""
+    """Check Python, and which extras are installed."""
     yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
     missing = sorted({extra for package, extra in PACKAGES.items() if not found(package)})
     there = sorted(set(PACKAGES.values()) - set(missing))
@@ -36,7 +36,7 @@ def python(db: str | None, found: Callable[[str], object] = find_spec) -> Iterat
 
 
 def variables(names: Iterable[str], known: Iterable[str]) -> Finding:
-    """Whether every variable that is meant for tarry is one it knows."""
+    """Check that every environment variable with tarry's prefix is a known one."""
     told, understood = sorted(n for n in names if n.startswith(PREFIX)), {*known, *OTHERS}
     for name in told:
         if name not in understood:
@@ -49,9 +49,9 @@ def variables(names: Iterable[str], known: Iterable[str]) -> Finding:
 def names(
     host: str = NAME, patience: float = PATIENCE, look_up: Callable[..., Any] = socket.getaddrinfo
 ) -> Finding:
-    """Whether names of hosts can be looked up."""
+    """Check that host names can be looked up."""
     answers: SimpleQueue[Finding] = SimpleQueue()
-    # A daemon, since nobody can tell a look-up to stop.
+    # A daemon thread, since a look-up cannot be cancelled.
     Thread(target=lambda: answers.put(_looked_up(host, look_up)), daemon=True).start()
     try:
         return answers.get(timeout=patience)

@@ -1,4 +1,4 @@
-"""What the doctor sees of the rules for what may be called."""
+"""The doctor's check of the rules for outgoing requests."""
 
 from ipaddress import ip_address, ip_network
 
@@ -6,11 +6,11 @@ from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.errors import SettingsError
 
 METADATA = ip_address("169.254.169.254")
-"""Where clouds tell a machine its secrets."""
+"""Where cloud providers serve a machine's credentials."""
 
 
 def outgoing(networks: tuple[str, ...], ports: str) -> Finding:
-    """What the rules let through."""
+    """Check which addresses the rules allow."""
     from tarry.service.wire.egress import Egress  # noqa: PLC0415  it needs the extra
 
     try:

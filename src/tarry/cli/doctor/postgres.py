@@ -1,11 +1,11 @@
-"""What the doctor sees of a PostgreSQL server's settings."""
+"""The doctor's checks of a PostgreSQL server's settings."""
 
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 
 OLDEST = 130_000
-"""The first version that this works with, as PostgreSQL counts them."""
+"""The oldest supported version, as PostgreSQL numbers them."""
 FEW = 20
-"""Connections that are soon used up: every process takes some."""
+"""A server that allows fewer connections than this soon runs out: every process takes some."""
 NEARLY_ALL = 0.8
 ASK = """
 SELECT current_setting('server_version_num')::int AS version,
@@ -18,7 +18,7 @@ SELECT current_setting('server_version_num')::int AS version,
 
 
 async def of_server(db: str) -> list[Finding]:
-    """Its version, how it commits, and its connections."""
+    """Check the server's version, its durability settings, and its connections."""
     import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415  ships no types; needs the extra
 
     from tarry.service.store.postgres.address import read  # noqa: PLC0415  likewise
@@ -35,10 +35,10 @@ async def of_server(db: str) -> list[Finding]:
     return judged(**dict(row))
 
 
-def judged(  # noqa: PLR0913  what is asked for
+def judged(  # noqa: PLR0913  one argument per setting
     *, version: int, named: str, commit: str, fsync: str, most: int, used: int
 ) -> list[Finding]:
-    """What its settings mean."""
+    """Turn the server's settings into findings."""
     found = [
         ok("version", f"PostgreSQL {named}")
         if version >= OLDEST

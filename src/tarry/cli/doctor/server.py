@@ -1,4 +1,4 @@
-"""What the doctor sees of a server: whether it answers, can take messages, and takes the key."""
+"""The doctor's checks of a server: whether it answers, accepts messages, and accepts the key."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,23 +15,23 @@ from tarry.cli.show import known_as
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
 UNHELD = frozenset({"not tried yet", "replayed"})
-"""Reasons of deliveries that nothing holds back, and after how many seconds they are overdue: as in
-the service, whose packages a command that only asks a server does not need."""
+"""Reasons of deliveries that nothing holds back. With `OVERDUE`, this repeats constants of the
+service: a command that only calls a server does not need the service's packages."""
 OVERDUE = 30.0
 SKEW = 2.0
-"""Seconds that clocks may differ: a server tells whole ones."""
+"""How many seconds clocks may differ: a server reports whole seconds."""
 READY, UNREADY = 200, 503
 ACCEPTED = "it is accepted"
 FIRST = 100
-"""Deliveries that are looked at for the oldest: some are yet to come."""
+"""How many deliveries are searched for the oldest: some are scheduled for later."""
 MOST = 200
-"""Endpoints that are looked at: each takes some requests."""
+"""The doctor looks at no more endpoints than this, since each takes several requests."""
 
 
 def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Finding]:
-    """One thing after the other; without an answer there is no more to look at.
+    """Yield one finding after the other; stop if the server does not answer.
 
-    Of what waits only if nobody has told yet.
+    With `backlog=False` the backlog is left out, because it was checked in the database already.
     """
     try:
         server = Server(url, key, ONCE)
@@ -53,7 +53,7 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         yield wrong("ready", f"it cannot take messages just now: {said}")
     if date := answer.headers.get("date"):
         there = parsedate_to_datetime(date).timestamp()
-        apart = max(asked_at - there, there - answered_at)  # a slow answer is no wrong clock
+        apart = max(asked_at - there, there - answered_at)  # not counting a slow answer
         if apart > SKEW:
             yield wrong("server clock", f"it is {apart:.0f} s from this machine's")
         else:

@@ -1,10 +1,10 @@
-"""What the doctor counts of endpoints, whether a database or a server was asked."""
+"""Collect what the doctor sees of endpoints, in a database or through a server."""
 
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.core.duration import spoken
 
 NAMED = 3
-"""Endpoints that are named, of those something is the matter with."""
+"""How many of the endpoints with a problem are named."""
 _MATTERS = {
     "down": "down and only probed (tarry endpoint lane APP ENDPOINT)",
     "parked": "disabled after days of failure (tarry endpoint resume APP ENDPOINT)",
@@ -13,7 +13,7 @@ _MATTERS = {
 
 
 class Tally:
-    """What was seen of endpoints, of `most` at the most."""
+    """Facts about endpoints, up to `most` of them."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -25,11 +25,11 @@ class Tally:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many were seen as are looked at."""
+        """Whether the limit of endpoints has been reached."""
         return self.seen >= self._most
 
     def add(self, endpoint: str, *, standing: str, down: bool, waiting: int) -> None:
-        """Count an endpoint, which is called so."""
+        """Count an endpoint, which findings will call by this name."""
         self.seen += 1
         self.waiting += waiting
         matter = "down" if down and standing not in _MATTERS else standing
@@ -37,7 +37,7 @@ class Tally:
             self._matters[matter].append(endpoint)
 
     def waits_since(self, at: float) -> None:
-        """Take note of a delivery that waits."""
+        """Take note of the time since which a delivery waits."""
         self._oldest_at = at if self._oldest_at is None else min(self._oldest_at, at)
 
     def overdue(self, endpoint: str) -> None:
@@ -45,12 +45,12 @@ class Tally:
         self._overdue[endpoint] = None
 
     def succeeded(self, at: float | None) -> None:
-        """Take note of a success, if there was one."""
+        """Take note of the time of a success; None if there was none."""
         if at is not None:
             self._success_at = at if self._success_at is None else max(self._success_at, at)
 
     def findings(self, now: float) -> list[Finding]:
-        """What it comes to."""
+        """Return the findings."""
         said = f"deliveries that wait: {self.waiting}"
         if self._oldest_at is not None and self._oldest_at < now:
             said += f", the oldest for {spoken(now - self._oldest_at)}"
