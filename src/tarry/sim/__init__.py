@@ -1,7 +1,8 @@
-"""The storm simulator: what a policy does to a service, before it ships.
+"""The storm simulator: see what a policy does to a service before it ships.
 
-Four models (`Contention`, `Timeline`, `Server`, `Backlog`), the contestants that are put through
-them, and what a study (`tarry.sim.study`) says of several runs. It needs `tarry[sim]`.
+It has four models (`Contention`, `Timeline`, `Server`, `Backlog`). They simulate contestants:
+policies with their guards. A study (`tarry.sim.study`) summarizes several runs. The simulator needs
+`tarry[sim]`.
 """
 
 from tarry.sim.backlog import Backlog

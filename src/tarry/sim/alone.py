@@ -1,7 +1,7 @@
-"""Deliveries to one endpoint that know nothing of each other: each retries by the policy.
+"""The backlog model without coordination: each delivery retries by itself, by the policy.
 
-All waiting ones failed for the first time when the outage began. Time goes in ticks: attempts of
-the same tenth of a second meet the endpoint together.
+All waiting deliveries failed for the first time when the outage began. Time is divided into ticks:
+the endpoint sees all attempts of the same tenth of a second together.
 """
 
 import math
@@ -17,11 +17,11 @@ from tarry.sim.run import Floats
 from tarry.sim.world import World
 
 TICKS = 10
-"""How many ticks a second has."""
+"""The number of ticks in a second."""
 
 
 def play(world: World, policy: Policy, chance: Chance) -> Ledger:
-    """One run, from the beginning of the outage until all waiting ones are done, or lost."""
+    """Simulate one run, from the start of the outage until no waiting delivery is left."""
     fresh = world.fresh(chance)
     due = np.concatenate([np.full(world.waiting, -world.outage), fresh])
     crowd = Crowd(policy, due, chance.stream("jitter"))
@@ -43,9 +43,9 @@ def play(world: World, policy: Policy, chance: Chance) -> Ledger:
 
 
 def _through_the_outage(world: World, crowd: Crowd) -> tuple[int, Floats]:
-    """Every attempt fails: all deliveries take theirs, round after round, until it is over.
+    """Let every attempt fail, round after round, until the outage is over.
 
-    How many attempts that takes, and when the last of them were.
+    Return how many attempts were made, and the times of the last ones.
     """
     spent, shown = 0, [NONE]
     while len(which := np.flatnonzero(crowd.due < 0)):
@@ -57,11 +57,11 @@ def _through_the_outage(world: World, crowd: Crowd) -> tuple[int, Floats]:
 
 
 class _Run:
-    """From the moment the endpoint is back.
+    """A run from the moment the endpoint is back.
 
-    When a delivery would be due again does not hang on whether its attempt fails. So a second is
-    played as if all its attempts failed, at once; then the endpoint says, tick by tick, which of
-    them got through, and what those would have done later did not happen.
+    When a delivery would be due again does not depend on whether its attempt fails. So each second
+    is first simulated as if all its attempts failed, in one go. Then the endpoint decides, tick by
+    tick, which of them succeed, and what those deliveries would have done later is dropped.
     """
 
     def __init__(self, world: World, crowd: Crowd, chance: Chance) -> None:
@@ -73,13 +73,13 @@ class _Run:
         self._chance = chance.stream("errors")
 
     def in_order(self) -> Floats:
-        """The times of all attempts."""
+        """Return the times of all attempts, sorted."""
         attempts = np.concatenate([np.empty(0), *self._attempts])
-        attempts.sort(kind="stable")  # the quickest where nearly all are in order already
+        attempts.sort(kind="stable")  # fastest if nearly sorted already
         return attempts
 
     def recover(self) -> float:
-        """Go on second by second while one of the waiting is still due; return the end."""
+        """Simulate second by second until no waiting delivery is due; return the end time."""
         due, waiting, watch = self._crowd.due, self._world.waiting, self._world.watch
         second = 0
         while not np.isinf(due[:waiting]).all():
@@ -105,9 +105,10 @@ class _Run:
             some_passed |= self._meet(now, hits, sent)
 
     def _all_failing(self, edges: Floats) -> tuple[Indices, Floats, Indices]:
-        """The attempts of a second if all fail: whose, when, and in which tick they count.
+        """Return a second's attempts if all fail: which delivery, what time, and which tick.
 
-        A delivery has one attempt a tick: what is due again at once goes with the next one.
+        A delivery has one attempt per tick. If it is due again in the same tick, it goes with the
+        next one.
         """
         crowd = self._crowd
         which = np.flatnonzero(crowd.due < edges[-1])
@@ -124,7 +125,7 @@ class _Run:
         return whose, when, where
 
     def _meet(self, now: float, hits: Indices, times: Floats) -> bool:
-        """Make the attempts of a tick, earliest first; whether one got through."""
+        """Make the attempts of a tick, the earliest first; return whether any got through."""
         if not len(hits):
             return False
         self._attempts.append(times)

@@ -1,7 +1,7 @@
-"""The backlog model: a webhook endpoint comes back and finds its deliveries waiting.
+"""The backlog model: a webhook endpoint comes back, and many deliveries are waiting for it.
 
-Contestants are policies, under which each delivery retries for itself, and the pacer, under which
-one lane sends for all of them.
+Contestants are policies, under which each delivery retries by itself, and the pacer, with which one
+lane sends all deliveries.
 """
 
 import math
@@ -20,11 +20,12 @@ from tarry.sim.world import World
 MOST_DOWN = 300_000_000
 """More attempts than this during an outage would take minutes to count."""
 MOST_BACK = 100_000_000
-"""Once it is back the time of each is kept: more would fill the memory."""
+"""After the outage the time of each attempt is kept: more of them would fill the memory."""
 MOST_LOOKS = 100_000_000_000
-"""Deliveries times seconds: some minutes, if no second goes by without an attempt."""
+"""Deliveries times seconds. At this limit a run takes some minutes if every second has an attempt.
+"""
 ROUND = 100
-"""A round of attempts takes no less time than one of so many."""
+"""A round of attempts costs at least as much time as one of this many attempts."""
 
 
 class Backlog(World, init=False):
@@ -32,7 +33,7 @@ class Backlog(World, init=False):
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """The metrics, in the order in which they are shown."""
+        """The metrics, in display order."""
         return {
             "recovery": Measure("when the last waiting delivery was made", "s"),
             "recovery_ratio": Measure("the same, to the least that capacity and arrivals allow"),
@@ -46,7 +47,7 @@ class Backlog(World, init=False):
         }
 
     def refuse(self, contestant: Contestant) -> None:
-        """Raise ScenarioError for guards, and for waits too short to count the attempts."""
+        """Raise ScenarioError for guards, and for waits that are too short to simulate."""
         for guard in ("budget", "breaker"):
             if (rule := getattr(contestant, guard)) is not None:
                 wanted = "left out: backlog has no guards but the pacer, model 'server' has"
@@ -55,7 +56,7 @@ class Backlog(World, init=False):
             self._must_end(contestant.policy)
 
     def simulate(self, contestant: Contestant, chance: Chance) -> Run:
-        """One run."""
+        """Simulate one run."""
         self.refuse(contestant)
         if contestant.policy is None:
             ledger = lane.play(self, PacerRule(), chance)
@@ -81,7 +82,7 @@ class Backlog(World, init=False):
         }
 
     def _must_end(self, policy: Policy) -> None:
-        """Estimate what a run comes to if the endpoint gets stuck and all attempts fail."""
+        """Refuse a run that would take too long if all attempts fail."""
         fresh, took = self.arrivals * self.watch, self.latency
         down = max(self.waiting, ROUND) * most_tries(policy, self.outage, took=took)
         left = math.inf if policy.within is None else policy.within - self.outage

@@ -1,12 +1,12 @@
-"""Contention: many clients want to write one row, and only who read its latest version may.
+"""The contention model: many clients write one row with optimistic locking.
 
-The model of the study of backoff and jitter that AWS published. A row has a version. A client
-reads it, then writes with the version it read; a write with an older one is refused, and the
-client waits as its policy says before it reads again. Each of the four messages (read, its answer,
-write, its answer) takes its own time. All start at 0, and each needs one write that is taken.
+This is the model of AWS's study of backoff and jitter. A row has a version. A client reads the row,
+then writes with the version that it read. A write with an older version is refused, and the client
+waits as its policy says before it reads again. Each of the four messages (read, its answer, write,
+its answer) takes its own random time. All clients start at 0, and each needs one accepted write.
 
-A policy's first ceiling is its base; in the simulator of that study the first ceiling is twice the
-base. Its base of 5 ms and cap of 2 s are therefore, here:
+A policy's first ceiling is its base. In the simulator of that study the first ceiling is twice the
+base. So its base of 5 ms and cap of 2 s become, here:
 
     exponential, full, equal    Exponential(base=0.010, cap=2) with NoJitter, Full, Equal
     decorrelated                Exponential(base=0.005, cap=2) with Decorrelated(clamp="outside")
@@ -34,14 +34,14 @@ REFUSED = Failure()
 LATENCIES_A_BUCKET = 10
 MOST_BUCKETS = 2_000
 MOST_CLIENTS = 20_000
-"""Without backoff the writes grow with the square: more would take minutes a run."""
+"""Without backoff the writes grow with the square of the clients: more take minutes per run."""
 
 
 class Contention(Value):
-    """So many `clients` write one row, each until its write is taken.
+    """Each of the `clients` writes to one row until its write is accepted.
 
-    A message takes `|Normal(latency_mean, latency_sd)|` seconds. With `give_up` the limits of the
-    policy (`attempts`, `within`) are kept, and a client may leave without.
+    A message takes `|Normal(latency_mean, latency_sd)|` seconds. With `give_up`, the policy's
+    limits (`attempts`, `within`) apply, and a client may stop without success.
     """
 
     clients: int
@@ -66,7 +66,7 @@ class Contention(Value):
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """The metrics, in the order in which they are shown."""
+        """The metrics, in display order."""
         measures = {
             "time": Measure("when the last client had its last answer", "s"),
             "calls": Measure("writes that were tried", "writes"),
@@ -80,7 +80,7 @@ class Contention(Value):
         lone_policy(contestant, "contention")
 
     def simulate(self, contestant: Contestant, chance: Chance) -> Run:
-        """One run."""
+        """Simulate one run."""
         policy = lone_policy(contestant, "contention")
         if not self.give_up:
             policy = policy.replace(attempts=None, within=None)
@@ -93,10 +93,11 @@ class Contention(Value):
         return Run(metrics, curves)
 
     def _play(self, policy: Policy, chance: Chance) -> "_Story":
-        """Let all clients read and write until nobody is left.
+        """Let all clients read and write until each has succeeded or given up.
 
-        It ends: of all that read a version, the first to write is taken. An entry in the queue is
-        a message on its way to the row, in order of arrival; those of one instant queue up.
+        This ends: of all clients that read the same version, the first to write succeeds. The queue
+        holds the messages on their way to the row, by time of arrival. Messages of the same instant
+        keep the order in which they were sent.
         """
         latency = _latencies(chance.stream("latency"), self.latency_mean, self.latency_sd).__next__
         draw, order = chance.draws("policy"), count().__next__
@@ -105,7 +106,7 @@ class Contention(Value):
         latest, story = 0, _Story([], [], [])
         while queue:
             now, _, client = queue[0]
-            if client.version is None:  # it is here to read
+            if client.version is None:  # the client comes to read
                 client.version = latest
                 heapreplace(queue, (now + latency() + latency(), order(), client))
                 continue
@@ -126,14 +127,14 @@ class Contention(Value):
         return story
 
     def _done(self, story: "_Story", time: float) -> Curve:
-        """The share of the clients whose write was taken, rising from 0 at 0."""
+        """Return the share of clients whose write was accepted, over time."""
         done = np.arange(len(story.taken_at) + 1, dtype=np.float64)
         seconds = np.array([0.0, *sorted(story.taken_at), time])
         share = np.append(done, done[-1]) / self.clients
         return Curve("clients done", "share of all", seconds, share)
 
     def _writes(self, story: "_Story", time: float) -> Curve:
-        """Writes in each bucket of some latencies, or wider if that were too many."""
+        """Count the writes per bucket; a bucket is some latencies wide, or more for a long run."""
         width = max(LATENCIES_A_BUCKET * self.latency_mean, time / MOST_BUCKETS) or 1.0
         counts = np.bincount((np.array(story.written_at) / width).astype(np.int64))
         starts = np.arange(len(counts), dtype=np.float64) * width
@@ -141,7 +142,7 @@ class Contention(Value):
 
 
 class _Story(NamedTuple):
-    """What happened: when writes arrived, when clients heard of success, when others gave up."""
+    """When each write arrived, when clients learned of their success, and when others gave up."""
 
     written_at: list[float]
     taken_at: list[float]
@@ -149,7 +150,7 @@ class _Story(NamedTuple):
 
 
 class _Client:
-    """One that wants its write taken: `decide` asks it for its past."""
+    """A client that wants its write accepted; it is also the `progress` that `decide` reads."""
 
     __slots__ = ("attempts", "memory", "version")
 
@@ -159,10 +160,10 @@ class _Client:
     def __init__(self) -> None:
         self.attempts = 1
         self.memory: float | None = None
-        self.version: int | None = None  # what it has read since its last write
+        self.version: int | None = None  # as read since its last write
 
     def go_on(self, again: Again) -> None:
-        """Begin another attempt."""
+        """Start another attempt."""
         self.attempts += 1
         self.memory = again.memory
         self.version = None

@@ -1,4 +1,4 @@
-"""Deliveries that each retry for themselves: `decide`, for a whole array of failures at once."""
+"""Deliveries that each retry by themselves: `decide` for a whole array of failures at once."""
 
 import math
 
@@ -13,9 +13,9 @@ Indices = npt.NDArray[np.intp]
 
 
 class Crowd:
-    """When each delivery is due next (inf: never again), under one policy.
+    """The due time of each delivery under one policy; inf if it makes no more attempts.
 
-    Held to `core.decide` by a property test.
+    A property test checks that this agrees with `core.decide`.
     """
 
     def __init__(self, policy: Policy, due: Floats, draws: np.random.Generator) -> None:
@@ -29,7 +29,7 @@ class Crowd:
         self._draws = draws
 
     def fail(self, which: Indices, now: Floats, asked: float | None = None) -> None:
-        """These have failed, each at its time, and were asked to wait so long or not."""
+        """Record that these attempts failed at these times; `asked` is the Retry-After, if any."""
         attempts = self._attempts[which] + 1
         self._attempts[which] = attempts
         draws = self._draws.random(len(which))
@@ -47,7 +47,7 @@ class Crowd:
         self.lost += len(which) - int(again.sum())
 
     def leave(self, which: Indices) -> None:
-        """These got through after all, also where the failure would have been the last."""
+        """Record that these deliveries succeeded, even if `fail` has counted them as lost."""
         self.lost -= int(np.isinf(self.due[which]).sum())
         self.due[which] = np.inf
 

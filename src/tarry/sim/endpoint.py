@@ -1,13 +1,13 @@
-"""A webhook endpoint that comes back at 0 and has only so much capacity.
+"""A webhook endpoint that comes back at time 0 and has a limited capacity.
 
-What it does above its capacity C is one of three caricatures; a real endpoint lies somewhere
+Above its capacity C it behaves in one of three simplified ways. A real endpoint is somewhere
 between the first and the last:
 
     shed       serves C a second and refuses the rest at once
     brittle    in any second with more than C attempts, all fail
     degrade    of an offer above C, C x C / offer get through
 
-Attempts come one at a time, or many at once where a whole tick is simulated as one.
+Attempts come one at a time, or many at once if a whole tick is simulated in one step.
 """
 
 import math
@@ -20,22 +20,22 @@ from tarry.core.value import Value
 Manner = Literal["shed", "brittle", "degrade"]
 MANNERS: tuple[Manner, ...] = get_args(Manner)
 MEMORY = 1.0
-"""Over how many seconds an endpoint feels what it was offered."""
+"""The period, in seconds, over which an endpoint measures its load."""
 BURST = 0.02
-"""How many seconds' worth of attempts a shedding endpoint takes in one go."""
+"""How many seconds' worth of attempts a shedding endpoint accepts in one burst."""
 COLD = 0.1
-"""The share of its capacity with which a cold endpoint starts."""
+"""The share of its capacity that an endpoint has at a cold start."""
 ROUNDING = 1e-9
 
 
 class Capacity(Value):
-    """How much an endpoint can do a second: steps since it came back, after a cold start."""
+    """An endpoint's capacity per second: steps since it came back, after a cold start."""
 
     steps: tuple[tuple[float, float], ...]
     cold_start: float = 0.0
 
     def given(self, now: float) -> float:
-        """The capacity as it was set, a cold start left aside."""
+        """Return the configured capacity, ignoring the cold start."""
         level = self.steps[0][1]
         for since, capacity in self.steps:
             if since <= now:
@@ -43,21 +43,21 @@ class Capacity(Value):
         return level
 
     def at(self, now: float) -> float:
-        """The capacity there is; before it came back, the one it will begin with."""
+        """Return the actual capacity; before the endpoint is back, the one it will start with."""
         since = max(now, 0.0)
         if since >= self.cold_start:
             return self.given(since)
         return self.given(since) * (COLD + (1 - COLD) * since / self.cold_start)
 
     def drained_at(self, waiting: float, arrivals: float) -> float | None:
-        """When at the earliest so many, and all that arrive meanwhile, can be done.
+        """Return the earliest time by which the backlog and all new arrivals can be served.
 
-        None: more arrives than it can do.
+        Return None if more arrives than can be served.
         """
         now, left = 0.0, float(waiting)
         for bend in self._bends():
             spare = self.at(now) - arrivals
-            # Between bends the capacity is a straight line.
+            # The capacity is linear between these points.
             slope = (self.at(bend * (1 - ROUNDING)) - self.at(now)) / (bend - now)
             done = _area(spare, slope, bend - now)
             if done >= left and (took := _until(left, spare, slope)) <= bend - now:
@@ -76,7 +76,7 @@ def _area(spare: float, slope: float, span: float) -> float:
 
 
 def _until(left: float, spare: float, slope: float) -> float:
-    """How long a line takes to add up to so much."""
+    """Return how long a linearly growing rate takes to add up to `left`."""
     if abs(slope) < ROUNDING:
         return left / spare if spare > 0 else math.inf
     root = spare * spare + 2 * slope * left
@@ -84,10 +84,10 @@ def _until(left: float, spare: float, slope: float) -> float:
 
 
 class Endpoint:
-    """One endpoint at work: it remembers what it was offered in the last second.
+    """One endpoint at work: it remembers its load of the last second.
 
-    With a `queue` a shedding endpoint lets so many seconds of work wait before it refuses, and
-    answers the later the more waits.
+    With a `queue`, a shedding endpoint lets that many seconds of work wait before it refuses
+    attempts. Its responses take longer the more work is waiting.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Endpoint:
         self._worked_at = 0.0
 
     def accepts(self, now: float, count: int, span: float = 0.0) -> int:
-        """How many of so many attempts, made in the `span` seconds before now, get through."""
+        """Return how many of `count` attempts, made in the last `span` seconds, get through."""
         capacity = self._capacity.at(now)
         if self._manner == "shed":
             return self._served(now, count, capacity, span)
@@ -116,11 +116,11 @@ class Endpoint:
         return sum(self._draw() < share for _ in range(count))
 
     def delay(self, now: float) -> float:
-        """How long what was just taken waits for its turn."""
+        """Return how long the attempt that was just accepted waits in the queue."""
         return self._waiting / self._capacity.at(now) if self._queue else 0.0
 
     def _served(self, now: float, count: int, capacity: float, span: float) -> int:
-        """Work flows off at the capacity; what finds no room is refused."""
+        """Finish queued work at the rate of the capacity, and accept what there is room for."""
         self._waiting = max(0.0, self._waiting - (now - self._worked_at) * capacity)
         self._worked_at = now
         room = 1.0 + max(1.0, capacity * max(BURST, self._queue)) + capacity * span

@@ -1,4 +1,4 @@
-"""What several runs say about a number: its mean, and how far the mean can be trusted."""
+"""Estimate a number from several runs: its mean, and a confidence interval."""
 
 import math
 from collections.abc import Sequence
@@ -10,10 +10,10 @@ CONFIDENCE = 0.95
 
 
 class Estimate(NamedTuple):
-    """The mean over runs and its 95 % confidence interval; `missing` runs gave no number.
+    """The mean over runs with its 95 % confidence interval; `missing` runs gave no number.
 
-    With runs missing there is no mean: leaving out the runs that never recovered would make a bad
-    policy look good. From a single run there is no interval.
+    If runs are missing, there is no mean: leaving out the runs that never recovered would make a
+    bad policy look good. A single run gives no interval.
     """
 
     mean: float | None
@@ -24,7 +24,7 @@ class Estimate(NamedTuple):
 
 
 def estimate(values: Sequence[float | None]) -> Estimate:
-    """Sum up one number of all runs.
+    """Summarize one number over all runs.
 
     >>> estimate([2.0, 4.0, None])
     Estimate(mean=None, low=None, high=None, runs=3, missing=1)
@@ -42,7 +42,7 @@ def estimate(values: Sequence[float | None]) -> Estimate:
 
 @lru_cache
 def student(freedom: int) -> float:
-    """How many standard errors lie on each side of a mean, by Student's t distribution.
+    """Return the half-width of a 95 % interval in standard errors, by Student's t distribution.
 
     >>> round(student(19), 3)
     2.093
@@ -54,7 +54,7 @@ def student(freedom: int) -> float:
 
 
 def _within(angle: float, freedom: int) -> float:
-    """The chance that |t| is at most tan(angle) · √freedom: a finite sum for whole freedom.
+    """Return the probability that |t| is at most tan(angle) · √freedom, as a finite sum.
 
     The sum runs over the even powers of the cosine for an even freedom, over the odd ones otherwise
     (Abramowitz and Stegun 26.7.3 and 26.7.4).

@@ -1,9 +1,9 @@
-"""The server model as a flow: no chance, no single requests, but thousands of settings at once.
+"""The server model as a fluid: deterministic, without single requests, for thousands of settings.
 
-Work is measured in seconds of the whole server's time, so the capacity is 1 and a load is a rate.
-A line that is served in order, oldest first and to the last, gets a slowdown; attempts that were
-not done after `timeout` seconds come back `wait` seconds later, if they may. The event model tells
-how one service fares; this one draws the map of where a service can get stuck.
+Work is measured in seconds of the whole server's time, so the capacity is 1 and a load is a rate. A
+queue, served oldest first and to its end, suffers a slowdown. Attempts that are not done after
+`timeout` seconds come back `wait` seconds later, if they may be retried. The event model shows how
+one service behaves. This model maps which settings make a service get stuck.
 """
 
 import math
@@ -18,16 +18,16 @@ from tarry.sim.run import Floats
 from tarry.sim.tally import ENOUGH
 
 STEPS = 10
-"""In how many steps a timeout is cut."""
+"""The number of simulation steps in a timeout."""
 
 TINY = 1e-9
-"""Below this, a flow or a line is nothing but rounding."""
+"""Below this, a flow or a queue is only rounding error."""
 
 
 class Sweep(NamedTuple):
-    """For each setting, in seconds from the end of the slowdown; infinite: not while watched.
+    """For each setting, times in seconds since the end of the slowdown; inf if never reached.
 
-    `drained` is when the line is empty again, `recovery` when enough first tries are in time.
+    `drained` is when the queue is empty again. `recovery` is when enough first tries are in time.
     """
 
     drained: Floats
@@ -37,7 +37,7 @@ class Sweep(NamedTuple):
 def drain_time(
     load: npt.ArrayLike, retries: npt.ArrayLike, *, slowdown: float = 20.0, speed: float = 0.1
 ) -> Floats:
-    """How long a slowdown's backlog takes to drain if every request is tried 1 + `retries` times.
+    """Return how long a backlog takes to drain if each request is tried 1 + `retries` times.
 
     >>> drain_time([0.5, 0.9, 0.5], [0, 0, 3]).round(3).tolist()
     [16.0, 160.0, inf]
@@ -50,7 +50,7 @@ def drain_time(
     return np.where(backlog > 0, drains, 0.0)
 
 
-def sweep(  # noqa: PLR0913  one argument a setting
+def sweep(  # noqa: PLR0913  one argument per setting
     loads: npt.ArrayLike,
     retries: npt.ArrayLike,
     *,
@@ -61,10 +61,10 @@ def sweep(  # noqa: PLR0913  one argument a setting
     wait: float = 0.3,
     watch: float = 360.0,
 ) -> Sweep:
-    """What becomes of each setting: arrays of one shape, or numbers for all of them.
+    """Simulate all settings at once: each is a number, or an array of one shape.
 
-    `retries` is how many a request may have, `allowed` how many all may have together, as a share
-    of the requests (a budget).
+    `retries` limits the retries of a request. `allowed` limits the retries of all requests
+    together, as a share of the requests (a budget).
     """
     timeout = checks.positive_seconds("timeout", timeout)
     watch = checks.seconds("watch", watch)
@@ -92,7 +92,7 @@ def sweep(  # noqa: PLR0913  one argument a setting
 
 
 def _settings(name: str, value: npt.ArrayLike, *, above: float | None = None) -> Floats:
-    """One setting of all points, as an array of numbers that make sense."""
+    """Return one setting as an array, and refuse numbers that make no sense."""
     found = np.asarray(value, dtype=float)
     if not (found >= 0).all() or (above is not None and (found <= above).any()):
         raise ScenarioError(name, value, "0 or more" if above is None else f"above {above:g}")
@@ -100,29 +100,29 @@ def _settings(name: str, value: npt.ArrayLike, *, above: float | None = None) ->
 
 
 def _note(moments: Floats, after: Floats, holds: npt.NDArray[np.bool_]) -> None:
-    """Keep the first moment after the slowdown at which it holds."""
+    """Save the first moment after the slowdown at which the condition holds."""
     first = holds & (after >= 0) & (moments == math.inf)
     moments[first] = after[first]
 
 
 class _Flow:
-    """The line and the attempts on their way back, in steps of equal length."""
+    """The queue and the attempts waiting for their retry, in steps of equal length."""
 
     def __init__(self, load: Floats, retries: Floats, share: Floats, late: int, back: int) -> None:
         kinds = int(retries.max()) + 1  # first tries, first retries, second retries, ...
         self.came = np.zeros(load.shape)
         self.done = np.zeros(load.shape)
         self._load = load
-        self._most = share * load  # of retries
+        self._most = share * load  # retries per second
         self._may = (np.arange(1, kinds)[:, None] <= retries).astype(float)
         self._place = 0
-        # Rings: what came in each of the last steps, and what comes back in each of the next.
+        # Ring buffers: arrivals in each of the last steps, and retries in each of the next.
         self._kinds = np.zeros((late, kinds, len(load)))
         self._before = np.zeros((late, len(load)))
         self._back = np.zeros((back, kinds - 1, len(load)))
 
     def advance(self, capacity: Floats, step: float) -> Floats:
-        """One step; the share of those whose time is over now that were done in time."""
+        """Simulate one step; of the attempts that time out now, return the share done in time."""
         now, then = self._place % len(self._kinds), self._place % len(self._back)
         self._place += 1
         came_then, before = self._kinds[now].copy(), self._before[now].copy()
@@ -132,13 +132,13 @@ class _Flow:
         self._kinds[now, 1:] = self._granted(self._back[then], step)
         self.came = self.came + self._kinds[now].sum(axis=0)
         in_time: Floats = np.clip((self.done - before) / np.maximum(total, TINY), 0.0, 1.0)
-        in_time[total == 0] = 1.0  # nobody was late
+        in_time[total == 0] = 1.0  # no attempts, so none was late
         self._back[then] = came_then[:-1] * (1 - in_time) * self._may
         self.done = np.minimum(self.came, self.done + capacity)
         return in_time
 
     def _granted(self, wanted: Floats, step: float) -> Floats:
-        """The retries that a budget lets through."""
+        """Return the retries that the budget allows."""
         total = wanted.sum(axis=0)
         most = self._most * step
         granted: Floats = wanted * np.minimum(1.0, most / np.maximum(total, TINY))

@@ -1,7 +1,7 @@
-"""The written form of a scenario: which keys each model has, and what each may hold.
+"""The format of a scenario file: the keys of each model, and the values that each may hold.
 
-The reader reads by these tables and the reference page is checked against them. The keys are named
-as the arguments of the models, which say what is in range.
+The reader uses these tables, and the reference page is checked against them. The keys are named
+like the arguments of the models, which check the range of each value.
 """
 
 from collections.abc import Mapping
@@ -162,4 +162,4 @@ FILE: Mapping[str, Key] = {
     "model": Key(WORD, "Which model is simulated.", required=True),
     "about": Key(WORD, "What the scenario is about, in a sentence."),
 }
-"""The keys of every scenario, beside those of its model and its tables of policies."""
+"""The keys that every scenario has, beside those of its model and its policy tables."""

@@ -1,7 +1,7 @@
-"""Budgets and breakers in virtual time: the rules of `core`, one state each, shared by all calls.
+"""Budgets and breakers in virtual time: the rules of `core`, each with one shared state.
 
-They are asked and told in the same order as by a call of the library, so a storm shows what the
-guard itself would do.
+They are called in the same order as in a call of the library, so a storm shows what the real guard
+would do.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tarry.core.window import Window
 
 
 class Tokens:
-    """What a quota has left."""
+    """The tokens that a quota has left."""
 
     __slots__ = ("_rule", "_tokens")
 
@@ -23,10 +23,10 @@ class Tokens:
         self._tokens = rule.capacity
 
     def call(self, now: float) -> None:
-        """A call begins: nothing to pay, only retries cost."""
+        """A call begins. This costs nothing; only retries do."""
 
-    def take(self, now: float) -> bool:  # noqa: ARG002  a quota knows no time
-        """May one more retry be made? It is paid for from here on."""
+    def take(self, now: float) -> bool:  # noqa: ARG002  a quota does not depend on time
+        """Return whether one more retry may be made, and pay for it."""
         left = self._rule.spend(self._tokens)
         if left is None:
             return False
@@ -40,7 +40,7 @@ class Tokens:
 
 
 class Share:
-    """What a ratio has counted."""
+    """The calls and retries that a ratio has counted."""
 
     __slots__ = ("_aside", "_counted", "_rule", "_slot")
 
@@ -48,7 +48,7 @@ class Share:
         self._rule = rule
         self._counted = Window()
         self._slot = 0
-        self._aside = 0  # calls of the slot that are not in the window yet: adding them takes long
+        self._aside = 0  # calls of this slot that are not in the window yet: adding them is slow
 
     def call(self, now: float) -> None:
         """A call begins."""
@@ -59,7 +59,7 @@ class Share:
         self._aside += 1
 
     def take(self, now: float) -> bool:
-        """May one more retry be made? It counts from here on."""
+        """Return whether one more retry may be made, and count it."""
         self._gather()
         counted = self._rule.spend(self._counted, self._rule.slot(now))
         if counted is None:
@@ -68,7 +68,7 @@ class Share:
         return True
 
     def succeed(self, *, retried: bool) -> None:
-        """A call succeeded: the ratio is of calls, so that changes nothing."""
+        """A call succeeded. This changes nothing, since the ratio counts calls."""
 
     def _gather(self) -> None:
         if self._aside:
@@ -80,7 +80,7 @@ Budget = Tokens | Share
 
 
 def budget_of(rule: QuotaRule | RatioRule) -> Budget:
-    """A budget that has not been touched yet."""
+    """Return an unused budget."""
     match rule:
         case QuotaRule():
             return Tokens(rule)
@@ -91,7 +91,7 @@ def budget_of(rule: QuotaRule | RatioRule) -> Budget:
 
 
 class Circuit:
-    """Where a breaker stands."""
+    """The state of a breaker."""
 
     __slots__ = ("_draw", "_rule", "_state")
 
@@ -101,18 +101,18 @@ class Circuit:
         self._state = BreakerState()
 
     def enter(self, now: float) -> int | None:
-        """A ticket for one attempt, or None: the circuit is open."""
+        """Return a ticket for one attempt; None if the circuit is open."""
         self._state, ticket = core.admit(self._rule, self._state, now)
         return ticket
 
     def leave(self, ticket: int, verdict: Verdict, *, took: float, now: float) -> None:
-        """The attempt with this ticket is over."""
+        """Record that the attempt with this ticket is over."""
         state, rule = self._state, self._rule
         if verdict is PASSED and ticket == state.ticket and not state.streak and not rule.windowed:
-            return  # nothing would change
+            return  # the state would not change
         self._state = core.record(rule, state, ticket, verdict, took=took, now=now, draw=self._draw)
 
     def refuses(self, *, until: float) -> bool:
-        """Whether an attempt would certainly be refused up to then, for all that is known."""
+        """Return whether, as far as is known now, every attempt until then would be refused."""
         state = self._state
         return state.phase is not Phase.CLOSED and until < core.retry_at(self._rule, state)

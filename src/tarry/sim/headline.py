@@ -1,7 +1,7 @@
-"""What a study says, in a sentence or two.
+"""Summarize a study in a sentence or two.
 
-Contestants of a run met the same chance, so they are compared run by run: the difference between
-two is known far better than either number.
+All contestants of a run had the same random numbers, so they are compared run by run: the
+difference between two is known far better than either number.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from tarry.sim.study import Result, Study
 
 
 class Race(NamedTuple):
-    """What the winner has, how its lead is said, and whether more is better."""
+    """The word for the winner's merit, how its lead is described, and whether more is better."""
 
     title: str
     lead: str
@@ -25,12 +25,12 @@ RACES: Mapping[str, Race] = {
     "time": Race("First to be done", "s before"),
     "peak": Race("Lowest peak", "below"),
 }
-"""What contestants are compared by: the first in which not all of them are alike."""
+"""The metrics to compare, in order: the first one in which the contestants differ is used."""
 
 
 def headline(study: Study) -> str:
-    """Who leads, as far as the runs are clear about it; empty if there is nothing to compare."""
-    if study.runs < 2 or len(study.results) < 2:  # noqa: PLR2004  a comparison takes two
+    """Name the leader, as far as the runs are clear; empty if there is nothing to compare."""
+    if study.runs < 2 or len(study.results) < 2:  # noqa: PLR2004  a comparison needs two
         return ""
     races = [metric for metric in RACES if metric in study.measures]
     said = (_leaders(study.results, metric) for metric in races)
@@ -39,7 +39,7 @@ def headline(study: Study) -> str:
 
 
 def _leaders(results: tuple[Result, ...], metric: str) -> str:
-    """Who leads in one metric, and by how much; empty if everyone does."""
+    """Name the leaders in one metric, and their lead; empty if all contestants are equal."""
     race = RACES[metric]
     sign = -1 if race.more else 1
     known = [(mean, result) for result in results if (mean := _mean(result, metric)) is not None]

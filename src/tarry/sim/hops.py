@@ -1,7 +1,7 @@
-"""The services a request passes through: each retries by the same policy, with guards of its own.
+"""The services that a request passes through: each retries by the same policy, with own guards.
 
-A request is a call of the first hop. Each attempt of a hop is a call of the next one, and those of
-the last hop go to the server.
+A request is a call of the first hop. Each attempt of a hop is a call of the next one. The attempts
+of the last hop go to the server.
 """
 
 import math
@@ -17,11 +17,11 @@ from tarry.sim.run import Contestant
 
 NO_TICKET = 0
 NOBODY = 0
-"""What `waiting` is while no attempt is waited for: attempts are numbered from 1."""
+"""The value of `waiting` when no attempt is awaited: attempts are numbered from 1."""
 
 
 class Call:
-    """One call with all its attempts at one hop: its own past, for `decide` to ask."""
+    """One call at one hop with all its attempts; it is also the `progress` that `decide` reads."""
 
     __slots__ = (
         "attempts",
@@ -38,18 +38,18 @@ class Call:
         "waiting",
     )
 
-    deadline_at: Final = math.inf  # between processes no deadline is handed on
+    deadline_at: Final = math.inf  # processes pass on no deadline
 
     def __init__(self, number: int, now: float, caller: "Call | None" = None) -> None:
-        self.number = number  # of the request it belongs to
+        self.number = number  # of its request
         self.caller = caller
         self.hop: int = 0 if caller is None else caller.hop + 1
         self.started_at = now
-        self.began_at = now  # the attempt at work
+        self.began_at = now  # the current attempt
         self.attempts = 0
-        self.waiting = NOBODY  # the attempt at the server that is waited for
-        self.taken_up: float | None = None  # when a worker took it up
-        self.sent = 0  # attempts at the server, those of the hops below included
+        self.waiting = NOBODY  # the awaited attempt at the server
+        self.taken_up: float | None = None  # when a worker started on it
+        self.sent = 0  # attempts at the server, including those of the hops below
         self.memory: float | None = None
         self.ticket = NO_TICKET
         self.paid = False
@@ -73,7 +73,7 @@ class Hop:
             self._breaker = Circuit(circuit, chance.draws("breaker", place))
 
     def begin(self, call: Call, now: float) -> bool:
-        """An attempt begins, unless the breaker refuses it."""
+        """Start an attempt; return False if the breaker refuses it."""
         if self._breaker is not None:
             ticket = self._breaker.enter(now)
             if ticket is None:
@@ -86,7 +86,7 @@ class Hop:
         return True
 
     def after_failure(self, call: Call, failure: Failure, now: float) -> float | None:
-        """The wait before another attempt, or None: the call has failed."""
+        """Return the wait before the next attempt; None if the call has failed."""
         breaker, budget = self._breaker, self._budget
         if breaker is not None:
             breaker.leave(call.ticket, FAILED, took=now - call.began_at, now=now)
@@ -105,7 +105,7 @@ class Hop:
         return decision.delay
 
     def after_success(self, call: Call, now: float) -> None:
-        """The call succeeded."""
+        """Record that the call succeeded."""
         if self._breaker is not None:
             self._breaker.leave(call.ticket, PASSED, took=now - call.began_at, now=now)
         if self._budget is not None:

@@ -1,12 +1,12 @@
-"""A webhook lane at work in virtual time: the pacer of `core` sends what waits for one endpoint.
+"""A webhook lane in virtual time: the pacer of `core` sends what waits for one endpoint.
 
-The lane found the endpoint down when the outage began, and has been open since. `core.blame` tells
-which failures count against the endpoint. A delivery that fails while the lane is paced goes again
-after a short wait; one that fails while it is open or closed goes to the end. Fresh messages go
-first, but every second send is the backlog's.
+The lane found the endpoint down when the outage began, and has been open since. `core.blame`
+decides which failures count against the endpoint. A delivery that fails while the lane is paced is
+retried after a short wait. One that fails while it is open or closed goes to the end of the
+backlog. Fresh messages go first, but every second send is the backlog's.
 
-The `lanes` of one origin share its pacer while it is not closed, and so are sent to in turns: a
-dead gateway is probed as one endpoint is, however many lie behind it.
+The `lanes` of one origin share its pacer while it is not closed, and take turns. So a dead gateway
+is probed like one endpoint, however many endpoints lie behind it.
 """
 
 import heapq
@@ -26,11 +26,11 @@ from tarry.sim.world import World
 
 MOST_IN_FLIGHT = 256
 SCATTER = 0.2
-"""Answers take their latency, give or take this share."""
+"""The random variation of response times, as a share of the latency in either direction."""
 
 
 def play(world: World, rule: PacerRule, chance: Chance) -> Ledger:
-    """One run, from the beginning of the outage until all waiting deliveries are made."""
+    """Simulate one run, from the start of the outage until all waiting deliveries are made."""
     lane = _Lane(world, rule, chance)
     lane.run()
     return lane.ledger()
@@ -45,13 +45,13 @@ class _Lane:
         self._fresh_at = world.fresh(chance)
         self._arrived = 0
         self._backlog = deque(range(world.waiting))
-        self._backlog.rotate(-rule.failures)  # the first have been tried: they opened the lane
+        self._backlog.rotate(-rule.failures)  # the first ones opened the lane by their failures
         self._fresh: deque[int] = deque()
         self._retries: list[tuple[float, int]] = []
         self._blame = LaneBlame(rule)
         self._left = world.waiting
         self._delivered = np.full(world.waiting + len(self._fresh_at), np.inf)
-        opening = rule.failures if world.outage else 0  # without an outage nobody met it down
+        opening = rule.failures if world.outage else 0  # without an outage none has failed
         self._sent: list[float] = []
         self._before: list[float] = []
         self._lanes = Counter(first % world.lanes for first in range(opening))
@@ -70,7 +70,7 @@ class _Lane:
     # --- The clock ------------------------------------------------------------------------------
 
     def run(self) -> None:
-        """Go from event to event; the earliest is next, and answers come before sends."""
+        """Process events in order of time; at the same time, responses come before sends."""
         while self._left and self._now < self._world.watch:
             answer = self._air[0][0] if self._air else math.inf
             arrival = (
@@ -126,7 +126,8 @@ class _Lane:
             self._lanes[delivery % self._world.lanes] += 1
         else:
             self._sent.append(now)
-        # Spaced from this send, not from when it could have gone: no catching up after a stall.
+        # The next send is spaced from this one, not from when this one could have gone. So the lane
+        # does not catch up after a stall.
         self._free_at = now + (1 / pace.rate if pace.rate else 0.0)
 
     def _next(self) -> int:
@@ -138,7 +139,7 @@ class _Lane:
         return self._backlog.popleft()
 
     def _answered(self) -> tuple[bool, float]:
-        """Whether an attempt made now passes, and how long its answer takes."""
+        """Return whether an attempt made now succeeds, and how long its response takes."""
         world, now = self._world, self._now
         scatter = 1 + SCATTER * (2 * self._scatter() - 1)
         if now < 0 and world.hangs:
@@ -164,7 +165,7 @@ class _Lane:
             self._report()
 
     def _failed(self, delivery: int, *, late: bool, took: float) -> None:
-        """Count a failure for the endpoint if it is one, and let the delivery go again."""
+        """Count a failure if it is the endpoint's, and schedule the delivery's retry."""
         phase = self._pace.phase
         found = self._blame.failed(delivery, phase, self._now)
         if found.counts is not None:
@@ -190,7 +191,7 @@ class _Lane:
         return stepped
 
     def _hand_over(self) -> None:
-        """What is in the air is lost to the new owner, who sends it again."""
+        """Hand the lane to a new owner, who repeats the attempts in flight."""
         self._backlog.extendleft(delivery for _, _, delivery, *_ in self._air)
         self._air.clear()
         self._tally = _Tally()
@@ -201,7 +202,7 @@ class _Lane:
         return len(self._backlog) + len(self._fresh) + len(self._retries)
 
     def ledger(self) -> Ledger:
-        """What happened."""
+        """Return what happened."""
         waiting = self._world.waiting
         return Ledger(
             attempts=np.array(self._sent),
@@ -217,7 +218,7 @@ class _Lane:
 
 
 class _Tally:
-    """The answers since the last step."""
+    """The responses since the last step."""
 
     def __init__(self) -> None:
         self.answers = 0
@@ -225,13 +226,13 @@ class _Tally:
         self._took = 0.0
 
     def passed(self, *, late: bool, took: float) -> None:
-        """Count an answer that is a success."""
+        """Count a success."""
         self._late += late
         self._passed += not late
         self._count(took)
 
     def failed(self, failures: int, *, late: bool, took: float) -> None:
-        """Count an answer that speaks for so many failures of the endpoint."""
+        """Count a response as this number of failures of the endpoint."""
         if not failures:
             self._spared += 1
             return

@@ -1,7 +1,7 @@
-"""Whose failure a failed attempt is in the simulator's lane, decided by `core.blame`.
+"""Decide, by `core.blame`, whose failure a failed attempt is in the simulated lane.
 
-A simulated endpoint fails by chance, by overload or by an outage. No simulated message fails by
-itself, and all are of one event type, so this keeps less than the service does.
+A simulated endpoint fails randomly, by overload or in an outage. No simulated message is at fault
+itself, and all have one event type, so this keeps less state than the service does.
 """
 
 from tarry.core.blame import SOON, Blame, FailedAttempt, Trouble, Whose, accept, blame, learn
@@ -11,7 +11,7 @@ from tarry.core.second_tries import NO_TRIES
 
 
 class LaneBlame:
-    """What a simulated lane remembers of its deliveries that failed."""
+    """What a simulated lane remembers about its failed deliveries."""
 
     def __init__(self, rule: PacerRule) -> None:
         self._rule = rule
@@ -20,14 +20,14 @@ class LaneBlame:
         self._deliveries: dict[int, DeliveryFacts] = {}
 
     def succeeded(self, delivery: int, sent_at: float, now: float) -> None:
-        """Take in that an attempt was accepted which was sent at that time."""
+        """Record that an attempt, sent at `sent_at`, was accepted."""
         facts = self._deliveries.pop(delivery, CLEAN)
         self._tries = accept(self._tries, facts, self._accepted_sent_at)
         self._accepted_sent_at = max(self._accepted_sent_at, sent_at)
         self._accepted_at = now
 
     def failed(self, delivery: int, phase: Phase, now: float) -> Blame:
-        """Count an attempt that failed, and return whose failure it is."""
+        """Count a failed attempt, and return whose failure it is."""
         lane = LaneFacts(
             accepted_sent_at=self._accepted_sent_at,
             accepted_at=self._accepted_at,
@@ -43,7 +43,7 @@ class LaneBlame:
     def retry_in(self, delivery: int, whose: Whose, now: float, draw: float) -> float:
         """Remember whose failure it was, and return in how many seconds to retry the delivery.
 
-        In the service the endpoint's policy says when to retry after an attempt that counts. Here
+        In the service, the endpoint's policy says when to retry after an attempt that counts. Here
         no attempt counts, and each delivery is retried soon.
         """
         facts = self._deliveries.get(delivery, CLEAN)
@@ -56,7 +56,7 @@ class LaneBlame:
         return wait
 
     def turned(self, phase: Phase) -> None:
-        """Take in that the lane is in another phase: opened, because it failed, or closed again."""
+        """Record that the lane changed its phase: it opened because it failed, or closed again."""
         if phase is Phase.PACED:
             return
         accepted = self._accepted_sent_at

@@ -1,4 +1,4 @@
-"""What happened to the deliveries of an endpoint that came back at 0, and what it amounts to."""
+"""What happened to the deliveries of an endpoint that came back at 0, and its metrics."""
 
 from typing import NamedTuple
 
@@ -9,19 +9,20 @@ from tarry.sim.run import Curve, Floats
 
 SECOND = 1.0
 INSTANT = 0.01
-"""The bucket in which a flat pace still looks flat."""
+"""A bucket so short that it shows whether a pace is even."""
 AT_A_TIME = 2**20
-"""Attempts looked at together: there may be a hundred million."""
+"""How many attempts are processed at a time: there may be a hundred million."""
 SHOWN = 60.0
-"""The last seconds of an outage, of which the times of attempts are kept, for pictures."""
+"""The last seconds of the outage, for which the times of attempts are kept for pictures."""
 NONE = np.empty(0)
 
 
 class Ledger(NamedTuple):
     """The times of one run; a delivery that was not made has inf.
 
-    `attempts` are those since it came back, in order; `spent` is how many there were before, and
-    `before` are the last of these, in any order; one lane alone had `most_spent`.
+    `attempts` holds the times since the endpoint came back, in order. `spent` counts the attempts
+    before that, and `before` has the times of the last of them, in any order. `most_spent` is the
+    number of attempts of the lane that made the most of them.
     """
 
     attempts: Floats
@@ -42,11 +43,11 @@ class Ledger(NamedTuple):
 
     @property
     def done(self) -> int:
-        """How many deliveries were made, of the waiting and of the fresh."""
+        """How many deliveries were made, both waiting and fresh ones."""
         return int(np.isfinite(self.delivered).sum() + np.isfinite(self.fresh_delivered).sum())
 
     def peak_ratio(self, capacity: Capacity) -> float:
-        """Most attempts in any second, to the most capacity there was in it."""
+        """Return the most attempts in any second, divided by its largest capacity."""
         steps = [since for since, _ in capacity.steps]
         levels = np.array([level for _, level in capacity.steps])
         peak = 0.0
@@ -59,27 +60,27 @@ class Ledger(NamedTuple):
         return peak
 
     def peak_10ms(self) -> float:
-        """Most attempts in one hundredth of a second."""
+        """Return the most attempts in one hundredth of a second."""
         most, last, carried = 0, -1, 0
         for start in range(0, len(self.attempts), AT_A_TIME):
             places = (self.attempts[start : start + AT_A_TIME] / INSTANT).astype(np.int64)
             edges = np.flatnonzero(np.diff(places, prepend=-1, append=-1))
             counts = np.diff(edges)
-            if places[0] == last:  # began in the part before
+            if places[0] == last:  # it continues from the previous part
                 counts[0] += carried
             most = max(most, int(counts.max()))
             last, carried = int(places[-1]), int(counts[-1])
         return float(most)
 
     def fresh_p99(self) -> float | None:
-        """How long fresh messages waited, all but one in a hundred; those left wait to the end."""
+        """Return the 99th percentile of fresh messages' waits, of undelivered ones to the end."""
         if not len(self.fresh_at):
             return None
         until = np.where(np.isfinite(self.fresh_delivered), self.fresh_delivered, self.ended)
         return float(np.quantile(until - self.fresh_at, 0.99))
 
     def curves(self, capacity: Capacity, outage: float = 0.0) -> dict[str, Curve]:
-        """Lines to draw, by the second, from the last of the outage on."""
+        """Return the curves to draw, per second, starting with the last part of the outage."""
         start = -np.ceil(min(outage, SHOWN))
         edges = np.arange(start, max(1.0, np.ceil(self.ended)) + SECOND)
         seconds = edges[:-1]
@@ -97,5 +98,5 @@ class Ledger(NamedTuple):
 
 
 def _held(steps: list[float], levels: Floats, moments: Floats) -> Floats:
-    """The level there was at each moment; before the first step, the first."""
+    """Return the level at each moment; before the first step, the first level."""
     return levels[np.maximum(np.searchsorted(steps, moments, side="right") - 1, 0)]

@@ -1,14 +1,15 @@
-"""In which order a server takes up what waits, and what it refuses to take up.
+"""The queue disciplines of a server: which attempt is next, and which ones are dropped.
 
 - `fifo`: oldest first.
 - `lifo`: newest first.
-- `deadline`: oldest first; what has waited past its timeout is dropped.
-- `feasible`: oldest first; what would not be done within its timeout is dropped. The server is
-  taken to know how long the work will take.
-- `codel`: oldest first; while the line has not been empty for `PATIENCE`, what has waited longer
-  than `TARGET` is dropped.
+- `deadline`: oldest first; an attempt that has waited past its timeout is dropped.
+- `feasible`: oldest first; an attempt that would not finish within its timeout is dropped. The
+  server is assumed to know how long the work will take.
+- `codel`: oldest first; once the queue has not been empty for `PATIENCE`, an attempt that has
+  waited longer than `TARGET` is dropped.
 
-Work is dropped when its turn comes. Who still waits for it is told at once: a failure as any other.
+An attempt is dropped when its turn comes. A client that still waits for it learns so at once, as an
+ordinary failure.
 """
 
 from collections.abc import Callable
@@ -22,19 +23,20 @@ PATIENCE = 0.1
 TARGET = 0.005
 
 Drops = Callable[[float, float, float], bool]
-"""Is it dropped? Asked with how long it waited, how long it will take, how long the line stood."""
+"""Whether to drop an attempt, given how long it waited, how long it will take, and for how long the
+queue has not been empty."""
 
 
 def drops_of(discipline: Discipline, timeout: float) -> Drops | None:
-    """What a discipline drops; None is nothing."""
+    """Return the function that says which attempts a discipline drops; None if it drops none."""
     match discipline:
         case "fifo" | "lifo":
             return None
         case "deadline":
-            return lambda waited, takes, stood: waited > timeout  # noqa: ARG005  asked alike
+            return lambda waited, takes, stood: waited > timeout  # noqa: ARG005  all disciplines get the same arguments
         case "feasible":
-            return lambda waited, takes, stood: waited + takes > timeout  # noqa: ARG005  asked alike
+            return lambda waited, takes, stood: waited + takes > timeout  # noqa: ARG005  all disciplines get the same arguments
         case "codel":
-            return lambda waited, takes, stood: stood > PATIENCE and waited > TARGET  # noqa: ARG005  asked alike
+            return lambda waited, takes, stood: stood > PATIENCE and waited > TARGET  # noqa: ARG005  all disciplines get the same arguments
         case _:
             assert_never(discipline)

@@ -1,4 +1,4 @@
-"""What goes into a simulated run, and what comes out of it."""
+"""The input and output of a simulated run."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -20,9 +20,9 @@ Floats = npt.NDArray[np.float64]
 
 
 class Contestant(Value):
-    """A policy that is put through a storm, with the guards beside it.
+    """A policy to simulate, with its guards.
 
-    Without a policy it is the lane's pacer, which only the backlog model knows.
+    Without a policy it is the lane's pacer, which only the backlog model supports.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Contestant(Value):
 
 
 class Curve(NamedTuple):
-    """A line to draw: what it shows, in which unit, over time in seconds."""
+    """A line to draw: its label, its unit, and its values over time in seconds."""
 
     label: str
     unit: str
@@ -41,37 +41,37 @@ class Curve(NamedTuple):
 
 
 class Run(NamedTuple):
-    """What one run gave: numbers under their names (None: it never happened), lines to draw."""
+    """The result of one run: metrics by name (None: it never happened), and curves by name."""
 
     metrics: Mapping[str, float | None]
     curves: Mapping[str, Curve]
 
 
 class Measure(Value):
-    """What a metric tells, and in which unit ("" is a plain ratio or count)."""
+    """What a metric means, and its unit ("" for a plain ratio or count)."""
 
     about: str
     unit: str = ""
 
 
 class Scenario(Protocol):
-    """What can be simulated: each model's settings as a frozen value that knows how to run."""
+    """What can be simulated: a model's settings as a frozen value that can run."""
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """The metrics of the model, in the order in which they are shown."""
+        """The metrics of the model, in display order."""
 
     def refuse(self, contestant: Contestant) -> None:
-        """Raise ScenarioError if the model has no use for such a contestant."""
+        """Raise ScenarioError if the model does not support such a contestant."""
 
     def simulate(self, contestant: Contestant, chance: Chance) -> Run:
-        """One run."""
+        """Simulate one run."""
 
 
 def lone_policy(contestant: Contestant, model: str) -> Policy:
-    """The policy of a contestant in a model that knows nothing else: guards and pacers are refused.
+    """Return the policy of a contestant, and refuse guards and the pacer.
 
-    Such a model has no server behind it that a guard could learn from.
+    This is for models without a server that a guard could learn from.
     """
     for guard in ("budget", "breaker"):
         if (rule := getattr(contestant, guard)) is not None:

@@ -1,6 +1,6 @@
-"""Read a scenario file: a model, its settings, and policies to put through it.
+"""Read a scenario file: a model, its settings, and the policies to simulate.
 
-Nothing unknown is let through, and every error names the key, its value and what would do.
+Unknown keys are refused. Every error names the key, its value and what would be valid.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,7 +29,7 @@ from tarry.sim.run import PACED, Contestant, Scenario
 from tarry.sim.storm import Storm
 
 GUARDED = "server"
-"""The model that knows budgets and breakers."""
+"""The model that supports budgets and breakers."""
 
 COMMON = (*FILE, "policies")
 GUARDS = ("budget", "breaker")
@@ -55,7 +55,7 @@ def from_toml(text: str, name: str) -> Storm:
 
 @contextmanager
 def _as_scenario(where: str = "") -> Iterator[None]:
-    """Say of a wrong value where in the scenario it is."""
+    """Say in the error for a wrong value where in the scenario it is."""
     try:
         yield
     except PolicyError as error:
@@ -98,7 +98,7 @@ def _model(document: Mapping[str, object]) -> str:
 
 
 def _refuse_guards(where: str, table: Mapping[str, object], model: str) -> None:
-    """Say of a guard that it needs another model: it is no unknown key."""
+    """Refuse a guard with an error that names the model it needs, not as an unknown key."""
     for guard in GUARDS:
         if guard in table and model != GUARDED:
             wanted = f"left out: {model} has no guards, model {GUARDED!r} has"
@@ -140,7 +140,7 @@ def _breaker(table: Mapping[str, object]) -> BreakerRule | None:
 
 
 def _plain(value: object, key: Key) -> object:
-    """A setting as the file would have it; what is not set and has no word for it is None."""
+    """Return a setting as the file would have it; None if it is unset and has no word for that."""
     if value is None and key.unlimited:
         return UNLIMITED
     if isinstance(value, Capacity):

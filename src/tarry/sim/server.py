@@ -1,10 +1,10 @@
-"""A server with a queue that gets into trouble, and the clients that retry.
+"""The server model: a server with a queue gets into trouble, and its clients retry.
 
-Requests come as a Poisson stream and pass through `layers` hops, each of which retries. The last
-hop's attempts go to a server with `workers`, exponential service times and a line of waiting
-attempts. After a warm-up comes the trouble: an outage (every new attempt is refused at once; what
-the server has begun it goes on with) or a slowdown. Then the trouble is over, and what is watched
-is whether the service comes back.
+Requests arrive as a Poisson process and pass through `layers` hops, each of which retries. The
+attempts of the last hop go to a server with `workers`, exponential service times and a queue. After
+a warm-up there is trouble: an outage or a slowdown. In an outage the server refuses every new
+attempt at once, but goes on with those it has started. When the trouble is over, the model measures
+whether the service recovers.
 """
 
 import math
@@ -31,26 +31,26 @@ from tarry.sim.tries import most_tries
 
 MOST_REQUESTS = 5_000_000
 MOST_ATTEMPTS = 30_000_000
-"""What a run may come to: some minutes of computing."""
+"""The largest run: some minutes of computing."""
 
 MOST_WORKERS = 100_000
 MOST_LAYERS = 10
 LONGEST = 1_000_000
-"""Seconds of each part of a run: every one of them is counted."""
+"""The longest part of a run, in seconds, since every second is counted."""
 SLOW = 0.1
 
 
 class Server(Value):
     """The settings. All durations are seconds; None is "none" or "no limit".
 
-    `load` is the rate of first tries as a share of the capacity, workers / service_time.
-    `timeout` is how long the last hop waits for an attempt (a policy's `attempt_timeout` may be
-    shorter); the hops before it wait for their call of the next hop, however long it takes.
-    `queue` is how many attempts may wait, `discipline` in which order they are taken up, and
-    `cancels` whether work is dropped once its client has gone. `outage` or `slowdown` is how long
-    the trouble lasts, if there is any; `slowdown_speed` is the workers' speed in a slowdown. With
-    `guarded`, hops tell each other that they retry, and only the first one does. `error_rate` is
-    the share of answers that are errors.
+    `load` is the rate of first tries as a share of the capacity, workers / service_time. `timeout`
+    is how long the last hop waits for an attempt (a policy's `attempt_timeout` may be shorter). The
+    hops before it wait for their call of the next hop, however long it takes. `queue` is how many
+    attempts may wait, `discipline` the order in which they are served, and `cancels` whether work
+    is dropped once its client has gone. `outage` or `slowdown` is how long the trouble lasts, if
+    there is any. `slowdown_speed` is the workers' speed in a slowdown. With `guarded`, hops tell
+    each other that they retry, and only the first one does. `error_rate` is the share of responses
+    that are errors.
     """
 
     load: float
@@ -69,7 +69,7 @@ class Server(Value):
     warmup: float
     watch: float
 
-    def __init__(  # noqa: PLR0913  one argument a setting
+    def __init__(  # noqa: PLR0913  one argument per setting
         self,
         *,
         load: float,
@@ -108,12 +108,12 @@ class Server(Value):
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """The metrics, in the order in which they are shown."""
+        """The metrics, in display order."""
         return MEASURES
 
     @property
     def capacity(self) -> float:
-        """Attempts the server can serve in a second."""
+        """How many attempts the server can serve in a second."""
         return self.workers / self.service_time
 
     @property
@@ -123,7 +123,7 @@ class Server(Value):
         return Times(self.warmup, self.warmup + trouble, self.warmup + trouble + self.watch)
 
     def refuse(self, contestant: Contestant) -> None:
-        """Raise ScenarioError for the pacer, and for what would take too long to simulate."""
+        """Raise ScenarioError for the pacer, and for a run that would take too long."""
         most = most_tries(_policy_of(contestant), self.times.end)
         attempts, rule = self._requests, contestant.budget
         for _ in range(1 if self.guarded else self.layers):
@@ -139,14 +139,14 @@ class Server(Value):
             raise ScenarioError("load", self.load, wanted)
 
     def simulate(self, contestant: Contestant, chance: Chance) -> Run:
-        """One run."""
+        """Simulate one run."""
         trace, times = self.play(contestant, chance), self.times
         speed = 0.0 if self.outage else self.slowdown_speed
         lines = curves(trace.seconds, times, self.capacity, speed)
         return Run(metrics(trace, times), lines)
 
     def play(self, contestant: Contestant, chance: Chance) -> Trace:
-        """One run, with what happened to each request."""
+        """Simulate one run, and return what happened to each request."""
         policy, times = _policy_of(contestant), self.times
         hops = [
             Hop(contestant, policy, chance, place, retries=place == 0 or not self.guarded)
@@ -234,9 +234,9 @@ def _policy_of(contestant: Contestant) -> Policy:
 
 
 def _retries_allowed(rule: QuotaRule | RatioRule, calls: float, seconds: float) -> float:
-    """How many retries a budget lets so many calls make at most in this time."""
+    """Return how many retries at most a budget allows for `calls` calls in this time."""
     match rule:
-        case QuotaRule():  # what is there, and what each call pays back once
+        case QuotaRule():  # the initial tokens, and what each call pays back once
             paid = max(rule.cost, min(rule.pay_back, rule.capacity))
             return (rule.capacity + calls * paid) / rule.cost
         case RatioRule():

@@ -1,7 +1,7 @@
-"""The server at work: arrivals, services, timeouts and retries, in the order in which they happen.
+"""The server at work: arrivals, services, timeouts and retries, in order of time.
 
-Each kind of event has a line of its own. Arrivals and timeouts come in order by themselves (every
-attempt waits equally long), so only the ends of services and the retries need a heap.
+Each kind of event has a queue of its own. Arrivals and timeouts are in order already, since every
+attempt has the same timeout. So only the ends of services and the retries need a heap.
 """
 
 import math
@@ -20,17 +20,17 @@ from tarry.sim.hops import NOBODY, Call, Hop
 from tarry.sim.queueing import Discipline, drops_of
 
 Attempt = tuple[float, Call, int]
-"""When it came to the server, whose it is, and which of the call's attempts."""
+"""When the attempt reached the server, its call, and its number within the call."""
 
 NEVER = Call(-1, math.inf)
-"""Stands last in every heap, at the end of time: so none is ever empty."""
+"""The last entry of every heap, at the end of time, so that no heap is ever empty."""
 
 FAILED = Failure()
 TIMED_OUT = Failure(Kind.TIMEOUT)
 
 
 class Desk(Value):
-    """How a server works: `rate` requests come each second; `timeout`, `room` may be infinite."""
+    """How a server works: `rate` is requests per second; `timeout` and `room` may be infinite."""
 
     rate: float
     workers: int
@@ -43,12 +43,12 @@ class Desk(Value):
 
 
 class Serving:
-    """A server, the hops before it, and all that is under way.
+    """A server, the hops before it, and everything in progress.
 
-    What it has counted is open to read: `events`, attempts `sent` and requests `answered` so far,
-    seconds the workers were `busy` and, of these, `wasted`; when each request `began`; and of each
-    that is `over`, by its number, when it `ended`, after how many `tries`, and whether it
-    `succeeded`.
+    Its counts are public: `events`, attempts `sent` and requests `answered` so far, the seconds
+    that workers were `busy` and, of these, the `wasted` ones, and when each request `began`. `over`
+    lists the numbers of the finished requests. For each of them there is when it `ended`, after how
+    many `tries`, and whether it `succeeded`.
     """
 
     def __init__(self, desk: Desk, hops: Sequence[Hop], chance: Chance) -> None:
@@ -69,10 +69,10 @@ class Serving:
         self._last = len(hops) - 1
         self._speed = 1.0
         self._idle = desk.workers
-        self._stood_from = 0.0  # since when the line has not been empty
+        self._stood_from = 0.0  # since when the queue has not been empty
         self._drops = drops_of(desk.discipline, desk.timeout)
         self._take = self.line.pop if desk.discipline == "lifo" else self.line.popleft
-        self._serial = count().__next__  # what is due at the same time goes in order
+        self._serial = count().__next__  # keeps the order of events at the same time
         never = math.inf
         self._ends: list[tuple[float, int, float, Attempt]] = [
             (never, 0, never, (never, NEVER, NOBODY))
@@ -85,7 +85,7 @@ class Serving:
         self._luck = chance.draws("errors")
 
     def advance(self, until: float) -> None:
-        """Let everything happen that happens before this moment."""
+        """Process all events before this time."""
         ends, dues, timeouts, timeout = self._ends, self._dues, self._timeouts, self._desk.timeout
         began, attempt, arrivals = self.began, self._attempt, self._arrivals
         arrives_at, events = self._arrives_at, 0
@@ -117,7 +117,7 @@ class Serving:
         self.events += events
 
     def work_at(self, speed: float, now: float) -> None:
-        """From now on the workers have this speed (1 is the usual), at what they have begun too."""
+        """Set the workers' speed (1 is normal) from now on, also for work in progress."""
         stretch = self._speed / speed
         self._ends[:] = [
             (now + (ends_at - now) * stretch, serial, taken_up, made)
@@ -127,7 +127,7 @@ class Serving:
         self._speed = speed
 
     def _attempt(self, call: Call, now: float) -> None:
-        """The next attempt of a call: handed down from hop to hop, and sent by the last one."""
+        """Start the next attempt of a call: pass it down the hops, and let the last one send it."""
         hops, last = self._hops, self._last
         while hops[call.hop].begin(call, now):
             if call.hop == last:
@@ -137,7 +137,7 @@ class Serving:
         self._give_up(call, now)
 
     def _send(self, call: Call, now: float) -> None:
-        """An attempt comes to the server."""
+        """Receive an attempt at the server."""
         self.sent += 1
         call.sent += 1
         if self.refusing or not (self._idle or len(self.line) < self._desk.room):
@@ -156,13 +156,13 @@ class Serving:
         self.line.append(made)
 
     def _start(self, made: Attempt, now: float, takes: float) -> None:
-        """A worker takes up an attempt."""
+        """Let a worker start on an attempt."""
         self._idle -= 1
         made[1].taken_up = now
         heappush(self._ends, (now + takes, self._serial(), now, made))
 
     def _end(self, now: float) -> None:
-        """A worker is done with an attempt."""
+        """Finish the work on an attempt."""
         _, _, taken_up, (_, call, number) = heappop(self._ends)
         if call.waiting == number:
             self.busy += now - taken_up
@@ -173,7 +173,7 @@ class Serving:
             else:
                 self._succeed(call, now)
         elif self._desk.cancels:
-            return  # the worker was set free when the client went
+            return  # the worker became free when the client left
         else:
             self.busy += now - taken_up
             self.wasted += now - taken_up
@@ -182,7 +182,7 @@ class Serving:
             self._take_up(now)
 
     def _take_up(self, now: float) -> None:
-        """A worker looks for the next attempt in the line."""
+        """Let a worker start on the next attempt in the queue."""
         line, take, drops, cancels = self.line, self._take, self._drops, self._desk.cancels
         while line:
             made = take()
@@ -198,7 +198,7 @@ class Serving:
                 self._fail(call, FAILED, now)
 
     def _time_out(self, now: float) -> bool:
-        """The oldest attempt's time is over; False if it was answered before."""
+        """Let the oldest attempt time out; return False if it was answered before."""
         timeouts = self._timeouts
         _, call, number = timeouts.popleft()
         while timeouts and timeouts[0][1].waiting != timeouts[0][2]:
@@ -215,7 +215,7 @@ class Serving:
         return True
 
     def _fail(self, call: Call, failure: Failure, now: float) -> None:
-        """An attempt has failed: there will be another, or the call has failed."""
+        """Let an attempt fail: schedule a retry, or let the call fail."""
         delay = self._hops[call.hop].after_failure(call, failure, now)
         if delay is None:
             self._give_up(call, now)
@@ -223,7 +223,7 @@ class Serving:
             heappush(self._dues, (now + delay, self._serial(), call))
 
     def _give_up(self, call: Call, now: float) -> None:
-        """A call has failed, and so has the attempt it was for its caller."""
+        """Let a call fail, and so the attempt of its caller."""
         caller = call.caller
         if caller is None:
             self._close(call, now, succeeded=False)
@@ -232,7 +232,7 @@ class Serving:
         self._fail(caller, FAILED, now)
 
     def _succeed(self, call: Call, now: float) -> None:
-        """A call has succeeded, and so have all that led to it."""
+        """Let a call succeed, and with it all its callers."""
         self._hops[call.hop].after_success(call, now)
         while call.caller is not None:
             call.caller.sent += call.sent
@@ -249,7 +249,7 @@ class Serving:
 
 
 def _arrivals(generator: np.random.Generator, rate: float) -> Iterator[float]:
-    """The times of a Poisson process."""
+    """Yield the times of a Poisson process."""
     now = 0.0
     while True:
         times = now + np.cumsum(generator.exponential(1 / rate, BLOCK))
@@ -258,6 +258,6 @@ def _arrivals(generator: np.random.Generator, rate: float) -> Iterator[float]:
 
 
 def _works(generator: np.random.Generator, mean: float) -> Iterator[float]:
-    """How long each attempt will take."""
+    """Yield how long each attempt will take to serve."""
     while True:
         yield from generator.exponential(mean, BLOCK).tolist()

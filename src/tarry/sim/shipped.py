@@ -10,11 +10,11 @@ SUFFIX = ".toml"
 
 
 def names() -> list[str]:
-    """The names of all of them, in alphabetical order."""
+    """Return the names of all scenarios, in alphabetical order."""
     found = (path.name for path in FOLDER.iterdir())
     return sorted(name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX))
 
 
 def shipped(name: str) -> Storm:
-    """The scenario of that name."""
+    """Return the scenario with this name."""
     return from_toml((FOLDER / f"{name}{SUFFIX}").read_text(encoding="utf-8"), name)

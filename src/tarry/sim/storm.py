@@ -1,4 +1,4 @@
-"""A scenario that has been read: what is to be simulated, and who is put through it."""
+"""A scenario that has been read: a model with its settings, and the contestants."""
 
 from collections.abc import Mapping
 
@@ -10,9 +10,9 @@ from tarry.sim.run import Contestant, Scenario
 
 
 class Storm(Value):
-    """A scenario with its name, the words about it, and the contestants it brings along.
+    """A scenario with its name, its description, and its own contestants.
 
-    `settings` are all there are, defaults included, as plain values under the keys of the file;
+    `settings` has all settings, including defaults, as plain values under the keys of the file.
     `text` is the file itself. `budget` and `breaker` guard every contestant without its own.
     """
 
@@ -27,5 +27,5 @@ class Storm(Value):
     breaker: BreakerRule | None = None
 
     def contestant(self, name: str, policy: Policy) -> Contestant:
-        """A policy from elsewhere, with the guards of this storm."""
+        """Return a contestant for a policy from elsewhere, with the guards of this storm."""
         return Contestant(name, policy, self.budget, self.breaker)

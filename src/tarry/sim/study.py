@@ -1,7 +1,7 @@
-"""Put contestants through a storm several times, and sum up what the runs say.
+"""Simulate contestants in a storm several times, and summarize the runs.
 
-All contestants of a run meet the same chance, so what differs between them is the policy
-(common random numbers).
+All contestants of a run get the same random numbers, so they differ only by policy (common random
+numbers).
 """
 
 import math
@@ -19,7 +19,7 @@ SHARE_RECOVERED = Measure("share of the runs that recovered")
 
 
 class Result(NamedTuple):
-    """What all runs of one contestant gave; `values` has each run's number, in order of runs.
+    """The results of one contestant; `values` has the numbers of each run, in order.
 
     `curves` are those of the first run.
     """
@@ -36,10 +36,10 @@ class Result(NamedTuple):
 
 
 class Study(NamedTuple):
-    """A storm and what came out of it.
+    """A storm and its results.
 
-    `runs` are complete for every contestant; fewer than `asked` if somebody interrupted, and with
-    none there are no results.
+    `runs` counts the runs that are complete for every contestant. After an interruption they are
+    fewer than `asked`; if there are none, there are no results.
     """
 
     storm: Storm
@@ -58,9 +58,9 @@ def study(
     runs: int,
     on_step: Callable[[], None] = lambda: None,
 ) -> Study:
-    """Simulate every contestant `runs` times; `on_step` hears of each simulation that is done.
+    """Simulate every contestant `runs` times; `on_step` is called after each simulation.
 
-    Ctrl-C ends it early: what is complete by then is the result.
+    Ctrl-C ends it early and returns the runs that are complete by then.
     """
     for contestant in contestants:
         storm.scenario.refuse(contestant)
@@ -82,7 +82,7 @@ def study(
 
 
 def _with_recovered(measures: Mapping[str, Measure]) -> dict[str, Measure]:
-    """The measures, and beside a recovery in how many runs there was one."""
+    """Add, beside a recovery, a measure for the share of runs that recovered."""
     if RECOVERY not in measures:
         return dict(measures)
     return {**measures, RECOVERED: SHARE_RECOVERED}

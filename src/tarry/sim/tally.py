@@ -1,4 +1,4 @@
-"""What a run of the server model gave: from what happened to each request to numbers and lines."""
+"""The metrics and curves of the server model, from what happened to each request."""
 
 import math
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ import numpy.typing as npt
 from tarry.sim.run import Curve, Floats, Measure
 
 ENOUGH = 0.8
-"""The share of requests answered in time from which a service counts as back."""
+"""The share of successful requests at which a service counts as recovered."""
 
 WINDOW = 5.0
-"""Over how many seconds of requests that share is taken."""
+"""The period, in seconds, over which that share is measured."""
 
 STEPS = 10
-"""How finely the moment of recovery is looked for: so many looks a second."""
+"""The resolution of the recovery time: looks per second."""
 
 WORST = 10
-"""Over how many seconds the worst amplification is taken."""
+"""The period, in seconds, over which the worst amplification is measured."""
 
 MEASURES: Mapping[str, Measure] = {
     "goodput": Measure("share of the requests begun after the trouble that were answered in time"),
@@ -40,7 +40,7 @@ class Times(NamedTuple):
 
 
 class Seconds(NamedTuple):
-    """Counts at the end of each whole second: all so far, but for what is waiting."""
+    """Running totals at the end of each whole second, and the number of waiting attempts then."""
 
     requests: Floats
     sent: Floats
@@ -51,8 +51,8 @@ class Seconds(NamedTuple):
 class Trace(NamedTuple):
     """What happened to each request, in the order in which they began.
 
-    `ended` is NaN for those that were not over when the run was. `busy` and `wasted` are the
-    workers' seconds from the start of the trouble on.
+    `ended` is NaN for requests that were not finished at the end of the run. `busy` and `wasted`
+    are the workers' seconds since the start of the trouble.
     """
 
     began: Floats
@@ -66,7 +66,7 @@ class Trace(NamedTuple):
 
 
 def metrics(trace: Trace, times: Times) -> Mapping[str, float | None]:
-    """The numbers, under the names of `MEASURES`."""
+    """Return the metrics, under the names of `MEASURES`."""
     watched = trace.began >= times.start
     after = trace.began >= times.stop
     troubled = watched if times.start == times.stop else watched & ~after
@@ -83,7 +83,7 @@ def metrics(trace: Trace, times: Times) -> Mapping[str, float | None]:
 
 
 def curves(seconds: Seconds, times: Times, capacity: float, speed: float) -> Mapping[str, Curve]:
-    """The lines, one point for each whole second; `speed` is the server's in the trouble."""
+    """Return the curves, one point per second; `speed` is the server's speed in the trouble."""
     starts = np.arange(len(seconds.sent), dtype=float)
     overlap = np.minimum(starts + 1, times.stop) - np.maximum(starts, times.start)
     slow = np.clip(overlap, 0, 1) * (1 - speed)
@@ -97,7 +97,7 @@ def curves(seconds: Seconds, times: Times, capacity: float, speed: float) -> Map
 
 
 def _recovery(trace: Trace, times: Times) -> float | None:
-    """How long after the trouble a window begins in which enough requests were answered."""
+    """Return the time from the trouble to the first window with enough successful requests."""
     answered = np.concatenate(([0.0], np.cumsum(trace.succeeded)))
     looks = math.floor((times.end - times.stop - WINDOW) * STEPS) + 1
     after = np.arange(max(0, looks)) / STEPS
@@ -109,7 +109,7 @@ def _recovery(trace: Trace, times: Times) -> float | None:
 
 
 def _worst_amplification(seconds: Seconds, times: Times) -> float | None:
-    """The most attempts per new request in `WORST` seconds that end after the trouble began."""
+    """Return the most attempts per request in `WORST` seconds that end after the trouble began."""
     sent, requests = _sliding(seconds.sent), _sliding(seconds.requests)
     ends = np.arange(len(sent)) + min(WORST, len(seconds.sent))
     counted = (ends > times.start) & (requests > 0)
@@ -117,7 +117,7 @@ def _worst_amplification(seconds: Seconds, times: Times) -> float | None:
 
 
 def _sliding(total: Floats) -> Floats:
-    """Sums over `WORST` seconds, or over all there are, of what is counted up."""
+    """Return the sums over `WORST` seconds, or over the whole run, from running totals."""
     counted = np.concatenate(([0.0], total))
     width = min(WORST, len(total))
     return counted[width:] - counted[: len(counted) - width]

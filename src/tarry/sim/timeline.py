@@ -1,7 +1,7 @@
-"""The timeline: everyone fails at once and comes back as the policy says, and nobody answers.
+"""The timeline model: all clients fail at once and retry by the policy, and none succeeds.
 
-All clients fail at 0 and retry a given number of times, whatever happens. It shows the shape that
-a policy gives to a crowd: how high its waves are, how steep, how long it takes.
+All clients fail at 0 and retry a given number of times, whatever happens. The model shows how a
+policy shapes a crowd: how high and how steep its waves are, and how long they last.
 """
 
 import math
@@ -23,16 +23,17 @@ MOST_BUCKETS = 10_000_000
 MOST_ARRIVALS = 2_000_000_000
 """More arrivals than this would take minutes to count."""
 AT_A_TIME = 2**18
-"""Arrivals worked on together: few enough to stay in the processor's cache."""
+"""How many arrivals are processed at a time: few enough for the processor's cache."""
 LARGEST_DRAW = 1 - 2**-53
 ON_THE_EDGE = 1e-9
-"""What falls short of a bucket by less than this share of it is inside: sums are rounded."""
+"""An arrival that misses a bucket by less than this share of it counts in it, since sums are
+rounded."""
 
 
 class Timeline(Value):
-    """So many `clients` fail at 0 and retry so many times each, counted in buckets of seconds.
+    """The `clients` fail at 0 and retry `retries` times each; arrivals are counted in buckets.
 
-    The policy's own limits (`attempts`, `within`) are not asked: `retries` says how many.
+    The policy's own limits (`attempts`, `within`) are ignored: `retries` says how many.
     """
 
     clients: int
@@ -51,7 +52,7 @@ class Timeline(Value):
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """The metrics, in the order in which they are shown."""
+        """The metrics, in display order."""
         per = self._unit
         return {
             "peak": Measure("most arrivals in one bucket", per),
@@ -65,11 +66,11 @@ class Timeline(Value):
         }
 
     def refuse(self, contestant: Contestant) -> None:
-        """Raise ScenarioError for guards, for the pacer, and for more buckets than can be kept."""
+        """Raise ScenarioError for guards, for the pacer, and for too many buckets."""
         self._admit(contestant)
 
     def simulate(self, contestant: Contestant, chance: Chance) -> Run:
-        """One run."""
+        """Simulate one run."""
         tally = _Tally(self.bucket)
         for arrivals in self._crowds(self._admit(contestant), chance):
             tally.add(arrivals)
@@ -107,7 +108,7 @@ class Timeline(Value):
         return policy
 
     def _crowds(self, policy: Policy, chance: Chance) -> Iterator[Floats]:
-        """When clients arrive, some clients at a time: a row for each retry."""
+        """Yield the arrival times of a group of clients at a time, with one row per retry."""
         drawn, together = Waits(policy), chance.stream("policy")
         crowd = AT_A_TIME // self.retries
         for start in range(0, self.clients, crowd):
@@ -116,12 +117,12 @@ class Timeline(Value):
             now = np.zeros(size)
             for attempts, row in enumerate(arrivals, start=1):
                 wait, memory = drawn.draw(attempts, memory, row)
-                now = np.add(now, wait, out=row)  # a draw that is used up makes room for its result
+                now = np.add(now, wait, out=row)  # overwrite the draws, which are used up
             yield arrivals
 
 
 class _Part(NamedTuple):
-    """Some clients: how many, and mean and variance of their last arrivals."""
+    """A group of clients: its size, and the mean and variance of their last arrivals."""
 
     size: int
     mean: float
@@ -129,7 +130,7 @@ class _Part(NamedTuple):
 
 
 class _Tally:
-    """What is counted while the crowds come in."""
+    """The counts over all groups of clients."""
 
     def __init__(self, bucket: float) -> None:
         self.counts = self.first = np.zeros(0, dtype=np.int64)
@@ -138,7 +139,7 @@ class _Tally:
         self._parts: list[_Part] = []
 
     def add(self, arrivals: Floats) -> None:
-        """Count the arrivals of some clients, a row for each retry."""
+        """Count the arrivals of some clients, with one row per retry."""
         last = arrivals[-1]
         self.latest = max(self.latest, float(last.max()))
         self._parts.append(_Part(len(last), *_moments(last)))
@@ -149,14 +150,14 @@ class _Tally:
         self.first = _sum(self.first, np.bincount(places[0]))
 
     def moments(self) -> tuple[float, float]:
-        """Mean and standard deviation over all clients, from those of the parts."""
+        """Return the mean and standard deviation over all clients."""
         sizes, means, variances = (np.array(column) for column in zip(*self._parts, strict=True))
         mean, among = _moments(means, sizes)
         return mean, math.sqrt(among + float(np.average(variances, weights=sizes)))
 
 
 def _moments(values: Floats, weights: Floats | None = None) -> tuple[float, float]:
-    """Mean and variance, seen from the first value: where all are alike they do not differ."""
+    """Return mean and variance, computed from the first value: exactly 0 if all are equal."""
     away = values - values[0]
     mean = float(np.average(away, weights=weights))
     variance = float(np.average((away - mean) ** 2, weights=weights))
@@ -164,7 +165,7 @@ def _moments(values: Floats, weights: Floats | None = None) -> tuple[float, floa
 
 
 def _sum(one: Counts, other: Counts) -> Counts:
-    """The sum of two counts, of which one may reach further than the other."""
+    """Return the sum of two arrays of counts, which may differ in length."""
     short, long = sorted((one, other), key=len)
     long[: len(short)] += short
     return long

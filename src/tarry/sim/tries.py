@@ -1,18 +1,18 @@
-"""How many attempts a policy comes to, told before they are made: a run has to end."""
+"""Estimate how many attempts a policy makes, to refuse a run that would not end."""
 
 from tarry.core.jitter import Decorrelated
 from tarry.core.policy import Policy
 
 MOST_TRIES = 10**9
-"""Nobody needs to know of more."""
+"""The search stops at this number."""
 PART = 1 / 2
-"""What jitter leaves of the curve on average, at the least."""
+"""The smallest share of the curve that jitter waits on average."""
 DECORRELATED_PART = 1 / 6
-"""Decorrelated jitter falls back to short waits again and again."""
+"""The same for decorrelated jitter, which returns to short waits again and again."""
 
 
 def most_tries(policy: Policy, seconds: float, *, took: float = 0.0) -> int:
-    """How many attempts a call can be expected to make at most in this time, if all of them fail.
+    """Estimate the most attempts that a call makes in this time if all of them fail.
 
     An attempt takes `took` seconds.
     """

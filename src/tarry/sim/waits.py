@@ -1,7 +1,8 @@
-"""The waits of many clients at once: what `Policy.wait` gives one by one, for whole arrays.
+"""The waits of many clients at once: `Policy.wait` for whole arrays.
 
-Whatever depends on the number of failed attempts alone is asked of the core once for each number
-and kept in a table. What is left is a draw for each client; a property test holds it to the core.
+What depends only on the number of failed attempts is computed by the core, once per number, and
+kept in a table. The rest is one draw per client. A property test checks that this agrees with the
+core.
 """
 
 from typing import assert_never
@@ -41,14 +42,14 @@ class Waits:
     def __init__(self, policy: Policy) -> None:
         self._backoff = policy.backoff
         self._jitter = _without_room(policy.backoff, policy.jitter)
-        self._table = np.zeros((len(self._column(1)), 1))  # nobody waits after no attempt
+        self._table = np.zeros((len(self._column(1)), 1))  # after 0 attempts there is no wait
         self._forgetful = no_memory(0)
 
     def draw(self, attempts: int | Counts, memory: Floats, draws: Floats) -> tuple[Floats, Floats]:
-        """The wait after so many failed attempts, all the same or one number for each client.
+        """Return the waits after `attempts` failures: one number for all, or one per client.
 
-        The second array is the jitter's memory for the next time; NaN is none, as in `memory`.
-        Neither array is the caller's to write to: they may be one.
+        The second array is the jitter's memory for the next call; NaN means none, as in `memory`.
+        The caller must not write to either array: they may be the same.
         """
         column = self._columns(attempts)
         match self._jitter:
@@ -60,10 +61,10 @@ class Waits:
                 return _around(jitter, column[0], draws), self._nothing(len(draws))
 
     def _columns(self, attempts: int | Counts) -> Floats:
-        """What is known of these numbers of attempts: a row for each thing."""
+        """Return the table's columns for these numbers of attempts."""
         try:
             return self._table.take(attempts, axis=1)
-        except IndexError:  # cheaper than looking for the largest number every time
+        except IndexError:  # cheaper than a check for the largest number every time
             self._learn(int(np.max(attempts)))
             return self._table.take(attempts, axis=1)
 
@@ -77,7 +78,7 @@ class Waits:
         return _window(self._backoff, attempts) if smooth else (self._backoff.curve(attempts),)
 
     def _nothing(self, size: int) -> Floats:
-        """No memory for so many clients: one array that is never written, made once."""
+        """Return an empty memory for `size` clients: a shared array that is never written."""
         if len(self._forgetful) < size:
             self._forgetful = no_memory(size)
             self._forgetful.setflags(write=False)
@@ -85,12 +86,12 @@ class Waits:
 
 
 def no_memory(clients: int) -> Floats:
-    """What the jitter remembers of clients that have not waited yet."""
+    """Return the jitter's memory for clients that have not waited yet."""
     return np.full(clients, np.nan)
 
 
 def _without_room(backoff: Backoff, jitter: Jitter) -> Jitter:
-    """Decorrelated jitter without room above its base draws below the curve, as `Full` does."""
+    """Replace decorrelated jitter that has no room above its base by `Full`, as the core does."""
     if isinstance(jitter, Decorrelated) and not 0 < backoff.curve(1) < backoff.ceiling:
         return Full()
     return jitter
@@ -126,11 +127,11 @@ def _decorrelated(
 
 
 def _window(backoff: Backoff, attempts: int) -> tuple[float, ...]:
-    """What `Smooth` knows of a window before the draw.
+    """Return what `Smooth` knows of a window before the draw.
 
-    The level where it begins, how that grows by ratio and (from nothing) by addition, where on
-    the line the window begins and ends, where a client stood that nobody remembers, and how many
-    windows have passed.
+    These are: the level at its start, the growth of the level as a ratio or (from zero) as a
+    difference, where on the time line the window begins and ends, where a client without memory is
+    assumed to be, and how many windows have passed.
     """
     before, after = levels(backoff, attempts)
     ratio, step = (1.0, after - before) if before <= after * NOTHING else (after / before, 0.0)

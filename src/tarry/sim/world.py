@@ -1,4 +1,4 @@
-"""The settings of the backlog model: deliveries that wait for an endpoint which comes back at 0."""
+"""The settings of the backlog model: deliveries wait for an endpoint that comes back at 0."""
 
 import math
 from collections.abc import Sequence
@@ -13,10 +13,10 @@ from tarry.sim.endpoint import MANNERS, Capacity, Endpoint, Manner
 from tarry.sim.run import Floats
 
 MOST = 10_000_000
-"""Most deliveries, waiting and fresh: more do not fit into memory at ease."""
+"""The most deliveries, waiting and fresh: more of them do not fit easily into memory."""
 LONGEST_OUTAGE = 30 * 86_400
 LONGEST_WATCH = 1_000_000
-"""Seconds: each one since it came back is counted."""
+"""In seconds, since every second after the outage is counted."""
 MOST_OWNERS = 1_000_000
 STEPS = "a number above 0, or [[seconds since it came back, capacity], ...] with the first at 0"
 
@@ -24,17 +24,19 @@ Steps = float | Sequence[Sequence[float]]
 
 
 class World(Value):
-    """So many deliveries are `waiting` since the `outage` began; at 0 the endpoint comes back.
+    """The `waiting` deliveries have failed since the `outage` began; it ends at time 0.
 
-    It can do `capacity` a second, after a `cold_start` in which that grows from a tenth; above it
-    does what `endpoint` says. A share `error_rate` of what gets through fails all the same.
-    `arrivals` a second come in from then on. An answer takes `latency` seconds and counts as a
-    failure after `timeout`; a `queue` is how many seconds of work a shedding endpoint lets wait.
-    A down endpoint may ask for `retry_after` seconds of peace. To the pacer a refusal may come
-    sooner than an answer, after `refusal` seconds, or a down endpoint answers nothing (`hangs`).
+    It serves `capacity` a second, after a `cold_start` in which its capacity grows from a tenth.
+    `endpoint` says how it behaves above its capacity. A share `error_rate` of what gets through
+    fails all the same. From 0 on, `arrivals` new messages come in per second. A response takes
+    `latency` seconds and counts as a failure after `timeout`. `queue` is how many seconds of work a
+    shedding endpoint lets wait. While it is down, the endpoint may ask for `retry_after` seconds
+    without requests. For the pacer, a refusal may be faster than a response (`refusal` seconds), or
+    a down endpoint does not answer at all (`hangs`).
 
-    The last ones are for the pacer: the capacity it has `remembered`, how many `lanes` of one
-    origin share it, and after how many seconds each it is handed to another owner (`handover`).
+    The last ones are for the pacer only: the capacity it has `remembered`, how many `lanes` of one
+    origin share it, and the seconds after which it is handed to another owner, again and again
+    (`handover`).
     """
 
     waiting: int
@@ -55,7 +57,7 @@ class World(Value):
     handover: float | None
     watch: float
 
-    def __init__(  # noqa: PLR0913  one argument a key
+    def __init__(  # noqa: PLR0913  one argument per key
         self,
         *,
         waiting: int,
@@ -105,20 +107,20 @@ class World(Value):
 
     @property
     def limit(self) -> float | None:
-        """When the backlog can be gone at the earliest; None if more arrives than can be done."""
+        """The earliest time when the backlog can be gone; None if more arrives than is served."""
         return self.capacity.drained_at(self.waiting, self.arrivals)
 
     def opened(self, chance: Chance) -> Endpoint:
-        """The endpoint at work, with its own chance."""
+        """Return the endpoint at work, with random numbers of its own."""
         return Endpoint(self.endpoint, self.capacity, chance.draws("endpoint"), self.queue)
 
     def fresh(self, chance: Chance) -> Floats:
-        """When new messages arrive, from the moment the endpoint is back."""
+        """Return when new messages arrive after the endpoint is back."""
         if not self.arrivals:
             return np.empty(0)
         stream = chance.stream("arrivals")
         expected = self.arrivals * self.watch
-        count = int(expected + 6 * math.sqrt(expected) + 10)  # as good as certainly enough
+        count = int(expected + 6 * math.sqrt(expected) + 10)  # practically always enough
         times = np.cumsum(-np.log1p(-stream.random(count)) / self.arrivals)
         return times[times < self.watch]
 

@@ -1,1 +1,1 @@
-"""Curves of a study, the waits of a policy and whole reports, drawn with matplotlib."""
+"""Draw the curves of a study, the waits of a policy, and whole reports, with matplotlib."""

@@ -1,7 +1,7 @@
-"""Paper to draw on: pictures under each other on one sheet, written as SVG or PNG.
+"""Draw pictures below each other on one sheet, and write it as SVG or PNG.
 
-Every sheet is a figure of its own; the state that pyplot keeps for a whole program is not touched.
-The same pictures give the same bytes.
+Every sheet is a figure of its own. The global state of pyplot is not touched. The same pictures
+give the same bytes.
 """
 
 import re
@@ -25,19 +25,19 @@ WIDTH = 9.0
 """The width of every sheet, in inches."""
 
 GAP = 0.2
-"""Between two pictures on a sheet, in inches."""
+"""The gap between two pictures on a sheet, in inches."""
 
 TITLE = 0.35
-"""The height of the title over a picture, in inches."""
+"""The height of the title above a picture, in inches."""
 
 MARGIN = 0.1
-"""At the edges of a sheet, in inches."""
+"""The margin at the edges of a sheet, in inches."""
 
 BETWEEN = 0.1
-"""Between a row of panels and the next, in inches."""
+"""The gap between two rows of panels, in inches."""
 
 DOTS = 150
-"""Of a PNG, per inch."""
+"""The resolution of a PNG, in dots per inch."""
 
 STYLE = {
     "axes.axisbelow": True,
@@ -54,10 +54,10 @@ STYLE = {
     "grid.linewidth": 0.8,
     "legend.fontsize": 8.5,
     "legend.frameon": False,
-    "svg.fonttype": "none",  # words stay words: they can be found, copied and read aloud
-    "svg.hashsalt": "tarry",  # names of parts by what they are, not by chance
+    "svg.fonttype": "none",  # keep text as text, to search, copy and read aloud
+    "svg.hashsalt": "tarry",  # ids depend on the content, not on random numbers
     "text.color": INK,
-    "text.parse_math": False,  # a $ in the name of a policy is a $
+    "text.parse_math": False,  # a $ in the name of a policy is only a $
     "xtick.color": FAINT,
     "xtick.labelcolor": INK,
     "xtick.labelsize": 8.5,
@@ -68,20 +68,20 @@ STYLE = {
 
 Kind = Literal["svg", "png"]
 KINDS: dict[str, Kind] = {".svg": "svg", ".png": "png"}
-"""Which suffix of a file means which kind of picture."""
+"""The file format for each suffix."""
 
 UNWRITABLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-"""Kinds of signs that a font has no shape for, or that XML forbids."""
+"""Unicode categories of characters that no font can draw, or that XML forbids."""
 
 _XML_ONLY = re.compile(r'<metadata>.*?</metadata>\s*| xmlns(?::\w+)?="[^"]*"', re.DOTALL)
 _NAMED = re.compile(r'(\bid="|\burl\(#|\bhref="#)')
 
 
 class Sheet:
-    """The part of a figure that one picture gets, from `bottom` to `top` in inches.
+    """The part of a figure for one picture, from `bottom` to `top` in inches.
 
-    Places are worked out from the sizes of the words. matplotlib's own solver of layouts is not
-    used: its answers differ in the last digit from call to call.
+    Positions are computed from the sizes of the texts. matplotlib's own layout engine is not used:
+    its results differ in the last digit from call to call.
     """
 
     def __init__(self, figure: Figure, bottom: float, top: float) -> None:
@@ -89,7 +89,7 @@ class Sheet:
         self._bottom, self._top = bottom, top
 
     def panels(self, rows: int = 1, columns: int = 1) -> list[Axes]:
-        """Panels on shared axes, row by row."""
+        """Return panels with shared axes, row by row."""
         grid = self.figure.add_gridspec(rows, columns)
         return list(grid.subplots(sharex=True, sharey=True, squeeze=False).flat)
 
@@ -102,9 +102,9 @@ class Sheet:
         foot: float = 0.0,
         head: float = 0.0,
     ) -> None:
-        """Let panels with all their words fill the sheet, but for what is kept free, in inches."""
+        """Let the panels with their labels fill the sheet, except for margins in inches."""
         rows = len(panels) // columns
-        for _ in range(2):  # other sizes may mean other numbers beside the axes: look again
+        for _ in range(2):  # a new size may change the numbers beside the axes, so repeat
             around = np.array([_overhang(axes) for axes in panels]).reshape(rows, columns, 4)
             before, after = around[..., 0].max(axis=0), around[..., 1].max(axis=0)
             under, over = around[..., 2].max(axis=1), around[..., 3].max(axis=1)
@@ -121,12 +121,12 @@ class Sheet:
                 y = under[row:].sum() + over[row + 1 :].sum() + (rows - 1 - row) * high / rows
                 axes.set_position((*self._at(MARGIN + left + x, foot + y), *size))
 
-    def write(self, x: float, y: float, words: str, **look: Any) -> None:  # noqa: ANN401  matplotlib's
-        """Write at a place of the sheet, in inches from its lower left corner."""
+    def write(self, x: float, y: float, words: str, **look: Any) -> None:  # noqa: ANN401  matplotlib's arguments
+        """Write at a position of the sheet, in inches from its lower left corner."""
         self.figure.text(*self._at(x, y), words, **look)
 
     def explain(self, handles: Sequence[Artist]) -> None:
-        """Put a legend on top of the sheet."""
+        """Put a legend at the top of the sheet."""
         self.figure.legend(
             handles=handles,
             loc="upper left",
@@ -138,12 +138,12 @@ class Sheet:
 
     @property
     def height(self) -> float:
-        """In inches."""
+        """The height in inches."""
         return self._top - self._bottom
 
     @property
     def width(self) -> float:
-        """In inches."""
+        """The width in inches."""
         return self.figure.get_figwidth()
 
     def _at(self, x: float, y: float) -> tuple[float, float]:
@@ -151,7 +151,7 @@ class Sheet:
 
 
 class Picture(NamedTuple):
-    """Something to draw: its title, what it shows in a sentence, and its height in inches."""
+    """Something to draw, with its title, a sentence that describes it, and its height in inches."""
 
     title: str
     caption: str
@@ -160,12 +160,12 @@ class Picture(NamedTuple):
 
 
 def save(path: Path, pictures: Sequence[Picture]) -> None:
-    """Write pictures under each other into one file, as its suffix says."""
+    """Write pictures below each other into one file; the suffix decides the format."""
     path.write_bytes(rendered(pictures, kind_of(path)))
 
 
 def kind_of(path: Path) -> Kind:
-    """The kind of picture a file is to hold."""
+    """Return the file format of a path."""
     kind = KINDS.get(path.suffix.lower())
     if kind is None:
         raise ValueError(f"a picture is a {' or '.join(KINDS)} file, not {path.name!r}")
@@ -173,14 +173,14 @@ def kind_of(path: Path) -> Kind:
 
 
 def inline_svg(picture: Picture, prefix: str) -> str:
-    """A picture as an element of an HTML page; `prefix` keeps its ids apart from all others."""
+    """Return a picture as an element of an HTML page; `prefix` keeps its ids unique there."""
     text = rendered([picture], "svg").decode()
     element = _XML_ONLY.sub("", text[text.index("<svg") :]).replace("xlink:href", "href")
     return _NAMED.sub(rf"\g<1>{prefix}-", element).strip()
 
 
 def rendered(pictures: Sequence[Picture], kind: Kind) -> bytes:
-    """The bytes of a file with these pictures under each other."""
+    """Return the bytes of a file with these pictures below each other."""
     whole = sum(picture.height for picture in pictures) + GAP * (len(pictures) - 1)
     with _style():
         figure = Figure(figsize=(WIDTH, whole), dpi=DOTS)
@@ -197,13 +197,13 @@ def rendered(pictures: Sequence[Picture], kind: Kind) -> bytes:
 
 
 def short(name: str, longest: int = 40) -> str:
-    """A name that fits over a panel, with no sign in it that cannot be written."""
+    """Shorten a name to fit above a panel, and replace characters that cannot be drawn."""
     told = " ".join("".join(map(_writable, name)).split())
     return told if len(told) <= longest else f"{told[: longest - 1].rstrip()}…"
 
 
 def _overhang(axes: Axes) -> tuple[float, float, float, float]:
-    """How far the words of a panel reach to its left, right, bottom and top, in inches."""
+    """Return how far the labels of a panel extend left, right, below and above it, in inches."""
     words, frame = axes.get_tightbbox(), axes.get_window_extent()
     if words is None:  # it is not shown
         return 0.0, 0.0, 0.0, 0.0
@@ -222,8 +222,8 @@ def _undated(kind: Kind) -> dict[str, str | None]:
 
 @contextmanager
 def _style() -> Iterator[None]:
-    """Draw in tarry's style, whatever style the program around likes."""
+    """Draw in tarry's style, whatever style the calling program has set."""
     with matplotlib.style.context(["default", STYLE]), warnings.catch_warnings():
-        # A sign that the font lacks is shown as a box, or by the font of whoever reads the SVG.
+        # A glyph that the font lacks is shown as a box, or by the reader's font in an SVG.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing from font")
         yield

@@ -1,4 +1,4 @@
-"""The pictures of a study: which ones it has, by the curves its model gives."""
+"""The pictures of a study, chosen by the curves that its model has."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -18,34 +18,34 @@ ONE = 3.8
 """The height of a picture with all policies in one panel, in inches."""
 
 KEY = 0.2
-"""The height of a line of its legend, in inches."""
+"""The height of a line of the legend, in inches."""
 
 
 AFTERWARDS = 1.25
-"""How many times the longest recovery is shown when every policy recovers."""
+"""How many times the longest recovery to show if every policy recovers."""
 
 ROOM = 1.05
-"""How many times the longest curve is shown at most: beyond it there is nothing to see."""
+"""How many times the length of the longest curve to show at most: there is nothing after it."""
 
 LONG_AFTERWARDS = 3.0
-"""The same when some never do: long enough to see it."""
+"""How many times the longest recovery to show if some policy never recovers."""
 
 
 BEYOND = 1.01
-"""How far beyond its last point a curve's time goes on, so that a spike there is seen."""
+"""Extend the time a little beyond a curve's last point, so that a spike there is visible."""
 
 BULK = 0.97
-"""The share of a policy's arrivals that must be in the picture."""
+"""The share of a policy's arrivals that the picture must include."""
 
 FAR = 4.0
-"""How many times longer than a policy in the middle the longest is followed."""
+"""Show at most this many times what the median policy needs."""
 
 SLACK = 1.25
-"""How much more there is than what is shown before it is said."""
+"""Say so below the picture if the curves are this many times longer than what is shown."""
 
 
 class View(Value):
-    """A picture that can be made wherever the main curve is there."""
+    """A picture, drawn for every study that has its main curve."""
 
     lines: Lines
     title: str
@@ -92,18 +92,18 @@ VIEWS = (
 
 
 def write_plot(path: Path, study: Study) -> None:
-    """Write the pictures of a study under each other into one .svg or .png file."""
+    """Write the pictures of a study below each other into one .svg or .png file."""
     save(path, pictures(study) or [_empty(study)])
 
 
 def figures(study: Study) -> list[tuple[Picture, str]]:
-    """Each picture of a study with its SVG, all fit for one HTML page."""
+    """Return each picture of a study with its SVG, for use together on one HTML page."""
     found = enumerate(pictures(study), start=1)
     return [(picture, inline_svg(picture, f"picture{number}")) for number, picture in found]
 
 
 def pictures(study: Study) -> list[Picture]:
-    """Every picture that the curves of a study are good for."""
+    """Return every picture for which a study has the curves."""
     traces = [
         Trace(result.policy, number, result.curves) for number, result in enumerate(study.results)
     ]
@@ -129,7 +129,7 @@ def _picture(view: View, study: Study, traces: Sequence[Trace], frame: Frame) ->
 
 
 def _frame(study: Study, traces: Sequence[Trace]) -> Frame:
-    """The stretch of time that tells the story, and where in it the service is down."""
+    """Choose the time span to show, and where in it the service is down."""
     times = [curve.seconds for trace in traces for curve in trace.curves.values()]
     first = min((float(some[0]) for some in times if len(some)), default=0.0)
     last = max((float(some[-1]) for some in times if len(some)), default=0.0)
@@ -141,7 +141,7 @@ def _frame(study: Study, traces: Sequence[Trace]) -> Frame:
 
 
 def _since_it_came_back(study: Study, first: float, last: float) -> Frame:
-    """From part of the outage until the last has recovered; longer, to see who does not."""
+    """Show part of the outage and the time until the last recovery; more if some never recover."""
     first_runs = [result.values.get(RECOVERY, (None,))[0] for result in study.results]
     known = [recovery for recovery in first_runs if recovery is not None]
     slack = AFTERWARDS if len(known) == len(first_runs) else LONG_AFTERWARDS
@@ -158,13 +158,13 @@ def _since_it_came_back(study: Study, first: float, last: float) -> Frame:
 
 
 def _outage(study: Study, shown: float) -> float:
-    """How long it was down: the curves need not go back so far."""
+    """Return how long the endpoint was down; the curves may not go back so far."""
     said = study.storm.settings.get("outage")
     return float(said) if isinstance(said, (int, float)) else shown
 
 
 def _end(traces: Sequence[Trace]) -> float:
-    """When nearly all is over for most policies: one that goes on and on would squeeze the rest."""
+    """Return when most policies are nearly done: one that goes on and on would squeeze the rest."""
     return _shortened([_bulk(trace) for trace in traces], 1.0)
 
 
@@ -174,7 +174,7 @@ def _shortened(ends: Sequence[float], slack: float) -> float:
 
 
 def _bulk(trace: Trace) -> float:
-    """When nearly all arrivals are over, or when the last curve ends where none are counted."""
+    """Return when nearly all attempts have arrived; without arrivals, when the last curve ends."""
     curve = trace.curves.get("arrivals")
     if curve is None or not curve.values.any():
         return max(
@@ -185,7 +185,7 @@ def _bulk(trace: Trace) -> float:
 
 
 def _trouble(study: Study) -> tuple[tuple[tuple[float, float], ...], str]:
-    """When the server was in trouble, and which trouble it was."""
+    """Return when the server was in trouble, and the name of the trouble."""
     settings = study.storm.settings
     start = settings.get("warmup")
     for kind in ("outage", "slowdown"):
@@ -196,7 +196,7 @@ def _trouble(study: Study) -> tuple[tuple[tuple[float, float], ...], str]:
 
 
 def _limit(study: Study, traces: Sequence[Trace]) -> Curve | None:
-    """The soonest that anyone could be through: all the capacity that new messages leave."""
+    """Return the fastest possible drain: all the capacity that new messages leave is used."""
     waiting, arrivals = (study.storm.settings.get(key) for key in ("waiting", "arrivals"))
     known = [trace.curves["capacity"] for trace in traces if "capacity" in trace.curves]
     longest = max(known, key=lambda curve: len(curve.seconds), default=None)

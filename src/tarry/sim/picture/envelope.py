@@ -1,4 +1,4 @@
-"""The wait envelope: the least, the typical and the most wait before each attempt of a policy."""
+"""The wait envelope: the shortest, typical and longest wait before each attempt of a policy."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,17 +13,17 @@ from tarry.sim.picture.palette import COLOURS, FAINT, INK
 from tarry.sim.picture.scale import set_scale
 
 HEIGHT = 3.4
-"""Of the picture, in inches."""
+"""The height of the picture, in inches."""
 
 BARS = 60
-"""Up to how many waits are drawn as bars; more become one band."""
+"""Draw up to this many waits as bars, more of them as one band."""
 
 LOG_FROM = 100.0
-"""How many times the shortest of the longest waits the longest is for a scale in powers of ten."""
+"""Use a log scale if the maximum waits before the attempts differ by this factor."""
 
 
 def envelope(policy: Policy, name: str, attempts: int | None = None) -> Picture:
-    """The picture of a policy's waits, for as many attempts as `tarry explain` would list."""
+    """Draw a policy's waits, for as many attempts as `tarry explain` would list."""
     rows = schedule(policy, attempts)
     return Picture(
         f"Wait before each attempt: {short(name)}",
@@ -72,7 +72,7 @@ def _waits(axes: Axes, rows: Sequence[Row], floor: float) -> None:
     least = [max(row.wait.least, floor) for row in rows]
     most = [row.wait.most for row in rows]
     typical = [row.wait.typical for row in rows]
-    # On a log scale there is no 0 to begin at: such a bar begins at the bottom.
+    # A log scale has no 0, so a bar from 0 starts at the bottom.
     from_zero = floor > 0 and any(row.wait.least <= 0 for row in rows)
     label = "least to most\n(0 is the bottom)" if from_zero else "least to most"
     colour = COLOURS[0]

@@ -1,21 +1,21 @@
-"""HTML that what is written into it cannot break: plain text is escaped, elements are not."""
+"""Build HTML safely: plain text is escaped, elements are not."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
 
 CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127), "\N{REPLACEMENT CHARACTER}")
-"""Signs that HTML forbids, and what is shown for them."""
+"""Characters that HTML forbids, and their replacement."""
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def tag(name: str, *inside: str, **attributes: str) -> Html:
-    """An element with what is inside it; a trailing underscore of an attribute is dropped.
+    """Return an element with its content; the trailing underscore of an attribute is dropped.
 
     >>> tag("p", "1 < 2", class_="faint")
     '<p class="faint">1 &lt; 2</p>'
@@ -28,37 +28,37 @@ def tag(name: str, *inside: str, **attributes: str) -> Html:
 
 
 def joined(parts: Iterable[str], between: str = "") -> Html:
-    """Several parts as one, each escaped unless it is HTML."""
+    """Join parts; each one is escaped unless it is HTML."""
     return Html(between.join(map(_html, parts)))
 
 
 def table(
     caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], kind: str = ""
 ) -> Html:
-    """A table in a box that scrolls; the first cell of a row names the row."""
+    """Return a table in a scrolling box; the first cell of each row is its header."""
     head = tag("tr", *(tag("th", cell, scope="col") for cell in heads))
     body = (
         tag("tr", tag("th", first, scope="row"), *(tag("td", cell) for cell in cells))
         for first, *cells in rows
     )
     inside = tag("thead", head), tag("tbody", joined(body, "\n"))
-    # No <caption>: it would be as wide as the table, and scroll out of sight with it.
+    # Not a <caption>: it would be as wide as the table, and would scroll out of sight with it.
     framed = box(tag("table", *inside, class_=kind, aria_label=caption), caption)
     return joined([tag("p", caption, class_="faint"), framed])
 
 
 def box(inside: Html, label: str) -> Html:
-    """A frame in which wide things scroll, with a keyboard too."""
+    """Return a frame in which wide content scrolls, also by keyboard."""
     return tag("div", inside, class_="box", tabindex="0", role="group", aria_label=label)
 
 
 def code(text: str, label: str) -> Html:
-    """Text as it is, line by line."""
+    """Return preformatted text."""
     return box(tag("pre", tag("code", text)), label)
 
 
 def page(title: str, parts: Iterable[str]) -> str:
-    """A whole page that needs nothing but itself."""
+    """Return a whole page without external resources."""
     style = files("tarry.sim.picture").joinpath("report.css").read_text(encoding="utf-8")
     head = (
         Html('<meta charset="utf-8">'),
@@ -76,5 +76,5 @@ def _html(part: str) -> str:
 
 
 def _clean(text: str) -> str:
-    # A surrogate without its other half cannot be written as UTF-8.
+    # A lone surrogate cannot be written as UTF-8.
     return text.translate(CONTROLS).encode("utf-8", "replace").decode()

@@ -1,6 +1,6 @@
-"""Colours and strokes that stay apart for the colour-blind, and in grey.
+"""Colours and line styles that differ for the colour-blind, and in grey.
 
-The colours are those of Okabe and Ito, without their yellow: on white paper nobody sees it.
+The colours are those of Okabe and Ito, without their yellow, which is hard to see on white.
 """
 
 from typing import NamedTuple
@@ -27,19 +27,19 @@ DASHES = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 INK = "#1f2328"
-"""Words and frames."""
+"""The colour of text and frames."""
 
 FAINT = "#6b7178"
-"""What stands behind: lines to compare with, notes."""
+"""The colour of what stays in the background: reference lines and notes."""
 
 GRID = "#e3e6e9"
 
 SHADE = "#ececec"
-"""Where the service is down."""
+"""The colour of the time when the service is down."""
 
 
 class Stroke(NamedTuple):
-    """How the line of one policy looks; no two of the first 56 look alike, even in grey."""
+    """The style of one policy's line; the first 56 all differ, even in grey."""
 
     colour: str
     dashes: tuple[float, ...]
@@ -47,7 +47,7 @@ class Stroke(NamedTuple):
 
 
 def stroke(number: int) -> Stroke:
-    """The stroke of the policy with this number, counted from 0."""
+    """Return the style of the policy with this number, counted from 0."""
     return Stroke(
         COLOURS[number % len(COLOURS)],
         DASHES[number % len(DASHES)],

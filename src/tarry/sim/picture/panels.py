@@ -1,6 +1,6 @@
-"""Curves in panels: one panel for each policy on shared axes, or all policies in one.
+"""Draw curves in panels: one panel for each policy on shared axes, or all policies in one.
 
-Nothing here knows a model: it draws the curves it is given, under the names it is given.
+This module knows nothing about models: it draws the curves and names that it gets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,19 +26,19 @@ AROUND = 1.35
 """The height of title, legend and time axis together, in inches."""
 
 LONGEST = {1: 50, 2: 26, 3: 16}
-"""How long a name may be over a panel, by the number of columns."""
+"""The maximum length of a name above a panel, by the number of columns."""
 
 POINTS = 1500
-"""How many points of a curve are drawn: more than a sheet has dots across."""
+"""How many points of a curve are drawn: more than a sheet has pixels across."""
 
 LOG_FROM = 40.0
-"""How many times the lowest peak of a main line the highest of all lines is on a log scale."""
+"""Use a log scale if the highest line is this many times the lowest peak of a main line."""
 
 ALIKE = 6
-"""How many letters a unit and a label share when they say the same."""
+"""A unit and a label that share this many first letters say the same."""
 
 DECADES = 5
-"""How far down a scale in powers of ten goes at most."""
+"""The maximum number of powers of ten on a log scale."""
 
 
 BESIDE = Stroke(FAINT, (4.0, 1.5), "")
@@ -46,7 +46,7 @@ AGAINST = Stroke(INK, (1.0, 1.2), "")
 
 
 class Trace(NamedTuple):
-    """One policy's curves under their names; its number gives it its stroke."""
+    """One policy's curves by name; its number selects its line style."""
 
     name: str
     number: int
@@ -54,7 +54,7 @@ class Trace(NamedTuple):
 
 
 class Frame(Value):
-    """What panels share: the stretch of time, what is said under it, where the service is down."""
+    """What panels share: the time span, its label, and when the service is down."""
 
     start: float
     end: float
@@ -64,9 +64,9 @@ class Frame(Value):
 
 
 class Lines(Value):
-    """Which curve is drawn for each policy, which thinner one beside it, and what it is held to.
+    """Which curve to draw for each policy, a thinner one beside it, and one to compare with.
 
-    `peak` names the curve whose highest point is told in words, from second 0 on.
+    `peak` names the curve whose highest point since second 0 is written in the panel.
     """
 
     main: str
@@ -76,7 +76,7 @@ class Lines(Value):
 
 
 def height(count: int) -> float:
-    """How high panels for so many policies are, in inches."""
+    """Return the height of the panels for `count` policies, in inches."""
     rows = -(-count // _columns(count))
     return PANEL * (1.5 if rows == 1 else rows) + AROUND
 
@@ -91,7 +91,7 @@ def each(traces: Sequence[Trace], lines: Lines, frame: Frame, sheet: Sheet) -> N
         above.tick_params(labelbottom=True)
     floor, top, log = _scale(traces, lines, frame)
     if columns == max(LONGEST) and lines.peak != lines.main:
-        lines = lines.replace(peak="")  # there is no room to say of what
+        lines = lines.replace(peak="")  # there is no room to name the curve
     for axes, trace in zip(panels, traces, strict=False):
         _rule(axes, frame, floor, top, log=log)
         _panel(axes, trace, lines, frame, floor)
@@ -140,9 +140,9 @@ def together(
 
 
 def cut(curve: Curve | None, frame: Frame) -> tuple[Floats, Floats]:
-    """The part of a curve in the frame, with few points but every rise and fall of it.
+    """Return the part of a curve within the frame, with fewer points but all its peaks.
 
-    One point beyond the end belongs to it, so that the line goes on to the edge.
+    It includes one point beyond the end, so that the line reaches the edge.
     """
     if curve is None:
         return np.empty(0), np.empty(0)
@@ -156,7 +156,7 @@ def cut(curve: Curve | None, frame: Frame) -> tuple[Floats, Floats]:
 
 
 def _thinned(seconds: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Keep the first, the least and the most of every stretch: no spike is lost."""
+    """Keep the first, the lowest and the highest point of every section, so no spike is lost."""
     edges = np.linspace(0, len(seconds), POINTS // 3 + 1).astype(int)
     kept: list[int] = []
     for start, end in pairwise(edges):
@@ -181,7 +181,7 @@ def _peak(trace: Trace, name: str, frame: Frame) -> float:
 
 
 def _scale(traces: Sequence[Trace], lines: Lines, frame: Frame) -> tuple[float, float, bool]:
-    """Where the axis begins and ends, and whether it needs powers of ten to show everything."""
+    """Return where the axis begins and ends, and whether it needs a log scale."""
     peaks = (_peak(trace, lines.main, frame) for trace in traces)
     names = (lines.main, lines.beside, lines.against)
     top = max((_peak(trace, name, frame) for trace in traces for name in names), default=0.0)
@@ -194,7 +194,7 @@ def _scale(traces: Sequence[Trace], lines: Lines, frame: Frame) -> tuple[float, 
 
 
 def _rule(axes: Axes, frame: Frame, floor: float, top: float, *, log: bool) -> None:
-    """Set the axes and shade what needs it."""
+    """Set up the axes, and shade the time when the service is down."""
     for start, end in frame.shades:
         if end > frame.start and start < frame.end:
             axes.axvspan(
@@ -211,7 +211,7 @@ def _panel(axes: Axes, trace: Trace, lines: Lines, frame: Frame, floor: float) -
     colour = stroke(trace.number).colour
     _thin(axes, trace.curves.get(lines.beside), frame, BESIDE)
     seconds, values = cut(trace.curves[lines.main], frame)
-    values = np.maximum(values, floor)  # a log scale has no 0: what is nothing lies on the floor
+    values = np.maximum(values, floor)  # a log scale has no 0: draw it at the bottom
     axes.fill_between(seconds, floor, values, color=colour, alpha=0.22, lw=0)
     axes.plot(seconds, values, color=colour, linewidth=1.3)
     _thin(axes, trace.curves.get(lines.against), frame, AGAINST)
@@ -252,7 +252,7 @@ def _nothing(axes: Axes) -> None:
 
 
 def _keys(traces: Sequence[Trace], lines: Lines, frame: Frame) -> list[Line2D | Patch]:
-    """What the legend over all panels explains: the lines by their labels, and the shade."""
+    """Return the entries of the shared legend: the lines by their labels, and the shading."""
     looks = {lines.main: Stroke(INK, (), ""), lines.beside: BESIDE, lines.against: AGAINST}
     found = [(_first(traces, name), look) for name, look in looks.items()]
     drawn = [
@@ -272,7 +272,7 @@ def _first(traces: Sequence[Trace], name: str) -> Curve | None:
 
 
 def _scaled(curve: Curve | None, *, log: bool, several: bool) -> str:
-    """What an axis says: what (if it is one thing), in which unit, and on which scale."""
+    """Return an axis label: the quantity if there is only one, the unit, and the scale."""
     if curve is None:
         return ""
     unit = _unit(curve)

@@ -1,6 +1,6 @@
-"""A study as one HTML page: what was asked, what came out, the pictures, and how to repeat it.
+"""A study as one HTML page: the question, the results, the pictures, and how to repeat it.
 
-The page needs no network and no script. It holds no date: the same study gives the same page.
+The page needs no network and no script. It contains no date: the same study gives the same page.
 """
 
 import json
@@ -28,12 +28,12 @@ from tarry.sim.study import RECOVERY, Study
 
 
 def write_report(path: Path, study: Study, command: str) -> None:
-    """Write the page; `command` is what makes the same study again."""
+    """Write the page; `command` is the command line that repeats the study."""
     path.write_text(report(study, command), encoding="utf-8")
 
 
 def report(study: Study, command: str) -> str:
-    """The page as text."""
+    """Return the page as text."""
     parts = (
         *_opening(study),
         *_results(study),
@@ -84,7 +84,7 @@ def _results(study: Study) -> Iterator[Html]:
 
 
 def _head(name: str, unit: str) -> Html:
-    broken = joined(name.split("_"), "_<wbr>")  # where a narrow column may break it
+    broken = joined(name.split("_"), "_<wbr>")  # a narrow column may break here
     return joined([broken, tag("span", _unit(unit), class_="unit")])
 
 
@@ -93,7 +93,7 @@ def _unit(unit: str) -> str:
 
 
 def _told(name: str, found: Estimate) -> Html:
-    """A mean with its interval, or how many runs gave no number."""
+    """Format a mean with its interval, or say how many runs gave no number."""
     if found.mean is None:
         nothing = "never" if name.startswith(RECOVERY) else "none"
         return joined([nothing, _small(f"in {found.missing:,} of {found.runs:,} runs")])

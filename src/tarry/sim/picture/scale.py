@@ -1,11 +1,11 @@
-"""Axes with numbers as people write them, plain or in powers of ten."""
+"""Axes with readable numbers, linear or logarithmic."""
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 
 def set_scale(axes: Axes, floor: float, top: float, *, log: bool) -> None:
-    """Let the axis of values go from `floor` to `top`; both axes get readable numbers."""
+    """Set the range of the value axis, and readable numbers on both axes."""
     if log:
         axes.set_yscale("log", nonpositive="clip")
         axes.yaxis.set_major_locator(LogLocator(numticks=6))
@@ -16,7 +16,7 @@ def set_scale(axes: Axes, floor: float, top: float, *, log: bool) -> None:
 
 
 def tick(value: float, _place: int | None = None) -> str:
-    """A number beside an axis.
+    """Format a number beside an axis.
 
     >>> tick(12_500.0), tick(0.1 + 0.2)
     ('12,500', '0.3')
@@ -25,10 +25,10 @@ def tick(value: float, _place: int | None = None) -> str:
 
 
 def amount(number: float) -> str:
-    """A number in a sentence: three digits, or all before the point.
+    """Format a number for a sentence: three digits, or all before the decimal point.
 
     >>> amount(0.12345), amount(12_345.6)
     ('0.123', '12,346')
     """
-    told = f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"  # noqa: PLR2004  as said
+    told = f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"  # noqa: PLR2004  three digits
     return told.replace("-", "\N{MINUS SIGN}")

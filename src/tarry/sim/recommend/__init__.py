@@ -1,1 +1,1 @@
-"""Find a policy for a wish by trying many, and say why that one."""
+"""Find a policy for a wish by simulating many, and explain the choice."""

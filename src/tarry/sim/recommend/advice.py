@@ -1,4 +1,4 @@
-"""What a recommendation says, in plain sentences: can the wish come true, and why this policy."""
+"""The sentences of a recommendation: whether the wish can come true, and why this policy."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -13,10 +13,10 @@ from tarry.sim.recommend.recommendation import Recommendation
 from tarry.sim.recommend.search import lasting
 
 AT_BEST = 1.33
-"""How many drain limits clients with jitter need, or more: they never fill each second."""
+"""Clients with jitter need at least this many drain limits, as they never fill every second."""
 DIGITS = 3
 TOKENS, LEAST_RETRIES = 10, 20
-"""What a failed retry costs a quota, and how many it lets through at least in an outage."""
+"""What a failed retry costs a quota, and how many retries it allows at least in an outage."""
 FEW_WAITS = 3
 CLEARLY = 1.05
 SHORTER: Mapping[Manner, str] = {
@@ -24,11 +24,11 @@ SHORTER: Mapping[Manner, str] = {
     "brittle": "Longer ones take longer, shorter ones offer more than it bears.",
     "degrade": "Longer ones take longer, shorter ones slow it down.",
 }
-"""What is wrong with other waits, by what the endpoint does above its capacity."""
+"""What is wrong with other waits, by how the endpoint behaves above its capacity."""
 
 
 def verdict(found: Recommendation) -> str:
-    """Whether everybody is served in time; if not, why, and what would help."""
+    """Say whether everybody is served in time; if not, why, and what would help."""
     wish, predicted = found.wish, found.predicted
     within = spoken(wish.latency)
     if wish.latency < wish.drain:
@@ -59,7 +59,7 @@ def verdict(found: Recommendation) -> str:
 
 
 def sentences(found: Recommendation) -> list[str]:
-    """Why this policy, what its limits outlast, and what else to think of."""
+    """Say why this policy, what its limits outlast, and what else to consider."""
     return [*_load(found), *_waits(found), _limits(found), *_lane(found), _budget(found)]
 
 

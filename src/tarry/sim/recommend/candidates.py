@@ -1,8 +1,8 @@
-"""The policies among which one is sought: shapes of jitter, each with longer and shorter waits.
+"""The policies to search: kinds of jitter, each with longer and shorter waits.
 
-What decides is the longest wait against the time N/C that the service needs for everybody. A
-rising backoff starts at a second and suits lone failures too. A flat one is wide from the first
-wait on: after a short outage only that has spread the clients.
+What decides is the longest wait, compared with the time N/C that the service needs for everybody. A
+rising backoff starts at a second, so it suits single failures, too. A flat one is wide from the
+first wait: only that spreads the clients in a short outage.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,11 @@ from tarry.core.value import Value
 from tarry.sim.recommend.wish import Wish
 
 MULTIPLES = (2.2, 2.0, 2.5, 1.85, 3.0, 1.7, 4.0, 1.55, 1.4, 1.25, 1.1)
-"""Longest waits to try, in units of the wish; likely ones first, so that the rest is cut short."""
+"""The longest waits to try, in units of the wish. Likely ones come first, so that bad ones can be
+stopped early."""
 SMALL = ((40.0, (5.5, 8.0)), (5.0, (12.0, 20.0)))
-"""Below so much capacity a second, chance alone overloads a service that is half idle: these too.
-"""
+"""For small capacities, more longest waits: below this many requests a second, random clusters
+overload a service that is half idle."""
 BASE = 1.0
 DIGITS = 3
 
@@ -26,7 +27,7 @@ FLAT: Mapping[str, Jitter] = {**RISING, "percent": Percent(0.5)}
 
 
 class Candidate(Value):
-    """A backoff and a jitter; `name` says both."""
+    """A backoff with a jitter; `name` describes both."""
 
     name: str
     backoff: Backoff
@@ -34,16 +35,16 @@ class Candidate(Value):
 
     @property
     def rising(self) -> bool:
-        """Whether its first wait is short."""
+        """Whether the waits start short and grow."""
         return isinstance(self.backoff, Exponential)
 
     @property
     def policy(self) -> Policy:
-        """As a policy without end."""
+        """The candidate as a policy without limits."""
         return self.faster(1.0)
 
     def faster(self, times: float) -> Policy:
-        """The same in a world where everything happens so many times as fast."""
+        """Return the policy for a world in which everything happens `times` times as fast."""
         backoff: Backoff
         if isinstance(self.backoff, Exponential):
             cap = self.backoff.ceiling / times
@@ -56,7 +57,7 @@ class Candidate(Value):
 
 
 def candidates(wish: Wish) -> tuple[Candidate, ...]:
-    """All that are tried for a wish."""
+    """Return all candidates for a wish."""
     return tuple(_candidates(wish))
 
 

@@ -1,8 +1,8 @@
-"""What one dispatcher would give that has all deliveries in one lane: the pacer, at work.
+"""What one dispatcher would achieve with all deliveries in one lane: the pacer.
 
-Played at full size, or with a share of the clients and of the capacity where there are many. Of a
-drain that takes hours, the first half hour is played, and of an outage of days two hours: they go
-on as they began.
+It is simulated at full size, or with a share of the clients and of the capacity if there are many.
+Of a drain of hours only half an hour is simulated, and of an outage of days only two hours: the
+rest continues in the same way.
 """
 
 from typing import NamedTuple
@@ -17,20 +17,20 @@ from tarry.sim.run import PACED, Contestant
 
 MOST_CLIENTS = 20_000
 MOST_SENDS = 50_000
-"""So many deliveries in all runs together are a matter of seconds."""
+"""This many deliveries, in all runs together, take some seconds to simulate."""
 RUNS = (2, 5)
 RAMP = 4.0
-"""Seconds from the first success to full pace, or thereabouts."""
+"""Approximate seconds from the first success to full pace."""
 SAFE = 0.95
-"""The share of the capacity at which a lane holds."""
+"""The share of the capacity at which a lane settles."""
 WATCH = 10
 PLAYED_DRAIN = 1800.0
 PLAYED_OUTAGE = 7200.0
-"""After two hours probes have long been as regular as they will ever be."""
+"""After two hours, probes have reached their final interval."""
 
 
 class Paced(NamedTuple):
-    """How to play the lane: one in `thinned` clients, one in `shorter` seconds, so many runs."""
+    """How much to simulate: one in `thinned` clients, one in `shorter` seconds, and how often."""
 
     thinned: float
     shorter: float
@@ -38,7 +38,7 @@ class Paced(NamedTuple):
 
 
 def paced(wish: Wish) -> Paced:
-    """Choose how much of it to play."""
+    """Choose how much to simulate."""
     shorter = max(1.0, wish.drain / PLAYED_DRAIN)
     thinned = max(1.0, wish.clients / shorter / MOST_CLIENTS)
     least, most = RUNS
@@ -47,7 +47,7 @@ def paced(wish: Wish) -> Paced:
 
 
 def play(wish: Wish, how: Paced, chance: Chance) -> Trial:
-    """One run of the lane."""
+    """Simulate one run of the lane."""
     outage = min(wish.outage, PLAYED_OUTAGE)
     backlog = Backlog(
         waiting=max(1, round(wish.clients / how.thinned / how.shorter)),
@@ -65,11 +65,11 @@ def play(wish: Wish, how: Paced, chance: Chance) -> Trial:
 
 
 def rule_of_thumb(wish: Wish) -> float:
-    """Half a probe interval until it is noticed, the ramp, and the rest a little below capacity."""
+    """Estimate the recovery: half a probe interval, the ramp, and a drain just below capacity."""
     return probe_interval(wish) / 2 + RAMP + wish.drain / SAFE
 
 
 def probe_interval(wish: Wish) -> float:
-    """How often the lane looks at the end of the outage."""
+    """Return the interval between probes at the end of the outage."""
     down = Pace(down_since=-wish.outage)
     return interval(PacerRule(), down, now=0.0, waiting=wish.clients)

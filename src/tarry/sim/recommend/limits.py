@@ -1,4 +1,4 @@
-"""When a recommended policy may give up: not in this outage, nor in one twice as long."""
+"""The limits of a recommended policy: it must survive an outage twice as long as this one."""
 
 import math
 
@@ -6,15 +6,15 @@ from tarry.core.policy import Policy
 from tarry.sim.recommend.pauses import pauses
 
 MARGIN = 2.0
-"""How many times as long an outage, and the recovery from it, the limits outlast."""
+"""The limits outlast an outage with its recovery that is this many times as long."""
 UNLUCKY = 6.0
-"""Standard deviations: among a million clients hardly one makes more attempts."""
+"""Standard deviations: of a million clients, hardly one makes more attempts."""
 SPARE_ATTEMPTS = 8
 DIGITS = 2
 
 
 def limited(policy: Policy, *, outage: float, recovery: float) -> Policy:
-    """The policy with `attempts` and `within` set, both rounded up."""
+    """Return the policy with `attempts` and `within` set, both rounded up."""
     within = upward(MARGIN * (outage + recovery))
     between = pauses(policy)
     many = within / between.mean
@@ -24,7 +24,7 @@ def limited(policy: Policy, *, outage: float, recovery: float) -> Policy:
 
 
 def upward(number: float, digits: int = DIGITS) -> float:
-    """Round up to so many digits.
+    """Round up to `digits` significant digits.
 
     >>> upward(1234.5), upward(0.0101)
     (1300.0, 0.011)

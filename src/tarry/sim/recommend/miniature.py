@@ -1,9 +1,9 @@
-"""The world of a wish, at full size or smaller where that would take too long.
+"""The world of a wish, at full size, or smaller if that would take too long.
 
-Two ways to make it smaller keep what matters. *Thinned*: a share of the clients at a service of
-the same share of the capacity; only chance weighs more. *Faster*: fewer clients, and a shorter
-outage and shorter waits in proportion, at the same capacity; all times are scaled back. And an
-outage of many waits need not be played to its end: the clients are spread long before.
+There are two ways to shrink it that keep what matters. *Thinned*: a share of the clients, at a
+service with the same share of the capacity; only random effects grow. *Faster*: fewer clients with
+a proportionally shorter outage and shorter waits, at the same capacity; all times are scaled back.
+Also, an outage of many waits need not be simulated to its end: the clients are spread long before.
 """
 
 import math
@@ -19,21 +19,21 @@ from tarry.sim.run import Contestant
 
 LATENCY = 0.05
 PER_ATTEMPT, PER_ROUND, PER_TICK, PER_LOOK = 6e-8, 6e-5, 6e-6, 4e-10
-"""What an attempt, a round of attempts, a tick and a look at a waiting client cost, in seconds or
-thereabouts."""
+"""The approximate cost, in seconds, of an attempt, a round of attempts, a tick, and a look at a
+waiting client."""
 TYPICAL_WAIT = 1.4
 """A typical mean wait, in units of the wish."""
 FIRST_ATTEMPTS = 11
-"""Attempts of a client beside those at the cap: while the waits rise, and after the outage."""
+"""Attempts of a client other than those at the cap: while waits rise, and after the outage."""
 WATCHED = 5
-"""How many units of a wish are looked at until all is over."""
+"""How many units of a wish are simulated after the outage."""
 SPREAD = 60
-"""After so many units the clients are as spread as they will ever be."""
+"""After this many units the clients are as spread out as they will ever be."""
 HALF = 2
 
 
 class Trial(NamedTuple):
-    """What one run gave, in the numbers of the full size. Without a recovery it took too long."""
+    """The result of one run, scaled to full size; `recovery` is None if it took too long."""
 
     recovery: float | None
     peak_ratio: float
@@ -41,7 +41,7 @@ class Trial(NamedTuple):
 
 
 class Size(NamedTuple):
-    """One in `thinned` clients, everything `faster` so many times, the outage cut or not."""
+    """How a world is shrunk: one in `thinned` clients, all `faster`, and the outage cut or not."""
 
     thinned: int = 1
     faster: int = 1
@@ -49,19 +49,19 @@ class Size(NamedTuple):
 
     @property
     def full(self) -> bool:
-        """Whether nothing is smaller than wished for."""
+        """Whether the world has its full size."""
         return self == Size()
 
 
 class Floor(NamedTuple):
-    """How small a world may become: least capacity, and the least seconds to drain."""
+    """The limits of shrinking: the smallest capacity, and the shortest time to drain."""
 
     capacity: float
     drain: float
 
 
 def fitting(wish: Wish, seconds: float, floor: Floor) -> Size:
-    """The largest size in which a run takes about so many seconds of work, or the smallest."""
+    """Return the largest size whose run takes about `seconds`, or the smallest size."""
     size = Size()
     while cost(wish, size) > seconds:
         if not size.cut and wish.outage > SPREAD * wish.unit:
@@ -76,7 +76,7 @@ def fitting(wish: Wish, seconds: float, floor: Floor) -> Size:
 
 
 def cost(wish: Wish, size: Size) -> float:
-    """About how many seconds a run takes."""
+    """Estimate how many seconds a run takes."""
     clients = wish.clients / (size.thinned * size.faster)
     outage = min(wish.outage, SPREAD * wish.unit) if size.cut else wish.outage
     rounds = outage / (TYPICAL_WAIT * wish.unit) + FIRST_ATTEMPTS
@@ -88,7 +88,7 @@ def cost(wish: Wish, size: Size) -> float:
 def play(
     wish: Wish, size: Size, candidate: Candidate, chance: Chance, *, watch: float = math.inf
 ) -> Trial:
-    """One run of one candidate; who needs longer than `watch` has no recovery."""
+    """Simulate one run of a candidate; if it takes longer than `watch`, it has no recovery."""
     faster = size.faster
     policy = candidate.faster(faster)
     outage = _outage(wish, size, candidate)

@@ -1,4 +1,4 @@
-"""How long a client waits between attempts once its waits have stopped to rise."""
+"""How long a client waits between attempts once its waits have stopped growing."""
 
 from functools import lru_cache
 from itertools import islice
@@ -9,12 +9,12 @@ from tarry.core.policy import Policy, waits
 from tarry.sim.chance import Chance
 
 RISING = 64
-"""After so many attempts any exponential backoff is at its cap."""
+"""After this many attempts, any exponential backoff has reached its cap."""
 WAITS = 4000
 
 
 class Pauses(NamedTuple):
-    """Mean and standard deviation of the waits, and how many shorter ones come before."""
+    """Mean and standard deviation of the waits, and how many shorter waits come before them."""
 
     mean: float
     spread: float
@@ -23,7 +23,7 @@ class Pauses(NamedTuple):
 
 @lru_cache
 def pauses(policy: Policy) -> Pauses:
-    """Take the waits of two clients that go on for long.
+    """Measure the waits of two clients that retry for a long time.
 
     >>> from tarry.core.backoff import Fixed
     >>> from tarry.core.jitter import Full
@@ -36,7 +36,7 @@ def pauses(policy: Policy) -> Pauses:
     )
     draw = Chance(0).draws("pauses")
     draws = [draw() for _ in range(RISING + WAITS)]
-    mirrored = [1 - draw for draw in draws]  # what one client was early, the other is late
+    mirrored = [1 - draw for draw in draws]  # when one client is early, the other is late
     taken = [
         wait for side in (draws, mirrored) for wait in islice(waits(policy, side), RISING, None)
     ]

@@ -1,4 +1,4 @@
-"""Recommend a policy for a wish: search, then predict what it does on chance it has not seen."""
+"""Recommend a policy for a wish: search, then predict its results with new random numbers."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -27,25 +27,25 @@ from tarry.sim.run import PACED
 
 FIRST_LOOK, SECOND_LOOK, THIRD_LOOK = 1_000_000, 2_000_000, 3_000_000
 PREDICTION, LANE = 4_000_000, 5_000_000
-"""Where the runs of each part are numbered from: no two parts meet the same chance, and nobody
-who puts the policy through a storm later meets it again."""
+"""The first run number of each part. So no two parts have the same random numbers, nor does a storm
+that somebody simulates later with the recommended policy."""
 SCREEN = (0.012, Floor(200.0, 20.0))
 CLOSER = (0.2, Floor(500.0, 200.0))
 TRUE = (2.5, Floor(1000.0, 1000.0))
-"""Seconds a run may take in each part, and how small a world may be for it."""
+"""For each part, the seconds that a run may take, and the limits of shrinking the world."""
 LOOKS = (1, 3)
-"""How many runs of each condition: least and most, by the time they take."""
+"""The least and the most runs of each condition, depending on the time they take."""
 LOOKING = 0.3
 PREDICTING = 8.0
 LEAST_RUNS = 4
 LEADERS = 5
-"""So many leaders are looked at once more at most."""
+"""How many leaders get more runs at most."""
 CONFIRMING, MOST_CONFIRMING = 1.0, 24
-"""Seconds for that for each of them, and how many runs at most."""
+"""Seconds for the additional runs of each leader, and how many runs at most."""
 
 
 class Prediction(NamedTuple):
-    """What to expect; `slowest` is the longest recovery of the runs (None: some never did)."""
+    """What to expect; `slowest` is the longest recovery, None if some run never recovered."""
 
     recovery: Estimate
     slowest: float | None
@@ -54,7 +54,7 @@ class Prediction(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A point of the front: the means of its runs."""
+    """A point of the Pareto front: the means of its runs."""
 
     name: str
     policy: Policy | None
@@ -64,9 +64,9 @@ class Point(NamedTuple):
 
 
 class Recommendation(NamedTuple):
-    """What was found. Interrupted, it lacks what comes last, and predicts from fewer runs.
+    """The result. After an interruption the last parts are missing, or based on fewer runs.
 
-    `size` is that of the world in which the prediction was made.
+    `size` is the size of the world for which the prediction was made.
     """
 
     wish: Wish
@@ -81,13 +81,13 @@ class Recommendation(NamedTuple):
 
     @property
     def feasible(self) -> bool:
-        """Whether everybody was served in time, in every run."""
+        """Whether everybody was served in time in every run."""
         slowest = self.predicted.slowest
         return slowest is not None and slowest <= self.wish.latency
 
 
 def steps(wish: Wish, runs: int) -> int:
-    """How many simulations it takes; a few less if few have to be looked at again."""
+    """Return how many simulations the search takes at most."""
     screened, looked = len(candidates(wish)), 2 * SHORTLIST * _looks(wish)
     confirmed = LEADERS * _confirming(wish)
     predicted = _runs(wish, runs) + coordinated.paced(wish).runs
@@ -97,9 +97,9 @@ def steps(wish: Wish, runs: int) -> int:
 def recommend(
     wish: Wish, *, seed: int, runs: int, on_step: Callable[[], None] = lambda: None
 ) -> Recommendation | None:
-    """Search and predict; `on_step` hears of each simulation that is done.
+    """Search and predict; `on_step` is called after each simulation.
 
-    Ctrl-C ends it early: what is known by then is the result, or None if that is nothing.
+    Ctrl-C ends the search early and returns what is known by then; None if that is nothing.
     """
     search = _Search(wish, seed, on_step)
     try:
@@ -114,7 +114,7 @@ def recommend(
 
 
 class _Search:
-    """What is known so far, from the first look to the last."""
+    """The state of the search, from the first look to the prediction."""
 
     def __init__(self, wish: Wish, seed: int, on_step: Callable[[], None]) -> None:
         self._wish, self._seed, self._on_step = wish, seed, on_step
@@ -138,9 +138,9 @@ class _Search:
         measure(few, self._wish, size, chances, into=self._looked, on_step=self._on_step)
 
     def confirm(self) -> None:
-        """Put whoever leads to more runs, until the leader has had them.
+        """Give the current leader more runs, until a leader stays in front after them.
 
-        A policy that does well but for one run in ten is found out here.
+        This finds out a policy that does well except in one run of ten.
         """
         size, more = fitting(self._wish, *CLOSER), _confirming(self._wish)
         chances = [Chance(self._seed, THIRD_LOOK + run) for run in range(more)]

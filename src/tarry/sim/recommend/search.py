@@ -1,7 +1,8 @@
-"""Look for the policy that serves everybody soonest, also when things are a little worse.
+"""Search for the policy that serves everybody soonest, even if conditions are a little worse.
 
-Every candidate meets the same chance. Each is played as wished for, with a tenth more clients, and
-with an outage half as long again; what counts is its worst run, so nothing near a cliff is chosen.
+All candidates get the same random numbers. Each is simulated as wished for, with a tenth more
+clients, and with an outage half as long again. Its worst run counts, so nothing near a cliff is
+chosen.
 """
 
 import math
@@ -20,13 +21,14 @@ MORE_CLIENTS = 1.1
 LONGER_OUTAGE = 1.5
 WORLDS = 3
 CUT = 2.5
-"""Who takes so many times as long as the best one is not played to the end."""
+"""A candidate that takes this many times as long as the best one is stopped early."""
 CLOSE = 1.1
-"""Within a tenth of the best, the choice is by other merits."""
+"""Among candidates within a tenth of the best, other merits decide."""
 BEARABLE, WORTH = 3.0, 1.5
-"""No service refuses for free: a higher peak than this must be worth it, in time."""
+"""Refusing attempts costs a service something. So a peak above `BEARABLE` is accepted only if every
+gentler candidate takes more than `WORTH` times as long."""
 OFFERED = 0.95
-"""How much of the capacity all clients together may ask for, in an outage without end."""
+"""The share of the capacity that all clients together may demand in an endless outage."""
 SHORTLIST = 6
 
 Step = Callable[[], None]
@@ -35,7 +37,7 @@ Prices = tuple[float, ...]
 
 
 class Measured(NamedTuple):
-    """What a candidate did as wished for, and under worse conditions."""
+    """The results of a candidate, as wished for and under worse conditions."""
 
     candidate: Candidate
     plain: tuple[Trial, ...]
@@ -48,22 +50,22 @@ class Measured(NamedTuple):
 
     @property
     def peak(self) -> float:
-        """The highest peak of all runs, to the capacity."""
+        """The highest peak of all runs, divided by the capacity."""
         return max(trial.peak_ratio for trial in (*self.plain, *self.worse))
 
     @property
     def load(self) -> float:
-        """The mean peak of all runs, to the capacity."""
+        """The mean peak of all runs, divided by the capacity."""
         return fmean(trial.peak_ratio for trial in (*self.plain, *self.worse))
 
     @property
     def prices(self) -> tuple[float, float, float]:
-        """What the front is about: recovery, peak and attempts, as wished for."""
+        """The criteria of the Pareto front: recovery, peak and attempts, as wished for."""
         return prices(self.plain)
 
 
 def prices(trials: Sequence[Trial]) -> tuple[float, float, float]:
-    """The means of recovery, peak and attempts during the outage."""
+    """Return the means of recovery, peak, and attempts during the outage."""
     return (
         fmean(_time(trial) for trial in trials),
         fmean(trial.peak_ratio for trial in trials),
@@ -72,7 +74,7 @@ def prices(trials: Sequence[Trial]) -> tuple[float, float, float]:
 
 
 def conditions(wish: Wish) -> tuple[Wish, Wish, Wish]:
-    """The wish, and what is a little worse, as far as a wish may go."""
+    """Return the wish and two slightly worse versions of it, within the limits of a wish."""
     most = min(MOST, int(LONGEST_DRAIN * wish.capacity))
     return (
         wish,
@@ -81,7 +83,7 @@ def conditions(wish: Wish) -> tuple[Wish, Wish, Wish]:
     )
 
 
-def measure(  # noqa: PLR0913  whom, where, how often, and who is told
+def measure(  # noqa: PLR0913  what to measure, how, and where the results go
     candidates: Iterable[Candidate],
     wish: Wish,
     size: Size,
@@ -90,7 +92,7 @@ def measure(  # noqa: PLR0913  whom, where, how often, and who is told
     into: list[Measured],
     on_step: Step,
 ) -> None:
-    """Play all candidates and add what they did, one by one, as far as it gets."""
+    """Simulate all candidates, and add the results to `into` one by one."""
     worlds = conditions(wish)
     best = math.inf
     for candidate in candidates:
@@ -108,12 +110,12 @@ def measure(  # noqa: PLR0913  whom, where, how often, and who is told
 
 
 def recovered(found: Sequence[Measured]) -> list[Measured]:
-    """Those that recovered in every run; if there are none, all."""
+    """Return the candidates that recovered in every run; if there are none, all."""
     return [one for one in found if math.isfinite(one.worst)] or list(found)
 
 
 def dominates(one: Prices, other: Prices) -> bool:
-    """Whether one is nowhere dearer than the other, and somewhere cheaper.
+    """Return whether `one` is nowhere more expensive than `other`, and somewhere cheaper.
 
     >>> dominates((1, 2), (1, 3)), dominates((1, 2), (2, 1))
     (True, False)
@@ -122,9 +124,9 @@ def dominates(one: Prices, other: Prices) -> bool:
 
 
 def front(found: Sequence[tuple[Found, Prices]]) -> list[Found]:
-    """What cannot be had better in one respect without being worse in another.
+    """Return the Pareto front: what nothing else dominates.
 
-    The cheapest in the first respect comes first.
+    The cheapest by the first criterion comes first.
     """
     kept = [
         (prices, place)
@@ -135,7 +137,7 @@ def front(found: Sequence[tuple[Found, Prices]]) -> list[Found]:
 
 
 def shortlist(found: Sequence[Measured]) -> list[Candidate]:
-    """The soonest done, and as many of the front between the quickest and the gentlest."""
+    """Return the fastest candidates, and as many spread evenly along the Pareto front."""
     good = recovered(found)
     soonest = sorted(good, key=lambda one: one.worst)[:SHORTLIST]
     along = front([(one, one.prices) for one in good])
@@ -144,9 +146,9 @@ def shortlist(found: Sequence[Measured]) -> list[Candidate]:
 
 
 def lasting(wish: Wish, candidate: Candidate) -> bool:
-    """Whether all of them, retrying for however long, offer no more than can be served.
+    """Return whether the clients' steady retries stay below the capacity.
 
-    What was spread by its first wait only would become a storm in a longer outage.
+    A crowd that only its first wait has spread would become a storm in a longer outage.
     """
     if wish.endpoint == "shed":
         return True
@@ -154,10 +156,10 @@ def lasting(wish: Wish, candidate: Candidate) -> bool:
 
 
 def chosen(wish: Wish, found: Sequence[Measured]) -> Measured:
-    """The one with the best worst run, or one close to it that has more to speak for it.
+    """Return the candidate with the best worst run, or a better one that is close to it.
 
-    Best one that never overloads, then one that suits lone failures too. If none recovers, the
-    gentlest.
+    Better is one that never overloads, and then one that suits single failures, too. If none
+    recovers, return the one with the longest waits.
     """
     best = min(one.worst for one in found)
     if math.isinf(best):

@@ -1,4 +1,4 @@
-"""What somebody wants of a policy: so many clients, such a service, served again in time."""
+"""What a user wants from a policy: all clients are served in time after an outage."""
 
 from tarry.core import checks
 from tarry.core.value import Value, settle
@@ -7,21 +7,21 @@ from tarry.sim.endpoint import MANNERS, Manner
 from tarry.sim.world import MOST
 
 LONGEST_OUTAGE = 1e8
-"""Three years: the limits of a policy outlast twice the outage and stay within its own bounds."""
+"""Three years: limits that outlast twice this outage are still valid in a policy."""
 LONGEST_DRAIN = 1e6
 SHORTEST_UNIT = 1.0
-"""Waits much below a second gain nobody anything."""
+"""Waits much below a second bring no advantage."""
 PATIENCE = 1000
-"""How many of the shortest waits an outage has at most, as long as the latency leaves room."""
+"""An outage should have no more than this many of the shortest waits, if the latency allows."""
 ROOM = 4
 RATE = "a number, 1 or more: an endpoint feels overload by the second"
 
 
 class Wish(Value):
-    """All `clients` fail when an `outage` begins at a service that can do `capacity` a second.
+    """All `clients` fail when an `outage` begins at a service that serves `capacity` a second.
 
-    When it is back, everybody should be served within `latency` seconds. Above its capacity the
-    service does what `endpoint` says.
+    When it is back, everybody should be served within `latency` seconds. `endpoint` says how the
+    service behaves above its capacity.
     """
 
     clients: int
@@ -58,7 +58,7 @@ class Wish(Value):
 
     @property
     def unit(self) -> float:
-        """What the waits are measured by: the drain limit, unless that is next to nothing."""
+        """The unit of the waits: the drain limit, or more if that is very short."""
         unhurried = min(self.latency / ROOM, self.outage / PATIENCE)
         return max(self.drain, SHORTEST_UNIT, unhurried)
 
