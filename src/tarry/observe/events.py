@@ -1,4 +1,4 @@
-"""What happened, as values; listeners choose the words. Arguments of calls are never in them."""
+"""Events as values; listeners choose the words. They never contain the arguments of calls."""
 
 from tarry.core.breaker import Phase
 from tarry.core.outcome import Outcome, Why
@@ -6,7 +6,7 @@ from tarry.core.value import Value
 
 
 class Attempted(Value):
-    """An attempt ended, well or badly."""
+    """An attempt ended, successfully or not."""
 
     name: str
     attempt: int
@@ -45,7 +45,7 @@ class Succeeded(Value):
 
 
 class BreakerMoved(Value):
-    """A breaker went from one phase to another; refused until `retry_at`, None if closed."""
+    """A breaker changed its phase; it refuses until `retry_at`, which is None if it is closed."""
 
     name: str
     before: Phase

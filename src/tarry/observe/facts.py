@@ -1,6 +1,6 @@
-"""What there is to tell of an event: how grave it is, and its facts as plain data.
+"""What listeners report of an event: its level, and its facts as plain data.
 
-Every listener builds on this, so that a log line and a span say the same of the same thing.
+Every listener uses this, so that a log line and a span say the same about an event.
 """
 
 from typing import Literal, assert_never
@@ -12,7 +12,7 @@ from tarry.observe.events import Attempted, BreakerMoved, Event, GivenUp, Retryi
 
 Level = Literal["debug", "info", "warning", "error"]
 Errors = Literal["type", "message"]
-"""What to tell of an exception: only its type, or its message too, which may hold secrets."""
+"""What to report of an exception: only its type, or also its message, which may hold secrets."""
 Facts = dict[str, str | int | float]
 
 WORDS: dict[type[Event], str] = {
@@ -27,16 +27,16 @@ OPENNESS = {Phase.CLOSED: 0.0, Phase.HALF_OPEN: 0.5, Phase.OPEN: 1.0}
 
 
 def word_of(event: Event) -> str:
-    """What happened, in one word."""
+    """Return one word for what happened."""
     return WORDS[type(event)]
 
 
 def level_of(event: Event) -> Level:
-    """How grave it is.
+    """Return how serious the event is.
 
-    A poll that finds nothing yet is no trouble. Nor is an end before anything was tried: an error
-    that is never retried goes to the caller as if tarry were not there, and while a breaker is
-    open, that it opened is the news. A call nested in another retry leaves the word to that one.
+    A poll that finds nothing yet is not a problem. Nor is an end before any attempt: an error that
+    is never retried reaches the caller as if tarry were not there, and while a breaker is open, the
+    news is that it opened. A call nested in another retry leaves the report to the outer one.
     """
     match event:
         case Attempted():
@@ -56,7 +56,7 @@ def level_of(event: Event) -> Level:
 
 
 def facts_of(event: Event, errors: Errors) -> Facts:
-    """All there is to know of the event, but never what the function was called with."""
+    """Return all facts of the event, but never the arguments of the call."""
     match event:
         case Attempted():
             facts: Facts = {"call": event.name, "attempt": event.attempt, "took": event.took}
@@ -79,7 +79,7 @@ def facts_of(event: Event, errors: Errors) -> Facts:
 
 
 def outcome_word(outcome: Outcome) -> str:
-    """How an attempt ended, in one word: success, pending, or the kind of failure."""
+    """Return one word for how an attempt ended: success, pending, or the kind of failure."""
     match outcome:
         case Success():
             return "success"
@@ -92,12 +92,12 @@ def outcome_word(outcome: Outcome) -> str:
 
 
 def reason_word(why: Why) -> str:
-    """Why retrying ended, in one word."""
+    """Return one word for why retrying ended."""
     return why.name.lower()
 
 
 def checked(errors: Errors) -> Errors:
-    """The setting, if it is one there is."""
+    """Return the setting; raise PolicyError if it is not a valid one."""
     if errors not in {"type", "message"}:
         raise PolicyError("errors", errors, "'type' or 'message'")
     return errors

@@ -1,4 +1,4 @@
-"""Tell the standard library's logging what happens."""
+"""Write events to the standard library's logging."""
 
 import logging
 from typing import assert_never
@@ -7,7 +7,7 @@ from tarry.observe.events import Attempted, BreakerMoved, Event, GivenUp, Retryi
 from tarry.observe.facts import Errors, Facts, checked, facts_of, level_of, word_of
 
 Line = tuple[str, tuple[object, ...]]
-"""A format and what goes into it: the text is put together only if somebody writes it."""
+"""A format and its arguments: the text is formatted only if the record is written."""
 
 LEVELS = {
     "debug": logging.DEBUG,
@@ -20,10 +20,10 @@ LEVELS = {
 class Logger:
     """A listener that logs: ``tarry.observe.listen(Logger())``.
 
-    A retry and a move of a breaker are warnings, giving up is an error, success after retries is
-    info; attempts, first-time successes and polls are debug. Records carry the facts as attributes
-    too (`tarry_event`, `tarry_call`, `tarry_attempt`, ...). With `errors="type"` the messages of
-    exceptions, which may hold secrets, are left out.
+    A retry and a phase change of a breaker are warnings, giving up is an error, and success after
+    retries is info. Attempts, first-time successes and polls are debug. Records also carry the
+    facts as attributes (`tarry_event`, `tarry_call`, `tarry_attempt`, ...). With `errors="type"`,
+    the messages of exceptions, which may hold secrets, are left out.
     """
 
     __slots__ = ("_errors", "_logger")
@@ -67,7 +67,7 @@ def _line(event: Event, what: str) -> Line:
 
 
 def _what(facts: Facts) -> str:
-    """How an attempt ended: its error, or else the word for its outcome."""
+    """Describe how an attempt ended: its error, or else the word for its outcome."""
     parts = (facts.get("error"), facts.get("error_message"))
     return ": ".join(str(part) for part in parts if part) or str(facts.get("outcome", ""))
 

@@ -1,6 +1,6 @@
-"""Tell OpenTelemetry what happens: metrics, and events on the span at work.
+"""Report events to OpenTelemetry: metrics, and events on the current span.
 
-Only the API is used: with no SDK set up, nothing is recorded and nothing breaks.
+Only the API is used: without an SDK, nothing is recorded and nothing breaks.
 """
 
 from typing import assert_never
@@ -24,14 +24,14 @@ except ModuleNotFoundError:
     raise ModuleNotFoundError(message, name="opentelemetry") from None
 
 WELL_KNOWN = {"error": "exception.type", "error_message": "exception.message"}
-"""Facts that OpenTelemetry has a name for; the others are named after tarry."""
+"""Facts that have a standard name in OpenTelemetry; the others get a name with tarry's prefix."""
 
 
 class Metrics:
     """A listener that counts: ``tarry.observe.listen(Metrics())``.
 
-    The instruments are those of `prometheus.Metrics`, named as is the custom here. Without a
-    provider the global one is used, also if it is set later.
+    The instruments are those of `prometheus.Metrics`, named by OpenTelemetry's conventions. Without
+    a provider, the global one is used, even if it is set later.
     """
 
     __slots__ = ("_attempts", "_breaker_open", "_calls", "_gave_up", "_retries", "_waits")
@@ -74,10 +74,10 @@ class Metrics:
 
 
 class SpanEvents:
-    """A listener that marks the span at work: ``tarry.observe.listen(SpanEvents())``.
+    """A listener that adds events to the current span: ``tarry.observe.listen(SpanEvents())``.
 
-    Adds the events `tarry.retrying`, `tarry.gave_up` and `tarry.breaker_moved`. With
-    `errors="type"` the messages of exceptions, which may hold secrets, are left out.
+    The events are `tarry.retrying`, `tarry.gave_up` and `tarry.breaker_moved`. With
+    `errors="type"`, the messages of exceptions, which may hold secrets, are left out.
     """
 
     __slots__ = ("_errors",)
@@ -86,7 +86,7 @@ class SpanEvents:
         self._errors = checked(errors)
 
     def __call__(self, event: Event) -> None:
-        """Add the event to the current span, if there is one that records."""
+        """Add the event to the current span, if it is recording."""
         if isinstance(event, (Attempted, Succeeded)):
             return
         span = get_current_span()

@@ -1,4 +1,4 @@
-"""Count what happens for Prometheus."""
+"""Count events for Prometheus."""
 
 from threading import Lock
 from typing import assert_never
@@ -53,7 +53,7 @@ class Series:
             "Whether a breaker is open: 1, half-open: 0.5, closed: 0.",
             ("name",),
             registry=registry,
-            multiprocess_mode="livemax",  # of several processes, the one that is worst off
+            multiprocess_mode="livemax",  # of several processes, show the worst
         )
 
 
@@ -64,8 +64,8 @@ _registering = Lock()
 class Metrics:
     """A listener that counts: ``tarry.observe.listen(Metrics())``.
 
-    As many as you like may share a registry: its series are registered once. But an event that
-    two of them hear is counted twice.
+    Any number of them may share a registry, where the time series are registered once. But if two
+    of them listen to the same event, it is counted twice.
     """
 
     __slots__ = ("_series",)

@@ -1,4 +1,4 @@
-"""The one stream of events: who listens, and how an event reaches them."""
+"""The stream of events: the listeners, and how an event reaches them."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -8,17 +8,20 @@ from threading import Lock, local
 from tarry.observe.events import Event
 
 Listener = Callable[[Event], object]
-"""Is told of an event. It runs inside the call it hears of, so it must be quick."""
+"""Called with each event. It runs inside the call that it observes, so it must be quick."""
 
 
 class Telling(local):
-    """Whether a listener is at work in this thread; listeners cannot wait, so no task can be."""
+    """Whether a listener is running in this thread.
+
+    A listener cannot await, so no other task runs in the thread meanwhile.
+    """
 
     at_work = False
 
 
 class Stream:
-    """Who listens to everything. A tuple, swapped whole: only changing it needs a lock."""
+    """The listeners to all events. The tuple is replaced as a whole: only changes need a lock."""
 
     __slots__ = ("listeners",)
 
@@ -32,7 +35,7 @@ _telling = Telling()
 
 
 def listen(listener: Listener) -> Callable[[], None]:
-    """Tell `listener` of every event from now on; call what comes back to stop."""
+    """Call `listener` with every event from now on; call the returned function to stop."""
     with _changing:
         stream.listeners = (*stream.listeners, listener)
 
@@ -47,13 +50,14 @@ def listen(listener: Listener) -> Callable[[], None]:
 
 
 def emit(event: Event, hooks: Iterable[Listener] = ()) -> None:
-    """Tell the hooks of one call and everyone who listens.
+    """Call the hooks of one call, and all listeners.
 
-    A listener that raises must not take the call down with it, nor go unnoticed: its error goes
-    to `sys.excepthook`, which prints it unless the program has put something else there.
+    A listener that raises must not break the call, nor go unnoticed: its error goes to
+    `sys.excepthook`, which prints it unless the program has replaced that function.
 
-    Nobody is told of the retries a listener makes itself: telling the listener of them would not
-    end, not even with a RecursionError, of which each event would raise one.
+    Retries that a listener makes itself are not reported. Otherwise the listener would be called
+    for them, too, without end. Not even a RecursionError would stop it, as each event would raise
+    one.
     """
     if _telling.at_work:
         return
@@ -68,7 +72,7 @@ def emit(event: Event, hooks: Iterable[Listener] = ()) -> None:
 def _tell(listener: Listener, event: Event) -> None:
     try:
         listener(event)
-    except Exception as error:  # noqa: BLE001  whatever a listener raises
-        with suppress(Exception):  # some errors take no note
+    except Exception as error:  # noqa: BLE001  a listener may raise anything
+        with suppress(Exception):  # some errors refuse a note
             error.add_note(f"tarry: raised by the listener {listener!r}; the call goes on")
         sys.excepthook(type(error), error, error.__traceback__)

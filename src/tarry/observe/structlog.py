@@ -1,4 +1,4 @@
-"""Tell structlog what happens: one event each, with the facts as keys and values."""
+"""Write events to structlog, with the facts as keys and values."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ except ModuleNotFoundError:
 class Logger:
     """A listener that logs: ``tarry.observe.listen(Logger())``.
 
-    The events are `tarry.retrying`, `tarry.gave_up` and so on, at the levels `log.Logger` uses.
-    `logger` is any structlog logger, yours with values bound to it, say. With `errors="type"` the
-    messages of exceptions, which may hold secrets, are left out.
+    The events are `tarry.retrying`, `tarry.gave_up` and so on, at the levels of `log.Logger`.
+    `logger` is any structlog logger, for example yours with values bound to it. With
+    `errors="type"`, the messages of exceptions, which may hold secrets, are left out.
     """
 
     __slots__ = ("_errors", "_logger")
@@ -33,6 +33,6 @@ class Logger:
 
     def __call__(self, event: Event) -> None:
         """Log the event."""
-        # By name: not every structlog logger has a `log` that takes the level as a number.
+        # By name: not every structlog logger has a `log` that accepts the level as a number.
         write = getattr(self._logger, level_of(event))
         write(f"tarry.{word_of(event)}", **facts_of(event, self._errors))

@@ -1,6 +1,7 @@
-"""For tests of code that retries: a clock you push, and draws you write yourself.
+"""For tests of code that retries: a clock that you control, and random draws that you choose.
 
-With pytest the fixtures `tarry_clock`, `tarry_draws` and `tarry_events` are there by themselves.
+With pytest, the fixtures `tarry_clock`, `tarry_draws` and `tarry_events` are available without an
+import.
 """
 
 from tarry.testing.clock import PushedClock, pushed_clock

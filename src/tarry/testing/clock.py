@@ -1,11 +1,11 @@
-"""A clock that stands still until it is pushed; who sleeps by it pushes it, and goes on at once.
+"""A clock that stands still until it is pushed. A sleep pushes it and returns at once.
 
-Threads push it one after the other: what they sleep adds up, in the order in which they happen to
-go to sleep. Tasks of an event loop sleep side by side, as they really would: they wake in the order
-in which they are due, and the time jumps to the next one only when the event loop has gone
-round `TURNS` times without anybody going to sleep or waking. So a task that is ready to run may
-take some steps first, but one that waits for the outside world (a socket, a thread) does not
-hold up the time.
+Threads push the clock one after the other: their sleeps add up, in the order in which the threads
+happen to start them. Tasks of an event loop sleep at the same time, as with a real clock. They wake
+in the order in which they are due. The time jumps to the next task only when the event loop has run
+`TURNS` rounds in which no task went to sleep or woke. So a task that is ready to run can take some
+steps first, but a task that waits for the outside world (a socket, a thread) does not stop the
+clock.
 """
 
 import time
@@ -23,9 +23,9 @@ TURNS = 10
 
 
 class PushedClock:
-    """A clock to push; `slept` lists the waits in the order in which they were begun.
+    """A clock that you push; `slept` lists the waits in the order in which they began.
 
-    `wall` is the time of day it starts from, in seconds since 1970; the real one if not given.
+    `wall` is the time of day at the start, in seconds since 1970; by default the real one.
 
     >>> clock = PushedClock()
     >>> clock.sleep(2.5)
@@ -52,7 +52,7 @@ class PushedClock:
         return self._now + self._wall_ahead
 
     def push(self, seconds: checks.Seconds) -> None:
-        """Let so many seconds go by."""
+        """Let this many seconds pass."""
         self._pass(checks.seconds("seconds", seconds))
 
     def sleep(self, seconds: float) -> None:
@@ -74,7 +74,7 @@ class PushedClock:
 
 
 class Sleeper:
-    """A task that sleeps."""
+    """A sleeping task."""
 
     __slots__ = ("called", "due_at", "place")
 
@@ -88,7 +88,7 @@ class Sleeper:
 
 
 class Dormitory(local):
-    """The tasks that sleep in the event loop of this thread, the next to wake first."""
+    """The sleeping tasks in the event loop of this thread, the next to wake first."""
 
     def __init__(self) -> None:
         self._sleepers: list[Sleeper] = []
@@ -96,7 +96,7 @@ class Dormitory(local):
         self._changes = 0
 
     async def turn_of(self, due_at: float) -> None:
-        """Wait until a task that sleeps until then is the next to wake, and all is quiet."""
+        """Wait until a task that is due at this time is the next to wake, and all is quiet."""
         library = async_library()
         sleeper = Sleeper(due_at, next(self._places), library)
         insort(self._sleepers, sleeper)
@@ -115,7 +115,7 @@ class Dormitory(local):
                 self._sleepers[0].called.set()
 
     async def _quiet(self, library: ModuleType) -> bool:
-        """Let the event loop go round, and say whether nothing happened here meanwhile."""
+        """Let the event loop run some rounds; return whether no task slept or woke meanwhile."""
         before = self._changes
         for _ in range(TURNS):
             await library.sleep(0)
@@ -124,10 +124,10 @@ class Dormitory(local):
 
 @contextmanager
 def pushed_clock(now: float = 0.0, *, wall: float | None = None) -> Iterator[PushedClock]:
-    """Run the block by a clock of its own: nothing sleeps in it, and all waits are in `slept`.
+    """Run the block with a clock of its own: nothing really sleeps, and `slept` has all waits.
 
-    It holds for the waits and deadlines of tarry, in all threads and tasks; an `attempt_timeout` is
-    kept by the event loop, whose time is real.
+    This applies to the waits and deadlines of tarry, in all threads and tasks. It does not apply to
+    an `attempt_timeout`, which the event loop measures in real time.
     """
     clock = PushedClock(now, wall=wall)
     before = world.clock, world.wall, world.sleep, world.asleep

@@ -1,4 +1,4 @@
-"""Chance without surprises: the draws of a script, or those of a seed."""
+"""Predictable random draws: from a script, or from a seed."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ AnyDraw = TypeVar("AnyDraw", bound=Draw)
 
 
 class Script:
-    """Draws written down beforehand, in [0, 1); each is drawn once, in order.
+    """Draws that you write beforehand, in [0, 1); each is used once, in order.
 
     >>> draw = Script([0.5, 0.1])
     >>> draw(), draw.left
@@ -32,7 +32,7 @@ class Script:
         self._written = len(self._draws)
 
     def __call__(self) -> float:
-        """The next draw; TarryError if there is none."""
+        """Return the next draw; raise TarryError if none is left."""
         try:
             return self._draws.popleft()
         except IndexError:
@@ -41,20 +41,20 @@ class Script:
 
     @property
     def left(self) -> tuple[float, ...]:
-        """The draws nobody has taken yet."""
+        """The draws that are not used yet."""
         return tuple(self._draws)
 
 
 def scripted_draws(draws: Iterable[float]) -> AbstractContextManager[Script]:
-    """Run a block with these draws instead of chance.
+    """Run a block with these draws instead of random ones.
 
-    A wait takes one draw, and so does a breaker that opens.
+    A wait uses one draw, and so does a breaker that opens.
     """
     return _drawing(Script(draws))
 
 
 def seeded_draws(seed: Seed) -> AbstractContextManager[Draw]:
-    """Run a block with the draws of this seed, those of `policy.waits(seed=...)`."""
+    """Run a block with the draws of this seed, the same as in `policy.waits(seed=...)`."""
     return _drawing(Random(seed).random)  # noqa: S311  jitter, not secrets
 
 

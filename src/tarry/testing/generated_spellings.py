@@ -1,4 +1,4 @@
-"""Spellings made up by chance of places that must not be called; `spellings` has the known ones."""
+"""Random spellings of places that must not be called; `spellings` has the known ones."""
 
 from collections.abc import Callable, Iterator
 from random import Random
@@ -19,18 +19,18 @@ _NETWORKS = (
     (0xE0000000, 4),
     (0xF0000000, 4),
 )
-"""IPv4 networks, as the first address and the bits all addresses share."""
+"""IPv4 networks: the first address, and the number of bits that all addresses share."""
 _TRAP = 0x7F000001
 _SPACES = tuple("\t\n\r \0\x0b\u00ad\u200b\ufeff\u3000")
 _ZEROS = (0xFF10, 0x1D7CE, 0x1D7D8, 0x1D7EC, 0x0660, 0x06F0, 0x0966)
-"""The zeros of other alphabets; their other digits follow."""
+"""The zeros of other scripts; their other digits follow."""
 _STOPS = (".", "\u3002", "\uff0e", "\uff61")
 _PREFIXES = ("::ffff:", "::", "::ffff:0:", "64:ff9b::", "64:ff9b:1::", "2a00::5efe:")
 
 
 def generated_urls(count: int, port: int, *, seed: int = 0) -> Iterator[str]:
-    """Make up so many URLs, many of them of this machine; the same ones for the same seed."""
-    chance = Random(seed)  # noqa: S311  a corpus, not a secret
+    """Generate `count` URLs, many of them of this machine; a seed always gives the same ones."""
+    chance = Random(seed)  # noqa: S311  test data, not secrets
     made: set[str] = set()
     while len(made) < count:
         host = chance.choice(_WRITINGS)(chance, _forbidden(chance))
@@ -60,7 +60,7 @@ def _groups(address: int) -> str:
 
 
 def _in_parts(chance: Random, address: int) -> str:
-    """As libc's inet_aton reads it: one to four parts, each decimal, octal or hexadecimal."""
+    """Write an address as libc's inet_aton reads it: one to four decimal, octal or hex parts."""
     count = chance.randint(1, 4)
     whole = address.to_bytes(4, "big")
     parts = [*whole[: count - 1], int.from_bytes(whole[count - 1 :], "big")]

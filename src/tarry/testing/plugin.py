@@ -1,6 +1,6 @@
-"""The pytest plugin: fixtures that take the waiting and the chance out of a test.
+"""The pytest plugin: fixtures that remove the waiting and the randomness from a test.
 
-Every pytest run of everybody who has tarry installed loads this, so it pulls in little else.
+Every pytest run loads this wherever tarry is installed, so it imports little else.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,22 +21,22 @@ NO_SLEEP = "tarry_no_sleep"
 
 
 class UseDraws(Protocol):
-    """What the fixture `tarry_draws` is: ``tarry_draws([0.5, 0.1])`` or ``tarry_draws(seed=7)``."""
+    """The type of `tarry_draws`: call ``tarry_draws([0.5, 0.1])`` or ``tarry_draws(seed=7)``."""
 
     def __call__(self, draws: Iterable[float] | None = None, *, seed: Seed | None = None) -> Draw:
-        """Draw by a script or by a seed, from here to the end of the test."""
+        """Use a script or a seed for all draws, from here to the end of the test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the setting."""
-    parser.addini(NO_SLEEP, "let no test sleep: tarry_clock is there for each", "bool", False)  # noqa: FBT003  pytest's
+    parser.addini(NO_SLEEP, "let no test sleep: tarry_clock is there for each", "bool", False)  # noqa: FBT003  pytest's signature
 
 
 @pytest.fixture(autouse=True)
 def _tarry_as_before(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Put back after each test what holds for the whole process: listeners and the switch.
+    """Restore process-wide state after each test: the listeners and the on/off switch.
 
-    It comes after the fixtures of sessions and modules, so what those have set up stays.
+    It is set up after the fixtures of sessions and modules, so it keeps what those have changed.
     """
     listeners, everywhere = stream.listeners, disabled.everywhere
     if request.config.getini(NO_SLEEP):
@@ -47,14 +47,14 @@ def _tarry_as_before(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def tarry_clock() -> Iterator[PushedClock]:
-    """A clock to push, from 0 on: nothing sleeps in this test, and all waits are in `slept`."""
+    """A clock that you push, starting at 0: nothing really sleeps, and `slept` has all waits."""
     with pushed_clock() as clock:
         yield clock
 
 
 @pytest.fixture
 def tarry_draws() -> Iterator[UseDraws]:
-    """A function that takes the chance out of this test, by a script or by a seed."""
+    """A function that replaces the random draws of this test by a script or a seed."""
     with ExitStack() as undone:
 
         def use(draws: Iterable[float] | None = None, *, seed: Seed | None = None) -> Draw:
@@ -69,7 +69,7 @@ def tarry_draws() -> Iterator[UseDraws]:
 
 @pytest.fixture
 def tarry_events() -> Iterator[list[Event]]:
-    """The list of all that has happened in this test so far."""
+    """The list of all events in this test so far."""
     events: list[Event] = []
     stop = listen(events.append)
     yield events

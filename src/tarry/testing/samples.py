@@ -1,4 +1,4 @@
-"""Things of the webhook service with sensible values, for tests: say only what matters."""
+"""Objects of the webhook service with sensible values: a test gives only what matters to it."""
 
 from itertools import count
 from typing import Any
@@ -16,7 +16,7 @@ from tarry.service.model.message import Message, NewMessage
 from tarry.service.model.task import Task, Work
 
 NOON = 1_800_000_000.0
-"""When things in samples happen, unless said otherwise."""
+"""When things in samples happen, unless a test gives another time."""
 ENVIRONMENT = "org_sample"
 ALL_SHARDS = range(SHARDS)
 
@@ -24,13 +24,13 @@ _count = count(1)
 
 
 def new_id(prefix: str) -> str:
-    """An id that no other sample has; those made later sort behind it."""
-    middle = (next(_count) + 0.5) / 1000  # of a millisecond: no rounding takes it to another
+    """Return an id that no other sample has; ids sort in the order of their creation."""
+    middle = (next(_count) + 0.5) / 1000  # of a millisecond: rounding does not change which one
     return make(prefix, now=NOON + middle, entropy=bytes(19))
 
 
-def an_application(**values: Any) -> Application:  # noqa: ANN401  whatever the fields are
-    """An application, known to `ENVIRONMENT`."""
+def an_application(**values: Any) -> Application:  # noqa: ANN401  any fields
+    """Return an application in `ENVIRONMENT`."""
     usual = {
         "id": new_id(APPLICATION),
         "environment": ENVIRONMENT,
@@ -42,7 +42,7 @@ def an_application(**values: Any) -> Application:  # noqa: ANN401  whatever the 
 
 
 def an_endpoint(application: str | Application, **values: Any) -> Endpoint:  # noqa: ANN401  likewise
-    """An endpoint of an application that takes every message."""
+    """Return an endpoint of an application that gets every message."""
     usual = {
         "id": new_id(ENDPOINT),
         "application": _id(application),
@@ -54,7 +54,7 @@ def an_endpoint(application: str | Application, **values: Any) -> Endpoint:  # n
 
 
 def a_message(application: str | Application, **values: Any) -> Message:  # noqa: ANN401  likewise
-    """A message to the endpoints of an application."""
+    """Return a message to the endpoints of an application."""
     usual = {
         "id": new_id(MESSAGE),
         "application": _id(application),
@@ -72,12 +72,12 @@ def new_message(
     fingerprint: bytes = b"",
     **values: Any,  # noqa: ANN401  likewise
 ) -> NewMessage:
-    """A message to be accepted, with its idempotency key if there is one."""
+    """Return a message to be accepted, with its idempotency key if given."""
     return NewMessage(a_message(application, **values), key, fingerprint)
 
 
 def a_due(**values: Any) -> Due:  # noqa: ANN401  likewise
-    """A delivery that may be sent, as a store hands it out."""
+    """Return a delivery that may be sent, as a store returns it."""
     usual = {
         "lane": 1,
         "seq": 1,
@@ -91,7 +91,7 @@ def a_due(**values: Any) -> Due:  # noqa: ANN401  likewise
 
 
 def an_attempt(due: Due, **values: Any) -> Attempt:  # noqa: ANN401  likewise
-    """The next attempt at what was fetched: a server error, unless said otherwise."""
+    """Return the next attempt of a fetched delivery; by default it met a server error."""
     usual = {
         "id": new_id(ATTEMPT),
         "lane": due.lane,
@@ -107,7 +107,7 @@ def an_attempt(due: Due, **values: Any) -> Attempt:  # noqa: ANN401  likewise
 
 
 def delivered(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
-    """What was fetched went out under the first lease of its shard, and the endpoint took it."""
+    """Settle a fetched delivery as delivered, under the first lease of its shard."""
     usual = {
         "lane": due.lane,
         "epoch": 1,
@@ -124,7 +124,7 @@ def delivered(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
 
 
 def postponed(due: Due, due_at: float, **values: Any) -> Settlement:  # noqa: ANN401  likewise
-    """What was fetched went out and failed: it waits until `due_at`."""
+    """Settle a fetched delivery as failed for now: it waits until `due_at`."""
     usual = {
         "state": State.WAITING,
         "reason": Reason.BACKOFF,
@@ -137,7 +137,7 @@ def postponed(due: Due, due_at: float, **values: Any) -> Settlement:  # noqa: AN
 
 
 def put_back(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
-    """What was fetched went out and met a lane that is down: it is ready again, not counted."""
+    """Settle a fetched delivery that met a lane that is down: ready again, attempt not counted."""
     usual = {
         "state": State.READY,
         "reason": Reason.LANE_OPEN,
@@ -149,13 +149,13 @@ def put_back(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
 
 
 def failed(due: Due, **values: Any) -> Settlement:  # noqa: ANN401  likewise
-    """What was fetched went out and failed for good."""
+    """Settle a fetched delivery as permanently failed."""
     usual = {"state": State.FAILED, "reason": Reason.EXHAUSTED, "attempt": an_attempt(due)}
     return delivered(due, **{**usual, **values})
 
 
 def a_notice(endpoint: Endpoint, **values: Any) -> Notice:  # noqa: ANN401  likewise
-    """A notice to the owner of an endpoint."""
+    """Return a notice to the owner of an endpoint."""
     usual = {
         "id": new_id("notice_"),
         "application": endpoint.application,
@@ -168,7 +168,7 @@ def a_notice(endpoint: Endpoint, **values: Any) -> Notice:  # noqa: ANN401  like
 
 
 def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN401  likewise
-    """A task for the lane of an endpoint, which must have one."""
+    """Return a task for the lane of an endpoint, which must have one."""
     usual = {
         "id": new_id(TASK),
         "work": work,
@@ -182,7 +182,7 @@ def a_task(endpoint: Endpoint, work: Work, **values: Any) -> Task:  # noqa: ANN4
 
 
 def an_event_type(name: str, **values: Any) -> EventType:  # noqa: ANN401  likewise
-    """An event type of `ENVIRONMENT`."""
+    """Return an event type of `ENVIRONMENT`."""
     usual = {
         "environment": ENVIRONMENT,
         "name": name,
@@ -194,7 +194,7 @@ def an_event_type(name: str, **values: Any) -> EventType:  # noqa: ANN401  likew
 
 
 def a_key(**values: Any) -> Key:  # noqa: ANN401  likewise
-    """A key to `ENVIRONMENT`."""
+    """Return an API key to `ENVIRONMENT`."""
     known = new_id("key_")
     usual = {
         "id": known,
@@ -206,7 +206,7 @@ def a_key(**values: Any) -> Key:  # noqa: ANN401  likewise
 
 
 def a_claim(holder: str, **values: Any) -> Claim:  # noqa: ANN401  likewise
-    """A claim of the request `order-1` that came at noon, held for ten seconds."""
+    """Return a claim of the request `order-1` that came at noon, held for ten seconds."""
     usual = {
         "environment": ENVIRONMENT,
         "key": "order-1",

@@ -1,4 +1,4 @@
-"""A store that takes its time, and at times cannot be reached: what a dispatcher lives with."""
+"""A store that is slow, and at times unreachable, for tests of the dispatcher."""
 
 import asyncio
 import inspect
@@ -10,10 +10,10 @@ from tarry.service.store.contract import Store
 
 
 class Shaky:
-    """Stands before a store. `latency` is how long a call takes, half of it before it is done.
+    """Wraps a store. `latency` returns how long a call takes, half of it before the work.
 
-    While it is `away` every call fails, and while it is `stuck` none ends. With `forgets` a call is
-    done and fails all the same, as when the connection is lost at the commit.
+    While it is `away`, every call fails. While it is stuck, no call returns. With `forgets`, a call
+    does its work and fails all the same, as when the connection is lost at the commit.
     """
 
     def __init__(self, store: Store, *, latency: Callable[[], float] = lambda: 0.0) -> None:
@@ -26,24 +26,24 @@ class Shaky:
 
     @property
     def store(self) -> Store:
-        """It, as a store."""
+        """This object, typed as a store."""
         return cast("Store", self)
 
     def stick(self) -> None:
-        """Let no call end until `free`."""
+        """Block all calls until `free`."""
         self._free.clear()
 
     def free(self) -> None:
-        """Let calls end again."""
+        """Let calls return again."""
         self._free.set()
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
-        """What the store has; what it does takes its time."""
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  any attribute of the store
+        """Return an attribute of the store; its coroutine methods become slow and shaky."""
         found = getattr(self._store, name)
         if not inspect.iscoroutinefunction(found):
             return found
 
-        async def done(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever it takes
+        async def done(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  any arguments
             return await self._done(name, found, *args, **kwargs)
 
         return done
@@ -52,9 +52,9 @@ class Shaky:
         self,
         name: str,
         step: Callable[..., Awaitable[Any]],
-        *args: Any,  # noqa: ANN401  whatever it takes
+        *args: Any,  # noqa: ANN401  any arguments
         **kwargs: Any,  # noqa: ANN401  likewise
-    ) -> Any:  # noqa: ANN401  whatever it gives
+    ) -> Any:  # noqa: ANN401  any result
         self.calls += 1
         await self._wait()
         self._check(name)
@@ -77,18 +77,18 @@ Seen = TypeVar("Seen", bound=Shaky)
 
 
 class Between(Generic[Seen]):
-    """Puts a shaky store between a dispatcher and its own, and has it at hand as `shaky`."""
+    """Wraps a dispatcher's store in a shaky one, which is then available as `shaky`."""
 
     def __init__(self, make: Callable[[Store], Seen]) -> None:
         self._make = make
         self.shaky: Seen
 
     def __call__(self, store: Store) -> Store:
-        """What the dispatcher sees."""
+        """Return the store that the dispatcher sees."""
         self.shaky = self._make(store)
         return self.shaky.store
 
 
 def slow(latency: float) -> Between[Shaky]:
-    """One between them that takes so many seconds for each call."""
+    """Return a wrapper that makes each call take this many seconds."""
     return Between(lambda store: Shaky(store, latency=lambda: latency))

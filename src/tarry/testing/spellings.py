@@ -1,10 +1,10 @@
-"""Spellings of places that must not be called, for tests of whatever calls URLs.
+"""Spellings of places that must not be called, for tests of programs that call URLs.
 
-Each of them leads to this machine or to a private network with some program that reads URLs, or is
-a way to make two programs read one URL differently. A guard must refuse every one.
+Some program that reads URLs is led by each of them to this machine or to a private network, or two
+programs read it differently. A guard must refuse every one.
 """
 
-# Hosts as they stand in a URL, by what they try. The libc of most systems reads the odd numbers.
+# Hosts as written in a URL, by what they try. The libc of most systems reads the odd numbers.
 _IN_PLAIN = """
 127.0.0.1 127.0.0.2 127.1.2.3 127.127.127.127 127.255.255.254 127.0.0.0 127.255.255.255
 0.0.0.0 0.0.0.1 0.1.2.3 0.255.255.255 10.0.0.1 10.0.0.0 10.1.2.3 10.255.255.255
@@ -71,7 +71,7 @@ instance-data.ec2.internal host.docker.internal gateway.docker.internal kubernet
 kubernetes.default.svc.cluster.local printer.local PRINTER.LOCAL. router.home.arpa db redis
 intranet x -localhost localhost- 127.0.0.1-.localhost a_b
 """
-# Written with escapes: a font shows many of these like the real ones.
+# Written as escapes, since in many fonts these look like the real characters.
 _IN_LOOK_ALIKES = """
 \u2460\u2461\u2466.\u24ea.\u24ea.\u2460 \u2460\u2461\u2466.0.0.1 127.0.0.\u2460 127.\u24ea.0.1
 \uff11\uff12\uff17.\uff10.\uff10.\uff11 127.0.0.\uff11 \U0001d7cf\U0001d7d0\U0001d7d5.0.0.1
@@ -95,7 +95,7 @@ _IN_PERCENT = """
 HOSTS = tuple(
     f"{_IN_PLAIN} {_IN_NUMBERS} {_IN_IPV6} {_IN_NAMES} {_IN_LOOK_ALIKES} {_IN_PERCENT}".split()
 )
-"""Hosts that must not be called, or mean nothing, as they stand in a URL."""
+"""Hosts, as written in a URL, that must not be called or are meaningless."""
 
 _OTHER_SCHEMES = """
 file ftp ftps gopher dict ws wss http+unix unix ldap ldaps tftp sftp scp ssh smb telnet imap smtp
@@ -216,6 +216,6 @@ URLS = (
 
 
 def listed_urls(port: int) -> list[str]:
-    """Every spelling listed here as a URL, with the port of a trap on this machine."""
+    """Return every spelling listed here as a URL, with the port of a trap on this machine."""
     by_host = [f"http://{host}:{port}/" for host in HOSTS]
     return by_host + [url.format(port=port) for url in URLS]

@@ -1,7 +1,7 @@
-"""An event loop whose time is pushed by waiting: days of timers pass in moments.
+"""An event loop in virtual time: days of timers pass in moments.
 
-Whenever nothing is left to do now, the clock jumps to the next timer. Good for programs that only
-wait for timers and for each other; what waits for a real socket or thread is not waited for.
+Whenever nothing is left to do now, the clock jumps to the next timer. It is for programs that wait
+only for timers and for each other. It does not wait for a real socket or thread.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class _Jumping(selectors.SelectSelector):
-    """Looks for events without waiting, and moves the clock instead."""
+    """Polls for events without waiting, and moves the clock instead."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -36,17 +36,17 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._jumping = _Jumping()
         super().__init__(self._jumping)
-        # How early a timer may fire. It is a nanosecond otherwise, which is lost when it is added
-        # to the seconds of a year: a timer that is just due would never fire.
+        # How early a timer may fire. The default of a nanosecond is lost when it is added to the
+        # seconds of a year: a timer that is just due would never fire.
         self._clock_resolution = 1e-7
 
     def time(self) -> float:
-        """Seconds since the loop was made."""
+        """Return the seconds since the loop was created."""
         return self._jumping.now
 
 
 def run_virtual(main: Coroutine[Any, Any, T]) -> T:
-    """Run a program from start to end, as `asyncio.run` does, without waiting for its timers.
+    """Run a program to its end, as `asyncio.run` does, without waiting for its timers.
 
     >>> import asyncio
     >>> run_virtual(asyncio.sleep(86_400, "a day later"))
@@ -57,7 +57,7 @@ def run_virtual(main: Coroutine[Any, Any, T]) -> T:
 
 
 def virtually(story: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """Let an async function be called like any other, and run in virtual time.
+    """Turn an async function into a normal one that runs in virtual time.
 
     >>> import asyncio
     >>> virtually(asyncio.sleep)(86_400, "a day later")

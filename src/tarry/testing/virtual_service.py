@@ -1,6 +1,6 @@
 """A whole delivery service in virtual time: real dispatcher, memory store, scripted endpoints.
 
-Days of outage pass in moments, and everything that was sent is on record.
+Days of outage pass in moments, and every request that was sent is recorded.
 """
 
 import asyncio
@@ -30,11 +30,11 @@ DOWN = Answer(0.01, failure=Kind.TRANSIENT, detail="connection refused", unreach
 RESET = Answer(0.01, failure=Kind.TRANSIENT, detail="closed before the answer was there")
 
 Script = Callable[[Request, float], Answer]
-"""What an endpoint answers to a request at a time; `took` is how long it takes."""
+"""How an endpoint answers a request at a time; the answer's `took` is how long it takes."""
 
 
 def status(code: int, **headers: str) -> Answer:
-    """An answer with a status, in ten milliseconds."""
+    """Return an answer with a status, which takes ten milliseconds."""
     said = tuple((name.replace("_", "-"), value) for name, value in headers.items())
     return Answer(0.01, status=code, headers=said)
 
@@ -44,7 +44,7 @@ def _takes_all(_request: Request, _now: float) -> Answer:
 
 
 def takes_all_but(messages: Container[str], answer: Answer) -> Script:
-    """What an endpoint does that gives an answer to some messages, and takes all others."""
+    """Return a script that gives this answer to some messages and accepts all others."""
 
     def script(request: Request, _now: float) -> Answer:
         return answer if dict(request.headers)["webhook-id"] in messages else OK
@@ -53,7 +53,7 @@ def takes_all_but(messages: Container[str], answer: Answer) -> Script:
 
 
 class Sent(Struct, frozen=True):
-    """A request that was made."""
+    """A request that was sent."""
 
     at: float
     host: str
@@ -71,7 +71,7 @@ class ScriptedSender:
         self.in_air = self.most_in_air = 0
 
     def send(self, request: Request, done: Callable[[Answer], None]) -> None:
-        """Ask the script, and answer later."""
+        """Get an answer from the script, and deliver it later."""
         script = self.scripts.get(request.target.host, _takes_all)
         answer = script(request, self._now())
         message = dict(request.headers)["webhook-id"]
@@ -85,14 +85,14 @@ class ScriptedSender:
         done(answer)
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing, since nothing is kept open."""
 
 
 class VirtualService:
     """One dispatcher and its store; `start` may be called again after `stop` or `crash`.
 
-    One `beside` another has the same store and the same endpoints. `through` is how the dispatcher
-    sees the store.
+    A service that is `beside` another shares its store and its endpoints. `through` wraps the store
+    for the dispatcher.
     """
 
     def __init__(
@@ -101,27 +101,27 @@ class VirtualService:
         seed: int = 7,
         beside: "VirtualService | None" = None,
         through: Callable[[MemoryStore], Store] | None = None,
-        **settings: Any,  # noqa: ANN401  the dispatcher's
+        **settings: Any,  # noqa: ANN401  the dispatcher's settings
     ) -> None:
         loop = asyncio.get_running_loop()
         self.now: Callable[[], float] = lambda: NOON + loop.time()
         self.step = 0.0
-        """By how many seconds somebody has set the wall clock forward."""
+        """How many seconds the wall clock was set forward."""
         self.store: MemoryStore = beside.store if beside else MemoryStore(clock=self.wall)
         self.sender: ScriptedSender = beside.sender if beside else ScriptedSender(self.now)
         self.seals: Seals = beside.seals if beside else Seals.of(generate_key("test"))
         self.seen: Store = self.store if through is None else through(self.store)
         self._settings = settings
-        self._draw = random.Random(seed).random  # noqa: S311  the same each time
+        self._draw = random.Random(seed).random  # noqa: S311  the same draws in every run
         self._running: asyncio.Task[None] | None = None
         self.application: Application = beside.application if beside else an_application()
 
     def wall(self) -> float:
-        """Return what the wall clock shows: messages are accepted by it, and leases end by it."""
+        """Return the time of the wall clock, which dates messages and leases."""
         return self.now() + self.step
 
     async def start(self) -> Dispatcher:
-        """Have the dispatcher at work."""
+        """Start the dispatcher, and wait until it is ready."""
         loop = asyncio.get_running_loop()
         self.dispatcher = Dispatcher(
             self.seen,
@@ -137,19 +137,19 @@ class VirtualService:
         return self.dispatcher
 
     async def stop(self) -> None:
-        """Let the dispatcher finish."""
+        """Stop the dispatcher properly."""
         self.dispatcher.stop()
         if self._running is not None:
             await self._running
 
     async def crash(self) -> None:
-        """Lose the dispatcher: what is on its way has no end."""
+        """Kill the dispatcher: attempts in flight have no outcome."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.wait([self._running])
 
-    async def add_application(self, **values: Any) -> Application:  # noqa: ANN401  its fields
-        """A tenant."""
+    async def add_application(self, **values: Any) -> Application:  # noqa: ANN401  any fields
+        """Add an application."""
         application = an_application(**values)
         await self.store.put_application(application)
         return application
@@ -161,9 +161,9 @@ class VirtualService:
         *,
         application: Application | None = None,
         path: str = "/in",
-        **values: Any,  # noqa: ANN401  its fields
+        **values: Any,  # noqa: ANN401  any fields
     ) -> Endpoint:
-        """An endpoint at a host, which answers by a script."""
+        """Add an endpoint at a host, which answers by a script."""
         if script is not None:
             self.sender.scripts[host] = script
         owner = application or self.application
@@ -179,10 +179,10 @@ class VirtualService:
         )
 
     async def move(self, endpoint: Endpoint, url: str) -> Endpoint:
-        """Have an endpoint at another URL."""
+        """Move an endpoint to another URL."""
         return await self.change(endpoint, url=url)
 
-    async def change(self, endpoint: Endpoint, **values: Any) -> Endpoint:  # noqa: ANN401  its fields
+    async def change(self, endpoint: Endpoint, **values: Any) -> Endpoint:  # noqa: ANN401  any fields
         """Change an endpoint's settings, as its owner would."""
         found = (await self.store.lane(endpoint.application, endpoint.id)).endpoint
         return await self.store.put_endpoint(replace(found, **values, updated_at=self.now()))
@@ -191,16 +191,16 @@ class VirtualService:
         self,
         count: int = 1,
         application: Application | None = None,
-        **values: Any,  # noqa: ANN401  of the messages
+        **values: Any,  # noqa: ANN401  any fields
     ) -> list[str]:
-        """Accept messages; their ids."""
+        """Accept messages, and return their ids."""
         owner = application or self.application
         new = [new_message(owner, accepted_at=self.wall(), **values) for _ in range(count)]
         await self.store.add(new)
         return [one.message.id for one in new]
 
     async def until_delivered(self, endpoint: Endpoint, within: float) -> float:
-        """Wait until nothing of an endpoint is live any more; how long it took."""
+        """Wait until no delivery of an endpoint is live, and return how long that took."""
         started_at = self.now()
         while waiting := await self.waiting(endpoint):
             if self.now() - started_at > within:
@@ -209,23 +209,23 @@ class VirtualService:
         return self.now() - started_at
 
     async def waiting(self, endpoint: Endpoint) -> int:
-        """How many of an endpoint's deliveries have not ended."""
+        """Return how many of an endpoint's deliveries have not ended."""
         return (await self.store.lane(endpoint.application, endpoint.id)).waiting
 
     async def counts(self, endpoint: Endpoint) -> dict[State, int]:
-        """How many of an endpoint's deliveries are in each state."""
+        """Return how many of an endpoint's deliveries are in each state."""
         found = await self.store.counts(endpoint.lane)
         return {state: count for state, count in found.items() if count}
 
     async def delivery(self, message: str) -> Delivery:
-        """The only delivery of a message."""
+        """Return the only delivery of a message."""
         ((_, delivery),) = await self.store.deliveries(message)
         return delivery
 
 
 @asynccontextmanager
-async def virtual_service(**settings: Any) -> AsyncIterator[VirtualService]:  # noqa: ANN401  its own
-    """A service at work with one application, stopped at the end."""
+async def virtual_service(**settings: Any) -> AsyncIterator[VirtualService]:  # noqa: ANN401  the settings of VirtualService
+    """Run a service with one application, and stop it at the end."""
     service = VirtualService(**settings)
     await service.store.put_environment(ENVIRONMENT)
     await service.store.put_application(service.application)

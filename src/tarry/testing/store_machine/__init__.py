@@ -1,6 +1,6 @@
-"""Steps in any order, done to the memory store and to a real one: every answer must be the same.
+"""Run random steps on the memory store and on a real one, and compare every answer.
 
-The suite says what a store must do, case by case; this finds the orders nobody thought of.
+The suite checks case by case what a store must do. This finds orders of steps that no test covers.
 
     class MyMachine(StoreMachine):
         def open(self) -> Opened: ...
@@ -20,11 +20,11 @@ __all__ = ["Opened", "StoreMachine"]
 
 
 class StoreMachine(DeliverSteps):
-    """All steps, those of the dispatcher and those of people and programs."""
+    """All steps: those of the dispatcher and those of people and programs."""
 
     @initialize(new=batches)
     def begin(self, new: list[Draft]) -> None:
-        """Two applications, the first with endpoints, some messages, and a worker that has all."""
+        """Create two applications, endpoints for the first, and messages; lease all to a worker."""
         self.ask(lambda side: side.store.put_environment(ENVIRONMENT))
         self.put_an_application(uid=None)
         self.put_an_application(uid="one")
@@ -35,6 +35,6 @@ class StoreMachine(DeliverSteps):
 
     @rule(step=any_step())
     def do(self, step: Step) -> None:
-        """One step, whichever."""
+        """Do one step."""
         name, arguments = step
         getattr(self, name)(**arguments)

@@ -1,4 +1,4 @@
-"""Steps of dispatchers: two workers lease, fetch and settle, also with what they lost meanwhile."""
+"""Steps of dispatchers: two workers lease, fetch and settle, even with leases that they lost."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ from tarry.testing.store_machine.state import LOTS, WORKERS
 from tarry.testing.store_machine.step import step
 
 LENGTH = 10_000.0
-"""Seconds that a lease is held for: long, since a real store's time goes on by itself too."""
+"""Seconds that a lease lasts: many, since the real store's clock runs as well."""
 PLENTY = 1_000_000_000
 
 workers = st.sampled_from([WORKERS[0], *WORKERS])
@@ -33,23 +33,23 @@ endings = st.tuples(
 
 
 class DeliverSteps(PeopleSteps):
-    """What owners of shards do, and what they try once they are not."""
+    """What owners of shards do, and what they still try after they have lost them."""
 
     @step(worker=workers)
     def lease(self, worker: str) -> None:
-        """Everything that is free."""
+        """Lease all free shards."""
         leases = self.ask(lambda side: _leased(side, worker))
         self.leases[worker].update({lease.shard: lease for lease in leases or ()})
 
     @step(worker=workers, length=st.sampled_from([LENGTH, LENGTH / 2]))
     def renew(self, worker: str, length: float) -> None:
-        """All that it believes to own."""
+        """Renew all leases that the worker believes it has."""
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _renewed(side, worker, leases, length))
 
     @step(worker=workers, all_of_it=st.booleans())
     def release(self, worker: str, *, all_of_it: bool) -> None:
-        """The shards of the applications, or only the first one's; it goes on as if it had not."""
+        """Release the applications' shards, or only the first; the worker keeps using them."""
         shards = [application.shard for application in self.applications]
         held = self.leases[worker]
         leases = [held[shard] for shard in shards if shard in held]
@@ -58,32 +58,32 @@ class DeliverSteps(PeopleSteps):
 
     @step(seconds=st.sampled_from([LENGTH * 0.4, LENGTH * 0.7, LENGTH * 1.2]), heir=workers)
     def let_lease_time_pass(self, seconds: float, heir: str) -> None:
-        """Some leases run out, or all, and one of the workers takes them."""
+        """Let some or all leases expire; then one of the workers takes them."""
         self.lease_time += seconds
         self.opened.run(self.opened.later(seconds))
         self.lease(heir)
 
     @step(worker=workers)
     def look_at_what_woke(self, worker: str) -> None:
-        """The lanes that were woken, for one of the workers."""
+        """Read the woken lanes of a worker's shards."""
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _lanes(side, leases))
 
     @step(which=few, stream=streams, limit=limits, at=offsets)
     def fetch(self, which: list[int], stream: Stream, limit: int, at: float) -> None:
-        """What some lanes could send; it may be settled much later."""
+        """Fetch deliveries of some lanes; they may be settled much later."""
         self._fetch(self._wants(which, stream, limit), at)
 
     @step(often=6, worker=workers, which=few, stream=streams, limit=limits, ending=endings)
     def send(
         self, worker: str, which: list[int], stream: Stream, limit: int, ending: Ending
     ) -> None:
-        """Fetch and settle at once, as it is meant to be."""
+        """Fetch and settle at once, as a dispatcher normally does."""
         self._send(worker, self._wants(which, stream, limit), ending)
 
     @step(which=picks, after=st.integers(0, 5), span=st.none() | st.integers(0, 5), since=offsets)
     def fetch_behind(self, which: int, after: int, span: int | None, since: float) -> None:
-        """All streams of one lane, from somewhere in the middle."""
+        """Fetch all streams of one lane, starting somewhere in the middle."""
         before = None if span is None else after + span
         wants = [
             Want(
@@ -110,7 +110,7 @@ class DeliverSteps(PeopleSteps):
     def settle_later(
         self, worker: str, which: list[int], ending: Ending, tries: int, epochs: int
     ) -> None:
-        """Some of what was fetched, now or long ago; sometimes with wrong tries or a past epoch."""
+        """Settle deliveries fetched at any time, sometimes with wrong tries or an old epoch."""
         due = {(one.lane, one.seq, one.resend): one for one in self.some(self.due, which)}
         settlements = [self._settlement(one, ending, tries) for one in due.values()]
         self._settle(worker, settlements, epochs)
@@ -119,7 +119,7 @@ class DeliverSteps(PeopleSteps):
     def change_lanes(
         self, worker: str, which: list[int], standing: Standing | None, failures: int
     ) -> None:
-        """What a lane learned, and perhaps how its endpoint stands now."""
+        """Save what lanes have learned, and perhaps a new standing of their endpoints."""
         if standing is Standing.DELETED:
             standing = Standing.PARKED
         known = Known(pace=b"\x00", origin="https://a.example", failures=failures)
@@ -139,7 +139,7 @@ class DeliverSteps(PeopleSteps):
 
     @step(often=2, worker=workers, which=few, emptied=st.booleans(), short=st.booleans())
     def rest(self, worker: str, which: list[int], *, emptied: bool, short: bool) -> None:
-        """Lanes go to sleep if they may, by what the owner knows or by a little less."""
+        """Put lanes to rest if possible; with `short`, the owner has missed the last delivery."""
         for stream in Stream if emptied else ():
             self._send(worker, self._wants(which, stream, LOTS), ("delivered", 0.0))
         endpoints = self.some(self.endpoints, which)
@@ -148,14 +148,14 @@ class DeliverSteps(PeopleSteps):
 
     @step(worker=workers, which=few, short=st.booleans())
     def doze(self, worker: str, which: list[int], *, short: bool) -> None:
-        """The next delivery to these lanes is to be told, though others may be live."""
+        """Ask for a wake-up at the next delivery of these lanes, though others may be live."""
         endpoints = self.some(self.endpoints, which)
         leases = list(self.leases[worker].values())
         self.ask(lambda side: _dozed(side, endpoints, leases, short=short))
 
     @step(worker=workers, which=picks, age=offsets, limit=st.integers(1, 3))
     def expire(self, worker: str, which: int, age: float, limit: int) -> None:
-        """End what is too old."""
+        """End deliveries that are too old."""
         endpoint = self.one(self.endpoints, which)
         lease = self._lease(worker, endpoint.application)
         if lease is not None:
@@ -173,13 +173,13 @@ class DeliverSteps(PeopleSteps):
     def do_all_of_a_new_task(
         self, worker: str, which: int, work: Work, limit: int, wanted: ReplayFilter | None = None
     ) -> None:
-        """From its beginning to its end, if the worker may."""
+        """Add a task and run it to its end, if the worker may."""
         self.add_a_task(which, work, since=LENGTH, until=None, wanted=wanted)
         self.do_a_task(worker, limit, forget=False)
 
     @step(worker=workers, limit=st.integers(1, 4), forget=st.booleans())
     def do_a_task(self, worker: str, limit: int, *, forget: bool) -> None:
-        """The oldest task of the worker's shards, to its end, perhaps always as it first was."""
+        """Run the worker's oldest task to its end; with `forget`, always from its first state."""
         shards = list(self.leases[worker])
         task = self.ask(lambda side: side.store.task(shards))
         if task is not None:
@@ -208,7 +208,7 @@ class DeliverSteps(PeopleSteps):
     def _settle(
         self, worker: str, settlements: Sequence[Settlement | Resent], epochs: int = 0
     ) -> None:
-        """Settle as a worker does, by what it sent so many epochs ago."""
+        """Settle as a worker, with the lease's epoch minus `epochs`."""
         sent = [replace(one, epoch=self._epoch(worker, one.lane) - epochs) for one in settlements]
         leases = list(self.leases[worker].values())
         self.ask(lambda side: side.store.settle(side.there(sent), [], leases))
@@ -258,7 +258,7 @@ class DeliverSteps(PeopleSteps):
         )
 
     def _epoch(self, worker: str, lane: int) -> int:
-        """The epoch of a worker's lease of a lane, 0 if it never had one."""
+        """Return the epoch of the worker's lease for a lane; 0 if it never had one."""
         (application,) = {one.application for one in self.endpoints if one.lane == lane}
         lease = self._lease(worker, application)
         return 0 if lease is None else lease.epoch
@@ -300,6 +300,6 @@ async def _dozed(
 
 
 async def _added(side: Side, endpoints: Sequence[Endpoint], *, short: bool) -> dict[int, int]:
-    """How many were added to the lanes, or one less."""
+    """Return how many deliveries were added to each lane; with `short`, one less."""
     rows = [await side.store.lane(one.application, one.id) for one in endpoints]
     return {row.lane: row.added - short for row in rows}

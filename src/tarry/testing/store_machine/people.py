@@ -1,4 +1,4 @@
-"""Steps of people and programs: they add messages, and change what gets them."""
+"""Steps of people and programs: they add messages, and change applications and endpoints."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from tarry.testing.store_machine.state import LOTS, Machine
 from tarry.testing.store_machine.step import step
 
 MOST = 4
-"""Applications, and endpoints: with few of them more happens to each."""
+"""The most applications, and the most endpoints: with few of them, more happens to each."""
 
 picks = st.integers(0, 15)
 offsets = st.sampled_from([0.0, 0.5, 1.0, 5.0, 20.0])
@@ -55,16 +55,16 @@ batches = st.lists(drafts, min_size=2, max_size=6)
 
 
 class PeopleSteps(Machine):
-    """What anybody but a dispatcher does."""
+    """What everybody except a dispatcher does."""
 
     @step(seconds=offsets)
     def let_time_pass(self, seconds: float) -> None:
-        """The time of messages and deliveries, not of leases."""
+        """Let time pass for messages and deliveries, but not for leases."""
         self.now += seconds
 
     @step(uid=names)
     def put_an_application(self, uid: str | None) -> None:
-        """A new application, if its uid is free and there are not many."""
+        """Create an application, if its uid is free and there are few."""
         if len(self.applications) == MOST:
             return
         application = Application(
@@ -82,7 +82,7 @@ class PeopleSteps(Machine):
 
     @step(which=picks, uid=names, rate=st.none() | st.just(2.5))
     def change_an_application(self, which: int, uid: str | None, rate: float | None) -> None:
-        """Another uid, if it is free, and another rate."""
+        """Change an application's uid, if the new one is free, and its rate."""
         known = self.one(self.applications, which)
         found = self.ask(lambda side: side.store.application(ENVIRONMENT, known.id))
         if found is None:
@@ -93,7 +93,7 @@ class PeopleSteps(Machine):
 
     @step(which=picks, sure=st.sampled_from([*[False] * 9, True]))
     def delete_an_application(self, which: int, *, sure: bool) -> None:
-        """Now and then one goes, with its endpoints."""
+        """Delete an application with its endpoints, in one of ten cases."""
         if sure:
             application = self.one(self.applications, which)
             self.ask(lambda side: side.store.delete_application(application.id, now=self.now))
@@ -114,7 +114,7 @@ class PeopleSteps(Machine):
         *,
         sealed: bool,
     ) -> None:
-        """A new endpoint, if its application is there, its uid is free and there are not many."""
+        """Create an endpoint, if its application exists, its uid is free and there are few."""
         if len(self.endpoints) == MOST:
             return
         application = self.one(self.applications, of)
@@ -135,14 +135,14 @@ class PeopleSteps(Machine):
 
     @step(which=picks, uid=names, standing=standings)
     def put_an_old_copy(self, which: int, uid: str | None, standing: Standing) -> None:
-        """Another standing, or it is deleted, by somebody who saw the endpoint when it was new."""
+        """Write an outdated copy of an endpoint with another standing, perhaps a deleted one."""
         old = self.one(self.endpoints, which)
         changed = replace(old, uid=uid, standing=standing, updated_at=self.now)
         self.ask(lambda side: side.store.put_endpoint(side.there(changed)))
 
     @step(which=picks, uid=names, standing=standings)
     def change_an_endpoint(self, which: int, uid: str | None, standing: Standing) -> None:
-        """Another standing, or it is deleted; else it stays as it is."""
+        """Change an endpoint's uid and standing, perhaps to deleted."""
         old, at = self.one(self.endpoints, which), self.now
         self.ask(
             lambda side: side.store.change_endpoint(
@@ -154,13 +154,13 @@ class PeopleSteps(Machine):
 
     @step(which=picks)
     def delete_an_endpoint(self, which: int) -> None:
-        """It goes, if it is still there."""
+        """Delete an endpoint, if it still exists."""
         gone = self.one(self.endpoints, which)
         self.ask(lambda side: side.store.delete_endpoint(gone.application, gone.id, now=self.now))
 
     @step(often=4, new=batches)
     def add_messages(self, new: Sequence[Draft]) -> None:
-        """Some messages in one call, with keys and event ids that may be known."""
+        """Add messages in one call, with keys and event ids that may be known already."""
         messages = [self._new(draft) for draft in new]
         answers = self.ask(lambda side: _added(side, messages))
         for answer in answers or ():
@@ -169,20 +169,20 @@ class PeopleSteps(Machine):
 
     @step(of=picks, which=picks)
     def expunge_a_message(self, of: int, which: int) -> None:
-        """Its payload is forgotten, if it is the application's."""
+        """Erase a message's payload, if the message belongs to the application."""
         application, message = self._message(of, which)
         self.ask(lambda side: side.store.expunge(application, message))
         self.ask(lambda side: side.store.message(application, message))
 
     @step(of=picks, which=picks)
     def cancel_a_message(self, of: int, which: int) -> None:
-        """Its live deliveries end, if it is the application's."""
+        """End a message's live deliveries, if the message belongs to the application."""
         application, message = self._message(of, which)
         self.ask(lambda side: side.store.cancel(application, message, now=self.now))
 
     @step(which=picks, where=picks)
     def resend_a_message(self, which: int, where: int) -> None:
-        """Ask for one more attempt, if the message is of the endpoint's application."""
+        """Request one more attempt, if the message belongs to the endpoint's application."""
         endpoint = self.one(self.endpoints, where)
         _, message = self._message(0, which)
         resend = self.id("resend_")
@@ -203,7 +203,7 @@ class PeopleSteps(Machine):
         until: float | None,
         wanted: ReplayFilter | None = None,
     ) -> None:
-        """Long work on the lane of an endpoint, or on the messages of its application."""
+        """Add a task for the lane of an endpoint, or for the messages of its application."""
         endpoint = self.one(self.endpoints, which)
         bounded = work is not Work.DISCARD
         on_lane = work is not Work.PURGE_CONTENT
@@ -237,7 +237,7 @@ class PeopleSteps(Machine):
         keys: float | None,
         notices: float | None,
     ) -> None:
-        """All goes that is older, in pieces."""
+        """Remove everything older than this, in pieces."""
 
         def before(age: float | None) -> float | None:
             return None if age is None else self.now - age
@@ -252,7 +252,7 @@ class PeopleSteps(Machine):
         self.ask(lambda side: _swept(side, retention))
 
     def _message(self, of: int, which: int) -> tuple[str, str]:
-        """An application, and a message that may be its own."""
+        """Return an application, and a message that may belong to it."""
         message = self.one(self.messages, which) if self.messages else "msg_none"
         return self.one(self.applications, of).id, message
 

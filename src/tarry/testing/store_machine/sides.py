@@ -1,7 +1,7 @@
-"""Two stores that are told the same, and must answer the same.
+"""Two stores that get the same calls and must give the same answers.
 
-They number lanes as they like: what goes to the real one and comes from it is put into its or into
-the model's numbers.
+Each store numbers its lanes as it likes. So the numbers in calls to the real store, and in its
+answers, are translated from and to the model's numbers.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
@@ -20,18 +20,18 @@ Value = TypeVar("Value")
 
 
 class Lane(int):
-    """A lane's number that stands by itself, not in a field named for it."""
+    """A lane's number outside a field named `lane`."""
 
 
 class Run(Protocol):
-    """Runs a coroutine to its end, on the loop that its store lives on."""
+    """Runs a coroutine to its end, on the event loop of its store."""
 
     def __call__(self, call: Coroutine[Any, Any, Answer], /) -> Answer:
-        """What it returns or raises."""
+        """Return the coroutine's result, or raise its error."""
 
 
 class Side:
-    """One of the two stores. `there` puts a value into its numbers, `back` into the model's."""
+    """One of the two stores. `there` translates to its numbers, `back` to the model's."""
 
     def __init__(self, store: Store, *, same_numbers: bool) -> None:
         self.store = store
@@ -40,15 +40,15 @@ class Side:
         self._back: dict[int, int] = {}
 
     def learn(self, lane: int, number: int) -> None:
-        """A lane of the model has this number here."""
+        """Record the number that a lane of the model has here."""
         self._there[lane], self._back[number] = number, lane
 
     def there(self, value: Value) -> Value:
-        """A value of the model as this store knows it."""
+        """Translate a value of the model into this store's numbers."""
         return value if self._same_numbers else _renumber(value, self._there)
 
     def back(self, value: Value) -> Value:
-        """A value of this store as the model knows it."""
+        """Translate a value of this store into the model's numbers."""
         return value if self._same_numbers else _renumber(value, self._back)
 
 
@@ -62,7 +62,7 @@ class Sides:
         self._run = run
 
     def ask(self, call: Callable[[Side], Awaitable[Answer]]) -> Answer | ServiceError:
-        """The answer that both give, or the error that both raise."""
+        """Return the answer that both give, or the error that both raise."""
         model, real = (self._run(_answer(side, call)) for side in (self.model, self.real))
         if isinstance(model, Struct) and "lane" in model.__struct_fields__:
             self._meet(model, real)
@@ -71,7 +71,7 @@ class Sides:
         assert self.agree, f"the model says {model!r}, the store {found!r}"  # noqa: S101  it is a test
         return model
 
-    def _meet(self, model: Any, real: Any) -> None:  # noqa: ANN401  whatever has a lane
+    def _meet(self, model: Any, real: Any) -> None:  # noqa: ANN401  anything with a lane
         lane = getattr(real, "lane", None)
         if isinstance(lane, int):
             self.real.learn(model.lane, lane)
@@ -84,8 +84,8 @@ async def _answer(side: Side, call: Callable[[Side], Awaitable[Answer]]) -> Answ
         return error
 
 
-def _renumber(value: Any, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401  any value at all
-    """The value with other numbers for its lanes; one that is unknown stays."""
+def _renumber(value: Any, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401  any value
+    """Return the value with other numbers for its lanes; an unknown number stays."""
     match value:
         case Lane():
             return Lane(numbers.get(value, value))
@@ -113,8 +113,8 @@ def _renumber(value: Any, numbers: Mapping[int, int]) -> Any:  # noqa: ANN401  a
             return value
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401  any value at all
-    """The value as it can be compared: errors by what they say, cursors not at all."""
+def _plain(value: Any) -> Any:  # noqa: ANN401  any value
+    """Return the value in a comparable form: errors by their type and text, without cursors."""
     match value:
         case ServiceError():
             return type(value).__name__, value.args

@@ -1,4 +1,4 @@
-"""What the machine knows of the two stores between its steps."""
+"""The machine's state between its steps."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
@@ -36,7 +36,7 @@ Thing = TypeVar("Thing")
 
 
 class Opened(Struct):
-    """A real store with nothing in it; `later` lets so many seconds of its leases' time pass."""
+    """An empty real store; `later` lets seconds pass for its leases."""
 
     store: Store
     run: Run
@@ -66,30 +66,30 @@ class Machine(RuleBasedStateMachine):
         self.leases = {worker: {} for worker in WORKERS}
 
     def open(self) -> Opened:
-        """A real store to be held against the model."""
+        """Open a real store to compare with the model."""
         raise NotImplementedError
 
     def ask(self, call: Callable[[Side], Awaitable[Answer]]) -> Answer | None:
-        """What both stores answer; None if both refuse."""
+        """Return what both stores answer; None if both refuse."""
         answer = self.sides.ask(call)
         return None if isinstance(answer, ServiceError) else answer
 
     def id(self, prefix: str) -> str:
-        """An id that is the same whenever the same steps are done."""
+        """Return an id that is the same whenever the same steps are done."""
         self.made += 1
         return make(prefix, now=NOON + (self.made + 0.5) / 1000, entropy=bytes(19))
 
     def one(self, things: Sequence[Thing], pick: int) -> Thing:
-        """The one that is picked."""
+        """Return the thing at this position, counted around the list."""
         return things[pick % len(things)]
 
     def some(self, things: Sequence[Thing], picks: Iterable[int]) -> list[Thing]:
-        """Those that are picked, each once."""
+        """Return the things at these positions, each once."""
         places = {pick % len(things) for pick in picks} if things else set()
         return [things[place] for place in sorted(places)]
 
     def teardown(self) -> None:
-        """In the end all rows must be the same, and the counts right."""
+        """Check at the end that all rows are the same and the counts are right."""
         if self.sides.agree:
             self.ask(_everything)
             for application in self.applications:

@@ -1,7 +1,7 @@
-"""Steps that are all there in every example.
+"""Steps of a state machine, all of them available in every example.
 
-Hypothesis leaves some of the rules of a machine out of each example, mostly many; with rules that
-build on each other hardly anything would happen. So the machine has one rule: do a step.
+Hypothesis disables some of a machine's rules in each example, usually many. With rules that build
+on each other, hardly anything would happen. So the machine has one rule: do a step.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ _names: list[str] = []
 
 
 def step(*, often: int = 1, **arguments: st.SearchStrategy[Any]) -> Callable[[Method], Method]:
-    """Let a method be a step, with such arguments; `often` is how often beside the others."""
+    """Make a method a step with these arguments; `often` is its frequency relative to others."""
 
     def mark(method: Method) -> Method:
         _arguments[method.__name__] = arguments
@@ -29,7 +29,7 @@ def step(*, often: int = 1, **arguments: st.SearchStrategy[Any]) -> Callable[[Me
 
 
 def any_step() -> st.SearchStrategy[Step]:
-    """Any of the steps that there are."""
+    """Return a strategy that gives any of the steps."""
     return st.sampled_from(_names).flatmap(_step)
 
 

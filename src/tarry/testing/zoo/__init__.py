@@ -1,11 +1,11 @@
-"""A zoo of hostile receivers: what a sender of webhooks meets in the wild, on real sockets.
+"""A zoo of hostile receivers: what a sender of webhooks meets in practice, on real sockets.
 
     with zoo.receiver("slow-head") as receiver:
         ...  # send something to receiver.url
         assert ending in receiver.behaviour.endings
 
-Each of the `BEHAVIOURS` says what it does and how a sound sender may end the attempt. Senders
-under test have to trust `zoo.authority()`. It needs `tarry[service]`.
+Each of the `BEHAVIOURS` says what it does and how a correct sender may end the attempt. Senders
+under test must trust `zoo.authority()`. The zoo needs `tarry[service]`.
 """
 
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
 
 
 def receiver(name: str, *, beat: float = 1.0) -> Receiver:
-    """A receiver that behaves like this; who is slow lets `beat` seconds go by between bytes."""
+    """Return a receiver with this behaviour; a slow one lets `beat` seconds pass between bytes."""
     if name not in BEHAVIOURS:
         raise TarryError(f"there is no {name!r} in the zoo; it has {', '.join(BEHAVIOURS)}")
     return Receiver(BEHAVIOURS[name], beat=beat)

@@ -1,4 +1,4 @@
-"""One way in which a receiver behaves, and what a sender may make of it."""
+"""One behaviour of a receiver, and how a sender may end the attempt."""
 
 from collections.abc import Awaitable, Callable, Iterator
 
@@ -14,26 +14,26 @@ Play = Callable[[Line], Awaitable[None]]
 
 
 class Behaviour(Struct, frozen=True, kw_only=True):
-    """What a receiver does with a request, and how a sound sender may end the attempt."""
+    """What a receiver does with a request, and how a correct sender may end the attempt."""
 
     name: str
     does: str
-    """In one line, with the receiver as its subject."""
+    """A description in one line, with the receiver as its subject."""
     endings: frozenset[Ending]
     play: Play
     cut: bool = False
-    """The answer's body has no end, or breaks off before it: a sender has to say so."""
+    """Whether the response body has no end, or breaks off early: a sender must report that."""
     unheard: bool = False
-    """It plays as soon as a connection stands, before any request is read."""
+    """Whether it acts as soon as a connection exists, before any request is read."""
     unaccepted: bool = False
-    """No connection is ever taken: the line in front of the door is full."""
+    """Whether it never accepts a connection, because its accept queue is full."""
     scheme: str = "http"
     certificate: Certificate | None = None
-    """What is shown in a TLS handshake; without one, none is made."""
+    """The certificate in the TLS handshake; without one there is no TLS."""
 
 
 class Family:
-    """Behaviours of one sort, in the order in which they were put in."""
+    """Behaviours of one kind, in the order in which they were added."""
 
     def __init__(self) -> None:
         self._members: list[Behaviour] = []
@@ -44,7 +44,7 @@ class Family:
     def add(
         self, name: str, does: str, *endings: Ending, cut: bool = False, unheard: bool = False
     ) -> Callable[[Play], Play]:
-        """Let the decorated function be a behaviour."""
+        """Register the decorated function as a behaviour."""
 
         def put(play: Play) -> Play:
             self.put(
@@ -71,5 +71,5 @@ class Family:
             await line.send(answer)
 
     def put(self, behaviour: Behaviour) -> None:
-        """Add a behaviour that was made elsewhere."""
+        """Add a behaviour that was created elsewhere."""
         self._members.append(behaviour)

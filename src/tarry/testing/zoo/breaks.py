@@ -1,4 +1,4 @@
-"""Receivers that break off: they close or reset the connection at every point of an exchange."""
+"""Receivers that close or reset the connection at any point of an exchange."""
 
 from collections.abc import Awaitable, Callable
 
@@ -65,7 +65,7 @@ def _when_kept(name: str, does: str, break_off: Break) -> None:
         f"{name}-when-used-again", f"{does} as a second request comes on it", 200, Kind.TRANSIENT
     )
     async def when_used_again(line: Line) -> None:
-        """On a fresh connection it answers."""
+        """Answer on a fresh connection, and break off at the second request."""
         if line.answered:
             await break_off(line)
         else:
@@ -73,7 +73,7 @@ def _when_kept(name: str, does: str, break_off: Break) -> None:
 
     @BREAKS.add(f"{name}-after-answer", f"{does} right after its answer", 200)
     async def after_answer(line: Line) -> None:
-        """The answer was whole; the next request may cross the end of the connection."""
+        """Send a complete response; the next request may cross the end of the connection."""
         await line.send(CALM)
         await break_off(line)
 

@@ -1,4 +1,4 @@
-"""Certificates, good and bad, from an authority that is made anew in every process."""
+"""Certificates, good and bad, from an authority that each process creates anew."""
 
 import ssl
 import warnings
@@ -23,7 +23,7 @@ DAY = timedelta(days=1)
 
 
 class Certificate(Enum):
-    """What a receiver shows in a handshake."""
+    """The certificate that a receiver presents in a handshake."""
 
     GOOD = "good"
     EXPIRED = "that has expired"
@@ -37,30 +37,30 @@ class Certificate(Enum):
 
 
 class Signer(NamedTuple):
-    """A key with the certificate it signs by."""
+    """A key, and the certificate that it signs with."""
 
     key: ec.EllipticCurvePrivateKey
     certificate: x509.Certificate
 
     @property
     def pem(self) -> bytes:
-        """The certificate, as files hold it."""
+        """The certificate in PEM format."""
         return self.certificate.public_bytes(Encoding.PEM)
 
 
 def authority(name: str = "the zoo") -> Signer:
-    """Give an authority; the one of the zoo is to be trusted by senders under test."""
+    """Return an authority; senders under test must trust the one of the zoo."""
     with _making:
         return _authority(name)
 
 
 def context(certificate: Certificate) -> ssl.SSLContext:
-    """How a receiver speaks TLS that shows this certificate."""
+    """Return the TLS settings of a receiver that presents this certificate."""
     with _making:
         return _context(certificate)
 
 
-_making = RLock()  # a cache alone would let two threads make two authorities of one name
+_making = RLock()  # a cache alone would let two threads create the same authority twice
 
 
 @cache
@@ -73,7 +73,7 @@ def _context(certificate: Certificate) -> ssl.SSLContext:
     chain = _chain(certificate)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     key = chain[0].key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    with TemporaryDirectory() as folder:  # the only way to hand them over is in a file
+    with TemporaryDirectory() as folder:  # ssl loads them only from a file
         file = Path(folder, "chain.pem")
         file.write_bytes(key + b"".join(link.pem for link in chain))
         tls.load_cert_chain(file)
@@ -87,8 +87,8 @@ def _context(certificate: Certificate) -> ssl.SSLContext:
     return tls
 
 
-def _chain(certificate: Certificate) -> tuple[Signer, ...]:  # noqa: PLR0911  one for each
-    """The certificate, and what stands between it and the authority."""
+def _chain(certificate: Certificate) -> tuple[Signer, ...]:  # noqa: PLR0911  one return per certificate
+    """Return the certificate, and the intermediate ones between it and the authority."""
     zoo = authority()
     match certificate:
         case Certificate.EXPIRED:
@@ -108,7 +108,7 @@ def _chain(certificate: Certificate) -> tuple[Signer, ...]:  # noqa: PLR0911  on
             return (_signed(HOST, by=zoo),)
 
 
-def _signed(  # noqa: PLR0913  what may be wrong with a certificate
+def _signed(  # noqa: PLR0913  one argument per possible fault
     name: str,
     *,
     by: Signer | None,

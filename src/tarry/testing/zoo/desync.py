@@ -1,7 +1,7 @@
-"""Receivers that leave something on a kept connection, for the next request to stumble over.
+"""Receivers that leave extra bytes on a kept connection, where the next request meets them.
 
-Whoever uses the connection again and takes what lies there for an answer has mixed up two
-exchanges: a failed delivery then counts as delivered.
+A sender that reuses the connection and reads these bytes as a response has mixed up two exchanges.
+Then a failed delivery counts as delivered.
 """
 
 from tarry.core.outcome import Kind

@@ -1,4 +1,4 @@
-"""One connection as a receiver holds it: what was asked, and the rude ways to go on or to end."""
+"""One connection from the receiver's side: read requests, and continue or end it rudely."""
 
 import asyncio
 import socket
@@ -14,7 +14,7 @@ PIECE = 16 * 1024
 
 
 class Asked(Struct, frozen=True):
-    """A request as it came: header names in lower case."""
+    """A request as it came, with header names in lower case."""
 
     method: str
     path: str
@@ -25,8 +25,8 @@ class Asked(Struct, frozen=True):
 class Line:
     """A connection. Once it is `over`, nothing more is read from it.
 
-    `answered` counts the requests answered on it before this one; `url` is the receiver's own, and
-    `beat` the seconds between two bytes of somebody slow.
+    `answered` counts the requests answered on it before this one. `url` is the receiver's own URL,
+    and `beat` the seconds between two bytes of a slow receiver.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Line:
         self._writer = writer
 
     async def asked(self) -> Asked | None:
-        """Read the next request; None when the other side has closed."""
+        """Read the next request; None if the sender has closed the connection."""
         try:
             head = await self.head()
         except asyncio.IncompleteReadError:
@@ -53,7 +53,7 @@ class Line:
         return Asked(method, path, headers, body)
 
     async def head(self) -> bytes:
-        """Read a request as far as its body."""
+        """Read the head of a request."""
         return await self._reader.readuntil(b"\r\n\r\n")
 
     async def some(self) -> bytes:
@@ -61,37 +61,37 @@ class Line:
         return await self._reader.read(PIECE)
 
     async def send(self, data: bytes) -> None:
-        """Send this, and wait while the other side does not take it."""
+        """Send data, and wait while the sender does not read it."""
         self._writer.write(data)
         await self._writer.drain()
 
     async def trickle(self, data: bytes) -> None:
-        """Send this a byte at a time."""
+        """Send data one byte at a time."""
         for byte in data:
             await self.send(bytes((byte,)))
             await asyncio.sleep(self.beat)
 
     async def flood(self, piece: bytes, times: int | None = None) -> None:
-        """Send a piece over and over, as fast as it is taken; without `times`, for ever."""
+        """Send a piece again and again, as fast as it is read; without `times`, forever."""
         for _ in repeat(None) if times is None else repeat(None, times):
             await self.send(piece)
-            await asyncio.sleep(0)  # a drain that need not wait would let nobody else run
+            await asyncio.sleep(0)  # drain() may return at once, and other tasks must run
 
     async def hang(self) -> None:
-        """Say nothing more, until the other side has gone."""
+        """Send nothing more, until the sender has closed the connection."""
         while await self._reader.read(PIECE):
             pass
         self.over = True
 
     async def ignore(self) -> None:
-        """Say nothing more and read nothing more: even its going is not noticed."""
+        """Send and read nothing more: not even the end of the connection is noticed."""
         cast("asyncio.Transport", self._writer.transport).pause_reading()
         await asyncio.Event().wait()
 
     async def hang_up(self) -> None:
-        """End the connection in good order, and wait for the other side to do so too.
+        """Close the connection properly, and wait for the sender to do the same.
 
-        A socket closed while there is something left to read would be reset.
+        A socket that is closed with unread data would be reset.
         """
         self.over = True
         if self._writer.can_write_eof():
@@ -102,12 +102,12 @@ class Line:
             await self._writer.wait_closed()
 
     def reset(self) -> None:
-        """Break the connection off."""
+        """Reset the connection."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_ON_CLOSE)
         self.drop()
 
     def drop(self) -> None:
-        """Close without a word: under TLS, the end of the stream goes unannounced."""
+        """Close without notice: under TLS, the end of the stream is not announced."""
         self.over = True
         self._writer.transport.abort()
 

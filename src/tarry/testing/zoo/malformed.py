@@ -1,7 +1,7 @@
-"""Receivers whose answer is not HTTP, or not quite.
+"""Receivers whose response is not valid HTTP, or not quite.
 
-Where a lenient reader and a strict one may differ, both endings are right; what is never right
-is to hang, or to take the rest of one answer for the beginning of the next.
+Where lenient and strict readers may differ, both endings are right. It is never right to hang, or
+to read the rest of one response as the beginning of the next.
 """
 
 from random import Random
@@ -15,7 +15,7 @@ REFUSED: tuple[Ending, ...] = (Kind.PROTOCOL,)
 EITHER: tuple[Ending, ...] = (200, Kind.PROTOCOL)
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n\r\n"
-NOISE = Random(7).randbytes(4096)  # noqa: S311  nothing secret about noise
+NOISE = Random(7).randbytes(4096)  # noqa: S311  noise, not secrets
 
 NOT_HTTP: dict[str, tuple[str, bytes]] = {
     "http-0.9": ("answers without a status or headers, as in 1991", b"<html>hello</html>\r\n"),

@@ -1,4 +1,4 @@
-"""Receivers that answer at once and by the rules, if at times in words that are seldom heard."""
+"""Receivers that answer at once and by the rules, some of them in unusual ways."""
 
 from tarry.testing.zoo.behaviour import Family
 from tarry.testing.zoo.line import Line
@@ -111,6 +111,6 @@ for _name, _answer in CLOSES.items():
 
 @PLAIN.add("close-said-but-not-done", "announces the end of the connection and leaves it open", 200)
 async def close_not_done(line: Line) -> None:
-    """It must not be used again all the same."""
+    """Leave the connection open; a sender must not reuse it all the same."""
     await line.send(CLOSES["said"])
     await line.hang()

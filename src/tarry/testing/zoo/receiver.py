@@ -1,9 +1,9 @@
-"""A receiver at work: it listens on loopback, in a thread of its own, and behaves as it was told.
+"""A running receiver: it listens on loopback, in a thread of its own, with one behaviour.
 
-Beside its behaviour every receiver can be asked calmly, at `calm_url`, and answers then as it
-should, with the body of the request: so one sees whether a sender that met the behaviour still
-tells one answer from the other. Where a request can be heard at all, that is on the same port, and
-so perhaps on the same connection.
+Beside its behaviour, every receiver has a `calm_url`, where it answers correctly, with the body of
+the request. It shows whether a sender that met the behaviour still matches responses to requests.
+If the receiver reads requests at all, this URL has the same port, so a sender may use the same
+connection.
 """
 
 import asyncio
@@ -19,15 +19,15 @@ from tarry.testing.zoo.line import Asked, Line
 
 CALM = "/calm"
 TRAP = "/trap"
-"""Where redirects lead that nobody should follow; asked there, it answers as it should."""
+"""Where the redirects lead that a sender must not follow; requests to it are answered correctly."""
 ROOM = 1024
 MOST_HEAD = 64 * 1024
 
 
 class Receiver:
-    """One receiver, open from here to the end of the `with`.
+    """One receiver, open until the end of the `with` block.
 
-    `requests` are those it has read, in order; `connections` counts those it has taken.
+    `requests` are those it has read, in order. `connections` counts those it has accepted.
     """
 
     def __init__(self, behaviour: Behaviour, *, beat: float = 1.0) -> None:
@@ -74,7 +74,7 @@ class Receiver:
         return listener
 
     def _fill(self, listener: socket.socket) -> None:
-        """Take the places in front of the door."""
+        """Fill the accept queue."""
         for _ in range(2):
             waiting = self._sockets.enter_context(socket.socket())
             waiting.settimeout(0)
@@ -82,7 +82,7 @@ class Receiver:
 
     def _run(self) -> None:
         asyncio.run(self._serve())
-        for sock in self._taken:  # a task that was cancelled before its first step closed nothing
+        for sock in self._taken:  # a task cancelled before its first step has closed nothing
             sock.close()
 
     async def _serve(self) -> None:
@@ -100,8 +100,8 @@ class Receiver:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    def _take(self, listener: socket.socket, calm: bool) -> None:  # noqa: FBT001  a callback's
-        with suppress(BlockingIOError):  # who knocked may have gone again
+    def _take(self, listener: socket.socket, calm: bool) -> None:  # noqa: FBT001  called by the event loop
+        with suppress(BlockingIOError):  # the client may have gone already
             sock, _ = listener.accept()
             sock.settimeout(0)
             self._taken.add(sock)
@@ -110,9 +110,9 @@ class Receiver:
             task.add_done_callback(self._tasks.discard)
 
     async def _meet(self, sock: socket.socket, *, calm: bool) -> None:
-        """Hold one connection from its beginning to its end."""
+        """Handle one connection from its beginning to its end."""
         self.connections += not calm
-        with suppress(OSError, asyncio.IncompleteReadError):  # the other side went: so be it
+        with suppress(OSError, asyncio.IncompleteReadError):  # the sender has gone
             line = await self._open(sock, calm=calm)
             try:
                 await self._converse(line, calm=calm)

@@ -1,4 +1,4 @@
-"""Receivers that point elsewhere: a sender of webhooks goes nowhere but where it was told to."""
+"""Receivers that redirect: a sender of webhooks must not follow."""
 
 from tarry.testing.zoo.behaviour import Family
 from tarry.testing.zoo.line import Line

@@ -1,4 +1,4 @@
-"""Receivers behind TLS: what a sender must not trust, and handshakes that lead nowhere."""
+"""Receivers with TLS: certificates that a sender must not trust, and handshakes that fail."""
 
 from tarry.core.outcome import Kind
 from tarry.testing.zoo.behaviour import Behaviour, Ending, Family, Play
@@ -8,7 +8,7 @@ from tarry.testing.zoo.line import Line
 TLS = Family()
 OK = b"HTTP/1.1 200 OK\r\n"
 SERVER_HELLO = b"\x16\x03\x03\x40\x00"
-"""The beginning of a record of 16 KB: what follows is waited for."""
+"""The header of a 16 KB record, whose content never comes."""
 BROKEN: tuple[Ending, ...] = (Kind.TLS, Kind.TRANSIENT)
 
 
