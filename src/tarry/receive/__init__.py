@@ -1,11 +1,11 @@
-"""What a receiver of webhooks needs: to know who sent a message, and whether it came before.
+"""Receive webhooks: verify who sent a message, and recognize a message that came before.
 
     webhook = Webhook("whsec_...", seen=Memory())
     message = webhook.verify(body, headers)
     message.json()
 
-The standard library is enough; public keys (`whpk_`) need `cryptography`. `starlette` (for FastAPI
-too), `django` and `flask` have it in the form that each framework expects.
+It needs only the standard library, except that public keys (`whpk_`) need `cryptography`. The
+modules `starlette` (also for FastAPI), `django` and `flask` adapt it to these frameworks.
 """
 
 from tarry.errors import MalformedHeaders, MessageReplayed, VerificationError

@@ -1,21 +1,21 @@
-"""What a receiver answers when it does not hand a message on, the same in every framework.
+"""The responses to messages that are not passed to the handler, the same in every framework.
 
-The sender acts on it: after a 400 it gives the message up, after a 401 it tries again when somebody
-may have set the secret right, after a 200 it is done.
+The sender acts on the status. After a 400 it gives up the message. After a 401 it retries, because
+the secret may be corrected later. After a 200 it counts the message as delivered.
 """
 
 from tarry.core.value import Value
 from tarry.errors import MalformedHeaders, MessageReplayed, VerificationError
 
 LARGEST = 1024 * 1024
-"""Bytes of a body that are read, unless told otherwise."""
+"""The default limit of a body, in bytes."""
 HANDLED, MALFORMED, UNPROVEN, TOO_LARGE, IN_HAND = 200, 400, 401, 413, 503
 _COME_BACK = 5
-"""Seconds after which one that is being handled may be asked for again."""
+"""The `Retry-After` in seconds for a message that is being handled already."""
 
 
 class Answer(Value):
-    """A status, its reason, and headers."""
+    """A response: its status, the reason for it, and additional headers."""
 
     status: int
     detail: str
@@ -23,7 +23,7 @@ class Answer(Value):
 
 
 def answer_to(refusal: VerificationError) -> Answer:
-    """What to say to the sender of a message that is refused."""
+    """Return the response to a refused message."""
     match refusal:
         case MessageReplayed(handled=True):
             return Answer(HANDLED, str(refusal))
@@ -36,10 +36,10 @@ def answer_to(refusal: VerificationError) -> Answer:
 
 
 def too_large(largest: int) -> Answer:
-    """What to say of a body that is longer than it may be."""
+    """Return the response to a body that is too long."""
     return Answer(TOO_LARGE, f"the body is larger than {largest} bytes")
 
 
 def is_taken(status: int) -> bool:
-    """Whether a status tells the sender that the message is taken."""
+    """Return whether a status tells the sender that the message was accepted."""
     return 200 <= status < 300  # noqa: PLR2004  HTTP's own

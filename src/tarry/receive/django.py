@@ -3,8 +3,8 @@
     @verified(webhook)
     def hook(request, message): ...
 
-What is not proven is answered before the view is called. If the view raises, or answers with
-anything but 2xx, the message counts as not handled and is new when it comes again.
+If a message cannot be verified, the decorator answers, and the view is not called. If the view
+raises or does not answer with 2xx, the message counts as not handled and is accepted again.
 """
 
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from tarry.receive.answer import LARGEST, Answer, answer_to, is_taken, too_large
 from tarry.receive.webhook import Webhook
 
 View = Callable[..., Any]
-"""Django ships no types: a function of a request that gives a response."""
+"""A function from a request to a response; Django ships no types for them."""
 
 
 def verified(webhook: Webhook, *, largest: int = LARGEST) -> Callable[[View], View]:
-    """Decorate a view, sync or async: it gets the message, proven, after the request.
+    """Decorate a view, sync or async: it gets the verified message after the request.
 
-    The view needs no CSRF token. `largest` is of the body, in bytes; Django's own setting
+    Requests need no CSRF token. `largest` limits the body, in bytes; Django's own setting
     `DATA_UPLOAD_MAX_MEMORY_SIZE` limits it too.
     """
 
@@ -60,7 +60,7 @@ def _sync(view: View, webhook: Webhook, largest: int) -> View:
 
 
 def _async(view: View, webhook: Webhook, largest: int) -> View:
-    if webhook.waits:  # a table of Django's, most likely: it wants the thread that it was opened in
+    if webhook.waits:  # probably a table of Django, which needs the thread of its connection
         start, end = sync_to_async(webhook.start), sync_to_async(webhook.end)
     else:
         start, end = _at_once(webhook.start), _at_once(webhook.end)
@@ -86,14 +86,14 @@ def _async(view: View, webhook: Webhook, largest: int) -> View:
 
 
 def _at_once(work: Callable[..., Any]) -> Callable[..., Any]:
-    async def done(*args: Any, **named: Any) -> Any:  # noqa: ANN401  whatever the work takes
+    async def done(*args: Any, **named: Any) -> Any:  # noqa: ANN401  the arguments of `work`
         return work(*args, **named)
 
     return done
 
 
 def _body(request: Any, largest: int) -> bytes | None:  # noqa: ANN401  see View
-    """The bytes that came, or None if they are too many."""
+    """Return the body of the request, or None if it is too long."""
     try:
         if int(request.META.get("CONTENT_LENGTH") or 0) > largest:
             return None

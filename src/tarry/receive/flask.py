@@ -4,8 +4,8 @@
     @verified(webhook)
     def hook(message): ...
 
-What is not proven is answered before the view is called. If the view raises, or answers with
-anything but 2xx, the message counts as not handled and is new when it comes again.
+If a message cannot be verified, the decorator answers, and the view is not called. If the view
+raises or does not answer with 2xx, the message counts as not handled and is accepted again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -28,9 +28,9 @@ View = Callable[Concatenate[Verified, P], ResponseReturnValue | Awaitable[Respon
 def verified(
     webhook: Webhook, *, largest: int = LARGEST
 ) -> Callable[[View[P]], Callable[P, Response]]:
-    """Decorate a view, sync or async: it gets the message, proven, before its other arguments.
+    """Decorate a view, sync or async: it gets the verified message before its other arguments.
 
-    `largest` is of the body, in bytes; Flask's own `MAX_CONTENT_LENGTH` is not asked.
+    `largest` limits the body, in bytes; Flask's own `MAX_CONTENT_LENGTH` does not apply.
     """
 
     def decorate(view: View[P]) -> Callable[P, Response]:
@@ -58,8 +58,8 @@ def verified(
 
 
 def _body(largest: int) -> bytes | None:
-    """The bytes that came, or None if they are too many."""
-    request.max_content_length = largest + 1  # one that comes in chunks is cut off there, unsaid
+    """Return the body of the request, or None if it is too long."""
+    request.max_content_length = largest + 1  # a chunked body is silently cut there
     try:
         body = request.get_data()
     except RequestEntityTooLarge:

@@ -1,7 +1,8 @@
-"""Read keys as people hold them, after Standard Webhooks. No error here shows one.
+"""Parse signing keys in the text form of Standard Webhooks. No error here reveals a key.
 
-`whsec_` and base64 is a secret both sides share; `whsk_` is the private half of an Ed25519 pair,
-which never leaves the sender, and `whpk_` its public half. Only those two need `cryptography`.
+`whsec_` and base64 is a secret that both sides share. `whsk_` is the private key of an Ed25519
+pair, which never leaves the sender, and `whpk_` is its public key. Only these two need
+`cryptography`.
 """
 
 from binascii import Error as NotBase64
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 SHARED, PRIVATE, PUBLIC = "whsec_", "whsk_", "whpk_"
 
 SHORTEST, LONGEST = 24, 75
-"""Bytes of a shared secret."""
+"""The least and the most bytes of a shared secret."""
 _HALF = 32
-"""Bytes of a public key, and of the seed it is made from."""
+"""The bytes of a public key, and of the seed that it is derived from."""
 
 
 def shared_key(text: str) -> bytes:
-    """The bytes of a `whsec_` secret."""
+    """Return the bytes of a `whsec_` secret."""
     key = _decoded(text, SHARED)
     if not SHORTEST <= len(key) <= LONGEST:
         wanted = f"{SHARED!r} and base64 of {SHORTEST} to {LONGEST} bytes"
@@ -36,7 +37,7 @@ def shared_key(text: str) -> bytes:
 
 
 def private_key(text: str) -> "Ed25519PrivateKey":
-    """The key of a `whsk_` secret: a seed of 32 bytes, or the seed and the public key in 64."""
+    """Return the key of a `whsk_` secret: a seed (32 bytes), or seed and public key (64 bytes)."""
     raw = _decoded(text, PRIVATE)
     seed, public = raw[:_HALF], raw[_HALF:]
     if len(raw) not in {_HALF, 2 * _HALF}:
@@ -50,7 +51,7 @@ def private_key(text: str) -> "Ed25519PrivateKey":
 
 
 def public_key(text: str) -> "Ed25519PublicKey":
-    """The key of a `whpk_` text."""
+    """Return the key of a `whpk_` text."""
     raw = _decoded(text, PUBLIC)
     if len(raw) != _HALF:
         wanted = f"{PUBLIC!r} and base64 of 32 bytes"
@@ -75,7 +76,7 @@ def _decoded(text: str, prefix: str) -> bytes:
         wanted = f"{SHARED!r} or {PRIVATE!r} and base64" if prefix == SHARED else f"{prefix!r}..."
         raise SettingsError("secret", veiled(text), wanted)
     bare = text.removeprefix(prefix).rstrip("=")
-    bare += "=" * (-len(bare) % 4)  # many write it without its padding
+    bare += "=" * (-len(bare) % 4)  # many leave the padding out
     try:
         return a2b_base64(bare.encode("ascii"), strict_mode=True)
     except (NotBase64, UnicodeEncodeError):
@@ -84,6 +85,6 @@ def _decoded(text: str, prefix: str) -> bytes:
 
 
 def veiled(text: str, size: int | None = None) -> str:
-    """What an error may show of a secret: which kind it claims to be, and how long it is."""
+    """Return what an error may show of a secret: its prefix and its length."""
     kind = next((known for known in (SHARED, PRIVATE, PUBLIC) if text.startswith(known)), "")
     return f"{kind}... ({len(text)} characters" + (")" if size is None else f", {size} bytes)")

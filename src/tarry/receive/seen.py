@@ -1,4 +1,4 @@
-"""Which messages came before: what has to be remembered of them, and a memory for one process."""
+"""Recognize messages that came before: the interface of such a memory, and one for one process."""
 
 import time
 from collections.abc import Callable
@@ -9,28 +9,28 @@ from typing import Protocol
 from tarry.errors import SettingsError
 
 MOST = 100_000
-"""Ids that a memory holds, unless told otherwise: some 20 MB."""
+"""The default number of ids in a memory, which take about 20 MB."""
 
 
 class Seen(Protocol):
-    """What a `Webhook` needs to notice that a message comes again.
+    """The interface that a `Webhook` needs to recognize repeated messages.
 
-    Several processes that share an endpoint need one they share: a table with the id as its key.
+    Several processes behind one endpoint need a shared memory: a table with the id as its key.
     """
 
     def known(self, message: str) -> bool:
-        """Whether an id was added, and its time is not over."""
+        """Return whether an id was added and has not expired."""
 
     def add(self, message: str, until: float) -> bool:
-        """Remember an id until then (seconds since 1970), and tell whether it is new.
+        """Remember an id until a time (seconds since 1970), and return whether it is new.
 
-        Of two that ask at once only one is told so. One that is known already is kept for as long
-        as the later of the two times says.
+        Of two concurrent calls with the same id, only one returns true. A known id is kept until
+        the later of the two times.
         """
 
 
 class Memory:
-    """The ids that this process has seen. When it is full, the one that ends first goes."""
+    """The ids that this process has seen. When it is full, it drops the id that expires first."""
 
     __slots__ = ("_clock", "_ends", "_lock", "_most", "_until")
 
@@ -42,19 +42,19 @@ class Memory:
         self._lock = Lock()
         self._until: dict[str, float] = {}
         self._ends: list[tuple[float, str]] = []
-        """By time; what it says of an id counts only if `_until` says the same."""
+        """A heap of expiry times. An entry is valid only if `_until` has the same time."""
 
     def __len__(self) -> int:
         return len(self._until)
 
     def known(self, message: str) -> bool:
-        """Whether an id was added, and its time is not over."""
+        """Return whether an id was added and has not expired."""
         with self._lock:
             self._forget_until(self._clock())
             return message in self._until
 
     def add(self, message: str, until: float) -> bool:
-        """Remember an id until then, and tell whether it is new."""
+        """Remember an id until a time (seconds since 1970), and return whether it is new."""
         with self._lock:
             self._forget_until(self._clock())
             known = self._until.get(message)
@@ -76,6 +76,6 @@ class Memory:
             del self._until[message]
 
     def _tidy(self) -> None:
-        # Ids that came again leave entries behind, which may not add up.
+        # Ids that came again leave old entries in the heap, which must not accumulate.
         if len(self._ends) > 2 * self._most:
             self._ends = sorted((end, message) for message, end in self._until.items())

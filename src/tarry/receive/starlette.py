@@ -3,8 +3,8 @@
     @app.post("/hook")
     async def hook(message: Annotated[Verified, Depends(verified(webhook))]) -> None: ...
 
-What is not proven ends as an HTTPException, before the function is called. If the function raises,
-an HTTPException too, the message counts as not handled and is new when it comes again.
+If a message cannot be verified, an HTTPException is raised before the function is called. If the
+function raises, even an HTTPException, the message counts as not handled and is accepted again.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -24,7 +24,7 @@ from tarry.receive.webhook import Webhook
 def verified(
     webhook: Webhook, *, largest: int = LARGEST
 ) -> Callable[[Request], AsyncIterator[Verified]]:
-    """Make a dependency of FastAPI: the message, proven. `largest` is of the body, in bytes."""
+    """Return a FastAPI dependency: the verified message. `largest` limits the body, in bytes."""
 
     async def message(request: Request) -> AsyncIterator[Verified]:
         async with receiving(webhook, request, largest=largest) as received:
@@ -37,7 +37,7 @@ def verified(
 async def receiving(
     webhook: Webhook, request: Request, *, largest: int = LARGEST
 ) -> AsyncIterator[Verified]:
-    """Verify a request of Starlette and handle its message in the block."""
+    """Verify a Starlette request, and handle its message in the `async with` block."""
     body = await _read(request, largest)
     try:
         message = await _start(webhook, request, body)
@@ -57,7 +57,7 @@ async def _read(request: Request, largest: int) -> bytes:
         body += part
         if len(body) > largest:
             raise _as_exception(too_large(largest))
-    # Where Starlette itself keeps it: else who asks the request for it would get an error.
+    # Starlette caches the body here. Without it, `request.body()` would fail for the handler.
     request._body = bytes(body)  # noqa: SLF001  there is no other way
     return request._body  # noqa: SLF001  likewise
 
@@ -71,7 +71,7 @@ async def _start(webhook: Webhook, request: Request, body: bytes) -> Verified:
 
 async def _end(webhook: Webhook, message: Verified, *, handled: bool) -> None:
     if webhook.waits:
-        with CancelScope(shield=True):  # who hangs up has not handled it, and this must be known
+        with CancelScope(shield=True):  # a cancelled request must be recorded too
             await to_thread.run_sync(partial(webhook.end, message, handled=handled))
     else:
         webhook.end(message, handled=handled)

@@ -1,7 +1,7 @@
-"""Prove who sent a message: the other side of the service's `sign`.
+"""Verify who sent a message: the counterpart of the service's `sign`.
 
-Whoever may have forged a message learns nothing from the time this takes: every comparison looks
-at all bytes. A message that was proven and comes again is noticed by `webhook`, by its id.
+Signatures are compared in constant time, so the time reveals nothing to an attacker. Repeated
+messages are not recognized here, but in `webhook`, by their ids.
 """
 
 import hmac
@@ -20,57 +20,57 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
-"""As a mapping or as pairs, in any case; those that have nothing to do with it do no harm."""
+"""Headers as a mapping or as pairs, with names in upper or lower case; others are ignored."""
 
 WINDOW = 300.0
-"""Seconds a message may be old, or ahead of this clock."""
+"""The most seconds that a message may be old, or ahead of this clock."""
 MOST_SIGNATURES = 32
-"""In one header: each costs time, and nobody has that many secrets."""
+"""The most signatures in one header. Each costs time, and no sender has this many secrets."""
 
 _FAMILIES = ("webhook-", "svix-")
 _ID = re.compile(r"[!-\-/-~]+")
-"""Visible, and without a full stop: else the end of an id could pass for a timestamp."""
+"""Visible characters without a full stop; with one, the end of an id could pass for a timestamp."""
 _STAMP = re.compile(r"[0-9]{1,15}")
 
 _Signatures = list[tuple[str, bytes]]
-"""Each with the version it claims."""
+"""Signatures, each after the version that it claims."""
 _Fits = Callable[[bytes, _Signatures], bool]
 
 
 class Verified(Value):
-    """A message that is proven to come from who has the secret."""
+    """A verified message: its sender has the secret."""
 
     id: str
-    """The same whenever the message is sent again."""
+    """The id of the message; it is the same for every attempt."""
     sent_at: float
-    """When this attempt was made, in seconds since 1970."""
+    """The time of this attempt, in seconds since 1970."""
     body: bytes
-    """As it came, byte for byte."""
+    """The body as it was received, byte for byte."""
 
-    def json(self) -> Any:  # noqa: ANN401  whatever the sender meant
-        """Read the body as JSON; ValueError if it is none."""
-        import json  # noqa: PLC0415  not everybody sends it, and it takes long to import
+    def json(self) -> Any:  # noqa: ANN401  any JSON
+        """Parse the body as JSON; ValueError if it is not JSON."""
+        import json  # noqa: PLC0415  slow to import, and not all bodies are JSON
 
         return json.loads(self.body)
 
 
 class Verifier(Value):
-    """Verifies messages by any of several secrets: `whsec_`, `whpk_`, or `whsk_` itself."""
+    """Verifies messages with any of several keys: `whsec_`, `whpk_`, or the private `whsk_`."""
 
     fits: tuple[_Fits, ...]
     window: float = WINDOW
 
     @classmethod
     def of(cls, *secrets: str, window: float = WINDOW) -> "Verifier":
-        """Prepare the secrets; one that is none is a SettingsError."""
+        """Return a verifier for these secrets; SettingsError if one is malformed."""
         if not secrets:
             raise SettingsError("secrets", 0, "at least one")
         return cls(tuple(_fits_with(text) for text in secrets), window)
 
     def verify(self, body: bytes, headers: Headers, *, now: float) -> Verified:
-        """Give back a message that is proven; VerificationError says why one is not.
+        """Return the verified message; VerificationError says why it cannot be verified.
 
-        `body` is what came over the wire, byte for byte.
+        `body` must be the bytes of the request's body, unchanged.
         """
         if not isinstance(body, bytes):
             raise TypeError(f"the body must be the bytes that came, not {type(body).__name__}")
@@ -97,7 +97,7 @@ class Verifier(Value):
 
 
 def _read(headers: Headers) -> tuple[str, str, _Signatures]:
-    """The id, the timestamp and the signatures, all of one family of headers."""
+    """Return the id, the timestamp and the signatures, all from one family of headers."""
     pairs = headers.items() if isinstance(headers, Mapping) else headers
     told: dict[str, str] = {}
     for name, value in pairs:
@@ -156,5 +156,5 @@ def _is_signed(key: "Ed25519PublicKey", content: bytes, given: bytes) -> bool:
         key.verify(signature, content)
     except (InvalidSignature, NotBase64):
         return False
-    # Base64 is read leniently, and has idle bits at its end: of all writings one is right.
+    # The decoder is lenient, and base64 has unused bits at its end. Accept only the one exact form.
     return b2a_base64(signature, newline=False) == given

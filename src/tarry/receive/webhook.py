@@ -1,4 +1,4 @@
-"""What a receiver has: the secrets of its sender, the clock, and a memory of what came before."""
+"""The receiver's main class: it combines the secrets, a clock and a memory of earlier messages."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,11 +11,12 @@ from tarry.receive.verify import WINDOW, Headers, Verified, Verifier
 
 
 class Webhook:
-    """Verifies what one sender sends.
+    """Verifies the messages of one sender.
 
-    `secret` is `whsec_...`, or a public key `whpk_...`; while it is being changed give the other
-    one too. A message that is more than `window` seconds old, or ahead of this clock, is refused.
-    With `seen` (a `Memory`, or your own table) so is one that came before.
+    `secret` is `whsec_...`, or a public key `whpk_...`. While the sender rotates it, give both the
+    old and the new one. A message that is more than `window` seconds old, or ahead of this clock,
+    is refused. With `seen` (a `Memory`, or your own table), a message that came before is refused
+    too.
     """
 
     def __init__(
@@ -32,19 +33,20 @@ class Webhook:
         self._seen = seen
         self._clock = clock
         self._in_hand: dict[str, float] = {}
-        """Ids that are being handled, and until when they have to be remembered then."""
+        """The ids of messages being handled, and until when to remember each once it is handled."""
         self._lock = Lock()
 
     @property
     def waits(self) -> bool:
-        """Whether its memory may take a while: async code asks it in a thread then."""
+        """Whether calls to the memory may block, so that async code must make them in a thread."""
         return not (self._seen is None or isinstance(self._seen, Memory))
 
     def verify(self, body: bytes, headers: Headers) -> Verified:
-        """Give back a message that is proven; VerificationError says why one is not.
+        """Return the verified message; VerificationError says why it cannot be verified.
 
-        `body` is what came over the wire, byte for byte; `headers` are pairs or a mapping. With a
-        memory it counts as handled from now on; `handling` waits for what becomes of it.
+        `body` must be the bytes of the request's body, unchanged; `headers` are pairs or a mapping.
+        With a memory the message counts as handled at once. Use `handling` instead to let it count
+        as handled only when your code has succeeded.
         """
         verified = self._proven(body, headers)
         if self._seen is not None and not self._seen.add(verified.id, self._ends_at(verified)):
@@ -53,7 +55,7 @@ class Webhook:
 
     @contextmanager
     def handling(self, body: bytes, headers: Headers) -> Iterator[Verified]:
-        """Verify a message and handle it in the block; if that raises, it may come again."""
+        """Verify a message and handle it in the block; if the block raises, it may come again."""
         verified = self.start(body, headers)
         handled = False
         try:
@@ -63,7 +65,7 @@ class Webhook:
             self.end(verified, handled=handled)
 
     def start(self, body: bytes, headers: Headers) -> Verified:
-        """Verify a message that will be handled; whoever starts has to `end`."""
+        """Verify a message before it is handled; each call needs a call of `end` afterwards."""
         verified = self._proven(body, headers)
         if self._seen is None:
             return verified
@@ -82,12 +84,13 @@ class Webhook:
         return verified
 
     def end(self, verified: Verified, *, handled: bool) -> None:
-        """Say what became of a message; one that is not handled is new when it comes again."""
+        """Record whether a message was handled; if not, it is accepted when it comes again."""
         if self._seen is None:
             return
         until = self._ends_at(verified)
         try:
-            # Only now: what a process had in hand when it died has to be new for the next one.
+            # Only now: if the process dies while it handles a message, the message must be accepted
+            # again by the next process.
             if handled:
                 self._seen.add(verified.id, until)
         finally:
@@ -99,13 +102,14 @@ class Webhook:
         return self._verifier.verify(body, headers, now=self._clock())
 
     def _ends_at(self, verified: Verified) -> float:
-        """From when on its timestamp is too old."""
+        """Return the time after which the message's timestamp is too old."""
         return verified.sent_at + self._verifier.window
 
     def _take_up(self, verified: Verified) -> bool:
-        """Whether nobody has it in hand; if somebody does, they will remember it for longer.
+        """Mark a message as being handled; return whether it was not yet.
 
-        For the same message may be sent anew, with a later timestamp.
+        If it was, extend the time for which the other caller will remember it: the message may have
+        been sent again, with a later timestamp.
         """
         until = self._ends_at(verified)
         with self._lock:
