@@ -1,1 +1,1 @@
-"""The HTTP side of the service."""
+"""The HTTP API of the service."""

@@ -1,4 +1,4 @@
-"""Who asks, and what they may do."""
+"""Identify the caller by its API key, and decide what each scope of a key allows."""
 
 import hmac
 import logging
@@ -18,21 +18,21 @@ from tarry.service.store.registry import Registry
 log = logging.getLogger("tarry.service")
 
 KNOWN_FOR = 0.5
-"""Seconds that a key is remembered: one that was revoked opens nothing after that."""
+"""Seconds that a key is cached. A revoked key stops working after at most this time."""
 MOST_KNOWN = 10_000
 
 
 class Need(Enum):
-    """What an operation does, for the question who may ask for it."""
+    """The permission that an operation needs; the scopes of a key grant some of these."""
 
-    NOTHING = auto()  # everybody may
+    NOTHING = auto()  # no key at all
     SEND = auto()
     LOOK = auto()
-    SECRETS = auto()  # look at endpoints' secrets
+    SECRETS = auto()  # read endpoints' signing secrets
     ROTATE = auto()
-    ATTEMPTS = auto()  # have deliveries made once more
-    ENDPOINTS = auto()  # make, change and delete them
-    CHANGE = auto()  # the same for everything else
+    ATTEMPTS = auto()  # send messages again: resend, recover, replay, probe
+    ENDPOINTS = auto()  # create, change and delete endpoints
+    CHANGE = auto()  # create, change and delete everything else
     KEYS = auto()
 
 
@@ -52,24 +52,24 @@ ALLOWS: dict[Scope, frozenset[Need]] = {
 
 
 def least_scope(need: Need) -> Scope:
-    """The scope that allows this, and as little else as can be."""
+    """Return the scope for programs that allows `need` and as little else as possible."""
     scopes = (Scope.SEND, Scope.READ, Scope.WRITE, Scope.ADMIN)
     return next(scope for scope in scopes if need in ALLOWS[scope])
 
 
 class Who(Struct, frozen=True, kw_only=True):
-    """Somebody with a key to an environment, or to one `application` of it only."""
+    """The caller: a key to an environment, or to only one `application` in it."""
 
     key: str
     environment: str
     application: str | None = None
     needs: frozenset[Need] = frozenset(Need)
     flags: frozenset[str] = frozenset()
-    """Those of a tenant's people: they see what is behind them."""
+    """A tenant's feature flags: they make the event types behind these flags visible."""
 
 
 class Access:
-    """Knows whose keys open what."""
+    """Looks up API keys, and caches them for a moment."""
 
     def __init__(
         self,
@@ -80,10 +80,11 @@ class Access:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Keys are hashed with `pepper`; `first` is a key that needs no row, and its environment.
+        """Hash keys with `pepper`; `first` is a key without a row, and its environment.
 
-        That one may do everything, unless it has a row after all: then that says what it may do,
-        and whether it is over. The same variable gives a server its key and a client its own.
+        The first key may do everything. If the same key also has a row, the row decides what it
+        may do and whether it has expired: a server reads its first key from the variable that
+        also holds a client's own key, and a client's key must not gain rights that way.
         """
         self._registry = registry
         self._pepper = pepper
@@ -92,10 +93,10 @@ class Access:
         self._known = Memory[bytes, Who | None](
             self._look, seconds=KNOWN_FOR, most=MOST_KNOWN, clock=clock
         )
-        """By hash: whoever has no key may come with long ones, and many."""
+        """Cached by hash, because anybody can send many long texts as keys."""
 
     async def who(self, authorization: bytes) -> Who | None:
-        """Whoever gave this header; None if its key opens nothing."""
+        """Return the caller for an `Authorization` header; None if its key is not valid."""
         word, _, key = authorization.partition(b" ")
         if word.lower() != b"bearer" or not key:
             return None

@@ -1,7 +1,7 @@
-"""The API as an ASGI callable: finds the operation, lets in who may, reads, carries out, answers.
+"""The API as an ASGI callable: route, authorize, read, execute and answer each request.
 
-It is bare ASGI because the busiest way in goes through it; what a framework would add, the
-declarations in `operation` say already.
+It is plain ASGI without a framework, because every sent message goes through it. The declarations
+in `operation` already do what a framework would add.
 """
 
 import logging
@@ -35,9 +35,9 @@ log = logging.getLogger("tarry.service")
 
 PREFIX = "/api/v1/"
 BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
-"""HTTP lets these have no length, not even 0."""
+"""Statuses whose responses have no `Content-Length`, not even 0."""
 SILENT = 60.0
-"""Seconds in which a trouble that lasts is logged once."""
+"""A lasting failure of the database is logged at most once in this many seconds."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -48,13 +48,13 @@ _NOBODY = Who(key="", environment="", needs=frozenset({Need.NOTHING}))
 
 
 class _HungUpError(Exception):
-    """The sender hung up before its request was whole."""
+    """The client disconnected before its request was complete."""
 
 
 class Api:
-    """Answers requests: operations below `/api/v1/`, and `pages` at paths of their own."""
+    """Answers requests: the operations under `/api/v1/`, and `pages` at their own paths."""
 
-    def __init__(  # noqa: PLR0913  what it is put together from
+    def __init__(  # noqa: PLR0913  the parts that it is built from
         self,
         hooks: Hooks,
         access: Access,
@@ -102,8 +102,8 @@ class Api:
             if isinstance(error, StoreUnavailable):
                 self._log_trouble(error)
             status, headers, body = told(error)
-        except Exception:  # whoever asked hears that it failed, and the log why
-            log.exception("%s %r", request.method, request.path)  # it may hold a line's end
+        except Exception:  # the response only says that it failed; the log says why
+            log.exception("%s %r", request.method, request.path)  # %r: a path may hold newlines
             status, headers, body = problem(500, "server_error", "something went wrong")
         self.meter.count(self._name(request, found), status, time.perf_counter() - began)
         pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
@@ -115,19 +115,19 @@ class Api:
         await send({"type": "http.response.body", "body": body})
 
     def _log_trouble(self, error: StoreUnavailable) -> None:
-        """Say in the log why requests are answered with 503, now and then: nobody else may."""
+        """Log why requests are answered with 503, now and then; the responses do not say it."""
         if self._now() >= self._silent_until:
             self._silent_until = self._now() + SILENT
             log.warning("answering with 503: %s", error)
 
     def _find(self, request: Request) -> Match | frozenset[str] | None:
-        """What is asked for, or the methods that will do there; None for what is no operation."""
+        """Return the operation, or the methods that its path allows; None outside `/api/v1/`."""
         if not request.path.startswith(PREFIX):
             return None
         return self._routes.find(request.method, request.path[len(PREFIX) :])
 
     def _name(self, request: Request, found: Match | frozenset[str] | None) -> str:
-        """What a request was for, in the words of the document."""
+        """Return the label of a request in the metrics: an operation's name, or a page's path."""
         if isinstance(found, Match):
             return found.operation.name
         return request.path if found is None and request.path in self._pages else "unknown"
@@ -136,11 +136,11 @@ class Api:
         page = self._pages.get(request.path.rstrip("/") or "/")
         if page is None:
             if request.path == "/" and "text/html" in request.header(b"accept"):
-                return 303, {"location": "/dashboard"}, b""  # a person: programs ask for no HTML
+                return 303, {"location": "/dashboard"}, b""  # a browser; programs ask for no HTML
             return problem(404, "not_found", "there is nothing here; the API is at /api/v1")
         if request.method not in ("GET", "HEAD"):
             return problem(405, "method_not_allowed", "here will do: GET", {"allow": "GET, HEAD"})
-        status, headers, body = await page()  # to HEAD the server below sends no body
+        status, headers, body = await page()  # the HTTP server sends no body in response to HEAD
         if "etag" in headers and request.header(b"if-none-match") == headers["etag"]:
             return 304, headers, b""
         return status, headers, body
@@ -201,7 +201,11 @@ class Api:
         )
 
     def _within(self, who: Who, claim: Claim | None) -> Hooks:
-        """The hooks of an environment; for a claim with its own time and chance."""
+        """Return the hooks of the caller's environment.
+
+        With a claim they use the time and the random bytes of the claim, so that a request that is
+        executed again creates the same ids.
+        """
         if claim is not None:
             at = claim.at
             return self._hooks.within(who.environment, now=lambda: at, chance=chance_of(claim))
@@ -211,7 +215,7 @@ class Api:
 
 
 def _unfit(request: Request, methods: frozenset[str]) -> Answer:
-    """What is said where nothing is served, or not by this method."""
+    """Answer a request to an unknown path, or one with a method that the path does not allow."""
     if not methods:
         return problem(501, "not_implemented", "this operation is not served")
     if cors.is_preflight(request):
@@ -221,14 +225,17 @@ def _unfit(request: Request, methods: frozenset[str]) -> Answer:
 
 
 def _may(who: Who, operation: Operation) -> bool:
-    """Whether somebody may ask for this: a key to one application opens nothing beside it."""
+    """Return whether the caller may execute an operation.
+
+    A key to one application may only use operations on an application, or those for `tenants`.
+    """
     if operation.needs not in who.needs:
         return False
     return who.application is None or operation.tenants or "{app_id}" in operation.path
 
 
 def _refusal(who: Who, operation: Operation) -> str:
-    """What to do about it is for those who have keys, not for tenants' people."""
+    """Return the text of a 403; it names a sufficient scope to programs, but not to tenants."""
     said = "this key does not open this operation"
     if who.application is not None:
         return said
@@ -236,10 +243,11 @@ def _refusal(who: Who, operation: Operation) -> str:
 
 
 def _mark(who: Who, path: str, key: str) -> str:
-    """What a request is claimed under: keys of others, and for other things, are other keys.
+    """Return the name of a request's claim: its idempotency key, prefixed with a hash of its path.
 
-    What was answered to one tenant's people is not for another's, who may try the same. Nor is it
-    for others of the same tenant's: who logs out must not find it done by somebody else.
+    The hash also covers a tenant's token, so that no token gets the response to another one, not
+    even to one of the same tenant. For example, each token that logs out has to be revoked, even
+    if two of them use the same idempotency key.
     """
     place = f"{'' if who.application is None else who.key} {path}".encode()
     return f"{blake2b(place, digest_size=16).hexdigest()} {key}"
@@ -255,7 +263,10 @@ def _written(answer: object, operation: Operation) -> Answer:
 
 
 async def _read(request: Request, receive: Receive, most: int) -> bytes | None:
-    """A request's body, or None as soon as it is too long: if its head says so, before it comes."""
+    """Return a request's body, or None if it is too long: by its `Content-Length` or as it comes.
+
+    A body whose `Content-Length` is too large is not read at all.
+    """
     if int(request.headers.get(b"content-length", b"0")) > most:
         return None
     parts, size = [], 0

@@ -1,4 +1,4 @@
-"""The list of applications over HTTP, without those that are of no interest."""
+"""The operation that lists applications, with filters that leave some of them out."""
 
 from urllib.parse import urlsplit
 
@@ -14,15 +14,15 @@ from tarry.service.model.application import Application
 from tarry.service.model.listing import Found
 
 LOOK = 1_000
-"""Applications that are looked at for one page, where some are left out: each takes a query."""
+"""The most applications that are checked for one filtered page: each check needs a query."""
 PLAY = frozenset({"play.svix.com", "api.play.svix.com"})
-"""Hosts of a public receiver to try things out with."""
+"""The hosts of Svix Play, a public receiver for trying things out."""
 
 group = Group("Application", "v1.application")
 
 
 class ApplicationQuery(OrderedQuery, kw_only=True):
-    """Which applications: without those that have no endpoints, or only such endpoints."""
+    """The page of the list, and which applications to leave out, by their endpoints."""
 
     iterator: ApplicationMark | None = None
     exclude_apps_with_no_endpoints: bool = False
@@ -31,7 +31,7 @@ class ApplicationQuery(OrderedQuery, kw_only=True):
 
     @property
     def excludes(self) -> bool:
-        """Whether some applications are left out."""
+        """Whether any filter is set."""
         return (
             self.exclude_apps_with_no_endpoints
             or self.exclude_apps_with_disabled_endpoints
@@ -43,15 +43,15 @@ class ApplicationQuery(OrderedQuery, kw_only=True):
 async def list_applications(call: Call, query: ApplicationQuery) -> Page[ApplicationOut]:
     """List the applications of the environment.
 
-    Each `exclude_` leaves out those that have no endpoints, or only disabled ones, or only ones at
-    Svix Play.
+    The `exclude_...` parameters leave out applications that have no endpoints, only disabled
+    endpoints, or only endpoints at Svix Play.
     """
     found = await _found(call, query)
     return page(found.entries, query, written, lambda one: one.id, left_at=found.left_at)
 
 
 async def _found(call: Call, query: ApplicationQuery) -> Found[Application]:
-    """What a page is made of: the store is asked until there is enough that is of interest."""
+    """Read applications from the store until enough of them pass the filters for one page."""
     asked, found, looked = cut(query), list[Application](), 0
     while True:
         piece = await call.hooks.store.list_applications(call.who.environment, asked)
@@ -68,7 +68,7 @@ async def _found(call: Call, query: ApplicationQuery) -> Found[Application]:
 
 
 async def _interests(call: Call, query: ApplicationQuery, application: Application) -> bool:
-    """Whether an application stays in the list; its endpoints are looked at as far as need be."""
+    """Return whether an application passes the filters; read only as many endpoints as needed."""
     empty, enabled, elsewhere = True, False, False
     async for endpoint in walk.endpoints(call, application):
         empty = False

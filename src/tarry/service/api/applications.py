@@ -1,4 +1,4 @@
-"""Applications over HTTP: the tenants of an environment."""
+"""Operations on applications, which are the tenants of an environment."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -17,7 +17,7 @@ from tarry.service.model import ids
 from tarry.service.model.application import Application
 
 Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!app_)[a-zA-Z0-9\-_.]+\Z")]
-"""The owner's own name for one: it cannot be taken for another's id."""
+"""A name chosen by the owner. It does not start like an id, so it cannot equal one."""
 Title = Annotated[str, Meta(min_length=1, max_length=512, pattern=r"^[^\x00]*[^\x00\s][^\x00]*\Z")]
 Throttle = Annotated[int, Meta(ge=1, le=65_535)]
 Text = Annotated[str, Meta(max_length=4096, pattern=r"^[^\x00]*\Z")]
@@ -27,18 +27,18 @@ group = Group("Application", "v1.application")
 
 
 class ApplicationIn(Struct, rename="camel", kw_only=True):
-    """An application to be made, or made anew."""
+    """An application to create, or to replace an existing one."""
 
     name: Title
     uid: Uid | None = None
     throttle_rate: Throttle | None = None
     rate_limit: Throttle | None = None
-    """An older name of `throttleRate`."""
+    """The older name of `throttleRate`."""
     metadata: Metadata | None = None
 
 
 class ApplicationPatch(Struct, rename="camel", kw_only=True):
-    """What is to be changed: what is left out stays, null takes it away."""
+    """Fields to change: a missing field does not change, and null removes its value."""
 
     name: Title | UnsetType = UNSET
     uid: Uid | UnsetType | None = UNSET
@@ -61,16 +61,16 @@ class ApplicationOut(Struct, rename="camel", kw_only=True):
 
 
 class CreateQuery(Struct):
-    """Whether one that is there will do."""
+    """Whether to return an existing application with the same uid instead of a conflict."""
 
     get_if_exists: bool = False
 
 
 @group.post("/app", needs=Need.CHANGE, status=CREATED, also=(UPDATED,))
 async def create(call: Call, body: ApplicationIn, query: CreateQuery) -> Reply[ApplicationOut]:
-    """Make an application.
+    """Create an application.
 
-    With `get_if_exists` one that has the same uid is answered as it is.
+    With `get_if_exists`, an existing application with the same uid is returned unchanged.
     """
     new = made(call, body)
     uid = body.uid
@@ -91,7 +91,7 @@ async def get(call: Call) -> ApplicationOut:
 
 @group.put("/app/{app_id}", needs=Need.CHANGE, also=(CREATED,))
 async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
-    """Make an application anew, or make it if it is not there."""
+    """Replace an application, or create it if it does not exist."""
     known_as = call.name("app_id", "application")
     told = made(call, body)
     said = {"name": told.name, "uid": told.uid, "rate": told.rate, "metadata": told.metadata}
@@ -100,7 +100,7 @@ async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
         return written(await changed(call, await call.application(), said))
 
     async def make() -> ApplicationOut:
-        if call.who.application is not None:  # a key to one application makes no others
+        if call.who.application is not None:  # a key to one application cannot create others
             raise NotFound("application", known_as)
         return written(await _kept(call, told))
 
@@ -109,7 +109,7 @@ async def update(call: Call, body: ApplicationIn) -> Reply[ApplicationOut]:
 
 @group.patch("/app/{app_id}", needs=Need.CHANGE)
 async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
-    """Change a part of an application."""
+    """Change some fields of an application."""
     stored = await call.application()
     rate = body.throttle_rate if body.throttle_rate is not UNSET else body.rate_limit
     metadata = {} if body.metadata is None else body.metadata
@@ -120,14 +120,14 @@ async def patch(call: Call, body: ApplicationPatch) -> ApplicationOut:
 
 @group.delete("/app/{app_id}", needs=Need.CHANGE)
 async def delete(call: Call) -> None:
-    """Delete an application; what waits for its endpoints is discarded."""
+    """Delete an application and discard its waiting deliveries."""
     stored = await call.application()
     await call.hooks.delete_application(stored)
     _forget(call, stored)
 
 
 async def changed(call: Call, application: Application, said: Mapping[str, Any]) -> Application:
-    """An application with what is said of it; whatever else others change of it stays."""
+    """Change the given fields of an application; concurrent changes of other fields are kept."""
     new = await call.hooks.store.change_application(
         application.id, lambda stored: replace(stored, updated_at=call.now, **said)
     )
@@ -136,7 +136,7 @@ async def changed(call: Call, application: Application, said: Mapping[str, Any])
 
 
 def _forget(call: Call, *applications: Application) -> None:
-    """Remember nobody by their names: the next message to a uid is for who has it by then."""
+    """Drop applications from the cache, because a uid may belong to another application now."""
     for one in applications:
         for known_as in (one.id, one.uid):
             if known_as is not None:
@@ -144,7 +144,7 @@ def _forget(call: Call, *applications: Application) -> None:
 
 
 async def on_the_fly(call: Call, told: ApplicationIn) -> Application:
-    """Make the application that the path names by its uid; somebody else's will do as well."""
+    """Create the application whose uid is in the path, or return it if another caller just did."""
     if told.uid != call.names["app_id"]:
         said = f"it must be {call.names['app_id']!r}, as in the path"
         raise Invalid(["body", "application", "uid"], said)
@@ -158,7 +158,7 @@ async def _kept(call: Call, new: Application) -> Application:
 
 
 def made(call: Call, told: ApplicationIn) -> Application:
-    """A new application as it is told."""
+    """Return a new application with the fields of a request."""
     rate = told.throttle_rate or told.rate_limit
     return Application(
         id=call.new_id(ids.APPLICATION),
@@ -173,7 +173,7 @@ def made(call: Call, told: ApplicationIn) -> Application:
 
 
 def written(application: Application) -> ApplicationOut:
-    """What is answered about an application."""
+    """Return an application as a response shows it."""
     rate = None if application.rate is None else max(1, round(application.rate))
     return ApplicationOut(
         id=application.id,

@@ -1,4 +1,4 @@
-"""Where messages went and how far each has come, over HTTP: by endpoint and by message."""
+"""Operations that list deliveries with their status: by endpoint and by message."""
 
 from msgspec.structs import asdict
 
@@ -33,7 +33,7 @@ group = Group("Message Attempt", "v1.message-attempt")
 
 
 class EndpointMessageOut(MessageOut, rename="camel", kw_only=True):
-    """A message, and how its sending to an endpoint stands."""
+    """A message, with the status of its delivery to the endpoint."""
 
     status: MessageStatus
     status_text: StatusText
@@ -41,7 +41,7 @@ class EndpointMessageOut(MessageOut, rename="camel", kw_only=True):
 
 
 class MessageEndpointOut(EndpointOut, rename="camel", kw_only=True):
-    """An endpoint, and how the sending of a message to it stands."""
+    """An endpoint, with the status of the message's delivery to it."""
 
     status: MessageStatus
     status_text: StatusText
@@ -49,7 +49,7 @@ class MessageEndpointOut(EndpointOut, rename="camel", kw_only=True):
 
 
 class AttemptedQuery(RecentQuery, kw_only=True):
-    """Which messages, and how much of them."""
+    """Which messages to list, and whether to include their payloads."""
 
     iterator: MessageMark | None = None
     status: MessageStatus | None = None
@@ -58,7 +58,7 @@ class AttemptedQuery(RecentQuery, kw_only=True):
 
 
 class DestinationQuery(ListQuery, kw_only=True):
-    """How much of a list, and whether the status Canceled is known."""
+    """The page of the list, and whether the client knows the status Canceled."""
 
     iterator: EndpointMark | None = None
     expanded_statuses: bool = False
@@ -66,9 +66,9 @@ class DestinationQuery(ListQuery, kw_only=True):
 
 @group.get("/app/{app_id}/endpoint/{endpoint_id}/msg")
 async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[EndpointMessageOut]:
-    """List the messages for an endpoint and how the sending of each stands, the newest first.
+    """List the messages to an endpoint with the status of each, newest first.
 
-    Those that were skipped while it was disabled are left out.
+    Messages that were skipped while the endpoint was disabled are left out.
     """
     endpoint = await call.endpoint(await call.application())
     expanded = query.expanded_statuses
@@ -94,9 +94,9 @@ async def list_attempted_messages(call: Call, query: AttemptedQuery) -> Page[End
 async def list_attempted_destinations(
     call: Call, query: DestinationQuery
 ) -> Page[MessageEndpointOut]:
-    """List the endpoints that a message goes to and how the sending to each stands, by id.
+    """List the endpoints of a message with the status of the delivery to each, by id.
 
-    Endpoints that were deleted since are told too.
+    Endpoints that were deleted after the message was sent are included.
     """
     message = await call.message(await call.application())
     asked = cut(query)
@@ -129,7 +129,7 @@ async def list_attempted_destinations(
 def _next(
     delivery: Delivery, lane: tuple[LaneRow, list[bytes]] | None, now: float
 ) -> Instant | None:
-    """When a delivery that waits goes next, if that is known."""
+    """Return the time of a waiting delivery's next attempt, if it is known."""
     if lane is None or delivery.state not in LIVE:
         return None
     row, origins = lane

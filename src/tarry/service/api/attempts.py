@@ -1,4 +1,4 @@
-"""Attempts over HTTP: what was sent, what was answered, and sending once more."""
+"""Operations on attempts: list them, read one, delete its response, and resend a message."""
 
 from enum import IntEnum
 
@@ -21,23 +21,23 @@ from tarry.service.model.message import Message
 
 ACCEPTED = 202
 NO_ANSWER = 0
-"""The status of an attempt that was not answered."""
+"""The `responseStatusCode` of an attempt that got no response."""
 
 group = Group("Message Attempt", "v1.message-attempt")
 
 
 class TriggerType(IntEnum):
-    """What an attempt was made for."""
+    """What triggered an attempt: the schedule, or a resend."""
 
     SCHEDULED = 0
     MANUAL = 1
 
 
 class AttemptOut(Struct, rename="camel", kw_only=True):
-    """An attempt: a request that was made, and its answer.
+    """An attempt: one request to an endpoint, and its response.
 
-    `timestamp` is when that came. `response` is what was kept of its body, or says why there is
-    none.
+    `timestamp` is when the response came. `response` is the stored part of the response's body, or
+    the reason why there was no response.
     """
 
     id: str
@@ -55,7 +55,7 @@ class AttemptOut(Struct, rename="camel", kw_only=True):
 
 
 class ToEndpointQuery(RecentQuery, kw_only=True):
-    """Which attempts at an endpoint, and how much of them."""
+    """Which attempts to an endpoint to list, and whether to include responses and messages."""
 
     iterator: AttemptMark | None = None
     status: MessageStatus | None = None
@@ -66,7 +66,7 @@ class ToEndpointQuery(RecentQuery, kw_only=True):
 
 
 class OfMessageQuery(RecentQuery, kw_only=True):
-    """Which attempts at a message, and how much of them."""
+    """Which attempts at a message to list, and whether to include the responses."""
 
     iterator: AttemptMark | None = None
     status: MessageStatus | None = None
@@ -77,18 +77,18 @@ class OfMessageQuery(RecentQuery, kw_only=True):
 
 
 class ExpandedQuery(Struct):
-    """Whether the status Canceled is known."""
+    """Whether the client knows the status Canceled."""
 
     expanded_statuses: bool = False
 
 
 class Empty(Struct):
-    """Nothing more to say."""
+    """An empty object."""
 
 
 @group.get("/app/{app_id}/attempt/endpoint/{endpoint_id}")
 async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOut]:
-    """List attempts that were made at an endpoint, the newest first."""
+    """List the attempts to an endpoint, newest first."""
     endpoint = await call.endpoint(await call.application())
     wanted = _wanted(call, query)
     if wanted is None:
@@ -105,24 +105,24 @@ async def list_by_endpoint(call: Call, query: ToEndpointQuery) -> Page[AttemptOu
 
 @group.get("/app/{app_id}/attempt/msg/{msg_id}")
 async def list_by_msg(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
-    """List attempts at a message, the newest first."""
+    """List the attempts at a message, newest first."""
     return await _of_message(call, query, query.endpoint_id)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/attempt", name="list-of-msg")
 async def list_of_message(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
-    """List attempts at a message, the newest first: an older way."""
+    """List the attempts at a message, newest first (older path)."""
     return await _of_message(call, query, query.endpoint_id)
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/attempt", name="list-of-delivery")
 async def list_of_delivery(call: Call, query: OfMessageQuery) -> Page[AttemptOut]:
-    """List attempts at a message that were made at one endpoint, the newest first."""
+    """List the attempts to deliver a message to one endpoint, newest first."""
     return await _of_message(call, query, call.name("endpoint_id", "endpoint"))
 
 
 @group.get("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}")
-async def get(call: Call, query: ExpandedQuery) -> AttemptOut:  # noqa: ARG001  for every attempt the same
+async def get(call: Call, query: ExpandedQuery) -> AttemptOut:  # noqa: ARG001  an attempt is never Canceled
     """Get an attempt."""
     message = await call.message(await call.application())
     known_as = call.name("attempt_id", "attempt")
@@ -132,7 +132,7 @@ async def get(call: Call, query: ExpandedQuery) -> AttemptOut:  # noqa: ARG001  
 
 @group.delete("/app/{app_id}/msg/{msg_id}/attempt/{attempt_id}/content", needs=Need.CHANGE)
 async def expunge_content(call: Call) -> None:
-    """Forget what an endpoint answered to an attempt."""
+    """Delete the stored response of an attempt."""
     message = await call.message(await call.application())
     known_as = call.name("attempt_id", "attempt")
     await call.hooks.store.expunge_attempt(message.id, known_as)
@@ -145,9 +145,10 @@ async def expunge_content(call: Call) -> None:
     fails=(400,),
 )
 async def resend(call: Call) -> Empty:
-    """Make one more attempt at a message, first in line; what had failed has then arrived.
+    """Make one more attempt to deliver a message, ahead of the backlog.
 
-    While the endpoint takes nothing it is made with the next probe.
+    If it succeeds, a failed delivery becomes delivered. While the endpoint is down, the attempt is
+    made with the next probe.
     """
     application = await call.application()
     message = await call.message(application)
@@ -182,7 +183,10 @@ def _nothing() -> Page[AttemptOut]:
 def _wanted(
     call: Call, query: ToEndpointQuery | OfMessageQuery, lane: int | None = None
 ) -> AttemptFilter | None:
-    """Which attempts; None for a status that no attempt has: each succeeded or failed."""
+    """Return the filter of a query; None for a status that no attempt has.
+
+    An attempt has either succeeded or failed.
+    """
     if query.status not in (None, MessageStatus.SUCCESS, MessageStatus.FAIL):
         return None
     hundred = query.status_code_class
@@ -205,7 +209,7 @@ def written(
     with_content: bool = True,
     message: MessageOut | None = None,
 ) -> AttemptOut:
-    """What is answered about an attempt at an endpoint."""
+    """Return an attempt to an endpoint as a response shows it."""
     status = MessageStatus.SUCCESS if attempt.kind is None else MessageStatus.FAIL
     manual = attempt.trigger is Trigger.MANUAL
     return AttemptOut(
@@ -225,7 +229,7 @@ def written(
 
 
 def _answer(attempt: Attempt) -> str:
-    """What was answered, or why nothing was."""
+    """Return the stored body of the endpoint's response, or why there was no response."""
     if attempt.body or attempt.status is not None:
         return attempt.body.decode(errors="replace")
     return attempt.detail or attempt.kind or ""

@@ -1,4 +1,4 @@
-"""One request that is being carried out: who asks, where, and what the path names."""
+"""The context of one request: its caller, its time, and the objects that its path names."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,16 +16,16 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.message import Message
 
 NAME = re.compile(r"[a-zA-Z0-9\-_.]{1,256}")
-"""An id, or the owner's own."""
+"""The spelling of names in paths: an id, or a uid that the owner chose."""
 
 
 class Call:
-    """What a handler gets to know.
+    """The context that a handler gets with a request.
 
-    Whatever belongs to somebody else is not there: the same NotFound as if it did not exist.
+    An object of another tenant raises the same NotFound as one that does not exist.
     """
 
-    def __init__(  # noqa: PLR0913  what a request is made of
+    def __init__(  # noqa: PLR0913  the parts of a request
         self,
         hooks: Hooks,
         who: Who,
@@ -39,22 +39,22 @@ class Call:
         self.known, self.now = known, now
 
     def new_id(self, prefix: str) -> str:
-        """An id for what is made; the same one when a request is carried out again."""
+        """Return a new id; a request that is executed again gets the same ids."""
         return self.hooks.new_id(prefix)
 
     def may(self, need: Need) -> bool:
-        """Whether whoever asks may do more than the operation needs."""
+        """Return whether the caller has a permission, beyond the one that the operation needs."""
         return need in self.who.needs
 
     def name(self, which: str, kind: str) -> str:
-        """What stands in the path; what cannot be a name is not there."""
+        """Return a name from the path; NotFound if it is not spelled like a name."""
         known_as = self.names[which]
         if not NAME.fullmatch(known_as):
             raise NotFound(kind, known_as)
         return known_as
 
     async def application(self) -> Application:
-        """The application that the path names."""
+        """Return the application that the path names."""
         known_as = self.name("app_id", "application")
         found = await self.hooks.store.application(self.who.environment, known_as)
         if self.who.application not in (None, found.id):
@@ -62,7 +62,10 @@ class Call:
         return found
 
     async def remembered_application(self) -> tuple[Application, bool]:
-        """The same, and whether it was only remembered: for the busiest way in."""
+        """Return the application that the path names, and whether it came from the cache.
+
+        Only for sending messages, which is the most frequent operation.
+        """
         known_as = self.name("app_id", "application")
         found, remembered = await self.known.application(self.who.environment, known_as)
         if self.who.application not in (None, found.id):
@@ -70,21 +73,21 @@ class Call:
         return found, remembered
 
     def forget_application(self) -> None:
-        """Let it be asked for again."""
+        """Drop the application that the path names from the cache."""
         self.known.forget(self.who.environment, self.names["app_id"])
 
     async def endpoint(self, application: Application) -> Endpoint:
-        """The endpoint that the path names."""
+        """Return the endpoint that the path names."""
         known_as = self.name("endpoint_id", "endpoint")
         return await self.hooks.store.endpoint(application.id, known_as)
 
     async def message(self, application: Application) -> Message:
-        """The message that the path names."""
+        """Return the message that the path names."""
         return await self.hooks.store.message(application.id, self.name("msg_id", "message"))
 
 
 def chance_of(claim: Claim) -> Callable[[int], bytes]:
-    """Chance that is the same for everybody who carries out a claim."""
+    """Return a source of random bytes that is the same for every execution of a claim."""
     count = 0
 
     def chance(length: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What a field may be, where it may be one of a few: who guessed wrong is told."""
+"""The allowed values of a field with a fixed set of values, for error messages."""
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
@@ -8,7 +8,10 @@ from msgspec import inspect
 
 
 def choices(wanted: Any, place: Sequence[str]) -> list[str]:  # noqa: ANN401  a type
-    """The values that will do at a place of a body or query of this type; none if any will."""
+    """Return the allowed values of the field at `place` in a body or query of this type.
+
+    The list is empty if the field has no fixed set of values.
+    """
     return list(dict.fromkeys(map(str, _at(_known(wanted), place))))
 
 

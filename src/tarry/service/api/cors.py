@@ -1,7 +1,7 @@
-"""Web pages of any origin may ask: a tenant's portal may be built on the SDK, in a browser.
+"""CORS: pages of any origin may call the API, so that a portal can use the SDK in a browser.
 
-Whoever asks brings a key in a header of its own. Browsers add none of theirs, so no page can ask in
-the name of somebody who only looks at it.
+This is safe because a caller sends its key in a header itself. Browsers add no credentials of their
+own, so a page cannot make requests in the name of its visitors.
 """
 
 from collections.abc import Iterable
@@ -13,23 +13,23 @@ SHOWN = (
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"retry-after"),
 )
-"""Headers that let a page see an answer."""
+"""Headers that let a page read a response."""
 REMEMBERED = 600
-"""Seconds that a browser need not ask again."""
+"""Seconds for which a browser may cache the response to a preflight request."""
 
 
 def by_a_page(request: Request) -> bool:
-    """Whether a page asks, of whatever origin."""
+    """Return whether the request comes from a web page, of any origin."""
     return b"origin" in request.headers
 
 
 def is_preflight(request: Request) -> bool:
-    """Whether a browser asks if a page may ask."""
+    """Return whether this is a preflight request of a browser."""
     return request.method == "OPTIONS" and b"access-control-request-method" in request.headers
 
 
 def allowed(request: Request, methods: Iterable[str]) -> Answer:
-    """That it may, with the headers it wants to bring."""
+    """Answer a preflight request: the page may use these methods, and the headers it asked for."""
     headers = {
         "access-control-allow-methods": ", ".join(sorted(methods)),
         "access-control-allow-headers": request.header(b"access-control-request-headers"),

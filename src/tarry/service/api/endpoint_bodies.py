@@ -1,4 +1,4 @@
-"""Endpoints as they are written over HTTP: what may come in, and what goes out."""
+"""The bodies of requests and responses about endpoints."""
 
 from enum import StrEnum
 from typing import Annotated, Any, cast
@@ -13,7 +13,7 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.wire.sign import MOST_HEADERS
 
 Uid = Annotated[str, Meta(min_length=1, max_length=256, pattern=r"^(?!ep_)[a-zA-Z0-9\-_.]+\Z")]
-"""The owner's own name for one: it cannot be taken for another's id."""
+"""A name chosen by the owner. It does not start like an id, so it cannot equal one."""
 Url = Annotated[str, Meta(min_length=1, max_length=65_536, extra_json_schema={"format": "uri"})]
 Types = Annotated[list[Name], Meta(min_length=1, max_length=1000)]
 Channels = Annotated[list[Channel], Meta(min_length=1, max_length=10)]
@@ -24,21 +24,21 @@ _BASE64 = (
     r"|whsk_([A-Za-z0-9+/]{43}|[A-Za-z0-9+/]{86}))={0,2}$"
 )
 SecretText = Annotated[str, Meta(max_length=256, extra_json_schema={"pattern": _BASE64})]
-"""Read more closely by `check_secret`, which has words for what is wrong."""
+"""The pattern is only for the OpenAPI document; `check_secret` checks it, with a clearer error."""
 HEADER = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 _VALUE = r"^([!-~\u00a0-\u00ff]([\t -~\u00a0-\u00ff]*[!-~\u00a1-\u00ff])?)?$"
 Value = Annotated[str, Meta(extra_json_schema={"pattern": _VALUE})]
 _NAMES = {"propertyNames": {"pattern": HEADER}}
 Headers = Annotated[dict[str, Value], Meta(max_length=MOST_HEADERS, extra_json_schema=_NAMES)]
-"""Likewise, by `check_headers`."""
+"""Likewise: `check_headers` checks them."""
 DISABLED = frozenset({Standing.DISABLED, Standing.PARKED})
-"""How one stands that says it is disabled."""
+"""The standings that the field `disabled` shows as true."""
 VERSION = 1
-"""What every endpoint says: the field is there for older programs only."""
+"""The `version` of every endpoint: only older clients use this field."""
 
 
 class Wish(StrEnum):
-    """How an owner may have an endpoint stand."""
+    """The standings that an owner may set."""
 
     ENABLED = Standing.ENABLED.value
     PAUSED = Standing.PAUSED.value
@@ -46,48 +46,48 @@ class Wish(StrEnum):
 
 
 class Own(Struct, rename="camel", kw_only=True):
-    """What only tarry knows of endpoints: what is left out stays as it is."""
+    """Fields that only tarry has; a missing field does not change."""
 
     standing: Wish | UnsetType = UNSET
-    """Instead of `disabled`, which knows no pause."""
+    """Use it instead of `disabled`, which cannot express a pause."""
     concurrency: Concurrency | UnsetType | None = UNSET
     fifo: bool | UnsetType = UNSET
     blocking: bool | UnsetType = UNSET
 
 
 class EndpointUpdate(Own, rename="camel", kw_only=True):
-    """An endpoint to be made anew, but for its headers and secret."""
+    """All fields of an endpoint except its headers, to replace an existing endpoint."""
 
     url: Url
     uid: Uid | None = None
     description: Text | None = None
     event_types: Types | None = None
     filter_types: Types | None = None
-    """An older name of `eventTypes`."""
+    """The older name of `eventTypes`."""
     channels: Channels | None = None
     throttle_rate: Throttle | None = None
     rate_limit: Throttle | None = None
-    """An older name of `throttleRate`."""
+    """The older name of `throttleRate`."""
     disabled: bool | None = None
     metadata: Metadata | None = None
     version: Version | None = None
     secret: SecretText | None = None
-    """For one that is made; one that is there keeps its secrets, which `rotate` changes."""
+    """Only for a new endpoint. An existing endpoint keeps its secrets; `rotate` changes them."""
 
     @property
     def types(self) -> list[str] | None:
-        """The names of types of events that are told."""
+        """The event types in the request, under either name."""
         return self.event_types or self.filter_types
 
 
 class EndpointIn(EndpointUpdate, rename="camel", kw_only=True):
-    """An endpoint to be made."""
+    """An endpoint to create."""
 
     headers: Headers | None = None
 
 
 class EndpointPatch(Own, rename="camel", kw_only=True):
-    """What is to be changed: what is left out stays, null takes it away."""
+    """Fields to change: a missing field does not change, and null removes its value."""
 
     url: Url | UnsetType = UNSET
     uid: Uid | UnsetType | None = UNSET
@@ -103,7 +103,7 @@ class EndpointPatch(Own, rename="camel", kw_only=True):
 
     @property
     def types(self) -> list[str] | UnsetType | None:
-        """The names of types of events that are told."""
+        """The event types in the request, under either name."""
         return self.filter_types if self.event_types is UNSET else self.event_types
 
 
@@ -131,7 +131,7 @@ class EndpointOut(Struct, rename="camel", kw_only=True):
 
 
 def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> EndpointFields:
-    """Everything that an endpoint is to be, except where to and what is sealed."""
+    """Return all fields that a POST or PUT sets, except the URL, the headers and the secret."""
     rate = body.throttle_rate or body.rate_limit
     fields: dict[str, Any] = {
         "uid": body.uid,
@@ -143,11 +143,11 @@ def whole(body: EndpointUpdate, stored: Standing = Standing.ENABLED) -> Endpoint
         **_own(body),
         **_standing(body.standing, stored, disabled=_disabled(body, stored)),
     }
-    return cast("EndpointFields", fields)  # by name
+    return cast("EndpointFields", fields)  # the keys are its fields
 
 
 def part(body: EndpointPatch, stored: Standing) -> EndpointFields:
-    """What is to be changed of an endpoint, except where to."""
+    """Return the fields that a PATCH changes, except the URL."""
     rate = body.rate_limit if body.throttle_rate is UNSET else body.throttle_rate
     fields: dict[str, Any] = {
         "uid": body.uid,
@@ -159,15 +159,15 @@ def part(body: EndpointPatch, stored: Standing) -> EndpointFields:
     }
     told = {name: value for name, value in fields.items() if value is not UNSET}
     told |= _own(body) | _standing(body.standing, stored, disabled=body.disabled)
-    return cast("EndpointFields", told)  # by name
+    return cast("EndpointFields", told)  # the keys are its fields
 
 
 def written(endpoint: Endpoint) -> EndpointOut:
-    """What is answered about an endpoint."""
+    """Return an endpoint as a response shows it."""
     rate = None if endpoint.rate is None else max(1, round(endpoint.rate))
     return EndpointOut(
         id=endpoint.id,
-        uid=None if endpoint.standing is Standing.DELETED else endpoint.uid,  # it may be another's
+        uid=None if endpoint.standing is Standing.DELETED else endpoint.uid,  # now free for others
         url=endpoint.url,
         description=endpoint.description,
         disabled=endpoint.standing in DISABLED,
@@ -188,7 +188,7 @@ def written(endpoint: Endpoint) -> EndpointOut:
 
 
 def _once(names: list[str] | UnsetType | None) -> tuple[str, ...] | UnsetType | None:
-    """Names without repetitions."""
+    """Remove duplicate names."""
     return tuple(dict.fromkeys(names)) if isinstance(names, list) else names
 
 
@@ -198,7 +198,11 @@ def _own(body: Own) -> dict[str, Any]:
 
 
 def _disabled(body: EndpointUpdate, stored: Standing) -> bool | UnsetType:
-    """What a PUT says. Of one that is paused it says nothing by false, which is what is shown."""
+    """Return the value of `disabled` in a PUT.
+
+    False does not resume a paused endpoint: responses show a paused endpoint as not disabled, and a
+    client may write back what it read.
+    """
     if body.disabled:
         return True
     return UNSET if stored is Standing.PAUSED else False
@@ -207,7 +211,10 @@ def _disabled(body: EndpointUpdate, stored: Standing) -> bool | UnsetType:
 def _standing(
     wish: Wish | UnsetType, stored: Standing, *, disabled: bool | UnsetType
 ) -> dict[str, Any]:
-    """How it is to stand, if that is told. One that tarry parked is disabled already."""
+    """Return the new standing, if the request sets one.
+
+    A parked endpoint already counts as disabled, so `disabled: true` does not change it.
+    """
     if wish is not UNSET:
         return {"standing": Standing(wish.value)}
     if disabled is UNSET or (disabled and stored in DISABLED):

@@ -1,4 +1,4 @@
-"""Endpoints over HTTP: where an application's messages go."""
+"""Operations on endpoints, which receive an application's messages."""
 
 from collections.abc import Iterable
 
@@ -33,20 +33,20 @@ group = Group("Endpoint", "v1.endpoint")
 
 
 class EndpointQuery(OrderedQuery, kw_only=True):
-    """How many endpoints, and from where on."""
+    """The page of the list, and its order."""
 
     iterator: EndpointMark | None = None
 
 
 @group.get(WAY, name="list")
 async def list_endpoints(call: Call, query: EndpointQuery) -> Page[EndpointOut]:
-    """List an application's endpoints, the newest first."""
+    """List an application's endpoints, newest first."""
     return await listed(call, await call.application(), query)
 
 
 @group.post(WAY, needs=Need.ENDPOINTS, status=CREATED)
 async def create(call: Call, body: EndpointIn) -> EndpointOut:
-    """Send an application's messages to a URL."""
+    """Create an endpoint: a URL that receives the application's messages."""
     application = await call.application()
     await check_types(call, body.types)
     return written(await added(call, application, body))
@@ -60,7 +60,7 @@ async def get(call: Call) -> EndpointOut:
 
 @group.put(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS, also=(CREATED,))
 async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
-    """Make an endpoint anew, or make it if it is not there."""
+    """Replace an endpoint's settings, or create it if it does not exist."""
     application = await call.application()
     try:
         has = (await call.endpoint(application)).event_types
@@ -72,7 +72,7 @@ async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
 
 @group.patch(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS)
 async def patch(call: Call, body: EndpointPatch) -> EndpointOut:
-    """Change a part of an endpoint; what waits for it goes by the new settings."""
+    """Change some fields of an endpoint; they apply to waiting deliveries too."""
     application = await call.application()
     stored = await call.endpoint(application)
     await check_types(call, None if body.types is UNSET else body.types, stored.event_types)
@@ -84,19 +84,19 @@ async def patch(call: Call, body: EndpointPatch) -> EndpointOut:
 
 @group.delete(WAY + "/{endpoint_id}", needs=Need.ENDPOINTS)
 async def delete(call: Call) -> None:
-    """Delete an endpoint; what waits for it is discarded."""
+    """Delete an endpoint and discard its waiting deliveries."""
     await removed(call, await call.application())
 
 
 async def listed(call: Call, application: Application, query: EndpointQuery) -> Page[EndpointOut]:
-    """A page of an application's endpoints."""
+    """Return a page of an application's endpoints."""
     asked = cut(query, descending=True)
     found = await call.hooks.store.list_endpoints(application.id, asked)
     return page(found, query, written, lambda one: one.id)
 
 
 async def added(call: Call, application: Application, body: EndpointUpdate) -> Endpoint:
-    """A new endpoint as it is told."""
+    """Create an endpoint with the fields of a request."""
     check_url(call, body.url)
     secret = None if body.secret is None else prefixed(body.secret)
     headers = body.headers if isinstance(body, EndpointIn) else None
@@ -107,13 +107,13 @@ async def added(call: Call, application: Application, body: EndpointUpdate) -> E
 
 
 async def put(call: Call, application: Application, body: EndpointUpdate) -> Reply[EndpointOut]:
-    """The endpoint that the path names, made anew or made."""
+    """Replace the settings of the endpoint that the path names, or create it."""
     known_as = call.name("endpoint_id", "endpoint")
     check_url(call, body.url)
 
     async def change() -> EndpointOut:
         stored = await call.hooks.store.endpoint(application.id, known_as)
-        if body.secret is not None:  # it is not used, but must not seem to be
+        if body.secret is not None:  # not used, but a wrong one must not be accepted
             check_secret(prefixed(body.secret))
         hooks = await noting(call, application, "endpoint.updated")
         told = whole(body, stored.standing)
@@ -133,7 +133,7 @@ async def removed(call: Call, application: Application) -> None:
 
 
 def check_url(call: Call, url: str) -> str:
-    """Give back a URL that may be called; whatever is wrong with another, it is the URL."""
+    """Return the URL if it may be called; otherwise the error names the field `url`."""
     try:
         call.hooks.egress.target(url)
     except SettingsError as error:
@@ -144,14 +144,14 @@ def check_url(call: Call, url: str) -> str:
 async def check_types(
     call: Call, names: Iterable[str] | None, has: Iterable[str] | None = None
 ) -> None:
-    """Refuse types of events that are not there: nothing of them would ever come.
+    """Refuse event types that do not exist: the endpoint would never get such a message.
 
-    What the endpoint `has` already may stay, whatever became of it.
+    Event types that the endpoint already `has` may stay, even if they were archived or deleted.
     """
     new = dict.fromkeys(names or ())
     for name in has or ():
         new.pop(name, None)
-    # One after the other: a thousand questions at once would keep everybody else waiting.
+    # One query at a time: a thousand at once would delay all other requests.
     missing = [name for name in new if not await _is_there(call, name)]
     if missing:
         said = f"these types of events are not there: {', '.join(missing)}"
@@ -160,7 +160,7 @@ async def check_types(
 
 
 async def _is_there(call: Call, event_type: str) -> bool:
-    """Whether somebody may ask for a type of events: not for one that they do not see."""
+    """Return whether an event type exists, is not archived, and is visible to the caller."""
     try:
         found = await call.hooks.store.event_type(call.who.environment, event_type)
     except NotFound:

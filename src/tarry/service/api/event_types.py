@@ -1,4 +1,4 @@
-"""Types of events over HTTP: what an environment's messages can be about."""
+"""Operations on event types, which say what an environment's messages can be about."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -34,22 +34,22 @@ group = Group("Event Type", "v1.event-type")
 
 
 class EventTypeUpdate(Struct, rename="camel", kw_only=True):
-    """A type of events to be made anew."""
+    """All fields of an event type, to replace an existing one."""
 
     description: Text
     archived: bool | None = None
     deprecated: bool | None = None
     schemas: Schemas | None = None
-    """JSON Schemas by their versions."""
+    """JSON Schemas by version."""
     validate_payload: bool | UnsetType | None = UNSET
-    """Whether messages must fit the newest schema; what is left out stays as it is."""
+    """Whether messages must match the newest schema; if it is missing, this does not change."""
     feature_flags: Flags | None = None
     feature_flag: Name | None = None
-    """An older form of `featureFlags`, for one of them."""
+    """The older form of `featureFlags`, for a single flag."""
     group_name: Name | None = None
 
     def fields(self) -> dict[str, object]:
-        """Everything it says."""
+        """Return all fields as they are stored."""
         one = [] if self.feature_flag is None else [self.feature_flag]
         told: dict[str, object] = {
             "description": self.description,
@@ -65,13 +65,13 @@ class EventTypeUpdate(Struct, rename="camel", kw_only=True):
 
 
 class EventTypeIn(EventTypeUpdate, rename="camel", kw_only=True):
-    """A type of events to be made."""
+    """An event type to create."""
 
     name: Name
 
 
 class EventTypePatch(Struct, rename="camel", kw_only=True):
-    """What is to be changed: what is left out stays, null takes it away."""
+    """Fields to change: a missing field does not change, and null removes its value."""
 
     description: Text | UnsetType = UNSET
     archived: bool | UnsetType = UNSET
@@ -83,7 +83,7 @@ class EventTypePatch(Struct, rename="camel", kw_only=True):
     group_name: Name | UnsetType | None = UNSET
 
     def fields(self) -> dict[str, object]:
-        """What it says."""
+        """Return the changed fields as they are stored."""
         flags: object = UNSET if self.feature_flags is UNSET else tuple(self.feature_flags or ())
         if flags is UNSET and self.feature_flag is not UNSET:
             flags = () if self.feature_flag is None else (self.feature_flag,)
@@ -102,7 +102,7 @@ class EventTypePatch(Struct, rename="camel", kw_only=True):
 
 
 class EventTypeOut(Struct, rename="camel", kw_only=True):
-    """A type of events."""
+    """An event type."""
 
     name: str
     description: str
@@ -118,21 +118,21 @@ class EventTypeOut(Struct, rename="camel", kw_only=True):
 
 
 class EventTypeQuery(OrderedQuery, kw_only=True):
-    """Which of them, and how much of each."""
+    """The page of the list, and whether to include archived event types and the schemas."""
 
     include_archived: bool = False
     with_content: bool = False
 
 
 class DeleteQuery(Struct):
-    """Whether it is forgotten, or only archived."""
+    """Whether to delete the event type instead of archiving it."""
 
     expunge: bool = False
 
 
 @group.get(WAY, name="list", tenants=True)
 async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeOut]:
-    """List types of events by name; `with_content` with their schemas."""
+    """List event types by name; `with_content` includes their schemas."""
     found = await _visible(call, cut(query), archived=query.include_archived)
 
     def shown(one: EventType) -> EventTypeOut:
@@ -143,7 +143,7 @@ async def list_event_types(call: Call, query: EventTypeQuery) -> Page[EventTypeO
 
 @group.post(WAY, needs=Need.CHANGE, status=CREATED)
 async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
-    """Make a type of events; one that is archived is made anew."""
+    """Create an event type, or replace an archived one."""
     new = _made(call, body.name, body)
     try:
         await _added(call, new)
@@ -154,7 +154,7 @@ async def create(call: Call, body: EventTypeIn) -> EventTypeOut:
 
 @group.get(ONE, tenants=True)
 async def get(call: Call) -> EventTypeOut:
-    """Get a type of events."""
+    """Get an event type."""
     name = call.name("event_type_name", KIND)
     found = await call.hooks.store.event_type(call.who.environment, name)
     if not sees(call, found):
@@ -164,7 +164,7 @@ async def get(call: Call) -> EventTypeOut:
 
 @group.put(ONE, needs=Need.CHANGE, also=(CREATED,))
 async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
-    """Make a type of events anew, or make it if it is not there."""
+    """Replace an event type, or create it if it does not exist."""
     name, said = _name(call), body.fields()
 
     async def change() -> EventTypeOut:
@@ -180,14 +180,14 @@ async def update(call: Call, body: EventTypeUpdate) -> Reply[EventTypeOut]:
 
 @group.patch(ONE, needs=Need.CHANGE)
 async def patch(call: Call, body: EventTypePatch) -> EventTypeOut:
-    """Change a part of a type of events."""
+    """Change some fields of an event type."""
     name, said = call.name("event_type_name", KIND), body.fields()
     return written(await _changed(call, name, lambda stored: _told(stored, said, call.now)))
 
 
 @group.delete(ONE, needs=Need.CHANGE)
 async def delete(call: Call, query: DeleteQuery) -> None:
-    """Archive a type of events, or forget it: endpoints that ask for it still do."""
+    """Archive an event type, or delete it with `expunge`; endpoints keep it in their lists."""
     name = call.name("event_type_name", KIND)
     if query.expunge:
         await call.hooks.store.delete_event_type(call.who.environment, name)
@@ -197,7 +197,7 @@ async def delete(call: Call, query: DeleteQuery) -> None:
 
 
 def written(event_type: EventType) -> EventTypeOut:
-    """What is answered about a type of events."""
+    """Return an event type as a response shows it."""
     flags = event_type.feature_flags
     return EventTypeOut(
         name=event_type.name,
@@ -215,20 +215,20 @@ def written(event_type: EventType) -> EventTypeOut:
 
 
 async def _added(call: Call, new: EventType) -> None:
-    """Keep a new type; from now on payloads have to fit it."""
+    """Store a new event type; its schema applies in this process at once."""
     await call.hooks.store.add_event_type(new)
     call.known.forget_schema(new.environment, new.name)
 
 
 async def _changed(call: Call, name: str, change: Callable[[EventType], EventType]) -> EventType:
-    """Change a type; from now on payloads have to fit what it is then."""
+    """Change an event type; its schema applies in this process at once."""
     changed = await call.hooks.store.change_event_type(call.who.environment, name, change)
     call.known.forget_schema(changed.environment, changed.name)
     return changed
 
 
 async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
-    """A page without what whoever asks may not see."""
+    """Return a page of the event types that the caller may see."""
     found: list[EventType] = []
     while True:
         asked = await call.hooks.store.list_event_types(
@@ -242,14 +242,21 @@ async def _visible(call: Call, cut: Cut, *, archived: bool) -> list[EventType]:
 
 
 def sees(call: Call, event_type: EventType) -> bool:
-    """Whether a type is shown: to tenants' people those behind flags only if they have one."""
+    """Return whether the caller may see an event type.
+
+    Programs see all of them. A tenant's token sees an event type with feature flags only if it has
+    one of the flags.
+    """
     if call.who.application is None or not event_type.feature_flags:
         return True
     return not call.who.flags.isdisjoint(event_type.feature_flags)
 
 
 def _name(call: Call) -> str:
-    """A name for what may be made."""
+    """Return the name in the path, for an event type that may have to be created.
+
+    A misspelled name is Invalid here, not NotFound.
+    """
     try:
         return call.name("event_type_name", KIND)
     except NotFound as error:
@@ -276,6 +283,6 @@ def _told(stored: EventType, said: dict[str, object], now: float) -> EventType:
 
 
 def _unarchived(stored: EventType, new: EventType) -> EventType:
-    if not stored.archived and stored != new:  # else it was made by this very request
+    if not stored.archived and stored != new:  # equal: this same request created it
         raise Conflict(KIND, stored.name)
     return replace(new, created_at=stored.created_at)

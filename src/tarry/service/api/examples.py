@@ -1,4 +1,4 @@
-"""Try an endpoint out: send it an example of what it would get."""
+"""The operation that tests an endpoint: send it an example message."""
 
 from typing import Annotated
 
@@ -16,14 +16,14 @@ from tarry.service.api.schemas import example
 from tarry.service.model.message import Accepted, NewMessage
 
 PINGS = frozenset({"svix.ping", "tarry.ping"})
-"""Types of events that need not be there to be tried."""
+"""Event types that can be sent as an example without having been created."""
 PING = b'{"success": true}'
 
 group = Group("Endpoint", "v1.endpoint")
 
 
 class ExampleIn(Struct, rename="camel", kw_only=True):
-    """Which example: a payload, or one of those in the newest schema of a type of events."""
+    """The example: a given payload, or one from the newest schema of the event type."""
 
     event_type: Name
     example_index: Annotated[int, Meta(ge=0, le=1_000_000)] | None = None
@@ -33,13 +33,13 @@ class ExampleIn(Struct, rename="camel", kw_only=True):
 @group.post(
     "/app/{app_id}/endpoint/{endpoint_id}/send-example",
     needs=Need.ATTEMPTS,
-    sealed=True,  # a payload is nowhere in plain text but where it is expunged
+    sealed=True,  # plain payloads are stored only where they can be expunged
     fails=(400,),
 )
 async def send_example(call: Call, body: ExampleIn) -> MessageOut:
-    """Send an example to this endpoint only, whatever it asks for.
+    """Send an example message to this endpoint only, even if it does not want the event type.
 
-    `svix.ping` and `tarry.ping` are always there.
+    The event types `svix.ping` and `tarry.ping` always exist.
     """
     application = await call.application()
     endpoint = await call.endpoint(application)

@@ -1,4 +1,4 @@
-"""The headers that an endpoint's owner has added to every request, over HTTP."""
+"""Operations on the headers that tarry adds to every request to an endpoint."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ SENSITIVE = frozenset(
         "x-auth-token",
     }
 )
-"""Names of headers whose values are not shown again."""
+"""Names of headers whose values are never shown."""
 
 _NAMED = Meta(extra_json_schema={"pattern": HEADER})
 _PATCHED = Meta(extra_json_schema={"propertyNames": {"pattern": HEADER}})
@@ -32,21 +32,21 @@ group = Group("Endpoint", "v1.endpoint")
 
 
 class HeadersIn(Struct, kw_only=True):
-    """All headers there are to be."""
+    """The headers that replace all existing ones."""
 
     headers: Headers
 
 
 class HeadersPatch(Struct, rename="camel", kw_only=True):
-    """Headers to be set; null takes one away, and so do `deleteHeaders`."""
+    """Headers to set. Null removes a header, and so does its name in `deleteHeaders`."""
 
     headers: Annotated[dict[str, Value | None], _PATCHED] | None = None
-    """Where something is only deleted the SDK for Go writes null."""
+    """The Go SDK sends null if it only deletes headers."""
     delete_headers: list[Annotated[str, _NAMED]] | None = None
 
 
 class HeadersOut(Struct, kw_only=True):
-    """The headers; of `sensitive` ones only the names."""
+    """The headers of an endpoint; of `sensitive` headers only the names."""
 
     headers: dict[str, str]
     sensitive: list[str]
@@ -54,19 +54,19 @@ class HeadersOut(Struct, kw_only=True):
 
 @group.get(WAY)
 async def get_headers(call: Call) -> HeadersOut:
-    """Get the headers that are added to requests."""
+    """Get the headers that are added to every request to an endpoint."""
     return shown(call, await call.endpoint(await call.application()))
 
 
 @group.put(WAY, needs=Need.ENDPOINTS)
 async def update_headers(call: Call, body: HeadersIn) -> None:
-    """Set all headers that are added to requests."""
+    """Replace the headers that are added to every request to an endpoint."""
     await put(call, await call.application(), body)
 
 
 @group.patch(WAY, needs=Need.ENDPOINTS)
 async def patch_headers(call: Call, body: HeadersPatch) -> None:
-    """Set some headers that are added to requests, or take some away."""
+    """Set or remove some of the headers that are added to every request to an endpoint."""
     application = await call.application()
     stored = await call.endpoint(application)
     gone = dict.fromkeys(body.delete_headers or ())
@@ -75,14 +75,14 @@ async def patch_headers(call: Call, body: HeadersPatch) -> None:
 
 
 async def put(call: Call, application: Application, body: HeadersIn) -> None:
-    """Set the headers of the endpoint that the path names."""
+    """Replace the headers of the endpoint that the path names."""
     stored = await call.endpoint(application)
     hooks = await noting(call, application, "endpoint.updated")
     await hooks.change_endpoint(stored, headers=body.headers)
 
 
 def shown(call: Call, endpoint: Endpoint) -> HeadersOut:
-    """What may be shown of an endpoint's headers."""
+    """Return an endpoint's headers without the values of sensitive ones."""
     headers = call.hooks.headers(endpoint)
     hidden = [name for name in headers if name.lower() in SENSITIVE]
     return HeadersOut(

@@ -1,4 +1,4 @@
-"""Whether the service is there and can do its work, for programs that ask before they begin."""
+"""Health checks, for clients that check the service before they start."""
 
 from tarry.service.api.access import Need
 from tarry.service.api.call import Call
@@ -9,10 +9,10 @@ group = Group("Health", "v1.health")
 
 @group.get("/health", needs=Need.NOTHING, tenants=True)
 async def get(call: Call) -> None:
-    """Say whether messages can be taken: the database can be written to."""
+    """Check that messages can be accepted: the database is writable."""
     await call.hooks.store.check()
 
 
 @group.get("/health/ping", needs=Need.NOTHING, tenants=True)
 async def ping(_call: Call) -> None:
-    """Say that somebody is there."""
+    """Check that the server responds."""

@@ -1,4 +1,4 @@
-"""Messages that were sent: list them, look at one, forget what they said, send them no more."""
+"""Operations on messages that were sent: list, get, delete the payload, cancel."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -21,62 +21,62 @@ from tarry.service.model.endpoint import Standing
 
 ACCEPTED = 202
 MOST_IDS = 100
-"""Messages that are expunged by one request, at the most."""
+"""The most messages whose payloads one request can delete."""
 
 group = Group("Message", "v1.message")
 
 
 class MessageQuery(RecentQuery, kw_only=True):
-    """Which messages, and whether their payloads are answered as well."""
+    """Which messages to list, and whether to include their payloads."""
 
     iterator: MessageMark | None = None
     with_content: bool = True
 
 
 class PrecheckIn(Struct, rename="camel"):
-    """What a message would be about."""
+    """The event type and channels of a possible message."""
 
     event_type: Name
     channels: Annotated[list[Channel], Meta(max_length=10)] | None = None
 
 
 class PrecheckOut(Struct):
-    """Whether such a message would be sent to anybody."""
+    """Whether such a message would be sent to any endpoint."""
 
     active: bool
 
 
 class BulkExpungeIn(Struct):
-    """The ids or event ids of messages."""
+    """The ids or event ids of the messages."""
 
     ids: Annotated[list[Name], Meta(max_length=MOST_IDS)] = []
 
 
 class Expunged(StrEnum):
-    """What became of one that was to be expunged."""
+    """The result for one message."""
 
     DONE = "expunged"
     NOT_FOUND = "not-found"
 
 
 class BulkExpungeOut(Struct):
-    """What became of each of them."""
+    """The result for each message."""
 
     results: dict[str, Expunged]
 
 
 class CancelOut(Struct):
-    """How many deliveries of a message will not be made."""
+    """The number of deliveries that were cancelled."""
 
     cancelled: int
 
 
 @group.get("/app/{app_id}/msg", name="list")
 async def list_messages(call: Call, query: MessageQuery) -> Page[MessageOut]:
-    """List an application's messages, the newest first.
+    """List an application's messages, newest first.
 
-    With `after` alone the first page is the oldest one. A list that is bounded on one side, or not
-    at all, covers 90 days.
+    With only `after`, the first page has the oldest messages. Unless both `before` and `after` are
+    given, the list covers 90 days.
     """
     application = await call.application()
     wanted = filtered(query, ids.MESSAGE, call.now)
@@ -99,9 +99,10 @@ async def get(call: Call, query: ContentQuery) -> MessageOut:
 
 @group.delete("/app/{app_id}/msg/{msg_id}/content", needs=Need.CHANGE)
 async def expunge_content(call: Call) -> None:
-    """Forget a message's payload.
+    """Delete a message's payload.
 
-    It cannot be sent again, and what still waits ends when its turn comes.
+    The message cannot be sent again. Its waiting deliveries end without an attempt when their turn
+    comes.
     """
     application = await call.application()
     message = await call.message(application)
@@ -110,7 +111,7 @@ async def expunge_content(call: Call) -> None:
 
 @group.post("/app/{app_id}/msg/bulk-expunge", needs=Need.CHANGE)
 async def bulk_expunge_content(call: Call, body: BulkExpungeIn) -> BulkExpungeOut:
-    """Forget the payloads of some messages; what is not there is told."""
+    """Delete the payloads of several messages; the response names messages that do not exist."""
     application = await call.application()
     return BulkExpungeOut({one: await _expunged(call, application, one) for one in body.ids})
 
@@ -126,18 +127,19 @@ async def _expunged(call: Call, application: Application, known_as: str) -> Expu
 
 @group.post("/app/{app_id}/msg/expunge-all-contents", needs=Need.CHANGE, status=ACCEPTED)
 async def expunge_all_contents(call: Call) -> TaskStarted:
-    """Forget the payloads of all messages that the application has got so far; in the background.
+    """Delete the payloads of all messages received so far, in the background.
 
-    In the end the task's `data` holds `messagesPurged`.
+    When the task has finished, its `data` has `messagesPurged`.
     """
     return started(await call.hooks.purge(await call.application()))
 
 
 @group.post("/app/{app_id}/msg/precheck/active", needs=Need.SEND)
 async def precheck(call: Call, body: PrecheckIn) -> PrecheckOut:
-    """Whether there is an endpoint that would get such a message.
+    """Check whether any endpoint would get such a message.
 
-    One that its owner disabled would not; one that is paused gets it once it is resumed.
+    An endpoint that its owner disabled would not get it. A paused endpoint gets it when it is
+    resumed.
     """
     application = await call.application()
     channels = tuple(body.channels or ())
@@ -150,5 +152,5 @@ async def precheck(call: Call, body: PrecheckIn) -> PrecheckOut:
 
 @group.post("/app/{app_id}/msg/{msg_id}/cancel", needs=Need.CHANGE)
 async def cancel(call: Call) -> CancelOut:
-    """Make no more attempts at a message, to no endpoint."""
+    """Cancel all waiting deliveries of a message."""
     return CancelOut(await call.hooks.cancel(await call.message(await call.application())))

@@ -1,7 +1,7 @@
-"""Messages come in over HTTP: the busiest way in.
+"""The operations that accept messages, which are the most frequent requests.
 
-A message is answered with 202 once it is on disk with all its deliveries, and with 503 and
-`Retry-After` as long as the database cannot be written to. Its payload is kept byte for byte.
+The response to a message is 202 once the message and all its deliveries are on disk, or 503 with
+`Retry-After` while the database is not writable. The payload is stored byte for byte.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ from tarry.service.model.message import Accepted, Message, NewMessage, fingerpri
 
 ACCEPTED = 202
 MISFIT = "invalid_payload"
-"""The code of a message in a batch that does not fit the schema of its type."""
+"""The error code of a message in a batch whose payload does not match its schema."""
 
 group = Group("Message", "v1.message")
 
 
 class ContentQuery(Struct):
-    """Whether payloads are answered as well."""
+    """Whether the response includes payloads."""
 
     with_content: bool = True
 
 
 class Refused(Struct):
-    """Why a message of a batch was not kept, and which one, counted from 0."""
+    """Why a message of a batch was not accepted; `index` counts from 0."""
 
     index: int
     code: str
@@ -44,7 +44,7 @@ class Refused(Struct):
 
 
 class Batch(Struct):
-    """The messages of a batch in their order, null for those that were not kept: see `errors`."""
+    """The messages of a batch in order; null for one that was not accepted, see `errors`."""
 
     data: list[MessageOut | None]
     errors: list[Refused]
@@ -60,7 +60,7 @@ class Batch(Struct):
 async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
     """Send a message to the endpoints of an application that want it.
 
-    With an `application` that one is made if there is none of its uid, which stands in the path.
+    With `application` in the body, the application is created if none has the uid in the path.
     """
     (result,) = await _kept(call, body, batch=False)
     if isinstance(result, Accepted):
@@ -76,7 +76,7 @@ async def create(call: Call, body: bytes, query: ContentQuery) -> MessageOut:
     most_bytes=messages.MOST_BATCH_BYTES,
 )
 async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
-    """Send up to 1,000 messages, kept in one commit; what is wrong with one concerns it alone."""
+    """Send up to 1,000 messages in one commit; an error in one does not affect the others."""
     data: list[MessageOut | None] = []
     refused: list[tuple[int, ServiceError]] = []
     for index, result in enumerate(await _kept(call, body, batch=True)):
@@ -91,10 +91,10 @@ async def create_batch(call: Call, body: bytes, query: ContentQuery) -> Batch:
 
 
 async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | ServiceError]:
-    """Have messages kept; once more if the application is another one by now."""
+    """Store the messages of a request; if the cached application was deleted, look it up again."""
     found = read_messages(body, batch=batch)
     misfits = await _misfits(call, found, batch=batch)
-    if found and len(misfits) == len(found):  # no application is made for these
+    if found and len(misfits) == len(found):  # no application is created for these
         return list(misfits.values())
     application, remembered = await _application(call, found)
     new = _new(call, application, found, body, batch=batch)
@@ -112,12 +112,16 @@ async def _kept(call: Call, body: bytes, *, batch: bool) -> Sequence[Accepted | 
 
 
 def _coded(error: ServiceError) -> tuple[str, str]:
-    """A code and words for what is wrong with one message of several."""
+    """Return the code and detail of an error in one message of a batch."""
     return (MISFIT, str(error)) if isinstance(error, Invalid) else coded(error)
 
 
 def _told(result: Accepted | ServiceError, application: Application) -> Accepted | ServiceError:
-    """The same, with the key of a conflict as it came, and which of a message's two names it is."""
+    """Return the result for the caller.
+
+    A conflict gets the key as the caller sent it, and says whether that is an event id or an
+    idempotency key.
+    """
     if not isinstance(result, Conflict):
         return result
     key = result.key.removeprefix(_mark(application))
@@ -125,9 +129,10 @@ def _told(result: Accepted | ServiceError, application: Application) -> Accepted
 
 
 def _mark(application: Application) -> str:
-    """What an application's idempotency keys begin with.
+    """Return the prefix of an application's idempotency keys.
 
-    Each has its own: who sends an event to many applications does so under one key.
+    Each application has its own keys, because a sender may send an event to many applications
+    under one key.
     """
     return f"{application.id} "
 
@@ -135,7 +140,10 @@ def _mark(application: Application) -> str:
 async def _misfits(
     call: Call, found: Sequence[MessageIn], *, batch: bool
 ) -> dict[int, ServiceError]:
-    """Whatever does not fit the schema of its type, where that says so, by its number."""
+    """Return the errors of payloads that do not match their schema, by the message's position.
+
+    Only event types with validation have such a schema.
+    """
     types = {one.event_type for one in found}
     schemas = {one: await call.known.schema(call.who.environment, one) for one in types}
     misfits: dict[int, ServiceError] = {}
@@ -148,12 +156,15 @@ async def _misfits(
             check_payload(schema, one.body(), place)
         except Invalid as error:
             misfits[number] = error
-        await asyncio.sleep(0)  # others have their turn: it is work
+        await asyncio.sleep(0)  # let other requests run: validation takes time
     return misfits
 
 
 async def _application(call: Call, found: Sequence[MessageIn]) -> tuple[Application, bool]:
-    """Whose messages they are, and whether that was only remembered; made if they say so."""
+    """Return the application of the messages, and whether it came from the cache.
+
+    If it does not exist and a message describes it, create it.
+    """
     try:
         return await call.remembered_application()
     except NotFound:
@@ -175,7 +186,7 @@ def _new(
     if call.request.idempotency_key is None:
         return [NewMessage(message) for message in made]
     key = _mark(application) + call.request.idempotency_key
-    # Each message of a batch has a key of its own, so that a repetition meets each of them.
+    # Each message of a batch has its own key, so that a repeated batch repeats none of them.
     request = fingerprint(application.id, body)
     return [
         NewMessage(message, f"{key}/{number}" if batch else key, request)

@@ -1,4 +1,4 @@
-"""Keys to the API over HTTP: made, listed and revoked by who has one that may."""
+"""Operations that create, list and revoke API keys."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from tarry.service.api.times import Instant, instant, seconds, written
 from tarry.service.model.key import Key, Scope
 
 GIVEN = (Scope.ADMIN, Scope.WRITE, Scope.READ, Scope.SEND)
-"""What a key to a whole environment may be given."""
+"""The scopes of keys to a whole environment."""
 
 Label = Annotated[str, Meta(max_length=256, pattern=r"^[^\x00]*\Z")]
 Given = Annotated[Scope, Meta(extra_json_schema={"enum": list(GIVEN)})]
@@ -23,7 +23,7 @@ group = Group("Key", "v1.key")
 
 
 class KeyIn(Struct, rename="camel", kw_only=True):
-    """A key to be made."""
+    """A key to create."""
 
     name: Label = ""
     scopes: Scopes = (Scope.WRITE,)
@@ -31,7 +31,7 @@ class KeyIn(Struct, rename="camel", kw_only=True):
 
 
 class KeyOut(Struct, rename="camel", kw_only=True):
-    """What is known of a key: not the key itself."""
+    """A key without its text, which is the secret part."""
 
     id: str
     name: str
@@ -42,14 +42,14 @@ class KeyOut(Struct, rename="camel", kw_only=True):
 
 
 class NewKeyOut(KeyOut, kw_only=True):
-    """A new key, with its text: nobody will see it again."""
+    """A new key with its text, which is shown only this once."""
 
     key: str
 
 
 @group.post("/key", needs=Need.KEYS, status=CREATED, secret=True)
 async def create(call: Call, body: KeyIn) -> NewKeyOut:
-    """Make a key to the environment; its text is answered this once."""
+    """Create a key to the environment; only this response shows its text."""
     for scope in body.scopes:
         if scope not in GIVEN:
             raise Invalid(["body", "scopes"], f"{scope!s} is not one of {', '.join(GIVEN)}")
@@ -69,26 +69,26 @@ async def create(call: Call, body: KeyIn) -> NewKeyOut:
 
 
 class KeyQuery(OrderedQuery, kw_only=True):
-    """How many keys, and from where on."""
+    """The page of the list, and its order."""
 
     iterator: KeyMark | None = None
 
 
 @group.get("/key", needs=Need.KEYS, name="list")
 async def list_keys(call: Call, query: KeyQuery) -> Page[KeyOut]:
-    """List the environment's keys, without their texts."""
+    """List the environment's keys without their texts."""
     found = await call.hooks.store.list_keys(call.who.environment, cut(query))
     return page(found, query, told, lambda one: one.id)
 
 
 @group.delete("/key/{key_id}", needs=Need.KEYS)
 async def revoke(call: Call) -> None:
-    """Revoke a key: within a second it opens nothing any more."""
+    """Revoke a key; it stops working within a second."""
     await call.hooks.revoke_key(call.name("key_id", "key"))
 
 
 def told(key: Key) -> KeyOut:
-    """What is answered about a key."""
+    """Return a key as a response shows it."""
     return KeyOut(
         id=key.id,
         name=key.name,

@@ -1,4 +1,4 @@
-"""What the busiest way in needs for every message: it does not ask for it each time."""
+"""A cache of what every sent message needs: its application, and the schema of its event type."""
 
 import time
 from collections.abc import Callable
@@ -11,17 +11,17 @@ from tarry.service.store.contract import Store
 
 MOST = 1000
 KNOWN_FOR = 1.0
-"""Seconds that something is remembered, unless it is changed here.
+"""Seconds that an entry is cached, unless this process changes it.
 
-So long a uid that went to another application counts for the old one in other processes.
+If a uid moves to another application, other processes use the old application for up to this time.
 """
 
 Name = tuple[str, str]
-"""An environment, and what something is called there."""
+"""An environment, and the name of something in it."""
 
 
 class Known:
-    """Remembers applications by what they are called, and what payloads have to fit."""
+    """Caches applications by id or uid, and the schemas that payloads have to match."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -33,19 +33,19 @@ class Known:
         )
 
     async def application(self, environment: str, known_as: str) -> tuple[Application, bool]:
-        """The application with this id or uid, and whether it was only remembered."""
+        """Return the application with this id or uid, and whether it came from the cache."""
         return await self._applications.get((environment, known_as))
 
     def forget(self, environment: str, known_as: str) -> None:
-        """Ask for it again next time."""
+        """Drop an application from the cache."""
         self._applications.forget((environment, known_as))
 
     def forget_schema(self, environment: str, event_type: str) -> None:
-        """Likewise."""
+        """Drop the schema of an event type from the cache."""
         self._schemas.forget((environment, event_type))
 
     async def schema(self, environment: str, event_type: str) -> str | None:
-        """The schema that payloads of this type have to fit, if they have to."""
+        """Return the schema that payloads of this event type have to match, if any."""
         schema, _ = await self._schemas.get((environment, event_type))
         return schema
 

@@ -1,4 +1,4 @@
-"""Lanes over HTTP: how the sending to an endpoint goes, and a hand on it."""
+"""Operations on lanes: show the state of sending to an endpoint; pause, resume or probe it."""
 
 from msgspec import Struct
 
@@ -23,13 +23,14 @@ group = Group("Lane", "v1.lane")
 
 
 class LaneOut(Struct, rename="camel", kw_only=True):
-    """How the sending to an endpoint goes.
+    """The state of sending to an endpoint.
 
-    `phase` is `closed` while all is well, `open` while the endpoint takes nothing and is only
-    probed, `paced` while what waits goes at a pace. `scope` says whose trouble that is: that of the
-    `endpoint`, of several endpoints of its `application` at one host, or of the whole `origin`
-    (scheme, host and port); the last two are `shared`. `capacity` is how many a second the endpoint
-    was seen to take.
+    `phase` is `closed` in normal operation, `open` while the endpoint is down and only gets probes,
+    and `paced` while the backlog is sent at a limited rate. `scope` says what fails: the
+    `endpoint`, several endpoints of its `application` at one host, or the whole `origin` (scheme,
+    host and port); the last two are `shared`. `backlog` counts waiting deliveries. `pace` and
+    `capacity` are in deliveries a second: the present limit, and what the endpoint was seen to
+    accept.
     """
 
     phase: Phase
@@ -45,11 +46,11 @@ class LaneOut(Struct, rename="camel", kw_only=True):
     down_since: Instant | None
     probe_at: Instant | None
     done_at: Instant | None
-    """When nothing will wait any more, if that can be told."""
+    """The expected end of the backlog, if it can be predicted."""
 
 
 class ExplanationOut(Struct, rename="camel", kw_only=True):
-    """Why a message waits for an endpoint or how that ended, and in sentences."""
+    """Why a delivery waits or how it ended, as a reason and in sentences."""
 
     state: State
     reason: Reason
@@ -59,7 +60,7 @@ class ExplanationOut(Struct, rename="camel", kw_only=True):
 
 @group.get(WAY + "/lane")
 async def get(call: Call) -> LaneOut:
-    """Get how the sending to an endpoint goes."""
+    """Get the state of sending to an endpoint."""
     return await _looked_at(call, await call.endpoint(await call.application()))
 
 
@@ -85,19 +86,19 @@ async def _looked_at(call: Call, endpoint: Endpoint) -> LaneOut:
 
 @group.post(WAY + "/pause", needs=Need.ENDPOINTS)
 async def pause(call: Call) -> EndpointOut:
-    """Send nothing to an endpoint for now; its messages wait, and get older."""
+    """Pause an endpoint; its deliveries wait, and their age still grows."""
     return await _stood(call, Standing.PAUSED)
 
 
 @group.post(WAY + "/resume", needs=Need.ENDPOINTS)
 async def resume(call: Call) -> EndpointOut:
-    """Send to an endpoint again that was paused or disabled; what waits goes at a pace."""
+    """Resume a paused or disabled endpoint; its backlog is sent at a limited rate."""
     return await _stood(call, Standing.ENABLED)
 
 
 @group.post(WAY + "/probe", needs=Need.ATTEMPTS, status=202, fails=(400,))
 async def probe(call: Call) -> LaneOut:
-    """Try at once whether an endpoint that takes nothing is back, with a message that waits."""
+    """Probe a failing endpoint at once, with one of its waiting deliveries."""
     endpoint = await call.endpoint(await call.application())
     if endpoint.standing is not Standing.ENABLED:
         said = f"it is {endpoint.standing}: nothing is sent to it before it is resumed"
@@ -107,7 +108,7 @@ async def probe(call: Call) -> LaneOut:
 
 @group.get("/app/{app_id}/msg/{msg_id}/endpoint/{endpoint_id}/explain")
 async def explain(call: Call) -> ExplanationOut:
-    """Explain why a message is not delivered to an endpoint yet, or how that ended."""
+    """Explain why a message is not delivered to an endpoint yet, or how its delivery ended."""
     application = await call.application()
     message = await call.message(application)
     told = await call.hooks.explain(message, await call.endpoint(application))
@@ -120,13 +121,13 @@ async def explain(call: Call) -> ExplanationOut:
 
 
 async def lane_of(call: Call, endpoint: Endpoint) -> tuple[LaneRow, list[bytes]]:
-    """An endpoint's lane, and the records of what it shares with others of its origin."""
+    """Return an endpoint's lane, and the records of the origin that it shares with others."""
     row = await call.hooks.lane(endpoint)
     return row, await call.hooks.store.origins(origins_of(row))
 
 
 async def _stood(call: Call, standing: Standing) -> EndpointOut:
-    """Have an endpoint stand like this; one that does already is left alone."""
+    """Set the standing of an endpoint; do nothing if it has this standing already."""
     application = await call.application()
     endpoint = await call.endpoint(application)
     if endpoint.standing is not standing:

@@ -1,4 +1,4 @@
-"""How many requests a second a key may make, in this process."""
+"""The rate limit of API keys, counted in each process separately."""
 
 import math
 import time
@@ -8,14 +8,17 @@ MOST_KNOWN = 10_000
 
 
 class RateLimit:
-    """A bucket of tokens for each key: it holds one second's worth. None for no limit."""
+    """A token bucket for each key, which holds the tokens of one second.
+
+    `rate` is in requests a second; None means no limit.
+    """
 
     def __init__(self, rate: float | None, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._clock = rate, clock
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def wait(self, key: str) -> int:
-        """Take a token; if there is none, how many whole seconds to wait before coming back."""
+        """Take a token and return 0; if there is none, return the whole seconds to wait."""
         if self._rate is None:
             return 0
         now, most = self._clock(), max(1.0, self._rate)

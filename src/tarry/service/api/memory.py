@@ -1,7 +1,7 @@
-"""Remember for a moment what is asked of the store with every request.
+"""A short-lived cache of store queries that every request needs.
 
-Who asks while an answer is on its way waits for that one: else all who are at it would ask at once
-whenever it is not remembered any more.
+Callers that ask for a key while its query runs wait for that query. Otherwise all concurrent
+requests would query the store at once whenever an entry expires.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 
 
 class Memory(Generic[Key, Value]):
-    """Answers of `ask`, each remembered for so many seconds; when they are too many, none is."""
+    """Caches the results of `ask` for `seconds` each; it is cleared when it has `most` entries."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Memory(Generic[Key, Value]):
         self._asked: dict[Key, tuple[float, asyncio.Task[Value]]] = {}
 
     async def get(self, key: Key) -> tuple[Value, bool]:
-        """The answer, and whether it was asked for before."""
+        """Return the value, and whether an earlier query was used."""
         since = self._clock() - self._seconds
         kept = self._kept.get(key)
         if kept is not None and since < kept[0]:
@@ -40,7 +40,7 @@ class Memory(Generic[Key, Value]):
         return await asyncio.shield(self._begin(key)), False
 
     def forget(self, key: Key) -> None:
-        """Ask for it again next time."""
+        """Drop an entry, and the result of a query that is still running."""
         self._kept.pop(key, None)
         self._asked.pop(key, None)
 
@@ -51,7 +51,7 @@ class Memory(Generic[Key, Value]):
 
         def keep(task: asyncio.Task[Value]) -> None:
             failed = task.cancelled() or task.exception() is not None
-            if self._asked.get(key) is not asked:  # forgotten, or asked for again
+            if self._asked.get(key) is not asked:  # dropped, or queried again since
                 return
             del self._asked[key]
             if failed:

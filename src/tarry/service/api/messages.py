@@ -1,4 +1,4 @@
-"""Messages as they are written over HTTP: what may come in, and what goes out."""
+"""The bodies of requests and responses about messages."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -20,31 +20,31 @@ from tarry.service.model.text import MOST_CHARACTERS
 from tarry.service.wire.sign import check_headers
 
 MOST_BODY = MOST_BYTES + 128 * 1024
-"""Of a request with one message."""
+"""The most bytes in the body of a request with one message."""
 MOST_BATCH_BYTES = 16 * 1024 * 1024
 BATCH = 1000
-"""Messages in one request, at the most."""
+"""The most messages in one request."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.NAME)]
-"""A type of event, or somebody's own name for something: it may be part of a URL."""
+"""An event type, or a name that its owner chose. It may be part of a URL."""
 EventId = Annotated[str, Meta(min_length=1, max_length=MOST_CHARACTERS, pattern=allowed.EVENT_ID)]
-"""The sender's own id of a message: it cannot be taken for another's."""
+"""A message's id chosen by the sender. It cannot equal an id that tarry generates."""
 Channel = Annotated[str, Meta(min_length=1, max_length=MOST_LETTERS, pattern=allowed.CHANNEL)]
 Tag = Annotated[str, Meta(min_length=1, max_length=MOST_LETTERS, pattern=allowed.TAG)]
 Payload = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
-"""An object in JSON, whose bytes stay as they are."""
+"""A JSON object whose bytes do not change."""
 JSON = "application/json"
 
 
 class RawIn(Struct, rename="camel"):
-    """A body that is sent as it is, instead of a payload in JSON, and its headers."""
+    """A body that is sent unchanged instead of the JSON payload, and its headers."""
 
     raw_payload: str | None = None
     headers: dict[str, str] | None = None
 
 
 class MessageIn(Struct, rename="camel"):
-    """A message as it comes in."""
+    """A message to send."""
 
     event_type: Name
     payload: Payload
@@ -53,16 +53,16 @@ class MessageIn(Struct, rename="camel"):
     tags: Annotated[list[Tag], Meta(max_length=MOST_TAGS)] | None = None
     deliver_at: Instant | None = None
     application: ApplicationIn | None = None
-    """Made if there is no application of the uid in the path; its own uid must be the same."""
+    """Created if no application has the uid in the path; its `uid` must be the same."""
     transformations_params: RawIn | None = None
     payload_retention_period: Annotated[int, Meta(ge=1, le=90)] | None = None
-    """Days that the payload is kept, but no shorter than it is needed."""
+    """Days that the payload is kept; a payload that is still needed is kept longer."""
     payload_retention_hours: Annotated[int, Meta(ge=1, le=90 * 24)] | None = None
-    """The same in hours."""
+    """The same, in hours."""
 
     @property
     def content_type(self) -> str | None:
-        """What it is sent as; None for JSON."""
+        """The content type that it is sent with; None for JSON."""
         raw = self.transformations_params
         if raw is None:
             return None
@@ -72,14 +72,14 @@ class MessageIn(Struct, rename="camel"):
 
     @property
     def kept_for(self) -> float | None:
-        """Seconds that its payload is kept, if that is told."""
+        """Seconds that the payload is kept, if the request says so."""
         if self.payload_retention_hours is not None:
             return self.payload_retention_hours * 3600.0
         days = self.payload_retention_period
         return None if days is None else days * 86_400.0
 
     def body(self) -> bytes:
-        """What is sent."""
+        """Return the bytes that are sent to endpoints."""
         raw = self.transformations_params
         if raw is None or raw.raw_payload is None:
             return bytes(self.payload)
@@ -87,7 +87,7 @@ class MessageIn(Struct, rename="camel"):
 
 
 class MessageOut(Struct, rename="camel"):
-    """A message as it was accepted."""
+    """An accepted message."""
 
     id: str
     event_type: str
@@ -104,9 +104,9 @@ _EMPTY, _EXPIRED = msgspec.Raw(b"{}"), msgspec.Raw(b'{"expired":true}')
 
 
 def read_messages(body: bytes, *, batch: bool) -> list[MessageIn]:
-    """The messages of a request's body; Invalid says what is wrong with it.
+    """Return the messages in a request's body; Invalid says what is wrong with it.
 
-    A payload is looked through, not taken apart: its bytes stay as they are.
+    Payloads are checked to be JSON but not decoded, so their bytes do not change.
     """
     try:
         found = _read(body, batch=batch)
@@ -125,7 +125,7 @@ def _read(body: bytes, *, batch: bool) -> list[MessageIn]:
 
 
 def _read_with(stand: StandIns, *, batch: bool) -> list[MessageIn]:
-    """The same, with halves of surrogate pairs in payloads."""
+    """Read messages whose payloads have lone surrogates, and put these back into the payloads."""
     found, count = _read(stand.text, batch=batch), 0
     for one in found:
         payload, halves = stand.back(bytes(one.payload))
@@ -163,7 +163,7 @@ def _headers(raw: RawIn) -> Iterable[tuple[str, str]]:
 
 
 def written(message: Message, *, with_content: bool) -> MessageOut:
-    """What is answered about a message."""
+    """Return a message as a response shows it."""
     return MessageOut(
         id=message.id,
         event_type=message.event_type,
@@ -177,7 +177,7 @@ def written(message: Message, *, with_content: bool) -> MessageOut:
 
 
 def shown(payload: bytes | None) -> msgspec.Raw:
-    """A payload as part of an answer; one that is no JSON object is shown as the text it is."""
+    """Return a payload as part of a response; one that is not a JSON object is shown as text."""
     if payload is None:
         return _EXPIRED
     if payload[:1] == b"{":

@@ -1,4 +1,4 @@
-"""Counts requests, and writes what was counted as Prometheus reads it."""
+"""Count requests, and write the counts in the format of Prometheus."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -9,19 +9,19 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Meter:
-    """How often each operation was asked for, with which answer, and how long that took."""
+    """Counts requests by operation and status, and the time spent by operation."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, int]] = Counter()
         self._seconds: defaultdict[str, float] = defaultdict(float)
 
     def count(self, operation: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count one answered request."""
         self._counts[operation, status] += 1
         self._seconds[operation] += seconds
 
     def lines(self) -> Iterable[str]:
-        """What was counted."""
+        """Yield the counts as lines of Prometheus."""
         yield "# HELP tarry_http_requests_total Requests answered, by operation and status."
         yield "# TYPE tarry_http_requests_total counter"
         for (operation, status), count in sorted(self._counts.items()):
@@ -34,7 +34,7 @@ class Meter:
 
 
 def delivery_lines(told: Gauges) -> Iterable[str]:
-    """How the dispatcher of this process is doing."""
+    """Yield the state of this process's dispatcher as lines of Prometheus."""
     counters = {
         "attempts_sent": (told.sent, "Attempts made."),
         "deliveries_delivered": (told.delivered, "Deliveries that arrived."),

@@ -1,6 +1,6 @@
-"""What happens to endpoints over HTTP becomes news for an environment's operational webhooks.
+"""Notices about changes of endpoints, which become operational webhooks of the environment.
 
-It is put on record in the commit that makes it happen: neither is there without the other.
+A notice is written in the same commit as the change, so neither exists without the other.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,13 @@ from tarry.service.model.lane import Notice
 
 
 async def noting(call: Call, application: Application, kind: str | None = None) -> Hooks:
-    """What to change an endpoint with, so that it is noted; only if somebody listens.
+    """Return hooks that write notices when they change an endpoint.
 
-    Whatever `kind` says of it, it is also noted that the endpoint was enabled or disabled.
+    They write a notice of `kind`, if given, and another one if the change enables or disables the
+    endpoint. Without operational webhooks in the environment they write none.
     """
-    # In any case: a request that is carried out again makes the same ids, whoever listens by then.
+    # Always take these ids: a repeated request must create the same ids as the first one, even if
+    # operational webhooks were set up or removed in between.
     new = call.new_id(ids.NOTICE), call.new_id(ids.NOTICE)
     if operational.is_hidden(application.environment) or not await _listens(call):
         return call.hooks
@@ -29,7 +31,7 @@ async def noting(call: Call, application: Application, kind: str | None = None) 
         kinds = (kind, _turned(before, after))
         gone = after.standing is Standing.DELETED
         uid = before.uid if gone and before is not None else after.uid
-        by = {"trigger": "manual"}  # of one that was disabled; the others have no other way
+        by = {"trigger": "manual"}  # only said of `disabled`: other kinds are always manual
         return [
             Notice(
                 id=known_as,
@@ -47,7 +49,7 @@ async def noting(call: Call, application: Application, kind: str | None = None) 
 
 
 def _turned(before: Endpoint | None, after: Endpoint) -> str | None:
-    """Whether an endpoint was enabled or disabled."""
+    """Return the kind of notice if a change enabled or disabled the endpoint."""
     if before is None or after.standing is Standing.DELETED:
         return None
     was, disabled = before.standing in DISABLED, after.standing in DISABLED
@@ -57,7 +59,7 @@ def _turned(before: Endpoint | None, after: Endpoint) -> str | None:
 
 
 async def _listens(call: Call) -> bool:
-    """Whether anybody asked for operational webhooks."""
+    """Return whether the environment uses operational webhooks."""
     hidden = operational.hidden(call.who.environment)
     try:
         await call.hooks.store.application(hidden, operational.UID)

@@ -1,4 +1,4 @@
-"""A request under an idempotency key is carried out once, however often and wherever it comes."""
+"""Idempotency: execute a request with an idempotency key once, in whichever process it arrives."""
 
 import asyncio
 import os
@@ -17,13 +17,13 @@ from tarry.service.wire.seal import Place, Seals
 
 IDEMPOTENCY_KEY = "idempotency key"
 CLAIMED_FOR = 30.0
-"""Seconds after which whoever carries a request out counts as gone, and the next one does it."""
+"""Seconds after which a process that executes a request counts as dead, and another takes over."""
 LOOKS = Exponential(base=0.01, cap=0.25)
-"""The waits between looks for the response of another process that carries out the request."""
+"""The waits between checks for the response, while another process executes the request."""
 
 
 class Once:
-    """Claims requests by their keys; in the database, so for all processes at once."""
+    """Claims requests by their idempotency keys, in the database and so for all processes."""
 
     def __init__(
         self,
@@ -43,11 +43,13 @@ class Once:
         *,
         seals: Seals | None = None,
     ) -> Answer:
-        """The answer of `work`, or the one it gave before; only what succeeded is kept.
+        """Return the response of `work`, or the stored one of its earlier execution.
 
-        What was refused is forgotten. Of whatever else went wrong nobody knows how far it came: who
-        asks again carries out the same. With `seals` an answer is kept sealed. Conflict if another
-        request came under the same key.
+        Only successful responses are stored. After a refusal the claim is released, and the key is
+        free again. After any other failure it is unknown how far `work` came. Then the claim is
+        kept but lapses, and the next request with this key executes the same work with the same
+        ids. With `seals`, responses are stored sealed. Conflict if the key was used for a different
+        request.
         """
         claim = await self._claimed(environment, key, fingerprint)
         place = Place(environment, key, "answer")
@@ -75,7 +77,7 @@ class Once:
         return answer
 
     async def _claimed(self, environment: str, key: str, fingerprint: bytes) -> Claim:
-        """The claim once it is ours, or has an answer."""
+        """Return the claim as soon as this process holds it or it has a response."""
         holder, looks = os.urandom(16).hex(), 0
         while True:
             now = self._now()

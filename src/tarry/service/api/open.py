@@ -1,4 +1,4 @@
-"""Put the API together: every group of operations, and who may ask for them."""
+"""Build the API from all groups of operations, the access rules and the pages."""
 
 from functools import cache
 from typing import Any
@@ -73,24 +73,27 @@ documents = Group("Document", "v1.document")
 
 
 def operations() -> list[Operation]:
-    """Everything that can be asked for."""
+    """Return all operations of the API."""
     return [one for group in (*GROUPS, documents) for one in group.operations]
 
 
 @documents.get("/openapi.json", needs=Need.NOTHING, tenants=True)
 async def openapi(_call: Call) -> dict[str, Any]:
-    """Get this document."""
+    """Get the OpenAPI document."""
     return written()
 
 
 @cache
 def written() -> dict[str, Any]:
-    """The OpenAPI document of everything that can be asked for."""
+    """Return the OpenAPI document of all operations."""
     return document(operations())
 
 
 async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None = None) -> Api:
-    """The API over some hooks; `api_key` is a key that may do everything in their environment."""
+    """Return the API for some hooks; `api_key` may do everything in their environment.
+
+    `key_rate` limits the requests a second of each key; None for no limit.
+    """
     first = None if api_key is None else (api_key, hooks.environment)
     access = Access(hooks.store, await hooks.pepper(), first=first)
     pages = {"/docs": docs, **{path: _still(one) for path, one in web.pages().items()}}
@@ -98,7 +101,7 @@ async def make_api(hooks: Hooks, api_key: str | None, *, key_rate: float | None 
 
 
 def _still(answer: Answer) -> Page:
-    """A page that is always the same."""
+    """Return a page with a fixed response."""
 
     async def page() -> Answer:
         return answer
@@ -107,11 +110,11 @@ def _still(answer: Answer) -> Page:
 
 
 async def docs() -> Answer:
-    """The API's operations, to read."""
+    """Return the reference page of the API."""
     return _docs()
 
 
 @cache
 def _docs() -> Answer:
-    # Anybody may ask for it, and it takes a tenth of a second in which nothing else is done.
+    # Cached, because anybody may request it, and building it blocks the event loop for 0.1 s.
     return docs_page(written())

@@ -1,4 +1,4 @@
-"""The OpenAPI document: written from the same types that requests are read by."""
+"""Generate the OpenAPI document from the same types that requests are parsed with."""
 
 import inspect
 import re
@@ -47,14 +47,14 @@ _ERRORS = {
 
 
 class HttpError(Struct):
-    """What is wrong: a code for programs, and words."""
+    """An error: a code for programs and a sentence for people."""
 
     code: str
     detail: str
 
 
 class Wrong(Struct):
-    """What is wrong with one part of a request."""
+    """An error in one part of a request."""
 
     loc: list[str]
     msg: str
@@ -62,13 +62,13 @@ class Wrong(Struct):
 
 
 class ValidationError(Struct):
-    """What in a request cannot be used."""
+    """The errors in a request that cannot be used."""
 
     detail: list[Wrong]
 
 
 def document(operations: Iterable[Operation]) -> Json:
-    """The document of some operations."""
+    """Return the OpenAPI document of some operations."""
     told = list(operations)
     schemas, components = _schemas(told)
     paths: dict[str, Json] = {}
@@ -96,7 +96,7 @@ def document(operations: Iterable[Operation]) -> Json:
 
 
 def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Json], Json]:
-    """The schema of every type that goes in or out, and the parts they share."""
+    """Return the schemas of all types in requests and responses, and their shared components."""
     types = {HttpError: None, ValidationError: None}
     for one in operations:
         kinds = (when_given(one.body), one.answer)
@@ -107,9 +107,10 @@ def _schemas(operations: Iterable[Operation]) -> tuple[Mapping[Any, Json], Json]
 
 
 def _for_everybody(schema: Any) -> Any:  # noqa: ANN401  JSON
-    """A schema whose patterns end as those of other languages do, and whose texts are not indented.
+    """Return a schema for all languages: patterns end with `$`, and texts are not indented.
 
-    Only a schema says something as text: a field of that name has a schema of its own.
+    Only strings are changed. Under `properties`, the keys `pattern` and `description` are names of
+    fields, and their values are schemas.
     """
     match schema:
         case dict():
@@ -174,7 +175,7 @@ def _queried(operation: Operation) -> list[Json]:
 
 
 def _given(schema: Json) -> Json:
-    """What a field of a query may hold when it is there: null cannot be written in one."""
+    """Return the schema of a query parameter without null, which a query cannot express."""
     kinds: list[Json] = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
     if len(kinds) == 1:
         return kinds[0]
@@ -218,7 +219,7 @@ def _responses(operation: Operation, schemas: Mapping[Any, Json]) -> Json:
 
 
 def _failures(operation: Operation) -> list[int]:
-    """How an operation may fail."""
+    """Return the statuses with which an operation may fail."""
     found = [500, 503, *operation.fails]
     if operation.needs is not Need.NOTHING:
         found += [401, 403, 429]

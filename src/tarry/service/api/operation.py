@@ -1,6 +1,6 @@
-"""Operations: what the API can be asked for, each with the types of what goes in and out.
+"""Declare the operations of the API with the types of their requests and responses.
 
-From these types a request is read and checked, and the OpenAPI document is written.
+Requests are parsed and checked by these types, and the OpenAPI document is generated from them.
 """
 
 import inspect
@@ -13,7 +13,7 @@ from msgspec import Struct
 from tarry.service.api.access import Need
 
 MOST_BYTES = 1024 * 1024
-"""Of a request's body, unless its operation says otherwise."""
+"""The most bytes in a request's body, unless its operation sets another limit."""
 
 CREATED, UPDATED = 201, 200
 
@@ -22,7 +22,7 @@ Handler = Callable[..., Awaitable[object]]
 
 
 class Reply(Struct, Generic[T], frozen=True):
-    """What is answered, if the status is not the usual one or there are headers to add."""
+    """A response with an unusual status or additional headers."""
 
     body: T
     status: int
@@ -30,13 +30,13 @@ class Reply(Struct, Generic[T], frozen=True):
 
 
 class Operation(Struct, frozen=True, kw_only=True):
-    """One thing to ask for.
+    """One operation of the API.
 
-    `tenants` lets keys to one application in although no application is named in the path. `body`
-    is the type that the document names; a `raw` handler gets the bytes all the same. `secret` tells
-    that the answer holds one, so that it is kept nowhere; a `sealed` one is kept sealed. `statuses`
-    are those of success, the usual one first; `fails` are those of failures that only some
-    operations have.
+    `tenants` allows keys to one application even if the path names no application. `body` is the
+    type in the OpenAPI document; a `raw` handler gets the bytes instead. The response of a `secret`
+    operation contains a secret and is never stored; that of a `sealed` one is stored encrypted.
+    `statuses` are those of success, the usual one first; `fails` are those of failures that only
+    some operations have.
     """
 
     method: str
@@ -60,20 +60,24 @@ class Operation(Struct, frozen=True, kw_only=True):
 
     @property
     def status(self) -> int:
-        """What is answered when all went well."""
+        """The usual status of success."""
         return self.statuses[0]
 
     @property
     def idempotent(self) -> bool:
-        """Whether a repetition under the same key is answered as the first one, by claims."""
+        """Whether a claim makes a repetition with the same idempotency key get the same response.
+
+        Raw operations, which accept messages, store idempotency keys with their messages instead.
+        """
         return self.method == "POST" and not self.raw and not self.secret
 
 
 class Group:
-    """Operations on one kind of thing; `@group.get("/path", needs=...)` declares one.
+    """The operations on one kind of object; `@group.get("/path", needs=...)` declares one.
 
-    The handler is called with the `Call`, and with `query` and `body` if it has such parameters:
-    their annotations say how they are read. What it returns is written as its annotation says.
+    The handler gets the `Call`, and `query` and `body` if it has such parameters. The annotations
+    of these parameters and of the return value are the types for parsing and encoding. The
+    handler's docstring is the operation's summary and description in the OpenAPI document.
     """
 
     def __init__(self, name: str, prefix: str) -> None:
@@ -81,27 +85,27 @@ class Group:
         self.prefix = prefix
         self.operations: list[Operation] = []
 
-    def get(self, path: str, **options: Any) -> Callable[[Handler], Handler]:  # noqa: ANN401  those of `on`
-        """Look at something."""
+    def get(self, path: str, **options: Any) -> Callable[[Handler], Handler]:  # noqa: ANN401  the options of `on`
+        """Declare an operation that reads something."""
         return self.on("GET", path, **{"needs": Need.LOOK, **options})
 
     def post(self, path: str, **options: Any) -> Callable[[Handler], Handler]:  # noqa: ANN401  likewise
-        """Make something, or have something done."""
+        """Declare an operation that creates something or starts an action."""
         return self.on("POST", path, **options)
 
     def put(self, path: str, **options: Any) -> Callable[[Handler], Handler]:  # noqa: ANN401  likewise
-        """Make something, or make it anew."""
+        """Declare an operation that replaces or creates something."""
         return self.on("PUT", path, **options)
 
     def patch(self, path: str, **options: Any) -> Callable[[Handler], Handler]:  # noqa: ANN401  likewise
-        """Change something."""
+        """Declare an operation that changes some fields of something."""
         return self.on("PATCH", path, **options)
 
     def delete(self, path: str, **options: Any) -> Callable[[Handler], Handler]:  # noqa: ANN401  likewise
-        """Take something away."""
+        """Declare an operation that deletes something."""
         return self.on("DELETE", path, **options)
 
-    def on(  # noqa: PLR0913  what an operation may be told
+    def on(  # noqa: PLR0913  the options of an operation
         self,
         method: str,
         path: str,
@@ -117,7 +121,7 @@ class Group:
         most_bytes: int = MOST_BYTES,
         name: str | None = None,
     ) -> Callable[[Handler], Handler]:
-        """Declare what the decorated function does."""
+        """Declare an operation, with the decorated function as its handler."""
 
         def declare(handler: Handler) -> Handler:
             hints = get_type_hints(handler, include_extras=True)
@@ -152,7 +156,7 @@ class Group:
 
 
 def _written(annotated: Any) -> Any:  # noqa: ANN401  types
-    """What is written: `T` of `T` and of `Reply[T]`; None for nothing."""
+    """Return the type of a response's body: `T` for `T` and `Reply[T]`; None for no body."""
     if get_origin(annotated) is Reply:
         (annotated,) = get_args(annotated)
     return None if annotated is type(None) else annotated

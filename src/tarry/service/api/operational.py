@@ -1,6 +1,6 @@
-"""Operational webhooks over HTTP: endpoints that hear of what happens in an environment.
+"""Operations on operational webhooks: endpoints that are notified of events in an environment.
 
-They are endpoints of an application that is hidden, and work like any other.
+They are endpoints of a hidden application and work like all others.
 """
 
 from tarry.errors import NotFound
@@ -23,14 +23,14 @@ group = Group("Operational Webhook", "v1.operational-webhook.endpoint")
 
 @group.get(WAY, name="list")
 async def list_endpoints(call: Call, query: endpoints.EndpointQuery) -> Page[EndpointOut]:
-    """List the endpoints that hear of what happens here, the newest first."""
+    """List the endpoints of operational webhooks, newest first."""
     return await endpoints.listed(call, _hidden(call), query)
 
 
 @group.post(WAY, needs=Need.ENDPOINTS, status=CREATED)
 async def create(call: Call, body: EndpointIn) -> EndpointOut:
-    """Have a URL hear of what happens here."""
-    body.channels = None  # news have none
+    """Create an endpoint: a URL that receives operational webhooks."""
+    body.channels = None  # notices have no channels
     return written(await endpoints.added(call, await _made(call), body))
 
 
@@ -42,7 +42,7 @@ async def get(call: Call) -> EndpointOut:
 
 @group.put(ONE, needs=Need.ENDPOINTS, also=(CREATED,))
 async def update(call: Call, body: EndpointUpdate) -> Reply[EndpointOut]:
-    """Make an endpoint anew, or make it if it is not there."""
+    """Replace an endpoint's settings, or create it if it does not exist."""
     body.channels = None
     return await endpoints.put(call, await _made(call), body)
 
@@ -55,35 +55,35 @@ async def delete(call: Call) -> None:
 
 @group.get(ONE + "/secret", needs=Need.SECRETS)
 async def get_secret(call: Call) -> SecretOut:
-    """Get what an endpoint's receiver verifies with."""
+    """Get the key with which an endpoint's receiver verifies messages."""
     return secrets.shown(call, await call.endpoint(_hidden(call)))
 
 
 @group.post(ONE + "/secret/rotate", needs=Need.ROTATE, fails=(400,))
 async def rotate_secret(call: Call, body: RotateIn | None) -> None:
-    """Sign with a new secret, and for a while with the old ones as well."""
+    """Sign with a new secret, and with the old ones too for a grace period."""
     await secrets.rotated(call, _hidden(call), body or RotateIn())
 
 
 @group.get(ONE + "/headers")
 async def get_headers(call: Call) -> HeadersOut:
-    """Get the headers that are added to requests."""
+    """Get the headers that are added to every request to an endpoint."""
     return headers.shown(call, await call.endpoint(_hidden(call)))
 
 
 @group.put(ONE + "/headers", needs=Need.ENDPOINTS)
 async def update_headers(call: Call, body: HeadersIn) -> None:
-    """Set all headers that are added to requests."""
+    """Replace the headers that are added to every request to an endpoint."""
     await headers.put(call, _hidden(call), body)
 
 
 def _hidden(call: Call) -> Application:
-    """The application that they are endpoints of, whether it was made yet or not."""
+    """Return the hidden application, whether it is stored yet or not."""
     return operational.application(call.who.environment, now=call.now)
 
 
 async def _made(call: Call) -> Application:
-    """The same, once it is there."""
+    """Return the hidden application; store it first if necessary."""
     store, hidden = call.hooks.store, _hidden(call)
     try:
         return await store.application(hidden.environment, operational.UID)

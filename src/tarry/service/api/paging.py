@@ -1,4 +1,4 @@
-"""Lists are answered a page at a time: `iterator` leads on, `prevIterator` leads back."""
+"""Paging of lists: `iterator` leads to the next page, `prevIterator` to the previous one."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Generic, Literal, TypeVar
@@ -9,9 +9,9 @@ from tarry.service.model.listing import LOOK, Cut
 
 MOST = 250
 BACK = "-"
-"""Before an id: the page that ends before it."""
+"""The prefix of an iterator that asks for the page before an id."""
 
-# An iterator, by what is listed: one of another list would lead to a page at random.
+# One type of iterator for each list: an iterator of another list would lead to an arbitrary page.
 Mark = Annotated[str, Meta(min_length=1, max_length=260, pattern=r"^-?[a-zA-Z0-9\-_.]+\Z")]
 ApplicationMark = Annotated[str, Meta(pattern=r"^-?app_[a-zA-Z0-9]{27}\Z")]
 EndpointMark = Annotated[str, Meta(pattern=r"^-?ep_[a-zA-Z0-9]{27}\Z")]
@@ -25,33 +25,33 @@ S = TypeVar("S")
 
 
 class ListQuery(Struct, kw_only=True):
-    """How much of a list, and from where on."""
+    """The size of the page, and where it starts."""
 
     limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
     iterator: Mark | None = None
 
     @property
     def mark(self) -> str:
-        """The id that the page begins or ends at; empty if it is the first one."""
+        """The id that the page follows or precedes; empty for the first page."""
         return (self.iterator or "").removeprefix(BACK)
 
     @property
     def back(self) -> bool:
-        """Whether the page ends before its mark."""
+        """Whether the page precedes its mark."""
         return (self.iterator or "").startswith(BACK)
 
 
 class OrderedQuery(ListQuery, kw_only=True):
-    """The same, and in which order."""
+    """The size of the page, where it starts, and the order of the list."""
 
     order: Literal["ascending", "descending"] | None = None
 
 
 class Page(Struct, Generic[T], rename="camel"):
-    """A part of a list. `done` tells that nothing follows in the direction it was asked for.
+    """A page of a list. `done` means that nothing follows in the requested direction.
 
-    One that is not done may have fewer entries than its limit, or none, if what is wanted is rare:
-    a request looks at no more than 50,000. What is next leads on from there.
+    A page that is not done may have fewer entries than its limit, or none, if few entries match:
+    one request checks at most 50,000 entries. The next page continues there.
     """
 
     data: list[T]
@@ -61,7 +61,7 @@ class Page(Struct, Generic[T], rename="camel"):
 
 
 def cut(query: ListQuery, *, descending: bool = False) -> Cut:
-    """What to ask the store for: one more than is shown, to know whether there is more."""
+    """Return the part of the list to read: one entry more than the page, to know if more follow."""
     if isinstance(query, OrderedQuery) and query.order is not None:
         descending = query.order == "descending"
     return Cut(query.limit + 1, query.mark, query.back, descending, LOOK)
@@ -75,9 +75,9 @@ def page(
     *,
     left_at: str | None = None,
 ) -> Page[T]:
-    """A page of what the store found by `cut(query)`, and what leads on and back.
+    """Return a page of the entries that the store found for `cut(query)`, with its iterators.
 
-    If the store looked no further than `left_at`, the way that was asked for leads on from there.
+    If the store stopped checking entries at `left_at`, the next page continues there.
     """
     shown = found[-query.limit :] if query.back else found[: query.limit]
     first, last = (mark(shown[0]), mark(shown[-1])) if shown else (left_at, left_at)

@@ -1,4 +1,4 @@
-"""Retry policies over HTTP: which one an endpoint's deliveries follow, and where it comes from."""
+"""Operations on retry policies of endpoints, applications and the environment."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -37,7 +37,7 @@ Document = Annotated[dict[str, Any], Meta(extra_json_schema=_SCHEMA)]
 
 
 class Source(StrEnum):
-    """Who says what an endpoint's deliveries follow; the first one counts that says something."""
+    """Where a policy comes from. The first of these that has a policy decides."""
 
     ENDPOINT = "endpoint"
     APPLICATION = "application"
@@ -46,7 +46,7 @@ class Source(StrEnum):
 
 
 class PolicyOut(Struct):
-    """A policy document with all its fields, and where it comes from."""
+    """A policy document with all fields, and where the policy comes from."""
 
     source: Source
     policy: Document
@@ -61,7 +61,7 @@ async def get_of_endpoint(call: Call) -> PolicyOut:
 
 @group.put(ENDPOINT, needs=Need.CHANGE, name="put-of-endpoint")
 async def put_of_endpoint(call: Call, body: Document) -> PolicyOut:
-    """Give an endpoint a policy of its own; what waits follows it too."""
+    """Set an endpoint's own policy; it applies to waiting deliveries too."""
     application = await call.application()
     endpoint = await call.endpoint(application)
     changed = await call.hooks.change_endpoint(endpoint, policy=_checked(body))
@@ -70,20 +70,20 @@ async def put_of_endpoint(call: Call, body: Document) -> PolicyOut:
 
 @group.delete(ENDPOINT, needs=Need.CHANGE, name="delete-of-endpoint")
 async def delete_of_endpoint(call: Call) -> None:
-    """Take an endpoint's own policy away."""
+    """Remove an endpoint's own policy."""
     endpoint = await call.endpoint(await call.application())
     await call.hooks.change_endpoint(endpoint, policy=None)
 
 
 @group.get(APPLICATION, name="get-of-application")
 async def get_of_application(call: Call) -> PolicyOut:
-    """Get the policy of an application's endpoints that have none of their own."""
+    """Get the policy of an application's endpoints that have no policy of their own."""
     return await _effective(call, await call.application())
 
 
 @group.put(APPLICATION, needs=Need.CHANGE, name="put-of-application")
 async def put_of_application(call: Call, body: Document) -> PolicyOut:
-    """Give an application a policy, for its endpoints that have none of their own."""
+    """Set an application's policy, for its endpoints that have no policy of their own."""
     stored = await call.application()
     changed = await applications.changed(call, stored, {"policy": _checked(body)})
     return await _effective(call, changed)
@@ -91,31 +91,34 @@ async def put_of_application(call: Call, body: Document) -> PolicyOut:
 
 @group.delete(APPLICATION, needs=Need.CHANGE, name="delete-of-application")
 async def delete_of_application(call: Call) -> None:
-    """Take an application's own policy away."""
+    """Remove an application's own policy."""
     await applications.changed(call, await call.application(), {"policy": None})
 
 
 @group.get(ENVIRONMENT, name="get-of-environment")
 async def get_of_environment(call: Call) -> PolicyOut:
-    """Get the policy of applications and endpoints that have none of their own."""
+    """Get the policy of applications and endpoints that have no policy of their own."""
     return await _effective(call)
 
 
 @group.put(ENVIRONMENT, needs=Need.CHANGE, name="put-of-environment")
 async def put_of_environment(call: Call, body: Document) -> PolicyOut:
-    """Give the environment a policy; what waits follows it too, unless it has one nearer by."""
+    """Set the environment's policy, for applications and endpoints without their own.
+
+    It applies to waiting deliveries too.
+    """
     await call.hooks.set_policy(_checked(body))
     return await _effective(call)
 
 
 @group.delete(ENVIRONMENT, needs=Need.CHANGE, name="delete-of-environment")
 async def delete_of_environment(call: Call) -> None:
-    """Take the environment's policy away."""
+    """Remove the environment's policy."""
     await call.hooks.set_policy(None)
 
 
 def _checked(body: Document) -> str:
-    """A policy document as it is kept; Invalid says where it is wrong."""
+    """Return a policy document as it is stored; Invalid says where it is wrong."""
     try:
         from_dict(body)
     except PolicyError as error:

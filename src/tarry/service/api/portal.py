@@ -1,4 +1,4 @@
-"""Access for a tenant's own people: tokens that open one application, for a while."""
+"""Operations on portal tokens: temporary keys to one application, for the tenant's users."""
 
 from typing import Annotated
 from urllib.parse import quote
@@ -26,10 +26,10 @@ group = Group("Authentication", "v1.authentication")
 
 
 class PortalAccessIn(Struct, rename="camel", kw_only=True):
-    """Who is to be let in, and how far.
+    """What the token may do, and for how long.
 
-    With `readOnly` they may look, else manage endpoints and have messages sent again;
-    `capabilities` say it more closely. `expiry` is in seconds.
+    With `readOnly` it can only read; otherwise it can also manage endpoints and resend messages.
+    `capabilities` set its rights one by one. `expiry` is in seconds.
     """
 
     application: ApplicationIn | None = None
@@ -38,20 +38,20 @@ class PortalAccessIn(Struct, rename="camel", kw_only=True):
     expiry: Annotated[int, Meta(ge=HOUR, le=WEEK)] | None = None
     session_id: Session | None = None
     feature_flags: Annotated[list[Name], Meta(max_length=50)] | None = None
-    """They see types of events behind these, beside those behind none."""
+    """The token sees event types with one of these flags, and all event types without flags."""
 
 
 class PortalAccessOut(Struct):
-    """Where to go, and the token that lets in."""
+    """The URL of the portal, and the token."""
 
     url: str
     token: str
 
 
 class ExpireAllIn(Struct, rename="camel", kw_only=True):
-    """Whose tokens end, those of some sessions or all, and after how many seconds.
+    """Which tokens expire, and in how many seconds.
 
-    No sessions are all of them.
+    Without `sessionIds`, or with an empty list, all tokens of the application expire.
     """
 
     session_ids: Annotated[list[Session], Meta(max_length=1000)] | None = None
@@ -60,19 +60,19 @@ class ExpireAllIn(Struct, rename="camel", kw_only=True):
 
 @group.post("/auth/app-portal-access/{app_id}", needs=Need.CHANGE, secret=True)
 async def app_portal_access(call: Call, body: PortalAccessIn) -> PortalAccessOut:
-    """Make a token that opens one application, for the tenant's own people."""
+    """Create a portal token to one application, for the tenant's users."""
     return await _let_in(call, body)
 
 
 @group.post("/auth/dashboard-access/{app_id}", needs=Need.CHANGE, secret=True)
 async def dashboard_access(call: Call) -> PortalAccessOut:
-    """Make a token that opens one application; the older name of it."""
+    """Create a portal token to one application (older path)."""
     return await _let_in(call, PortalAccessIn())
 
 
 @group.post("/auth/logout", needs=Need.LOOK, tenants=True)
 async def logout(call: Call) -> None:
-    """Let the token that this is asked with open nothing any more."""
+    """Revoke the token of this request."""
     if call.who.application is None:
         said = "only tokens to one application log out; keys are revoked: DELETE /api/v1/key/{id}"
         raise Invalid(["header", "authorization"], said)
@@ -81,9 +81,9 @@ async def logout(call: Call) -> None:
 
 @group.post("/auth/app/{app_id}/expire-all", needs=Need.CHANGE)
 async def expire_all(call: Call, body: ExpireAllIn) -> None:
-    """Let the tokens to an application open nothing any more, all or those of some sessions.
+    """Revoke an application's tokens, all of them or those of some sessions.
 
-    With an `expiry` they still do so for that many seconds.
+    With `expiry`, they still work for that many seconds.
     """
     application = await call.application()
     await call.hooks.store.revoke_keys_of(
@@ -109,7 +109,7 @@ async def _let_in(call: Call, body: PortalAccessIn) -> PortalAccessOut:
 
 
 async def _application(call: Call, body: PortalAccessIn) -> Application:
-    """The application that is named, made as it is told if it is not there."""
+    """Return the application that the path names; create it if the body describes it."""
     try:
         return await call.application()
     except NotFound:

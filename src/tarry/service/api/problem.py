@@ -1,4 +1,4 @@
-"""What an error looks like over HTTP: a status, a code, words, and when to come back."""
+"""Turn errors into HTTP responses: a status, a code, a detail, and when to retry."""
 
 from collections.abc import Mapping
 
@@ -32,11 +32,11 @@ _STATUSES: tuple[tuple[type[TarryError], int, str], ...] = (
     (TarryError, INSIDE, "server_error"),
 )
 RETRY_AFTER = 5
-"""Seconds after which to ask again if there is too much of something."""
+"""The `Retry-After` in seconds of a 429 about too many deliveries, bytes or replays."""
 
 
 class Invalid(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
-    """A request cannot be read; `place` says where: `["body", "url"]`."""
+    """A part of a request cannot be used; `place` says which part, like `["body", "url"]`."""
 
     def __init__(self, place: list[str], message: str, kind: str = "value_error") -> None:
         super().__init__(place, message, kind)
@@ -49,7 +49,7 @@ class Invalid(ServiceError):  # noqa: N818  named for what happened, as the glos
 
 
 class BadRequest(ServiceError):  # noqa: N818  named for what it is over HTTP
-    """What is asked for cannot be done just now; `code` is a word for it."""
+    """A request is well-formed, but cannot be executed now; `code` names the reason."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(code, detail)
@@ -61,7 +61,7 @@ class BadRequest(ServiceError):  # noqa: N818  named for what it is over HTTP
 
 
 class TooLarge(ServiceError):  # noqa: N818  likewise
-    """A part of a request is too long; `place` says which."""
+    """A part of a request is too long; `place` says which part."""
 
     def __init__(self, place: list[str], size: int, most: int) -> None:
         super().__init__(place, size, most)
@@ -74,33 +74,34 @@ class TooLarge(ServiceError):  # noqa: N818  likewise
 
 
 def json_answer(status: int, body: object, headers: Mapping[str, str] | None = None) -> Answer:
-    """An answer in JSON."""
+    """Return a response in JSON."""
     return status, {**_JSON, **(headers or {})}, msgspec.json.encode(body)
 
 
 def problem(
     status: int, code: str, detail: str, headers: Mapping[str, str] | None = None
 ) -> Answer:
-    """An answer that says what is wrong."""
+    """Return an error response."""
     return json_answer(status, {"code": code, "detail": detail}, headers)
 
 
 def coded(error: TarryError) -> tuple[str, str]:
-    """A code and words for an error that concerns one of several things."""
+    """Return the code and detail of an error, for one entry of a batch."""
     body = msgspec.json.decode(told(error)[2], type=dict[str, str])
     return body["code"], body["detail"]
 
 
 def invalid(error: Invalid) -> Answer:
-    """An answer about a request that cannot be used; it says which part."""
+    """Return a 422 response that says which part of the request cannot be used."""
     said = {"loc": error.place, "msg": error.message, "type": error.kind}
     return json_answer(422, {"detail": [said]})
 
 
 def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of error
-    """What an error is over HTTP. What went wrong inside stays inside.
+    """Return the HTTP response for an error; internal errors reveal no details.
 
-    What is not there and what is somebody else's read the same, whatever it was called.
+    The response for a missing object does not repeat its name, so that it equals the response for
+    an object of another tenant.
     """
     match error:
         case NotFound():
@@ -138,6 +139,6 @@ def told(error: TarryError) -> Answer:  # noqa: PLR0911  one for each kind of er
 
 
 def _camel(field: str) -> str:
-    """A field's name as it is written over HTTP."""
+    """Return a field's name in camelCase, as requests write it."""
     first, *rest = field.split("_")
     return first + "".join(word.title() for word in rest)

@@ -1,6 +1,7 @@
-"""One connection of a sender: it is ended if requests come too slowly or with too long a head.
+"""One connection of a client, with limits against slow and oversized requests.
 
-And if an answer is not taken: it would be kept in memory for as long.
+It is closed if a request arrives too slowly, if its head is too long, or if the client does not
+read its response, which would otherwise stay in memory.
 """
 
 import asyncio
@@ -10,19 +11,20 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 MOST_HEAD = 64 * 1024
-"""Bytes of a request's head, give or take what comes at once."""
+"""The most bytes of a request's head. The limit is inexact: it counts whole chunks of data."""
 REQUEST_TIME = 30.0
-"""Seconds from a request's first byte, or from the connection, to its last byte."""
+"""The most seconds from a request's first byte to its last; for the first one, since connecting."""
 ANSWER_TIME = 30.0
-"""Seconds in which something of an answer has to be taken."""
+"""Seconds in which the client has to read at least a part of a response."""
 JOINED = 16 * 1024
-"""A body up to this size goes out in one piece with its head; a longer one is not copied."""
+"""A body up to this many bytes is sent in one write with its head; longer ones are not copied."""
 
 
 class Joined:
-    """A transport that sends an answer's head together with its body: a write costs what both do.
+    """A transport that writes the head and the body of a response together.
 
-    What nothing follows at once goes at the end of the loop's turn.
+    One write costs about as much for both as for one of them. Data that no other write follows is
+    sent at the end of the event loop's turn.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -34,7 +36,7 @@ class Joined:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        """Send it, with what was held back; if that is nothing, hold it back."""
+        """Send the data together with the data held back before; hold it back if there is none."""
         if not self._held:
             self._held = data
             self._soon(self._flush)
@@ -46,7 +48,7 @@ class Joined:
             self._transport.write(data)
 
     def close(self) -> None:
-        """Close it in good order."""
+        """Send the data held back, then close."""
         self._flush()
         self._transport.close()
 
@@ -57,7 +59,7 @@ class Joined:
 
 
 class Connection(HttpToolsProtocol):
-    """Uvicorn's, with limits. A request that comes in one piece costs no timer."""
+    """Uvicorn's connection with limits. A request that arrives in one piece needs no timer."""
 
     request_time, answer_time = REQUEST_TIME, ANSWER_TIME
 
@@ -70,16 +72,16 @@ class Connection(HttpToolsProtocol):
         self._earlier: list[RequestResponseCycle] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to wait."""
-        stream = cast("asyncio.Transport", transport)  # a stream's goes both ways
+        """Start the timer for the first request."""
+        stream = cast("asyncio.Transport", transport)  # TCP goes both ways
         super().connection_made(cast("asyncio.Transport", Joined(stream, self.loop)))
         self._wait()
 
     def data_received(self, data: bytes) -> None:
-        """Read on, within limits."""
+        """Parse the data, and enforce the limits on head and time."""
         before = self._completed
         super().data_received(data)
-        if self._in_head and self._completed == before:  # else most of it was of others before
+        if self._in_head and self._completed == before:  # else it is mostly earlier requests
             self._head += len(data)
             if self._head > MOST_HEAD:
                 self._end(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
@@ -90,27 +92,27 @@ class Connection(HttpToolsProtocol):
             self._wait()
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Reset the state for a new request."""
         super().on_message_begin()
         self._head, self._in_head, self._whole = 0, True, False
 
     def on_headers_complete(self) -> None:
-        """Its head is whole."""
-        cycle = cast("RequestResponseCycle | None", self.cycle)  # there is none at first
-        if cycle is not None and not cycle.response_complete:  # more than one at a time
+        """Note that the head is complete, and track earlier requests that are not answered yet."""
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
+        if cycle is not None and not cycle.response_complete:  # pipelined requests
             waiting = (one for one in self._earlier if not one.response_complete)
             self._earlier = [*waiting, cycle]
         super().on_headers_complete()
         self._in_head = False
 
     def on_message_complete(self) -> None:
-        """All of it is there."""
+        """Note that the request is complete."""
         super().on_message_complete()
         self._whole = True
         self._completed += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over, for all requests that came over it: uvicorn tells the last one only."""
+        """Mark all unanswered requests as disconnected; uvicorn itself marks only the last one."""
         self._stop_waiting()
         self._stop_watching()
         for one in self._earlier:
@@ -118,12 +120,12 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """More is written than is taken: see that something is."""
+        """Start to check that the client reads its response."""
         super().pause_writing()
         self._watch()
 
     def resume_writing(self) -> None:
-        """It is taken."""
+        """Stop checking: the client has read enough."""
         super().resume_writing()
         self._stop_watching()
 
@@ -143,7 +145,7 @@ class Connection(HttpToolsProtocol):
             self._taking = None
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Say nothing of it: who asks is answered over HTTP, and nobody is to fill the log."""
+        """Log nothing, so that clients cannot fill the log; the request is answered over HTTP."""
 
     def _wait(self) -> None:
         late = HTTPStatus.REQUEST_TIMEOUT

@@ -1,4 +1,4 @@
-"""Quotas over HTTP: how many deliveries of an application may wait before no more are accepted."""
+"""Operations on quotas, which limit the waiting deliveries of an application."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -13,26 +13,26 @@ from tarry.service.model.application import Application
 
 WAY = "/app/{app_id}/quota"
 MOST = 2**53 - 1
-"""As far as every reader of JSON counts."""
+"""The largest integer that every JSON parser reads exactly."""
 
 group = Group("Quota", "v1.quota")
 
 
 class Source(StrEnum):
-    """Who says how many may wait; `default` is the setting of the server that was asked."""
+    """Where a quota comes from; `default` is the setting of the server that answers."""
 
     APPLICATION = "application"
     DEFAULT = "default"
 
 
 class QuotaIn(Struct, rename="camel"):
-    """How many deliveries may wait; 0 lets none in."""
+    """The most deliveries that may wait; 0 refuses all messages."""
 
     most_waiting: Annotated[int, Meta(ge=0, le=MOST)]
 
 
 class QuotaOut(Struct, rename="camel"):
-    """How many deliveries may wait, and who says so; without a number there is no limit."""
+    """The most deliveries that may wait (null for no limit), and where the quota comes from."""
 
     source: Source
     most_waiting: int | None
@@ -40,20 +40,20 @@ class QuotaOut(Struct, rename="camel"):
 
 @group.get(WAY)
 async def get(call: Call) -> QuotaOut:
-    """Get how many deliveries of an application may wait before its messages are refused."""
+    """Get an application's quota: the most deliveries that may wait."""
     return _effective(call, await call.application())
 
 
 @group.put(WAY, needs=Need.CHANGE)
 async def put(call: Call, body: QuotaIn) -> QuotaOut:
-    """Say how many deliveries of an application may wait; beyond that messages get a 429."""
+    """Set an application's quota; messages beyond it are refused with 429."""
     said = {"most_waiting": body.most_waiting}
     return _effective(call, await applications.changed(call, await call.application(), said))
 
 
 @group.delete(WAY, needs=Need.CHANGE)
 async def delete(call: Call) -> None:
-    """Take an application's own quota away: the server's setting counts again."""
+    """Remove an application's own quota, so that the server's setting applies."""
     await applications.changed(call, await call.application(), {"most_waiting": None})
 
 

@@ -1,4 +1,4 @@
-"""Read what came in: a query string or a body becomes a value of its type, or `Invalid`."""
+"""Parse a query string or a body into a value of its type, or raise `Invalid`."""
 
 import re
 from collections.abc import Iterator
@@ -13,9 +13,9 @@ from tarry.service.api.choices import choices
 from tarry.service.api.problem import Invalid
 
 NO_JSON = "json_error"
-"""The kind of what cannot be read at all."""
+"""The error type of a body that is not JSON."""
 MOST_FIELDS = 100
-"""In one query string."""
+"""The most fields in one query string."""
 
 _PLACE = re.compile(r"^(?P<said>.*?)(?: - at `(?P<place>.*)`)?$", re.DOTALL)
 _MISSING = re.compile(r"^Object missing required field `(?P<field>.*)`$")
@@ -23,9 +23,9 @@ _SPELLED = re.compile(
     r"^Expected `str` matching regex '\^(?:\(\?!(?P<never>\w+)\))?(?P<sign>-\?)?"
     r"\[a-zA-Z0-9(?P<marks>[^\]]+)\]\+"
 )
-"""What msgspec says of a text that has to be spelled like a name."""
+"""Matches msgspec's error about a string that has to be spelled like a name."""
 _WRITTEN = re.compile(r"^Expected `str` matching regex '\^\[\^\\\\x00\]")
-"""The same of one that may hold anything but NUL."""
+"""Matches msgspec's error about a string that must not contain NUL."""
 _NUMBERED = re.compile(r"\[\d*\]\Z")
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
@@ -35,40 +35,40 @@ _TIME = re.compile(
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
 
 
-def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type that is wanted
-    """The body of a request as a value of its type; none at all is None, if that will do."""
+def read_body(body: bytes, wanted: Any) -> Any:  # noqa: ANN401  a value of type `wanted`
+    """Return the body of a request as a value of its type; None if it is empty and optional."""
     if not body and may_be_left_out(wanted):
         return None
     if not body:
         raise Invalid(["body"], "it is empty; it must be JSON", NO_JSON)
     try:
         if not body.isascii():
-            body.decode()  # msgspec looks at the text of a field only once it is asked for
+            body.decode()  # msgspec checks only the text of the fields it decodes
         return _decoder(when_given(wanted)).decode(body)
     except RecursionError:
         raise Invalid(["body"], "it is nested too deeply") from None
     except msgspec.ValidationError as error:
         raise _said("body", error, when_given(wanted)) from error
-    except ValueError as error:  # no JSON, or no UTF-8
+    except ValueError as error:  # not JSON, or not UTF-8
         raise Invalid(["body"], str(error), NO_JSON) from error
 
 
 def may_be_left_out(wanted: Any) -> bool:  # noqa: ANN401  a type
-    """Whether a body of this type need not be there."""
+    """Return whether a body of this type is optional."""
     return type(None) in get_args(wanted)
 
 
 def when_given(wanted: Any) -> Any:  # noqa: ANN401  a type
-    """What a body of this type is if it is there: not null."""
+    """Return the type of a body that is present: without None."""
     if not may_be_left_out(wanted):
         return wanted
-    return Union[tuple(kind for kind in get_args(wanted) if kind is not type(None))]  # noqa: UP007  made of a list
+    return Union[tuple(kind for kind in get_args(wanted) if kind is not type(None))]  # noqa: UP007  built from a list
 
 
-def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  of the type that is wanted
-    """The query string of a request as a value of its type; what it does not know is left alone.
+def read_query(query: bytes, wanted: Any) -> Any:  # noqa: ANN401  a value of type `wanted`
+    """Return the query string of a request as a value of its type; ignore unknown fields.
 
-    A list is written as one text apart by commas, or as several fields: `a`, `a[]` or `a[0]`.
+    A list is either one field with commas, or several fields called `a`, `a[]` or `a[0]`.
     """
     found = _fields(query, wanted) if query else {}
     try:
@@ -112,7 +112,7 @@ def _list_fields(wanted: type) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _kinds(wanted: type) -> dict[str, frozenset[type]]:
-    """What the fields of a query may hold beside texts: whole numbers, yes and no, or times."""
+    """Return which fields of a query may hold integers, booleans or times besides strings."""
     hints = get_type_hints(wanted)
     return {
         field.encode_name: frozenset(_inside(hints[field.name]))
@@ -131,7 +131,7 @@ def _inside(hint: Any) -> Iterator[type]:  # noqa: ANN401  a type, or a value of
 
 
 def _plain(text: str, kinds: frozenset[type]) -> object:
-    """A text of a query, read for what it may be; msgspec's own way would also take `null`."""
+    """Return a query's value as one of the given types; msgspec's lax mode would accept `null`."""
     if bool in kinds and text.lower() in _BOOLEANS:
         return _BOOLEANS[text.lower()]
     if int in kinds and _WHOLE.fullmatch(text):
@@ -140,9 +140,9 @@ def _plain(text: str, kinds: frozenset[type]) -> object:
 
 
 def _time(text: str) -> str:
-    """A time with its seconds, which Java leaves out of 12:00:00, and its plus.
+    """Complete a time with its seconds and its plus sign.
 
-    In a query that is a space, unless it was quoted.
+    Java leaves the seconds out of 12:00:00. An unquoted plus sign in a query arrives as a space.
     """
     found = _TIME.fullmatch(text)
     if found is None:
@@ -152,7 +152,7 @@ def _time(text: str) -> str:
 
 
 def _said(where: str, error: msgspec.ValidationError, wanted: Any) -> Invalid:  # noqa: ANN401  a type
-    """What msgspec says, with its place apart, and what would do."""
+    """Turn msgspec's error into Invalid: separate its place, and say what is allowed."""
     found = _PLACE.match(str(error))
     said, path = (found["said"], found["place"] or "") if found else (str(error), "")
     place = [where, *(name or number for name, number in _STEP.findall(path))]

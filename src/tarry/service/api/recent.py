@@ -1,6 +1,7 @@
-"""Lists of what came lately, the newest first: messages and attempts.
+"""Lists of recent messages and attempts, newest first.
 
-Unless it is told otherwise a list covers 90 days: before now, or on from where a page ended.
+Unless the query has two bounds, a list covers 90 days: before now, or from the end of the last
+page.
 """
 
 from tarry.service.api.messages import Channel, Name, Tag
@@ -10,15 +11,15 @@ from tarry.service.model import ids
 from tarry.service.model.listing import Cut, MessageFilter
 
 RECENT = 90 * 86_400.0
-"""How long a time a list covers that is bounded on one side, or not at all."""
+"""Seconds that a list covers if its query has at most one bound."""
 FAR = 2e11
-"""Ids cannot say later seconds."""
+"""Later times, in seconds since 1970, do not fit into an id."""
 
 
 class RecentQuery(ListQuery, kw_only=True):
-    """Which part of what came lately: from `after` on, and earlier than `before`.
+    """Which messages or attempts to list: since `after`, and earlier than `before`.
 
-    A list that only has a beginning is shown from there on: its first page is the oldest one.
+    With only `after`, the list starts there: its first page has the oldest entries.
     """
 
     before: Instant | None = None
@@ -29,19 +30,19 @@ class RecentQuery(ListQuery, kw_only=True):
 
     @property
     def back(self) -> bool:
-        """Whether the page ends before its mark, or begins the time that is asked for."""
+        """Whether the page precedes its mark, or is the oldest page of a list since `after`."""
         if self.iterator is None:
             return self.after is not None and self.before is None
         return super().back
 
 
 def recent_cut(query: RecentQuery) -> Cut:
-    """What to ask the store for."""
+    """Return the part of the list to read."""
     return cut(query, descending=True)
 
 
 def filtered(query: RecentQuery, prefix: str, now: float) -> MessageFilter:
-    """Which messages are wanted; ids of what is listed begin with `prefix`."""
+    """Return the filter of a query; `prefix` is that of the ids in the list."""
     after, before = _span(query, prefix, now)
     return MessageFilter(
         after=after,
@@ -53,7 +54,7 @@ def filtered(query: RecentQuery, prefix: str, now: float) -> MessageFilter:
 
 
 def _span(query: RecentQuery, prefix: str, now: float) -> tuple[float | None, float | None]:
-    """From when until when: half a bound becomes two."""
+    """Return the start and end of the listed period; None for no bound on that side."""
     after, before = (
         None if at is None else min(at, FAR) for at in map(seconds, (query.after, query.before))
     )

@@ -1,4 +1,4 @@
-"""Have an endpoint's messages delivered after all, or once more; at a pace, and durable."""
+"""Operations that deliver messages of a period again, as background tasks with a limited rate."""
 
 from typing import Annotated
 
@@ -24,17 +24,17 @@ group = Group("Endpoint", "v1.endpoint")
 
 
 class SpanIn(Struct, rename="camel", kw_only=True):
-    """Of which time: at most 14 days, until now if no end is told."""
+    """The period: at most 14 days; without `until` it ends now."""
 
     since: Instant
     until: Instant | None = None
 
 
 class BulkReplayIn(SpanIn, rename="camel", kw_only=True):
-    """Which messages of that time: those that fit everything that is named.
+    """Which messages of the period: those that match all given fields.
 
-    `status` is how the message stands with this endpoint, `statusCodeClass` that of its last
-    attempt.
+    `status` is that of the delivery to this endpoint, and `statusCodeClass` that of the response to
+    its last attempt.
     """
 
     event_types: Annotated[list[Name], Meta(min_length=1, max_length=100)] | None = None
@@ -46,9 +46,9 @@ class BulkReplayIn(SpanIn, rename="camel", kw_only=True):
 
 @group.post(WAY + "/recover", needs=Need.ATTEMPTS, status=ACCEPTED)
 async def recover(call: Call, body: SpanIn) -> TaskStarted:
-    """Deliver again what failed, of the messages of that time.
+    """Deliver the failed deliveries of a period again.
 
-    What failed and waits for its next attempt is brought forward.
+    Deliveries that failed and wait for their next attempt are sent earlier.
     """
     since, until = _span(call, body)
     endpoint = await call.endpoint(await call.application())
@@ -57,7 +57,7 @@ async def recover(call: Call, body: SpanIn) -> TaskStarted:
 
 @group.post(WAY + "/replay-missing", needs=Need.ATTEMPTS, status=ACCEPTED)
 async def replay_missing(call: Call, body: SpanIn) -> TaskStarted:
-    """Deliver what was never sent to this endpoint, of the messages of that time."""
+    """Deliver the messages of a period that were never sent to this endpoint."""
     since, until = _span(call, body)
     endpoint = await call.endpoint(await call.application())
     return started(await call.hooks.replay_missing(endpoint, since=since, until=until))
@@ -65,7 +65,7 @@ async def replay_missing(call: Call, body: SpanIn) -> TaskStarted:
 
 @group.post(WAY + "/bulk-replay", needs=Need.ATTEMPTS, status=ACCEPTED)
 async def bulk_replay(call: Call, body: BulkReplayIn) -> TaskStarted:
-    """Deliver what is wanted of the messages of that time, whatever became of it."""
+    """Deliver the matching messages of a period again, whatever their status is."""
     since, until = _span(call, body)
     endpoint = await call.endpoint(await call.application())
     types = None if body.event_types is None else tuple(body.event_types)

@@ -1,4 +1,4 @@
-"""A request as it came over HTTP."""
+"""An HTTP request without its body."""
 
 import re
 from collections.abc import Mapping
@@ -10,12 +10,12 @@ from msgspec import Struct
 from tarry.service.api.problem import Invalid
 
 MOST_KEY = 255
-"""Characters of an idempotency key."""
+"""The most characters of an idempotency key."""
 _SLASH = re.compile(rb"%2f", re.IGNORECASE)
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """Everything but its body; headers by their names in small letters, the last one of each."""
+    """A request without its body. Header names are in lower case; the last of equal ones counts."""
 
     method: str
     path: str
@@ -24,12 +24,12 @@ class Request(Struct, frozen=True, kw_only=True):
     scheme: str = "http"
 
     def header(self, name: bytes) -> str:
-        """A header's text, empty if it is not there."""
+        """Return a header's value, empty if it is missing."""
         return self.headers.get(name, b"").decode("latin-1")
 
     @property
     def idempotency_key(self) -> str | None:
-        """The key that it came under, if any."""
+        """The request's idempotency key, if any."""
         key = self.header(b"idempotency-key") or None
         if key is not None and len(key) > MOST_KEY:
             raise Invalid(["header", "idempotency-key"], f"at most {MOST_KEY} characters will do")
@@ -37,18 +37,18 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def base(self) -> str:
-        """Where this server is for whoever asks, also by way of a proxy; empty if nobody says."""
+        """The URL of this server as the client sees it, also behind a proxy; empty if unknown."""
         host = self._forwarded(b"x-forwarded-host") or self.header(b"host")
         secure = self._forwarded(b"x-forwarded-proto") == "https"
         return f"{'https' if secure else self.scheme}://{host}" if host else ""
 
     def _forwarded(self, name: bytes) -> str:
-        """What the proxy says that was asked; each on the way puts its own behind a comma."""
+        """Return the first value of a proxy's header: each further proxy appends its own."""
         return self.header(name).partition(",")[0].strip()
 
 
 def path_of(scope: Mapping[str, Any]) -> str:
-    """The path of a request to ASGI; a slash that was quoted stays so: it is part of a name."""
+    """Return the path of an ASGI request; a quoted slash stays quoted, as it is part of a name."""
     raw, path = scope.get("raw_path") or b"", str(scope["path"])
     if b"%" not in raw or not _SLASH.search(raw):
         return path

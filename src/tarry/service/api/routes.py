@@ -1,4 +1,4 @@
-"""Which operation a request is for, by its method and the parts of its path."""
+"""Find the operation of a request by its method and path."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,14 +8,14 @@ from tarry.service.api.operation import Operation
 
 
 class Match(Struct, frozen=True):
-    """An operation, with what stands in the path for its names."""
+    """An operation, with the values of its path parameters."""
 
     operation: Operation
     names: Mapping[str, str]
 
 
 class _Node:
-    """What may follow in a path: fixed words, else any name."""
+    """A node of the tree of paths: the fixed words that may follow, or else any name."""
 
     def __init__(self) -> None:
         self.words: dict[str, _Node] = {}
@@ -24,13 +24,13 @@ class _Node:
 
 
 MOST_KNOWN = 4096
-"""Paths that are remembered: senders ask for the same few over and over."""
+"""The most cached paths. The cache pays off because senders use the same few paths all the time."""
 LONGEST_KNOWN = 1024
-"""Characters of such a path. Longer ones name nothing, and anybody may come with them."""
+"""The most characters of a cached path. No valid path is longer, and anybody can send long ones."""
 
 
 class Routes:
-    """Finds operations; a fixed word in a path comes before a name."""
+    """Finds operations by path; a fixed word has precedence over a name."""
 
     def __init__(self, operations: Iterable[Operation]) -> None:
         self._root = _Node()
@@ -52,9 +52,9 @@ class Routes:
         node.operations[operation.method] = operation, tuple(names)
 
     def find(self, method: str, path: str) -> Match | frozenset[str]:
-        """The operation, or the methods of the path that fits best: none if no path does.
+        """Return the operation, or the methods that the path allows: none for an unknown path.
 
-        A HEAD is for what its GET would be for; the server below sends no body.
+        HEAD finds the operation of GET; the HTTP server leaves the body out.
         """
         if method == "HEAD":
             method = "GET"
@@ -84,7 +84,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _nodes(node: _Node, parts: list[str]) -> Iterable[tuple[_Node, tuple[str, ...]]]:
-    """Where a path ends in the tree, fixed words first."""
+    """Yield the nodes where a path ends, fixed words first, with the names in the path."""
     if not parts:
         if node.operations:
             yield node, ()

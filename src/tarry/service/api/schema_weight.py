@@ -1,7 +1,7 @@
-"""How much a schema weighs: what holding a payload against it costs for each value in that.
+"""The weight of a schema: the cost of validating a payload against it, for each value in it.
 
-Everything that a reference leads to is counted wherever it is referred to. So a schema that is
-light enough takes at most its weight times the payload's values, however it is written.
+The target of a reference counts again for each reference to it. So the work of validating is at
+most the schema's weight times the number of the payload's values, however the schema is written.
 """
 
 from collections.abc import Iterator
@@ -9,36 +9,37 @@ from typing import Any
 from urllib.parse import unquote
 
 MOST_BYTES = 64 * 1024
-"""Of a schema's text."""
+"""The most bytes of a schema's text."""
 MOST_WEIGHT = 5000
 MOST_DEEP = 100
-"""Schemas within each other, references followed."""
+"""The deepest nesting of schemas, with references followed."""
 
 _EXACT, _LARGEST = 2**53, 2**1000
-"""From the one on integers share their floating-point number; from the other on there is none."""
+"""Integers of at least `_EXACT` may share a float with other integers. All integers of at least
+`_LARGEST` count as alike, because the largest ones have no float at all."""
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas", "dependencies"})
-"""Hold schemas by names that somebody chose."""
+"""Keywords whose values are schemas by names that the schema's author chose."""
 _DATA = frozenset({"const", "enum", "required", "dependentRequired"})
 _FREE = frozenset(
     {"$defs", "definitions", "default", "examples", "example", "title", "description", "$comment"}
 )
-"""Cost nothing, unless something refers to them."""
+"""Keywords that cost nothing, unless a reference points into them."""
 _SEEN_AGAIN = frozenset({"unevaluatedProperties", "unevaluatedItems"})
-"""Look through what stands beside them once more, at each level of it."""
+"""Keywords that make the validator evaluate their sibling keywords again, at each level."""
 _BELOW = _SEEN_AGAIN | {"properties", "additionalProperties", "items", "prefixItems"}
-"""But not through these: which names and places they are for is known without that."""
+"""The siblings that are not evaluated again: they name their properties and items directly."""
 
 Weight = tuple[int, int]
-"""And how deep it is."""
+"""The weight of a schema, and its depth."""
 
 
 class TooHeavyError(ValueError):
-    """A schema cannot be checked with; it says why, and what would do."""
+    """A schema cannot be used for validation; the text says why, and what would be allowed."""
 
 
 def weigh(schema: Any) -> int:  # noqa: ANN401  any JSON
-    """What a schema weighs, at most MOST_WEIGHT; TooHeavyError if that is not to be had."""
+    """Return the weight of a schema; TooHeavyError if it is above MOST_WEIGHT or unknown."""
     try:
         return _Scale(schema).schema(schema)[0]
     except RecursionError as error:
@@ -49,7 +50,7 @@ _TOO_DEEP = f"its schemas are too deep within each other; at most {MOST_DEEP} wi
 
 
 class _Scale:
-    """Weighs the parts of one schema, each once."""
+    """Weighs the parts of one schema, and remembers their weights."""
 
     def __init__(self, root: Any) -> None:  # noqa: ANN401  any JSON
         self._root = root
@@ -96,7 +97,7 @@ class _Scale:
         return self._part(told)
 
     def _part(self, told: Any) -> Weight:  # noqa: ANN401  any JSON
-        """Whatever may be a schema or hold some; what is neither weighs one."""
+        """Return the weight of a value that may be a schema or contain some; others weigh 1."""
         if isinstance(told, dict):
             return self.schema(told)
         if not isinstance(told, list):
@@ -122,7 +123,7 @@ class _Scale:
         return here
 
     def _check_id(self, one: Any) -> None:  # noqa: ANN401  any JSON
-        """What is called otherwise than the whole has references of its own."""
+        """Refuse an id inside the schema, because references below it would be relative to it."""
         if not isinstance(one, dict):
             return
         for word in self._ids:
@@ -135,7 +136,7 @@ class _Scale:
                 raise TooHeavyError(f"{word} {name!r} is taken; a name of your own will do")
 
     def _anchored(self, one: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  any JSON
-        """What is in it by its names, if those are texts."""
+        """Yield the parts of a schema that have an anchor or an id, by these names."""
         if isinstance(one, dict):
             names = [one.get(word) for word in ("$anchor", "$dynamicAnchor", *self._ids)]
             told = {name.removeprefix("#") for name in names if isinstance(name, str)}
@@ -153,14 +154,14 @@ def _within(here: Any, step: str, reference: str) -> Any:  # noqa: ANN401  any J
 
 
 def values(payload: Any) -> int:  # noqa: ANN401  any JSON
-    """How many values there are in a payload, names of fields included."""
+    """Return the number of values in a payload, including the names of fields."""
     return sum(1 + (len(one) if isinstance(one, dict) else 0) for one in _parts(payload))
 
 
 def alike(payload: Any) -> int:  # noqa: ANN401  any JSON
-    """How many pairs of its numbers look the same although they are not.
+    """Return about how many pairs of different numbers in a payload have the same float.
 
-    They are compared each with each where items have to be unique.
+    The validator compares each of them with each where items have to be unique.
     """
     groups: dict[float | None, list[int | float]] = {}
     for one in _parts(payload):

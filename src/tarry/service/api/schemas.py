@@ -1,6 +1,6 @@
-"""The schemas of event types: read, checked, and payloads held against them.
+"""Check the JSON Schemas of event types, and validate payloads against them.
 
-Nothing is fetched from anywhere: a schema has to say everything itself.
+Nothing is fetched from other places: a schema has to be complete in itself.
 """
 
 from functools import lru_cache
@@ -16,20 +16,23 @@ from tarry.service.api.surrogates import decode
 Patterns = jsonschema_rs.FancyRegexOptions | jsonschema_rs.RegexOptions
 
 MOST_COMPILED = 100
-"""Schemas that are remembered as they are checked with."""
+"""The most schemas whose compiled validators are cached."""
 _READ = jsonschema_rs.FancyRegexOptions()
 _CHECKED = jsonschema_rs.RegexOptions(size_limit=1024 * 1024)
-"""Patterns that take no longer than their text is: none that look ahead or back."""
+"""Patterns that match in linear time: without look-around and backreferences."""
 MOST_WORK = 20_000_000
-"""A schema's weight times the values of a payload that is held against it."""
+"""The most work of one validation: the schema's weight times the number of the payload's values."""
 PAIR = 8
-"""Steps that it takes to tell two numbers apart that look the same."""
+"""The work of comparing two different numbers that have the same float."""
 MOST_TOLD = 100_000
-"""The same, so that it is told where it does not fit: all that was tried is gathered for that."""
+"""The most work of a validation that reports where a payload does not match.
+
+The validator collects all failed alternatives for such a report, which costs memory and time.
+"""
 
 
 def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
-    """Schemas by their versions, as the text that is kept; Invalid says which cannot be one."""
+    """Return schemas by version as the text that is stored; Invalid says which is not a schema."""
     for version, raw in schemas.items():
         try:
             _compiled(msgspec.json.decode(raw), _READ)
@@ -42,7 +45,7 @@ def read_schemas(schemas: dict[str, msgspec.Raw]) -> str:
 
 
 def newest(schemas: str) -> tuple[str, msgspec.Raw] | None:
-    """The highest version and its schema: numbers count as such, and behind all words."""
+    """Return the highest version and its schema: numbers count as numbers, and above all words."""
     found = msgspec.json.decode(schemas, type=dict[str, msgspec.Raw])
     if not found:
         return None
@@ -51,7 +54,7 @@ def newest(schemas: str) -> tuple[str, msgspec.Raw] | None:
 
 
 def example(schemas: str, index: int) -> bytes | None:
-    """An example of a payload from the newest schema, the first if there are fewer."""
+    """Return the example at `index` in the newest schema, or the first if there are fewer."""
     found = newest(schemas)
     schema = None if found is None else msgspec.json.decode(found[1])
     if not isinstance(schema, dict):
@@ -65,7 +68,7 @@ def example(schemas: str, index: int) -> bytes | None:
 
 
 def check_weight(schemas: str) -> None:
-    """Refuse a newest schema that payloads cannot be held against in good time."""
+    """Refuse schemas if validating payloads against the newest one could take too long."""
     found = newest(schemas)
     if found is None:
         return
@@ -78,7 +81,7 @@ def check_weight(schemas: str) -> None:
 
 
 def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
-    """Refuse a payload that does not fit a schema; Invalid says where."""
+    """Refuse a payload that does not match a schema; Invalid says where it does not."""
     try:
         validator, weight, unique = _validator(schema)
         told = decode(payload, Any)
@@ -100,21 +103,22 @@ def check_payload(schema: str, payload: bytes, place: list[str]) -> None:
 
 @lru_cache(MOST_COMPILED)
 def _validator(schema: str) -> tuple[jsonschema_rs.Validator, int, bool]:
-    """What a schema is checked with, its weight, and whether it may want items to be unique."""
+    """Return the validator of a schema, its weight, and whether it may use `uniqueItems`."""
     raw = schema.encode()
     if len(raw) > MOST_BYTES:
         raise TooHeavyError(f"it has {len(raw)} bytes; at most {MOST_BYTES} will do")
     read = msgspec.json.decode(raw)
-    weight, unique = weigh(read), b'"uniqueItems"' in msgspec.json.encode(read)  # without escapes
+    # Encoded again, because the text may spell the keyword with escapes.
+    weight, unique = weigh(read), b'"uniqueItems"' in msgspec.json.encode(read)
     try:
         return _compiled(read, _CHECKED), weight, unique
-    except jsonschema_rs.ValidationError as error:  # it was read before: it is a pattern
+    except jsonschema_rs.ValidationError as error:  # `read_schemas` accepted it, so it is a pattern
         said = f"{error.instance!r} looks ahead or back or is too large"
         raise TooHeavyError(f"{said}; patterns without that will do") from error
 
 
 def _compiled(schema: Any, patterns: Patterns) -> jsonschema_rs.Validator:  # noqa: ANN401  any JSON
-    """One that does not say which draft it is by is by draft 7, as everywhere else."""
+    """Compile a schema; one without `$schema` counts as draft 7, as in other implementations."""
     if isinstance(schema, dict) and "$schema" in schema:
         return jsonschema_rs.validator_for(schema, retriever=_refuse, pattern_options=patterns)
     return jsonschema_rs.Draft7Validator(schema, retriever=_refuse, pattern_options=patterns)

@@ -1,4 +1,4 @@
-"""Endpoints' signing secrets over HTTP."""
+"""Operations on endpoints' signing secrets."""
 
 from typing import Annotated
 
@@ -24,27 +24,27 @@ group = Group("Endpoint", "v1.endpoint")
 
 
 class RotateIn(Struct, rename="camel", kw_only=True):
-    """The secret to sign with from now on, and for how long the old one is signed with as well."""
+    """The new secret (random if missing), and for how long the old one is used as well."""
 
     key: SecretText | None = None
     grace_period_seconds: Annotated[int, Meta(ge=0, le=WEEK)] | None = None
 
 
 class SecretOut(Struct):
-    """What a receiver verifies with: the shared secret, or the public half of a pair."""
+    """The key with which a receiver verifies messages: the shared secret, or a public key."""
 
     key: str
 
 
 @group.get(WAY, needs=Need.SECRETS)
 async def get_secret(call: Call) -> SecretOut:
-    """Get what an endpoint's receiver verifies with."""
+    """Get the key with which an endpoint's receiver verifies messages."""
     return shown(call, await call.endpoint(await call.application()))
 
 
 @group.post(WAY + "/rotate", needs=Need.ROTATE, sealed=True, fails=(400,))
 async def rotate_secret(call: Call, body: RotateIn | None) -> SecretOut:
-    """Sign with a new secret, and for a while with the old ones as well."""
+    """Sign with a new secret, and with the old ones too for a grace period."""
     return await rotated(call, await call.application(), body or RotateIn())
 
 
@@ -65,11 +65,11 @@ async def rotated(call: Call, application: Application, body: RotateIn) -> Secre
 
 
 def shown(call: Call, endpoint: Endpoint) -> SecretOut:
-    """What may be shown of an endpoint's secret."""
+    """Return what the receiver needs of an endpoint's secret; never a private key."""
     secret = call.hooks.secret(endpoint)
     return SecretOut(public_of(secret) if secret.startswith(PRIVATE) else secret)
 
 
 def prefixed(secret: str) -> str:
-    """A secret with the word that says its kind; a bare one is a shared one."""
+    """Return a secret with the prefix of its kind; one without a prefix is a shared secret."""
     return secret if "_" in secret else SHARED + secret

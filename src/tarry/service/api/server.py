@@ -1,4 +1,4 @@
-"""An HTTP server on the running event loop, started and stopped by whoever needs it."""
+"""An HTTP server on the running event loop, as a context manager."""
 
 import asyncio
 import socket
@@ -12,20 +12,20 @@ from tarry.errors import SettingsError
 from tarry.service.api.protocol import Connection
 
 BACKLOG = 2048
-"""Connections that wait to be taken."""
+"""The most connections that wait to be accepted."""
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to the program."""
+    """A uvicorn server that leaves signals to the program."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take none."""
+        """Handle no signals."""
         yield
 
 
 def read_address(text: str) -> tuple[str, int]:
-    """Read where to listen, like `127.0.0.1:8400` or `[::1]:8400`."""
+    """Parse an address to listen on, like `127.0.0.1:8400` or `[::1]:8400`."""
     host, _, port = text.rpartition(":")
     is_one = host if ":" not in host else host.startswith("[") and host.endswith("]")
     if not is_one or not port.isdecimal() or int(port) > 65_535:  # noqa: PLR2004  TCP's own
@@ -34,17 +34,17 @@ def read_address(text: str) -> tuple[str, int]:
 
 
 def bound(listen: str) -> socket.socket:
-    """A socket that listens there; SettingsError if none can."""
+    """Return a socket that listens on an address; SettingsError if that is not possible."""
     host, port = read_address(listen)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        reason = str(error.strerror).partition(" (")[0]  # the address is told already
+        reason = str(error.strerror).partition(" (")[0]  # the error already has the address
         wanted = f"an address of this machine that is free ({reason})"
         raise SettingsError("listen", listen, wanted) from error
-    # Connections inherit it; asyncio sets it only on sockets that say that they are TCP, which this
-    # one does not. Without it a body waits 40 ms until the head before it is acknowledged.
+    # Connections inherit this option. asyncio sets it only on sockets whose protocol is TCP; this
+    # one has protocol 0. Without it, a body waits 40 ms until the head before it is acknowledged.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
@@ -55,9 +55,9 @@ async def serving(
     listen: str,
     hurry: asyncio.Event | None = None,
 ) -> AsyncIterator[str]:
-    """Serve an ASGI application; gives its URL.
+    """Serve an ASGI application and yield its URL.
 
-    At the end running requests are finished, for ten seconds or until `hurry` is set.
+    At the end, wait for running requests, but at most ten seconds or until `hurry` is set.
     """
     config = uvicorn.Config(
         app,
@@ -75,7 +75,7 @@ async def serving(
         host, port = listening.getsockname()[:2]
         running = asyncio.create_task(server.serve([listening]))
         try:
-            while not server.started and not running.done():  # noqa: ASYNC110  it tells nobody
+            while not server.started and not running.done():  # noqa: ASYNC110  it offers no event
                 await asyncio.sleep(0.005)
             yield f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
         finally:

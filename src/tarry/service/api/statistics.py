@@ -1,4 +1,4 @@
-"""Statistics of an environment over HTTP: they are counted in the background."""
+"""Operations that start background tasks which count an environment's statistics."""
 
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ group = Group("Statistics", "v1.statistics")
 
 
 class UsageIn(Struct, rename="camel"):
-    """Which time is to be counted, and which applications, if not all."""
+    """The period to count, and which applications; all if none are given."""
 
     since: Instant
     until: Instant
@@ -30,17 +30,17 @@ class UsageIn(Struct, rename="camel"):
 
 
 class UsageOut(TaskStarted, rename="camel", kw_only=True):
-    """A task that was put on record, and which applications were not found."""
+    """The task, and which applications do not exist."""
 
     unresolved_app_ids: list[str]
 
 
 @group.post("/stats/usage/app", needs=Need.LOOK, status=ACCEPTED)
 async def aggregate_app_stats(call: Call, body: UsageIn) -> UsageOut:
-    """Count how many messages went to how many endpoints, application by application.
+    """Count the deliveries of each application in a period.
 
-    In the end the task's `data` holds `appStats`: `appId`, `appUid` and `messageDestinations` of
-    each.
+    When the task has finished, its `data` has `appStats`: the `appId`, `appUid` and
+    `messageDestinations` of each application.
     """
     since, until = seconds(body.since) or 0.0, seconds(body.until) or 0.0
     if until < since:
@@ -65,16 +65,16 @@ async def aggregate_app_stats(call: Call, body: UsageIn) -> UsageOut:
 
 @group.put("/stats/usage/event-types", needs=Need.LOOK, status=ACCEPTED)
 async def aggregate_event_types(call: Call) -> TaskStarted:
-    """Find out which types of events the endpoints of each application are sent.
+    """Collect the event types that the endpoints of each application subscribe to.
 
-    In the end the task's `data` holds `event_types`: `appId`, `explicitlySubscribedEventTypes` and
-    `hasCatchAllEndpoint` of each.
+    When the task has finished, its `data` has `event_types`: the `appId`,
+    `explicitlySubscribedEventTypes` and `hasCatchAllEndpoint` of each application.
     """
     return started(await _asked(call, Work.EVENT_TYPE_STATS))
 
 
 async def _asked_for(call: Call, names: list[str] | None) -> tuple[list[str] | None, list[str]]:
-    """The ids of the applications that are named, if any are; the names of which there is none."""
+    """Return the ids of the named applications (None for all), and the names that do not exist."""
     if names is None:
         return None, []
     found, unresolved = dict[str, None](), list[str]()
@@ -90,8 +90,8 @@ async def _asked_for(call: Call, names: list[str] | None) -> tuple[list[str] | N
     return list(found), unresolved
 
 
-async def _asked(call: Call, work: Work, **values: Any) -> Task:  # noqa: ANN401  what a task has
-    """A task on record, to be counted."""
+async def _asked(call: Call, work: Work, **values: Any) -> Task:  # noqa: ANN401  the fields of a task
+    """Store a task and return it."""
     task = Task(
         id=call.new_id(ids.TASK),
         work=work,

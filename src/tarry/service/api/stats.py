@@ -1,4 +1,4 @@
-"""How an endpoint has done, in numbers."""
+"""Operations that count an endpoint's messages and attempts."""
 
 import math
 
@@ -14,20 +14,20 @@ WAY = "/app/{app_id}/endpoint/{endpoint_id}"
 DAY, HOUR = 86_400.0, 3600.0
 LONGEST = 28 * DAY
 SLACK = 300.0
-"""Seconds by which clocks may differ."""
+"""Seconds by which the clocks of client and server may differ."""
 
 group = Group("Endpoint", "v1.endpoint")
 
 
 class StatsQuery(Struct, kw_only=True):
-    """From when until when; the last four weeks if nothing is told."""
+    """The period to count; by default the last four weeks."""
 
     since: Instant | None = None
     until: Instant | None = None
 
 
 class StatsOut(Struct, kw_only=True):
-    """How many messages of that time stand how with an endpoint."""
+    """The number of the endpoint's messages in the period, by status."""
 
     success: int
     pending: int
@@ -37,7 +37,7 @@ class StatsOut(Struct, kw_only=True):
 
 
 class AttemptStatsOut(Struct, kw_only=True):
-    """How many attempts of that time came out how."""
+    """The number of attempts in the period, by result."""
 
     success: int
     fail: int
@@ -46,10 +46,10 @@ class AttemptStatsOut(Struct, kw_only=True):
 
 @group.get(WAY + "/stats", fails=(400,))
 async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
-    """Count an endpoint's messages by how they stand.
+    """Count an endpoint's messages by status.
 
-    A message is `pending` before its first attempt, and `sending` between attempts. One with a
-    `deliverAt` is of that time: without `until` those to come are counted too.
+    A message is `pending` before its first attempt, and `sending` between attempts. A message with
+    `deliverAt` counts at that time; without `until`, future ones are counted too.
     """
     since, until = span(query, call.now)
     if query.until is None:
@@ -71,7 +71,7 @@ async def get_stats(call: Call, query: StatsQuery) -> StatsOut:
 
 @group.get(WAY + "/attempt-stats", fails=(400,))
 async def get_attempt_stats(call: Call, query: StatsQuery) -> AttemptStatsOut:
-    """Count the attempts made at an endpoint, in whole hours."""
+    """Count the attempts to an endpoint, in whole hours."""
     since, until = span(query, call.now)
     endpoint = await call.endpoint(await call.application())
     passed, failed = await call.hooks.store.count_attempts(
@@ -81,7 +81,7 @@ async def get_attempt_stats(call: Call, query: StatsQuery) -> AttemptStatsOut:
 
 
 def span(query: StatsQuery, now: float) -> tuple[float, float]:
-    """From when until when, if that is neither to come nor too long."""
+    """Return the period of a query; BadRequest if it is too long or in the future."""
     told = seconds(query.until)
     until = now if told is None else told
     if until > now + SLACK:

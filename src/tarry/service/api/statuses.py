@@ -1,4 +1,4 @@
-"""How a delivery stands, as programs know it that come over HTTP: a number, and a word for it."""
+"""The status of a delivery as API clients know it: a number, and a word for it."""
 
 from enum import IntEnum, StrEnum
 
@@ -7,17 +7,17 @@ from tarry.service.model.listing import DeliveryFilter, MessageFilter
 
 
 class MessageStatus(IntEnum):
-    """How the sending of a message stands."""
+    """The status of a message's delivery."""
 
     SUCCESS = 0
-    PENDING = 1  # never tried
+    PENDING = 1  # not attempted yet
     FAIL = 2
-    SENDING = 3  # tried, and waiting for the next time
+    SENDING = 3  # attempted, and waiting for the next attempt
     CANCELED = 4
 
 
 class StatusText(StrEnum):
-    """The same as a word."""
+    """The status of a message's delivery, as a word."""
 
     SUCCESS = "success"
     PENDING = "pending"
@@ -27,7 +27,7 @@ class StatusText(StrEnum):
 
 
 class StatusClass(IntEnum):
-    """A hundred of statuses that endpoints answer with; 0 for attempts without an answer."""
+    """The class of a response's status, like 400 for 4xx; 0 for attempts without a response."""
 
     NONE = 0
     INFORMATION = 100
@@ -39,11 +39,14 @@ class StatusClass(IntEnum):
 
 _STOPPED = frozenset({State.CANCELLED, State.DISCARDED})
 SHOWN = frozenset(State) - {State.SKIPPED}
-"""What was skipped was never on its way."""
+"""The states of deliveries in lists. A skipped delivery is left out: its endpoint was disabled."""
 
 
 def status_of(delivery: Delivery, *, expanded: bool) -> MessageStatus:
-    """How a delivery stands; programs that do not know of cancelling take it for a success."""
+    """Return the status of a delivery; without `expanded`, a cancelled one counts as a success.
+
+    Clients that do not set `expanded` do not know the status Canceled.
+    """
     match delivery.state:
         case State.DELIVERED:
             return MessageStatus.SUCCESS
@@ -56,14 +59,14 @@ def status_of(delivery: Delivery, *, expanded: bool) -> MessageStatus:
 
 
 def text_of(status: MessageStatus) -> StatusText:
-    """The word for a status."""
+    """Return the word for a status."""
     return StatusText[status.name]
 
 
 def deliveries(
     status: MessageStatus | None, message: MessageFilter, *, expanded: bool
 ) -> DeliveryFilter:
-    """Which deliveries of some messages have a status; None for any."""
+    """Return a filter for the deliveries of `message` with a status; None for any status."""
     if status in (MessageStatus.PENDING, MessageStatus.SENDING):
         tried = status is MessageStatus.SENDING
         return DeliveryFilter(message=message, states=LIVE, tried=tried)

@@ -1,6 +1,6 @@
-r"""Halves of surrogate pairs: `\ud83d` alone is JSON, and JavaScript writes it of a text cut short.
+r"""Lone surrogates: the escape `\ud83d` alone is valid JSON, and JavaScript writes it for cut text.
 
-What reads JSON here refuses them, so it gets other escapes of the same length to read.
+msgspec refuses them. So it gets the text with other escapes of the same length in their place.
 """
 
 import re
@@ -11,24 +11,24 @@ import msgspec
 from msgspec import Struct
 
 MOST_BYTES = 2 * 1024 * 1024
-"""Of a text that is looked through for stand-ins: more is no single message."""
+"""The longest text that is searched for lone surrogates. No single message is longer."""
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|u....|.)",
     re.DOTALL,
 )
 _UNKNOWN = rb"\ufffd"
 _FREE = range(0xE000, 0xF900)
-"""Characters that mean nothing to anybody but those who agreed on it."""
+"""Unicode's private use area: characters without a standard meaning."""
 
 
 class StandIns(Struct, frozen=True):
-    """A text with a stand-in for each half, and which half each of them stands for."""
+    """A text with a stand-in for each lone surrogate, and the surrogates by their stand-ins."""
 
     text: bytes
     halves: Mapping[bytes, bytes]
 
     def back(self, part: bytes) -> tuple[bytes, int]:
-        """A part of the text as it was, and how many halves there were in it."""
+        """Return the original form of a part of the text, and its number of lone surrogates."""
         count = 0
 
         def half(found: re.Match[bytes]) -> bytes:
@@ -41,9 +41,9 @@ class StandIns(Struct, frozen=True):
 
 
 def stand_ins(text: bytes) -> StandIns | None:
-    """The text without its halves; None if there are none, or if it is too long to look through.
+    """Replace the lone surrogates of a text; None if it has none, or if it is too long.
 
-    Of very many some stay: then it cannot be read, as without this.
+    If there are not enough stand-ins, some surrogates stay, and msgspec refuses the text.
     """
     if len(text) > MOST_BYTES:
         return None
@@ -63,8 +63,8 @@ def stand_ins(text: bytes) -> StandIns | None:
     return StandIns(made, halves) if halves else None
 
 
-def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  of the type that is wanted
-    """What a text says in JSON, with the character for what is unknown in the place of a half."""
+def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  a value of type `kind`
+    """Decode JSON, with the replacement character U+FFFD for each lone surrogate."""
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.DecodeError:
@@ -73,6 +73,6 @@ def decode(text: bytes, kind: Any) -> Any:  # noqa: ANN401  of the type that is 
 
 
 def _free(text: bytes) -> Iterator[bytes]:
-    """Escapes that are nowhere in a text."""
+    """Return escapes of private characters that do not occur in a text."""
     taken = {found[0].lower() for found in re.finditer(rb"\\u[eEfF][0-9a-fA-F]{3}", text)}
     return (one for one in (b"\\u%04x" % code for code in _FREE) if one not in taken)

@@ -1,4 +1,4 @@
-"""Background tasks over HTTP: long work that somebody asked for, and what came out."""
+"""Operations on background tasks: long work that a request started, and its result."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -18,7 +18,7 @@ group = Group("Background Tasks", "v1.background-task")
 
 
 class TaskStatus(StrEnum):
-    """How far a task is."""
+    """The status of a task."""
 
     RUNNING = "running"
     FINISHED = "finished"
@@ -26,7 +26,7 @@ class TaskStatus(StrEnum):
 
 
 class TaskKind(StrEnum):
-    """What a task does."""
+    """The kind of a task."""
 
     REPLAY = "endpoint.replay"
     RECOVER = "endpoint.recover"
@@ -34,7 +34,7 @@ class TaskKind(StrEnum):
     APP_STATS = "application.stats"
     EVENT_TYPE_STATS = "event-type.aggregate"
     PURGE_CONTENT = "application.purge_content"
-    # Those that programs know of and nobody can ask for here.
+    # Kinds that clients know, but that no operation of tarry starts.
     BROADCAST = "message.broadcast"
     GENERATE = "sdk.generate"
 
@@ -47,12 +47,12 @@ KINDS: Mapping[Work, TaskKind] = {
     Work.EVENT_TYPE_STATS: TaskKind.EVENT_TYPE_STATS,
     Work.PURGE_CONTENT: TaskKind.PURGE_CONTENT,
 }
-"""What anybody asks for. What a deletion leaves to be done is nobody's to look at."""
+"""The tasks that a request can start. The tasks that clean up after a deletion are not shown."""
 WORKS = {kind: work for work, kind in KINDS.items()}
 
 
 class TaskStarted(Struct, rename="camel", kw_only=True):
-    """A task that was put on record."""
+    """A stored task."""
 
     id: str
     status: TaskStatus
@@ -61,31 +61,31 @@ class TaskStarted(Struct, rename="camel", kw_only=True):
 
 
 class TaskOut(TaskStarted, rename="camel", kw_only=True):
-    """A task; `data` is what came out in the end."""
+    """A task; `data` is its result when it has finished."""
 
     data: dict[str, Any]
 
 
 class TaskQuery(OrderedQuery, kw_only=True):
-    """Which tasks."""
+    """Which tasks to list."""
 
     iterator: TaskMark | None = None
     status: TaskStatus | None = None
     task: TaskKind | None = None
 
     def fits(self, task: Task) -> bool:
-        """Whether a task is one of them."""
+        """Return whether a task matches the query, apart from its kind."""
         return task.work in KINDS and self.status in (None, _status(task))
 
 
 @group.get("/background-task", name="list")
 async def list_tasks(call: Call, query: TaskQuery) -> Page[TaskOut]:
-    """List the environment's background tasks, the newest first."""
+    """List the environment's background tasks, newest first."""
     return page(await _found(call, query), query, written, lambda one: one.id)
 
 
 async def _found(call: Call, query: TaskQuery) -> list[Task]:
-    """What a page is made of: the store is asked until there is enough that fits."""
+    """Read tasks from the store until enough of them match the query for one page."""
     wanted, found = cut(query, descending=True), list[Task]()
     work = None if query.task is None else WORKS.get(query.task)
     if query.task is not None and work is None:
@@ -117,7 +117,7 @@ async def get(call: Call) -> TaskOut:
 
 
 def started(task: Task) -> TaskStarted:
-    """What is answered to who asked for a task."""
+    """Return the response to a request that started a task."""
     return TaskStarted(
         id=task.id,
         status=_status(task),
@@ -127,7 +127,7 @@ def started(task: Task) -> TaskStarted:
 
 
 def written(task: Task) -> TaskOut:
-    """What is answered about a task."""
+    """Return a task as a response shows it."""
     came_out = {} if task.finished_at is None else task.data
     told = came_out if task.failed is None else {"error": task.failed}
     return TaskOut(

@@ -1,4 +1,4 @@
-"""Instants as they are written over HTTP."""
+"""Times in requests and responses."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -6,16 +6,16 @@ from typing import Annotated
 from msgspec import Meta
 
 Instant = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
-"""An instant, in UTC if no time zone is told: the SDKs for Python and C# leave it out."""
+"""A time, in UTC if it has no time zone: the SDKs for Python and C# leave the zone out."""
 LATEST = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
-"""Later ones cannot be written in every time zone."""
+"""The latest time that can be written in every time zone."""
 _LEAST = timedelta(microseconds=1)
 
 
 def instant(at: float) -> datetime:
-    """An instant as it is written: never later, so that it finds what it was written of.
+    """Return a time for a response, rounded down, so that a query since this time finds the object.
 
-    One that cannot be written is bent: programs may have told any number of seconds.
+    A time out of range becomes the nearest possible one: programs may have stored any number.
     """
     at = min(max(0.0, at), LATEST)
     near = datetime.fromtimestamp(at, UTC)
@@ -23,12 +23,15 @@ def instant(at: float) -> datetime:
 
 
 def written(at: float | None) -> datetime | None:
-    """The same, if there is one."""
+    """Return a time for a response, if there is one."""
     return None if at is None else instant(at)
 
 
 def seconds(at: datetime | None) -> float | None:
-    """Seconds since 1970, if there is an instant; one that could not be written back is bent."""
+    """Return a request's time in seconds since 1970, if there is one.
+
+    A time out of range becomes the nearest one that a response can show.
+    """
     if at is None:
         return None
     zoned = at if at.tzinfo is not None else at.replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What is not delivered, over HTTP: it waits, or it failed; and why."""
+"""Operations that list undelivered messages, waiting or failed, with the reason."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
@@ -19,9 +19,9 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.model.lane import LaneRow
 
 LOOKS = 20
-"""How many times the store is asked for one page: then it is shown, however little is on it."""
+"""The most queries to the store for one page; after them the page is returned, even if empty."""
 END = 10**15 - 1
-"""A number behind all of a lane, that an iterator can say."""
+"""A sequence number after all deliveries of a lane; it fits into an iterator."""
 
 group = Group("Undelivered", "v1.undelivered")
 
@@ -31,31 +31,34 @@ Ask = Callable[[Place], Awaitable[list[Pair]]]
 
 
 class UndeliveredQuery(Struct, kw_only=True):
-    """Which of them; a page may hold fewer than `limit` though more follow."""
+    """Which deliveries to list; a page may have fewer than `limit` although more follow."""
 
     limit: Annotated[int, Meta(ge=1, le=MOST)] = 50
     iterator: Annotated[str, Meta(pattern=r"^[0-9]{1,15}\.[0-9]{1,15}\Z")] | None = None
     state: Literal["ready", "waiting", "failed", "live"] | None = None
-    """`live` is what waits, for its turn or for a time of its own."""
+    """`live` means `ready` or `waiting`."""
     reason: Reason | None = None
     first_of_each: bool = False
-    """Of each endpoint only the first of them: which endpoints have any, however many that is."""
+    """List only the first delivery of each endpoint, to find out which endpoints have any."""
 
     @property
     def after(self) -> Place:
-        """Behind which lane and number."""
+        """The lane and sequence number after which the page starts."""
         lane, _, seq = (self.iterator or "0.0").partition(".")
         return int(lane), int(seq)
 
 
 class OfApplicationQuery(UndeliveredQuery, kw_only=True):
-    """The same, at one endpoint maybe."""
+    """Which deliveries of an application to list; of one endpoint only, if given."""
 
     endpoint_id: Name | None = None
 
 
 class UndeliveredOut(Struct, rename="camel", kw_only=True):
-    """A message that an endpoint has not got. `attempts` count, of all `tries` that were made."""
+    """A message that an endpoint has not received.
+
+    `tries` counts all attempts, and `attempts` only those that count against the retry policy.
+    """
 
     app_id: str
     endpoint_id: str
@@ -71,7 +74,7 @@ class UndeliveredOut(Struct, rename="camel", kw_only=True):
 
 @group.get("/undelivered", name="list")
 async def list_undelivered(call: Call, query: UndeliveredQuery) -> Page[UndeliveredOut]:
-    """List what is not delivered in the whole environment: it waits, or it failed."""
+    """List the waiting and failed deliveries of the environment."""
     environment, store = call.who.environment, call.hooks.store
     return await _page(
         call, query, lambda after: store.undelivered_in(environment, after=after, limit=MOST)
@@ -80,7 +83,7 @@ async def list_undelivered(call: Call, query: UndeliveredQuery) -> Page[Undelive
 
 @group.get("/app/{app_id}/undelivered", name="list-of-application")
 async def list_of_application(call: Call, query: OfApplicationQuery) -> Page[UndeliveredOut]:
-    """List what is not delivered of an application: it waits, or it failed."""
+    """List the waiting and failed deliveries of an application."""
     application, store = await call.application(), call.hooks.store
     lane: int | None = None
     if query.endpoint_id is not None:
@@ -93,7 +96,7 @@ async def list_of_application(call: Call, query: OfApplicationQuery) -> Page[Und
 
 
 async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[UndeliveredOut]:
-    """What fits of the next pieces, until there is enough of it."""
+    """Read deliveries from the store until enough of them match the query for one page."""
     shown, after, more = list[UndeliveredOut](), query.after, True
     lanes: dict[str, tuple[LaneRow, list[bytes]]] = {}
     for _ in range(LOOKS):
@@ -120,14 +123,17 @@ async def _page(call: Call, query: UndeliveredQuery, ask: Ask) -> Page[Undeliver
 
 
 def _accepted_at(delivery: Delivery) -> float:
-    """When it was accepted: the age of what is for later begins only then, and that is stored."""
+    """Return when a delivery's message was accepted.
+
+    For a scheduled delivery the store has its due time instead, because its age starts only then.
+    """
     if delivery.reason is Reason.SCHEDULED:
         return min(delivery.accepted_at, ids.made_at(delivery.message))
     return delivery.accepted_at
 
 
 def _is_enough(query: UndeliveredQuery, row: LaneRow, *, fits: bool) -> bool:
-    """Whether nothing more of a lane is wanted, after one that fits or does not."""
+    """Return whether to skip the rest of a lane; `fits` says if its last delivery matched."""
     return query.first_of_each if fits else query.state == "live" and row.waiting == 0
 
 

@@ -1,4 +1,4 @@
-"""Make or change, find or make: also while others make it or delete it."""
+"""Create or change, create or find: safe while other requests create or delete the same object."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -7,7 +7,7 @@ from tarry.errors import Conflict, NotFound
 from tarry.service.api.operation import CREATED, UPDATED, Reply
 
 TURNS = 8
-"""How often somebody else may be faster."""
+"""The most tries, if other requests keep creating and deleting the object in between."""
 
 T = TypeVar("T")
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 async def changed_or_made(
     change: Callable[[], Awaitable[T]], make: Callable[[], Awaitable[T]]
 ) -> Reply[T]:
-    """What `change` answers; if it finds nothing (NotFound), what `make` does.
+    """Return the result of `change`, or of `make` if `change` raises NotFound.
 
-    If that meets a Conflict, it may have come to be there in between. If it still is not, something
-    else has its uid.
+    If `make` raises Conflict, another request may have created the object in between, so this tries
+    again. If the object still does not exist after all tries, another object has its uid.
     """
     for _ in range(TURNS - 1):
         try:
@@ -35,9 +35,10 @@ async def changed_or_made(
 async def made_or_found(
     make: Callable[[], Awaitable[T]], find: Callable[[], Awaitable[T]]
 ) -> Reply[T]:
-    """What `make` answers; if it is there already (Conflict), what `find` does.
+    """Return the result of `make`, or of `find` if `make` raises Conflict.
 
-    If that finds nothing, it was deleted in between, or something else is in the way.
+    If `find` raises NotFound, the object was deleted in between, or another object has its uid, so
+    this tries again.
     """
     for _ in range(TURNS - 1):
         try:

@@ -1,4 +1,4 @@
-"""All of something that an operation has to look at."""
+"""Iterate over complete lists, page by page."""
 
 from collections.abc import AsyncIterator
 
@@ -9,5 +9,5 @@ from tarry.service.store.walk import walk
 
 
 def endpoints(call: Call, application: Application) -> AsyncIterator[Endpoint]:
-    """Every endpoint of an application."""
+    """Iterate over all endpoints of an application."""
     return walk(lambda cut: call.hooks.store.list_endpoints(application.id, cut))

@@ -1,4 +1,4 @@
-"""What the key that one asks with opens: pages offer no more than that."""
+"""The operation that tells what the caller's key may do; pages offer only these actions."""
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ group = Group("Authentication", "v1.authentication")
 
 
 class WhoAmIOut(Struct, rename="camel", kw_only=True):
-    """What a key opens: an environment, or one application of it only; and what it may do there."""
+    """The key's environment, its application if it is limited to one, and its permissions."""
 
     environment: str
     app_id: str | None
@@ -19,7 +19,7 @@ class WhoAmIOut(Struct, rename="camel", kw_only=True):
 
 @group.get("/auth/whoami", tenants=True)
 async def whoami(call: Call) -> WhoAmIOut:
-    """Tell what the key that this is asked with opens."""
+    """Get the permissions of the key of this request."""
     return WhoAmIOut(
         environment=call.who.environment,
         app_id=call.who.application,

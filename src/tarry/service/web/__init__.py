@@ -1,1 +1,1 @@
-"""Pages in a browser, for operators and for tenants' people."""
+"""Web pages for operators and for tenants' users."""

@@ -1,6 +1,6 @@
-"""The dashboard and the portal: one page with its scripts, as a browser asks for them.
+"""Serve the dashboard and the portal: one HTML page with its scripts and styles.
 
-It knows nothing of what they show: that they ask the API for, with the key of whoever looks.
+This module has no data. The scripts get their data from the API, with the user's key.
 """
 
 from collections.abc import Iterator
@@ -13,12 +13,12 @@ Served = tuple[int, dict[str, str], bytes]
 
 PAGE = "index.html"
 PLACES = ("/dashboard", "/portal")
-"""Where the page is; it knows by that whom it is for."""
+"""The paths of the page. The page knows by its path whether to show the dashboard or the portal."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
     " img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may load and do: whatever it shows was written by somebody else."""
+"""The content security policy. It is strict because the page shows data from other people."""
 KINDS = {
     "css": "text/css; charset=utf-8",
     "html": "text/html; charset=utf-8",
@@ -28,7 +28,7 @@ KINDS = {
 
 
 def pages() -> dict[str, Served]:
-    """What is answered at which path."""
+    """Return the responses by path."""
     served = {
         f"/web/{name}": _served(name, body)
         for name, body in _found(files("tarry.service.web") / "static")
@@ -51,7 +51,7 @@ def _served(name: str, body: bytes) -> Served:
         "content-security-policy": POLICY,
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
-        "cache-control": "no-cache",  # a newer version counts at once; until then it is the same
+        "cache-control": "no-cache",  # check the etag each time: a new version shows at once
         "etag": f'"{blake2b(body, digest_size=12).hexdigest()}"',
     }
     return 200, headers, body

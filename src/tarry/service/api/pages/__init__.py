@@ -1,1 +1,1 @@
-"""Pages for people, each whole in itself: nothing is loaded from elsewhere."""
+"""Self-contained HTML pages: they load nothing from other places."""

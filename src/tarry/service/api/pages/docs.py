@@ -1,4 +1,4 @@
-"""What the API can be asked for, as a page to read: written from the OpenAPI document."""
+"""Render the OpenAPI document as an HTML page."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _REF = "#/components/schemas/"
 
 
 def docs_page(document: Json) -> Answer:
-    """The page, with a policy that lets it load nothing from anywhere."""
+    """Return the page, with a content security policy that lets it load nothing."""
     style, script = _file("docs.css"), _file("docs.js")
     policy = (
         f"default-src 'none'; style-src {_hashed(style)}; script-src {_hashed(script)};"
@@ -107,7 +107,7 @@ def _table(parameters: list[Json]) -> str:
 
 
 def _kind(schema: Json) -> str:
-    """What may stand in a field, in a few words."""
+    """Return the type of a field in a few words."""
     if "enum" in schema:
         return " or ".join(map(str, schema["enum"]))
     kind = str(schema.get("type", "anything"))
@@ -119,7 +119,7 @@ def _kind(schema: Json) -> str:
 
 
 def _shape(schema: Json, document: Json, indent: str = "", seen: tuple[str, ...] = ()) -> str:
-    """What a value looks like, field by field."""
+    """Return the structure of a value, field by field."""
     if "$ref" in schema:
         name = str(schema["$ref"]).removeprefix(_REF)
         if name in seen:
