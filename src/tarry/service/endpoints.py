@@ -50,7 +50,7 @@ class Endpoints:
         return other
 
     def new_id(self, prefix: str) -> str:
-        """Return a new id, made now."""
+        """Return a new id: the prefix, the present time and random characters."""
         return ids.make(prefix, now=self._now(), entropy=self._chance(ids.CHANCE))
 
     async def add_endpoint(

@@ -101,7 +101,7 @@ def explain(
 
 
 def never_meant(message: Message, endpoint: Endpoint) -> str:
-    """Return why a message has no delivery to an endpoint, as far as its settings now tell."""
+    """Return why a message has no delivery to an endpoint, judging by its present settings."""
     if endpoint.created_at > message.accepted_at:
         return "the endpoint was made after the message was sent; replay-missing sends it there"
     if endpoint.event_types is not None and message.event_type not in endpoint.event_types:
@@ -179,8 +179,9 @@ def outlook(row: LaneRow, *, now: float, origins: Sequence[bytes] = ()) -> Outlo
 def _gating(row: LaneRow, origins: Sequence[bytes]) -> tuple[Scope, _Pace]:
     """Return the pace that controls a lane, and its scope.
 
-    It is that of the whole origin while that has trouble, else that of its application there,
-    else the lane's own. An application that is open while the origin recovers has its own pace.
+    It is the pace of the whole origin while the origin fails or recovers, otherwise the pace of the
+    lane's application there, otherwise the lane's own. While the origin recovers, an application
+    that still fails or recovers there keeps its own pace.
     """
     own = _read(row.known.pace)
     whole, group = map(_read, origins or (b"", b""))
@@ -202,8 +203,9 @@ def _held(own: _Pace, shared: _Pace) -> _Pace:
 def _is_shared(own: _Pace, others: _Pace) -> bool:
     """Return whether a lane follows a shared pace.
 
-    A lane that does so has closed its own gate. If its own gate is open, the lane failed apart
-    from the others, or another worker found them down, whose record may be old.
+    A lane that follows a shared pace has closed its own gate. If its own gate is open, either the
+    lane fails independently of the others, or another worker found them down and its record may be
+    old.
     """
     return others.phase is not Phase.CLOSED and own.phase is not Phase.OPEN
 
@@ -257,7 +259,7 @@ def _rate(row: LaneRow) -> float:
 
 
 def _limit(row: LaneRow) -> Reason:
-    """Return the reason that an endpoint's own settings give an untried delivery to wait."""
+    """Return why an untried delivery waits, according to its endpoint's own settings."""
     if row.endpoint.fifo:
         return Reason.FIFO
     if _rate(row) < math.inf:
@@ -295,7 +297,7 @@ def _is_late(delivery: Delivery, reason: Reason, now: float) -> bool:
 
 
 def _overdue(delivery: Delivery, reason: Reason, now: float) -> tuple[str, ...]:
-    """Return a sentence if a delivery has no reason to wait and was not sent all the same."""
+    """Return a sentence if a delivery has no reason to wait, but has not been sent for long."""
     if not _is_late(delivery, reason, now):
         return ()
     late = now - delivery.accepted_at

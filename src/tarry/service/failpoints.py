@@ -70,8 +70,8 @@ Name = Literal[
     "settle.told",
     "drain.start",
 ]
-"""`before` and `after` are around a commit. The stores pass these points; others are on the way of
-an attempt from its row to its settlement."""
+"""`before` and `after` surround a commit; the stores pass these points. The others are on the path
+of an attempt from its row to its settlement."""
 NAMES: tuple[Name, ...] = get_args(Name)
 
 _armed: Name | None = None

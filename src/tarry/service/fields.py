@@ -73,7 +73,7 @@ def check_policy(document: str | None) -> None:
 
 
 def check_seconds(field: str, value: float | None, *, least: float = -math.inf) -> None:
-    """Raise SettingsError if it is no finite number of seconds, or less than `least`."""
+    """Raise SettingsError if a value is not a finite number of seconds, or less than `least`."""
     if value is not None and not (_is_number(value) and value >= least):
         wanted = "a number of seconds" if least == -math.inf else f"{least:g} seconds or more"
         raise SettingsError(field, value, wanted)
@@ -85,7 +85,7 @@ def _check_rate(value: float | None) -> None:
 
 
 def check_count(field: str, value: int | None, *, least: int) -> None:
-    """Raise SettingsError if it is no whole number, or less than `least`."""
+    """Raise SettingsError if a value is not a whole number, or less than `least`."""
     if value is not None and not (type(value) is int and value >= least):
         raise SettingsError(field, value, f"a whole number from {least} on, or None for no limit")
 

@@ -66,7 +66,7 @@ class Hooks(Endpoints, Messages, Keys, Replays):
         now: Callable[[], float] | None = None,
         chance: Callable[[int], bytes] | None = None,
     ) -> "Hooks":
-        """Return the same database for another environment, or with its own time and chance."""
+        """Return a copy for another environment, maybe with another clock and random source."""
         other = copy(self)
         other.environment, other.running = environment, None
         other._now, other._chance = now or self._now, chance or self._chance  # noqa: SLF001  its own

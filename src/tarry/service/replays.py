@@ -27,16 +27,16 @@ class Replays:
     async def recover(
         self, endpoint: Endpoint, *, since: float, until: float | None = None
     ) -> Task:
-        """Deliver failed deliveries again, of messages accepted in that time; at a pace.
+        """Send the failed deliveries of messages accepted in the period again, at a limited rate.
 
-        Failed ones that wait for their next attempt are sent earlier.
+        Deliveries that failed and wait for their next attempt are sent earlier.
         """
         return await self._replay(endpoint, Work.RECOVER, since, until)
 
     async def replay_missing(
         self, endpoint: Endpoint, *, since: float, until: float | None = None
     ) -> Task:
-        """Deliver messages of that time that were never sent to an endpoint; at a pace.
+        """Deliver messages of the period that were never sent to an endpoint, at a limited rate.
 
         Messages that wait for their `deliver_at`, or that have no payload any more, are left out.
         """
@@ -50,7 +50,7 @@ class Replays:
         since: float,
         until: float | None = None,
     ) -> Task:
-        """Deliver the messages of that time that fit `wanted`, whatever their state; at a pace."""
+        """Deliver messages of the period that match `wanted`, in any state, at a limited rate."""
         return await self._replay(endpoint, Work.BULK_REPLAY, since, until, wanted)
 
     async def purge(self, application: Application) -> Task:
