@@ -6,7 +6,7 @@ Every process of a history has connections of its own, under its own name.
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
@@ -21,7 +21,7 @@ from tarry.service.store.postgres import address
 from tarry.service.store.postgres.database import Database
 from tarry.service.store.postgres.store import CONNECTIONS, PostgresStore
 from tarry.testing.postgres import Cluster
-from tests.simulation.log import Accepted, Entry, Requested
+from tests.simulation.log import Accepted, EndpointChanged, Entry, Requested
 from tests.simulation.loop import Process
 from tests.simulation.planted.bug import Commit
 from tests.simulation.store_link import StoreLink
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 AWAY_FOR = 20.0
 """For how many seconds an observer waits for the server to come back."""
+SIDE_BY_SIDE = 1.0
+"""Two commits that are observed within so many seconds may have been made in any order."""
 _CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s"
 _DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = %s"
 
@@ -150,21 +152,28 @@ class PostgresBase:
                 time.sleep(0.05)
 
 
-def by_time(entries: Sequence[Entry]) -> list[Entry]:
+def by_time(entries: Sequence[Entry], deliveries: Container[tuple[str, str]] = ()) -> list[Entry]:
     """Return a log by time, each message accepted before it is requested.
 
-    A commit is observed when its answer is there, and a worker may have been quicker.
+    A commit is observed when its answer is there, and a worker may have been quicker. If a message
+    and an endpoint were added side by side, `deliveries` tell which of the two was first.
     """
     first: dict[str, float] = {}
+    added: dict[str, float] = {}
     for entry in entries:
         if isinstance(entry, Requested):
             first.setdefault(entry.message, entry.at)
-    true = [
-        replace(entry, at=min(entry.at, first.get(entry.message, entry.at)))
-        if isinstance(entry, Accepted)
-        else entry
-        for entry in entries
-    ]
+        elif isinstance(entry, EndpointChanged):
+            added.setdefault(entry.endpoint.id, entry.at)
+
+    def corrected(entry: Accepted) -> Accepted:
+        beside = [one for one, at in added.items() if abs(at - entry.at) < SIDE_BY_SIDE]
+        certain = [one for one in entry.endpoints if one not in beside]
+        got_it = [one for one in beside if (entry.message, one) in deliveries]
+        at = min(entry.at, first.get(entry.message, entry.at))
+        return replace(entry, at=at, endpoints=(*certain, *got_it))
+
+    true = [corrected(entry) if isinstance(entry, Accepted) else entry for entry in entries]
     return sorted(true, key=lambda entry: entry.at)
 
 

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from tarry.testing.postgres import Cluster, throw_away_cluster
-from tests.simulation.checker.hand_made import accepted, requested
+from tests.simulation.checker.hand_made import HERE, ONE, accepted, added, requested
 from tests.simulation.loop import Process
 from tests.simulation.postgres import PostgresBase, by_time
 from tests.simulation.run import run
@@ -82,3 +82,10 @@ def test_a_process_has_connections_of_its_own_that_can_be_cut(cluster: Cluster) 
 def test_a_message_is_accepted_before_it_is_requested() -> None:
     assert by_time([requested(2, 1), accepted(2.1)]) == [requested(2, 1), accepted(2)]
     assert by_time([accepted(2.1)]) == [accepted(2.1)]
+
+
+def test_a_message_that_was_added_beside_an_endpoint_went_there_if_it_has_a_delivery() -> None:
+    for at in (1.5, 2.5):
+        assert accepted(2, endpoints=()) in by_time([added(at), accepted(2)])
+        assert accepted(2) in by_time([added(at), accepted(2)], {(ONE, HERE)})
+    assert accepted(2) in by_time([added(0.5), accepted(2)])

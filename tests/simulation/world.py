@@ -195,7 +195,7 @@ class World:
             if self._base.deadlocks:
                 text = f"the server has counted {self._base.deadlocks} deadlocks"
                 self.log.add(Crashed(ending.at, "server", text))
-            self.log.entries = by_time(self.log.entries)
+            self.log.entries = by_time(self.log.entries, ending.deliveries)
         return ending
 
     def _run(self) -> None:
