@@ -8,7 +8,7 @@ from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import LATELY, Facts, Violation
 from tests.simulation.checker.policies import attempts_allowed, oldest_allowed
 from tests.simulation.checker.refusals import retries_of_unwanted_types
-from tests.simulation.log import Accepted, Acknowledged, Answered
+from tests.simulation.log import Accepted, Acknowledged, Answered, Requested
 
 REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
 GONE = 410
@@ -99,13 +99,20 @@ def _may_fail(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> 
 
 
 def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: float) -> bool:
-    """Whether a delivery had fewer failures than allowed besides those in a long outage."""
+    """Whether a delivery had fewer failures than allowed besides those in a long outage.
+
+    After a fault a new worker finds out again: what the last one knew may not have been written.
+    """
     failed = own = in_a_row = 0
     since, taken_at = 0.0, -math.inf
     types: set[str] = set()
     unwanted = retries_of_unwanted_types(facts, endpoint)
+    last: Requested | None = None
     for request in facts.at_endpoint[endpoint]:
         answer = facts.answers.get(request.request)
+        if last and last.worker != request.worker and facts.fault_between(last.at, request.at):
+            in_a_row, types = 0, set()
+        last = request
         if request.request in unwanted:
             pass
         elif answer is None or answer.is_success or not request.is_down:

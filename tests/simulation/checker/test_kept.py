@@ -1,6 +1,7 @@
 """Nothing accepted is lost, and nothing ends without a cause."""
 
 import pytest
+from msgspec.structs import replace
 
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
@@ -16,7 +17,7 @@ from tests.simulation.checker.hand_made import (
     rules,
     story,
 )
-from tests.simulation.log import Asked, Entry, Fault, Lost
+from tests.simulation.log import Asked, Entry, Fault, Lost, Requested
 
 THREE_ATTEMPTS = '{"version": 1, "attempts": 3}'
 
@@ -87,6 +88,17 @@ def test_an_outage_uses_up_no_delivery_once_it_is_known() -> None:
     begun: list[Entry] = [added(policy='{"version": 1, "attempts": 12}'), accepted(1)]
     assert "ended without cause" in rules([*begun, *failures(12, 1.0, 20)], used_up)
     assert "ended without cause" not in rules([*begun, *failures(12, 0.2, 20)], used_up)
+
+
+def test_a_worker_that_takes_over_after_a_fault_finds_out_about_an_outage_again() -> None:
+    used_up = ending(delivery(ONE, State.FAILED, Reason.EXHAUSTED))
+    log: list[Entry] = [added(policy='{"version": 1, "attempts": 12}'), accepted(1)]
+    for entry in failures(12, 1.0, 20):
+        is_second = isinstance(entry, Requested) and entry.number > 6
+        log.append(replace(entry, worker="worker 1") if is_second else entry)
+    assert "ended without cause" in rules(log, used_up)
+    killed = Fault(at=26.5, until=26.5, kind="killed", process="worker 0")
+    assert "ended without cause" not in rules([*log, killed], used_up)
 
 
 def test_a_type_of_event_that_fails_alone_is_no_outage() -> None:
