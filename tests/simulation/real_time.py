@@ -5,8 +5,10 @@ socket or a task; they wait for it. A killed process loses them.
 """
 
 import asyncio
+import gc
 import inspect
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,6 +41,13 @@ def _close_unstarted(task: asyncio.Task[Any]) -> None:
     program = task.get_coro()
     if inspect.iscoroutine(program) and inspect.getcoroutinestate(program) == inspect.CORO_CREATED:
         program.close()
+
+
+def forget_sockets() -> None:
+    """Collect the sockets of killed processes, which closed nothing, without a warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 class RealTimeLoop(asyncio.SelectorEventLoop):

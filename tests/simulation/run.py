@@ -15,6 +15,7 @@ from tests.simulation.checker.facts import Violation
 from tests.simulation.log import Ending, Entry
 from tests.simulation.loop import Spinning
 from tests.simulation.planted.bug import Bug
+from tests.simulation.real_time import forget_sockets
 from tests.simulation.steps import History
 from tests.simulation.world import World
 
@@ -62,7 +63,15 @@ def run(history: History, bug: Bug | None = None, cluster: Cluster | None = None
 
     A history on PostgreSQL needs a server.
     """
-    world = World(history, bug, cluster)
+    try:
+        return _run(World(history, bug, cluster))
+    finally:
+        if cluster is not None:
+            forget_sockets()
+
+
+def _run(world: World) -> Outcome:
+    history = world.history
     try:
         with _limited(LONGEST):
             ending = world.run()

@@ -65,7 +65,7 @@ class World:
     def __init__(
         self, history: History, bug: Bug | None = None, cluster: Cluster | None = None
     ) -> None:
-        self._history, self._conditions = history, history.conditions
+        self.history, self._conditions = history, history.conditions
         self._bug = bug or Bug()
         conditions = self._conditions
         self.log = log = Log()
@@ -202,7 +202,7 @@ class World:
         at_once(self.store.put_environment(DEFAULT))
         for _ in range(self._conditions.workers):
             self._workforce.start()
-        for step in self._history.steps:
+        for step in self.history.steps:
             self._prepare(step)
         self._look.start()
         self._run_to_end_of_steps()
@@ -216,7 +216,7 @@ class World:
 
     def _run_to_end_of_steps(self) -> None:
         """Run for as long as the history says, or until all is done and nothing is left to send."""
-        last = max((step.at for step in self._history.steps), default=0.0)
+        last = max((step.at for step in self.history.steps), default=0.0)
         self.loop.run_to(last)
         end = self._conditions.length
         while self.loop.time() < end and not self._is_over():

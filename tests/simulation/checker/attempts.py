@@ -9,6 +9,8 @@ from tests.simulation.log import Answered, Requested
 
 OPENS_AFTER = 5
 """So many failures in a row are the endpoint's."""
+THROTTLED = 429
+"""What an endpoint says that takes nothing for now. It is never the delivery's own failure."""
 UNCOUNTED = 6
 """How many failures of one delivery may be put down to the endpoint while it is not down at all."""
 
@@ -72,6 +74,7 @@ def attempts(facts: Facts) -> Iterator[Violation]:
             and _takes_others(facts, request)
             and request.request in facts.answers
             and not facts.answers[request.request].is_success
+            and facts.answers[request.request].status != THROTTLED
         ]
         allowed = attempts_allowed(facts, endpoint) + UNCOUNTED
         if len(failed) > allowed:

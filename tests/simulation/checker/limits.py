@@ -88,7 +88,7 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
             answer = facts.answers.get(request.request)
             down_since = request.at if answer is None else answer.at
         probes += request.at > down_since + DOWN_AFTER and request.request not in retries
-        allowed = min(PROBES, FIRST_PROBES + request.at - down_since)
+        allowed = min(PROBES, FIRST_PROBES + max(0.0, request.at - down_since))
         if probes > allowed + _allowance(facts, endpoint, down_since, request.at):
             text = f"{endpoint} is down since {down_since:.3f} and was tried {probes} times"
             yield Violation(request.at, "too many probes", text)

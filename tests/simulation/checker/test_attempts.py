@@ -36,6 +36,16 @@ def test_a_delivery_that_fails_on_while_others_are_taken_is_noticed() -> None:
     assert "too many attempts" not in rules(log, ends)
 
 
+def test_an_endpoint_that_asks_for_fewer_requests_costs_no_attempts() -> None:
+    log = log_of(added(policy=THREE_ATTEMPTS), accepted(1), accepted(1, TWO, event_type="b"))
+    log += [requested(4, 99, TWO), answered(4.1, 99)]
+    for number in range(12):
+        log += [requested(5 + number, number, number=number + 1)]
+        log.append(answered(5.1 + number, number, 429))
+    ends = ending(delivery(ONE, State.READY, Reason.PACE), delivery(TWO))
+    assert "too many attempts" not in rules(log, ends)
+
+
 def test_a_row_of_failures_of_what_is_accepted_at_other_times_is_the_endpoints() -> None:
     log = log_of(added(policy=THREE_ATTEMPTS), accepted(1), accepted(1, TWO))
     log += [requested(4, 99, TWO), answered(4.1, 99)]
