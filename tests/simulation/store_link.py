@@ -168,11 +168,15 @@ class StoreLink:
         if name == "lease":
             self.worker_ids.add(args[0])
 
+    @property
+    def stuck_until(self) -> float:
+        """When calls arrive that are on their way, if they are held up."""
+        everybody, own = self._troubles
+        return max(everybody.stuck_until, own.stuck_until)
+
     def _delay(self, now: float) -> float:
         """Return how long a call travels to the store."""
-        delay = self._way(now)
-        everybody, own = self._troubles
-        stuck_until = max(everybody.stuck_until, own.stuck_until)
+        delay, stuck_until = self._way(now), self.stuck_until
         return delay if stuck_until <= now else max(delay, stuck_until - now + self._travel())
 
     def _way(self, now: float) -> float:

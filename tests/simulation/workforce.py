@@ -179,7 +179,8 @@ class Workforce:
 
     def _gone(self, kind: str, worker: Worker) -> None:
         now = self._loop.time()
-        self._fault(kind, now, now + self.reclaimed_after, worker)
+        renewed_at = max(now, worker.link.stuck_until)  # by a call that is on its way
+        self._fault(kind, now, renewed_at + self.reclaimed_after, worker)
         self._count(now)
 
     def _count(self, now: float) -> None:
