@@ -10,6 +10,8 @@ from tests.simulation.log import Answered, Requested
 TOO_MANY = 429
 AT_ONCE = 0.05
 """Seconds after a failure in which no retry begins, if the policy cannot draw so short a wait."""
+OPENS_AFTER = 5
+"""So many failures in a row may be taken for an outage."""
 ROUNDING = 0.01
 
 
@@ -51,17 +53,30 @@ def _retried_at_once(facts: Facts, requests: list[Requested]) -> Iterator[Violat
 
 
 def _came_back(facts: Facts, failed: Requested, until: float) -> bool:
-    """Whether a request failed when its endpoint was down, and its host has taken another since."""
+    """Whether a request failed when its endpoint seemed down, and its host accepted another since.
+
+    An endpoint that fails by chance several times in a row seems down as well.
+    """
     others = (
         facts.answers.get(other.request)
         for requests in facts.at_endpoint.values()
         for other in requests
         if other.host == failed.host
     )
-    return failed.is_down and any(
+    return (failed.is_down or _ends_a_row(facts, failed)) and any(
         answer is not None and answer.is_success and failed.at <= answer.at <= until
         for answer in others
     )
+
+
+def _ends_a_row(facts: Facts, failed: Requested) -> bool:
+    """Whether a request was the last one of several in a row that failed at its endpoint."""
+    ended_at = facts.answers[failed.request].at
+    requests = facts.at_endpoint[failed.endpoint]
+    answers = [facts.answers[one.request] for one in requests if one.request in facts.answers]
+    before = sorted((one for one in answers if one.at <= ended_at), key=lambda one: one.at)
+    row = before[-OPENS_AFTER:]
+    return len(row) == OPENS_AFTER and not any(answer.is_success for answer in row)
 
 
 def _is_explained(facts: Facts, endpoint: str, answer: Answered, at: float) -> bool:
