@@ -1,13 +1,23 @@
 """A lane: what it is made of, and when it leaves."""
 
 import asyncio
+import math
+from typing import Any
 
+import pytest
+from msgspec.structs import replace
+
+from tarry.core.pace import Pace, Phase
+from tarry.service.dispatch.lane.allowance import FIRST
+from tarry.service.dispatch.lane.driver import DRIVER
 from tarry.service.dispatch.lane.lane import Lane
+from tarry.service.dispatch.limits import pace_text
 from tarry.service.model.endpoint import Endpoint
+from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import TIMEOUT, Answer
 from tarry.service.wire.seal import Place
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import DOWN, Script, VirtualService, virtual_service
+from tarry.testing.virtual_service import DOWN, Script, VirtualService, status, virtual_service
 
 
 def lane_of(service: VirtualService, endpoint: Endpoint) -> Lane:
@@ -21,6 +31,14 @@ def lanes_at_work(service: VirtualService) -> int:
 
 def always(answer: Answer) -> Script:
     return lambda _request, _now: answer
+
+
+async def a_lane(service: VirtualService, **values: Any) -> Lane:  # noqa: ANN401  the endpoint's
+    """Return a lane that waits for the due time of a delivery."""
+    endpoint = await service.add_endpoint("a.example", **values)
+    await service.add(deliver_at=service.now() + HOUR)
+    await asyncio.sleep(1)
+    return lane_of(service, endpoint)
 
 
 @virtually
@@ -72,6 +90,8 @@ async def test_a_lane_that_left_sends_nothing_and_says_nothing() -> None:
         lane.leave()
         sent = len(service.sender.sent)
         lane.pump()
+        lane.save(service.now())
+        assert not service.dispatcher.work.changes
         await asyncio.sleep(5)
         assert len(service.sender.sent) == sent
         assert not lane.is_at_work
@@ -106,6 +126,7 @@ async def test_a_lane_keeps_neither_secrets_nor_what_only_people_read() -> None:
         kept = lane_of(service, endpoint).endpoint
         assert (kept.secrets, kept.headers) == ((), None)
         assert (kept.metadata, kept.description) == ({}, "")
+        assert (kept.created_at, kept.updated_at) == (0.0, 0.0)
 
 
 @virtually
@@ -122,3 +143,164 @@ async def test_an_endpoint_that_moved_has_no_failures_on_record_before_its_first
         assert before.known.failures > 0
         assert after.known.failures == 0
         assert after.known.origin == "https://new.example:443"
+
+
+# --- What a new owner takes over ----------------------------------------------------------------
+
+
+async def next_owner(service: VirtualService, lane: Lane, **known: Any) -> Lane:  # noqa: ANN401  its fields
+    """Return a lane as another owner loads it that finds this on record."""
+    row = await service.store.lane(lane.tenant, lane.endpoint.id)
+    return Lane(
+        replace(row, known=replace(row.known, **{"origin": lane.config.origin, **known})),
+        lane.config,
+        context=lane.context,
+        work=lane.work,
+        held=lane.held,
+        group=lane.gates.group,
+        tenant_rate=lane.tenant_rate,
+        driver=DRIVER,
+    )
+
+
+@virtually
+async def test_a_new_owner_counts_on_from_the_failures_on_record_and_opens_at_five() -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        four = await next_owner(service, lane, failures=4)
+        assert (four.gate.phase, four.allowance.failing, four.gate.pace.streak) == ("closed", 4, 4)
+        five = await next_owner(service, lane, failures=5)
+        assert five.gate.phase is Phase.OPEN
+        none = await next_owner(service, lane)
+        assert (none.gate.phase, none.allowance.failing) == (Phase.CLOSED, 0)
+
+
+@virtually
+async def test_what_is_on_record_of_another_origin_does_not_count() -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        pace = pace_text.write(Pace(capacity=40.0))
+        moved = await next_owner(service, lane, failures=5, pace=pace, origin="https://b.example")
+        assert (moved.gate.phase, moved.allowance.failing) == (Phase.CLOSED, 0)
+        assert moved.gate.pace.capacity is None
+        stayed = await next_owner(service, lane, pace=pace)
+        assert stayed.gate.pace.capacity == 40.0
+
+
+@pytest.mark.parametrize("phase", [Phase.PACED, Phase.CLOSED])
+@virtually
+async def test_a_new_owner_goes_on_at_the_pace_on_record(phase: Phase) -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        pace = Pace(phase=phase, rate=10.0 if phase is Phase.PACED else math.inf)
+        again = await next_owner(service, lane, pace=pace_text.write(pace))
+        assert again.gate.phase is phase
+        paced = phase is Phase.PACED
+        assert (again in service.dispatcher.work.ticking) is paced
+        assert again.backlog.marks_fresh is paced  # new deliveries do not wait for the backlog
+        service.dispatcher.work.stop_ticking(again)
+
+
+@virtually
+async def test_a_new_owner_leaves_the_pace_to_an_origin_that_is_down() -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        lane.gates.shared.open(service.now(), 1)
+        again = await next_owner(service, lane, failures=5)
+        assert again.gate.phase is Phase.CLOSED
+        assert again.gates.current is lane.gates.shared
+        lane.gates.shared.close()
+
+
+@virtually
+async def test_a_lane_that_leaves_the_pace_to_its_origin_has_none_of_its_own_on_record() -> None:
+    async with virtual_service() as service:
+        lane, work = await a_lane(service), service.dispatcher.work
+        lane.join_origin(service.now())
+        assert not work.changes  # it had no pace
+        lane.alone(service.now())
+        await asyncio.sleep(0.1)
+        phases = []
+        for _ in range(2):
+            row = await service.store.lane(lane.tenant, lane.endpoint.id)
+            phases.append(pace_text.read(row.known.pace, now=service.now()).phase)
+            lane.join_origin(service.now())
+            await asyncio.sleep(0.1)
+        assert phases == [Phase.OPEN, Phase.CLOSED]
+
+
+@virtually
+async def test_only_an_ordered_lane_of_an_owner_that_was_lost_waits_for_its_requests() -> None:
+    async with virtual_service() as service:
+        await service.crash()
+        await asyncio.sleep(60)
+        await service.start()
+        lanes = [await a_lane(service, fifo=fifo) for fifo in (True, False)]
+        now = service.now()
+        assert [lane.waits_for_last_owner(now) for lane in lanes] == [True, False]
+        assert not lanes[0].waits_for_last_owner(now + TIMEOUT)
+
+
+# --- Its parts ----------------------------------------------------------------------------------
+
+
+@virtually
+async def test_a_lane_is_quiet_when_nothing_is_in_flight_or_waits_to_be_written() -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        quiet = [lane.is_quiet]
+        lane.allowance.sent(service.now())
+        quiet.append(lane.is_quiet)
+        lane.begin_outcome()
+        lane.allowance.ended(0.1)
+        quiet.append(lane.is_quiet)
+        lane.set_aside()  # it may never be written
+        quiet.append(lane.is_quiet)
+        lane.take_back()
+        quiet.append(lane.is_quiet)
+        lane.wrote()
+        quiet.append(lane.is_quiet)
+        assert quiet == [True, False, False, True, False, True]
+
+
+@virtually
+async def test_a_lane_sends_no_more_at_once_than_its_owner_and_the_service_allow() -> None:
+    async with virtual_service(limits=Limits(lane_in_flight=5)) as service:
+        most = {
+            concurrency: (await a_lane(service, concurrency=concurrency)).allowance.most
+            for concurrency in (None, 3, 100)
+        }
+        assert most == {None: 5, 3: 3, 100: 5}
+        assert (await a_lane(service, fifo=True)).allowance.most == 1
+
+
+@virtually
+async def test_a_lane_that_leaves_is_on_no_list_any_more() -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        work, group = service.dispatcher.work, lane.gates.group
+        lane.ask_for_rows()
+        work.tick(lane)
+        work.let_rest(lane)
+        lane.leave()
+        assert not ({lane} & {*work.hungry, *work.ticking, *work.resting})
+        assert lane.number not in group.lanes
+        assert lane.wake_at == math.inf
+
+
+@virtually
+async def test_a_lane_that_moves_forgets_what_the_old_place_has_shown() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("old.example", always(status(401)))
+        service.sender.scripts["new.example"] = always(Answer(10.0, status=200))
+        await service.add(3)
+        await asyncio.sleep(1)
+        lane = lane_of(service, endpoint)
+        assert lane.refusals
+        assert lane.allowance.failing
+        lane.alone(service.now(), 40.0)
+        await service.move(endpoint, "https://new.example/in")
+        await asyncio.sleep(5)
+        assert lane_of(service, endpoint) is lane
+        assert (lane.refusals, lane.allowance.failing, lane.allowance.trust) == (0, 0, FIRST)
+        assert (lane.gate.phase, lane.gate.pace.capacity) == (Phase.CLOSED, None)

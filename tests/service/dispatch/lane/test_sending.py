@@ -2,14 +2,21 @@
 
 import asyncio
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from tarry.core.outcome import Kind
-from tarry.service.dispatch.lane.sending import next_send_at
+from tarry.core.pace import CLOSED, OPEN, PACED, Pace
+from tarry.service.dispatch.lane.allowance import FIRST, RetryBudget
+from tarry.service.dispatch.lane.sending import AT_HAND, PATIENCE, next_send_at, room
+from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Standing
-from tarry.service.model.settings import HOUR
+from tarry.service.model.lane import Lease
+from tarry.service.model.settings import HOUR, Limits
+from tarry.service.store.contract import Store
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
@@ -18,9 +25,10 @@ from tarry.testing.virtual_service import (
     OK,
     Script,
     status,
+    takes_all_but,
     virtual_service,
 )
-from tests.service.dispatch.lane.test_lane import lane_of
+from tests.service.dispatch.lane.test_lane import a_lane, lane_of
 
 
 def always(answer: Answer) -> Script:
@@ -94,6 +102,7 @@ async def test_a_message_that_cannot_be_signed_is_its_own_failure(
         attempt, *_ = await service.store.attempts(poison)
         assert attempt.kind == Kind.REFUSED
         assert attempt.detail.startswith("it cannot be signed: ")
+        assert (attempt.took, attempt.now) == (0.0, attempt.at)
         assert "'msg_é' cannot be signed" in caplog.text
         await service.store.cancel(endpoint.application, poison, now=service.now())
 
@@ -139,3 +148,255 @@ async def test_a_resend_of_a_payload_that_is_gone_ends_and_keeps_no_slot() -> No
         delivery = await service.delivery(message)
         assert (delivery.state, delivery.reason) == (State.FAILED, Reason.EXPUNGED)
         assert service.dispatcher.context.slots.free == free
+        (attempt,) = await service.store.attempts(message)
+        assert (attempt.kind, attempt.detail) == (Kind.REFUSED, Reason.EXPUNGED)
+        assert (attempt.took, attempt.draw) == (0.0, 0.0)
+
+
+# --- How many go at once ------------------------------------------------------------------------
+
+
+@virtually
+async def test_a_lane_sends_several_at_once_and_a_new_one_not_all() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", always(Answer(5.0, status=200)))
+        await service.add(20)
+        await asyncio.sleep(1)
+        assert len(service.sender.sent) == FIRST
+
+
+@virtually
+async def test_all_rows_at_hand_go_without_waiting_for_an_answer() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example")
+        await service.add(deliver_at=service.now() + HOUR)  # so that the lane stays in memory
+        await service.add(60)
+        await asyncio.sleep(1)
+        service.sender.scripts["a.example"] = always(Answer(5.0, status=200))
+        await service.add(60)
+        await asyncio.sleep(0.5)
+        assert service.sender.in_air == 60
+
+
+@virtually
+async def test_lanes_that_share_a_gate_do_not_wait_for_the_answer_before() -> None:
+    async with virtual_service() as service:
+        back_at = service.now() + 5
+
+        def script(_request: object, now: float) -> Answer:
+            return DOWN if now < back_at else Answer(1.0, status=200)
+
+        service.sender.scripts["gw.example"] = script
+        for number in range(2):
+            await service.add_endpoint("gw.example", path=f"/{number}")
+        await service.add(60)
+        await asyncio.sleep(5)
+        service.sender.most_in_air = 0
+        await asyncio.sleep(4)
+        assert service.sender.most_in_air > 10
+
+
+@virtually
+async def test_a_lane_sends_at_the_rate_that_its_owner_has_set() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", rate=1.0)
+        await asyncio.sleep(2)
+        await service.add(10)
+        await asyncio.sleep(4.5)
+        assert len(service.sender.sent) == 5
+
+
+@virtually
+async def test_the_lanes_of_an_application_keep_to_its_rate_and_hold_no_slots_meanwhile() -> None:
+    async with virtual_service() as service:
+        application = await service.add_application(rate=2.0)
+        for number in range(3):
+            await service.add_endpoint(f"{number}.example", application=application)
+        free = service.dispatcher.context.slots.free
+        await asyncio.sleep(2)
+        await service.add(3, application=application)
+        await asyncio.sleep(3.25)
+        assert len(service.sender.sent) == 7
+        assert service.dispatcher.context.slots.free == free
+
+
+class Unwritten(Shaky):
+    """No outcome is written until `writes` is set."""
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(store)
+        self.writes = asyncio.Event()
+
+    async def settle(self, *told: Any) -> list[bool]:  # noqa: ANN401  as it comes
+        await self.writes.wait()
+        return await self._store.settle(*told)
+
+
+@virtually
+async def test_no_more_is_sent_than_may_be_unwritten_and_then_it_goes_on() -> None:
+    between = Between(Unwritten)
+    async with virtual_service(through=between, limits=Limits(unsettled=4)) as service:
+        endpoint = await service.add_endpoint("a.example", concurrency=1)
+        await service.add(20)
+        await asyncio.sleep(5)
+        await service.add_endpoint("b.example")
+        await service.add()
+        await asyncio.sleep(5)
+        assert len(service.sender.sent) == 4
+        between.shaky.writes.set()
+        await asyncio.sleep(0.05)
+        assert "b.example" in {sent.host for sent in service.sender.sent}
+        await service.until_delivered(endpoint, within=5)
+
+
+class Broke(RetryBudget):
+    """A budget without room for a retry until somebody says so."""
+
+    has_room = False
+    counted = 0
+
+    def sent(self) -> None:
+        """Count a send."""
+        self.counted += 1
+
+    def spend(self, now: float) -> bool:
+        """Return what was said."""
+        assert now
+        return self.has_room
+
+
+@virtually
+async def test_a_retry_without_budget_waits_without_a_slot_and_new_deliveries_go() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "backoff": {"kind": "fixed", "delay": 2}}'
+        poison: list[str] = []
+        script = takes_all_but(poison, status(500))
+        endpoint = await service.add_endpoint("a.example", script, policy=policy)
+        free = service.dispatcher.context.slots.free
+        await service.add()
+        poison += await service.add()
+        await asyncio.sleep(0.05)
+        lane = lane_of(service, endpoint)
+        lane.budget = budget = Broke()
+        poison.clear()
+        await asyncio.sleep(3)
+        await service.add()
+        await asyncio.sleep(1)
+        assert len(service.sender.sent) == 3
+        assert budget.counted == 1
+        assert service.dispatcher.context.slots.free == free
+        budget.has_room = True
+        await service.until_delivered(endpoint, within=3)
+        assert (len(service.sender.sent), budget.counted) == (4, 2)
+
+
+# --- When a lane may send, and how many rows it needs -------------------------------------------
+
+
+def a_gate(rate: float, phase: Any = PACED) -> Gate:  # noqa: ANN401  a phase
+    return Gate(Pace(phase=phase, rate=rate), lambda: 0.5)
+
+
+@virtually
+async def test_a_lane_has_rows_at_hand_for_a_quarter_of_a_second_and_one_for_a_probe() -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        assert room(lane, a_gate(0.0, OPEN)) == 1
+        assert [room(lane, a_gate(rate)) for rate in (1.0, 100.0, 5000.0)] == [8, 25, 256]
+        closed = a_gate(math.inf, CLOSED)
+        assert room(lane, closed) == 2 * FIRST
+        lane.allowance.in_flight = 5
+        assert room(lane, closed) == 2 * FIRST - 5
+        lane.allowance.trust, lane.allowance.in_flight = 100, 0
+        assert room(lane, closed) == AT_HAND
+        lane.allowance.trust, lane.allowance.in_flight = 1, 1
+        assert room(lane, closed) == 2
+
+
+@virtually
+async def test_a_lane_has_no_more_rows_at_hand_than_it_may_send() -> None:
+    async with virtual_service(limits=Limits(in_flight=10)) as service:
+        lane = await a_lane(service, concurrency=12)
+        assert room(lane, a_gate(100.0)) == 12
+        assert room(lane, a_gate(math.inf, CLOSED)) == 10
+        for _ in range(5):
+            service.dispatcher.context.slots.take(lane)
+        assert room(lane, a_gate(math.inf, CLOSED)) == 1
+        for _ in range(5):
+            service.dispatcher.context.slots.give_back(lane)
+
+
+@virtually
+async def test_at_a_shared_gate_the_requests_of_other_lanes_do_not_count_for_a_lane() -> None:
+    async with virtual_service() as service:
+        lane, now = await a_lane(service, concurrency=1), service.now()
+        gate = a_gate(1000.0)
+        gate.sent(now - 1, 1)
+        gate.sent(now - 1, 1)
+        assert next_send_at(lane, gate, now) == now
+        lane.allowance.in_flight = 1
+        assert next_send_at(lane, gate, now) == math.inf
+        lane.allowance.in_flight = 0
+
+
+# --- When a lane sleeps -------------------------------------------------------------------------
+
+
+class Asked(Shaky):
+    """Counts how often it is asked whether lanes may sleep."""
+
+    rests = dozes = 0
+
+    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        self.rests += 1
+        return await self._store.rest(idle, leases)
+
+    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        self.dozes += 1
+        return await self._store.doze(live, leases)
+
+
+@pytest.mark.parametrize(("took", "dozes"), [(PATIENCE / 2, 0), (1.0, 1)], ids=["soon", "late"])
+@virtually
+async def test_only_a_lane_whose_answer_is_late_dozes_meanwhile(took: float, dozes: int) -> None:
+    between = Between(Asked)
+    async with virtual_service(through=between) as service:
+        await service.add_endpoint("a.example", always(Answer(took, status=200)))
+        await service.add()
+        await asyncio.sleep(0.5)
+        assert between.shaky.dozes == dozes
+        await asyncio.sleep(5)
+        assert (between.shaky.rests, between.shaky.dozes) == (1, dozes)
+
+
+@virtually
+async def test_a_lane_that_waits_for_a_due_time_is_not_woken_before() -> None:
+    async with virtual_service() as service:
+        due_at = service.now() + HOUR
+        lane = await a_lane(service)
+        assert lane.wake_at == pytest.approx(due_at, abs=1e-6)
+
+
+# --- What cannot be sent ------------------------------------------------------------------------
+
+
+@virtually
+async def test_an_endpoint_that_may_not_be_called_fails_at_once() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("127.0.0.1")
+        (message,) = await service.add()
+        await asyncio.sleep(2)
+        attempt, *_ = await service.store.attempts(message)
+        assert (attempt.kind, attempt.took, attempt.now) == (Kind.BLOCKED, 0.0, attempt.at)
+        assert not service.sender.sent
+
+
+@virtually
+async def test_probes_are_counted_apart() -> None:
+    async with virtual_service() as service:
+        await service.add_endpoint("a.example", always(DOWN))
+        await service.add(8)
+        await asyncio.sleep(120)
+        counters = service.dispatcher.context.counters
+        assert counters.sent == len(service.sender.sent)
+        assert 0 < counters.probes < counters.sent
