@@ -10,7 +10,8 @@ from tarry.core.pace import Phase
 from tarry.service.dispatch.lane import answers
 from tarry.service.dispatch.lane.endpoint_record import SAVED_EVERY
 from tarry.service.dispatch.lane.lane import Lane
-from tarry.service.model.attempt import Resent, Settlement
+from tarry.service.dispatch.limits import pace_text
+from tarry.service.model.attempt import Resent, Settlement, Trigger
 from tarry.service.model.delivery import ENDED, Reason, State
 from tarry.service.model.endpoint import Standing
 from tarry.service.model.lane import Due
@@ -189,7 +190,172 @@ async def test_an_ordered_lane_sends_nothing_else_while_an_answer_is_judged(
         assert before.answer is OK or before.message == after.message
 
 
+@virtually
+async def test_an_endpoint_that_is_gone_is_disabled_and_its_owner_is_told_why() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", always(status(410)))
+        await service.add()
+        await asyncio.sleep(1)
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        assert row.endpoint.standing is Standing.DISABLED
+        (notice,) = await service.store.notices()
+        assert (notice.kind, notice.facts["why"]) == ("endpoint.disabled", "the receiver said so")
+
+
+@virtually
+async def test_an_endpoint_that_is_gone_holds_up_no_other_of_an_origin_that_was_down() -> None:
+    async with virtual_service() as service:
+        back_at = service.now() + 5
+
+        def script(request: Request, now: float) -> Answer:
+            if now < back_at:
+                return DOWN
+            return status(410) if request.target.path == "/0" else OK
+
+        service.sender.scripts["gw.example"] = script
+        gone, other = [
+            await service.add_endpoint("gw.example", path=f"/{number}") for number in range(2)
+        ]
+        await service.add(6)
+        await asyncio.sleep(5)
+        assert lane_of(service, gone).gates.group.leader.shared
+        await service.until_delivered(other, within=20)
+        row = await service.store.lane(gone.application, gone.id)
+        assert row.endpoint.standing is Standing.DISABLED
+        assert service.dispatcher.context.slots.free == Limits().in_flight
+
+
+@virtually
+async def test_an_endpoint_that_asks_to_wait_gets_nothing_until_then_and_then_at_a_pace() -> None:
+    async with virtual_service() as service:
+        answers = iter([status(429, retry_after="60")])
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: next(answers, OK))
+        await service.add()
+        await asyncio.sleep(0.5)
+        await service.add(9)
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        now = service.now()
+        held_until = pace_text.read(row.known.pace, now=now).held_until
+        assert held_until > now + 55  # the next owner of the lane has to wait as well
+        await asyncio.sleep(50)
+        assert len(service.sender.sent) == 1
+        await service.until_delivered(endpoint, within=60)
+        assert service.sender.sent[1].at >= held_until
+
+
+@virtually
+async def test_many_that_wait_for_an_endpoint_that_asked_for_it_go_at_a_pace() -> None:
+    async with virtual_service() as service:
+        held = Answer(0.05, status=429, headers=(("retry-after", "60"),))
+        endpoint = await service.add_endpoint("a.example", always(held), concurrency=1)
+        await service.add(10)
+        await asyncio.sleep(1)
+        assert lane_of(service, endpoint).gate.phase is Phase.PACED
+
+
+@virtually
+async def test_a_lane_opens_at_the_fifth_failure_in_a_row_which_is_not_the_message_s() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "backoff": {"kind": "fixed", "delay": 6000}}'
+        endpoint = await service.add_endpoint("a.example", always(status(500)), policy=policy)
+        counted: list[bool] = []
+        for _ in range(5):
+            assert not counted or lane_of(service, endpoint).gate.phase is Phase.CLOSED
+            (message,) = await service.add()
+            await asyncio.sleep(0.1)
+            (attempt,) = await service.store.attempts(message)
+            counted.append(attempt.counted)
+        assert counted == [True, True, True, True, False]
+        assert lane_of(service, endpoint).gate.phase is Phase.OPEN
+
+
 # --- The outcome was written --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fifo", "blocking", "standing"),
+    [
+        (True, True, Standing.PAUSED),
+        (True, False, Standing.ENABLED),
+        (False, True, Standing.ENABLED),
+    ],
+)
+@virtually
+async def test_only_an_ordered_lane_that_is_to_block_pauses_when_a_delivery_fails(
+    fifo: bool,  # noqa: FBT001  a parameter
+    blocking: bool,  # noqa: FBT001  likewise
+    standing: Standing,
+) -> None:
+    async with virtual_service() as service:
+        poison: list[str] = []
+        policy = '{"version": 1, "attempts": 1}'
+        endpoint = await service.add_endpoint(
+            "a.example",
+            takes_all_but(poison, status(500)),
+            fifo=fifo,
+            blocking=blocking,
+            policy=policy,
+        )
+        await service.add()
+        await asyncio.sleep(0.5)
+        poison += await service.add()
+        await asyncio.sleep(1)
+        row = await service.store.lane(endpoint.application, endpoint.id)
+        assert row.endpoint.standing is standing
+        reasons = [notice.facts.get("why") for notice in await service.store.notices()]
+        paused = standing is Standing.PAUSED
+        assert (f"its first delivery failed: {Reason.EXHAUSTED}" in reasons) is paused
+        counters = service.dispatcher.context.counters
+        assert (counters.delivered, counters.failed) == (1, 1)
+
+
+@virtually
+async def test_the_outcome_of_a_delivery_that_was_cancelled_meanwhile_counts_for_nothing() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "attempts": 1}'
+        late = Answer(1.0, status=500)
+        endpoint = await service.add_endpoint("a.example", always(late), policy=policy)
+        (message,) = await service.add()
+        await asyncio.sleep(0.5)
+        await service.store.cancel(endpoint.application, message, now=service.now())
+        await asyncio.sleep(5)
+        counters = service.dispatcher.context.counters
+        assert (counters.stale, counters.failed, counters.delivered) == (1, 0, 0)
+        assert await service.store.notices() == []
+        assert lanes_at_work(service) == 0
+
+
+@virtually
+async def test_a_delivery_of_an_ordered_lane_is_tried_again_from_memory_at_its_due_time() -> None:
+    async with virtual_service() as service:
+        answers = iter([status(500), status(500), OK])
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: next(answers), fifo=True)
+        (message,) = await service.add()
+        await asyncio.sleep(0.1)
+        due_at = (await service.delivery(message)).due_at
+        await service.until_delivered(endpoint, within=120)
+        assert due_at is not None
+        assert service.sender.sent[1].at == pytest.approx(due_at, abs=0.1)
+        attempts = await service.store.attempts(message)
+        assert sorted(attempt.number for attempt in attempts) == [1, 2, 3]
+        assert (await service.delivery(message)).attempts == 3
+        assert service.dispatcher.context.counters.stale == 0
+
+
+@virtually
+async def test_a_resend_is_on_record_as_one_that_no_draw_has_decided() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example")
+        (message,) = await service.add()
+        await service.until_delivered(endpoint, within=1)
+        await service.store.resend(endpoint, message, resend="r1")
+        await asyncio.sleep(1)
+        first, second = sorted(
+            await service.store.attempts(message), key=lambda attempt: attempt.number
+        )
+        assert (first.trigger, second.trigger) == (Trigger.SCHEDULED, Trigger.MANUAL)
+        assert second.draw == 0.0
+        assert first.draw > 0.0
 
 
 @pytest.mark.parametrize("fifo", [False, True])

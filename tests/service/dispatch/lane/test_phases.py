@@ -3,12 +3,18 @@
 import asyncio
 
 from tarry.core.pace import Phase
-from tarry.service.dispatch.lane.phases import replay
+from tarry.service.dispatch.lane.phases import (
+    go_apart,
+    origin_turned,
+    probe,
+    released,
+    replay,
+)
 from tarry.service.explain import outlook
 from tarry.service.model.settings import HOUR
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, OK, status, takes_all_but, virtual_service
-from tests.service.dispatch.lane.test_lane import lane_of
+from tests.service.dispatch.lane.test_lane import a_lane, always, lane_of
 
 
 @virtually
@@ -99,3 +105,126 @@ async def test_a_pace_ends_when_all_that_is_left_waits_for_its_time() -> None:
         await asyncio.sleep(60)
         assert lane_of(service, endpoint).gate.phase is Phase.CLOSED
         assert await service.waiting(endpoint) == 3
+
+
+@virtually
+async def test_a_pace_after_no_failure_of_the_endpoint_gives_no_attempts_back() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "backoff": {"kind": "fixed", "delay": 6000}}'
+        poison: list[str] = []
+        script = takes_all_but(poison, status(500))
+        endpoint = await service.add_endpoint("a.example", script, policy=policy)
+        await service.add(2, deliver_at=service.now() + HOUR)
+        await service.add()
+        await asyncio.sleep(1)
+        poison += await service.add()
+        await asyncio.sleep(2)
+        lane = lane_of(service, endpoint)
+        assert lane not in service.dispatcher.work.ticking
+        replay(lane, service.now())
+        assert lane.gate.phase is Phase.PACED
+        assert lane in service.dispatcher.work.ticking
+        await asyncio.sleep(1)
+        assert (await service.delivery(*poison)).attempts == 1
+
+
+@virtually
+async def test_a_lane_that_opens_keeps_no_rows_and_knows_new_deliveries_when_it_is_back() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", rate=1.0)
+        await asyncio.sleep(2)
+        await service.add(10)
+        await asyncio.sleep(0.5)
+        lane, buffered = lane_of(service, endpoint), service.dispatcher.context.buffered
+        assert buffered.bytes > 0
+        lane.alone(service.now())
+        assert (lane.gate.phase, buffered.bytes) == (Phase.OPEN, 0)
+        assert lane.backlog.marks_fresh
+
+
+# --- A user asks for a probe --------------------------------------------------------------------
+
+
+@virtually
+async def test_a_user_who_asks_whether_an_endpoint_is_back_gets_a_probe_at_once() -> None:
+    async with virtual_service() as service:
+        policy = '{"version": 1, "backoff": {"kind": "fixed", "delay": 6000}}'
+        endpoint = await service.add_endpoint("a.example", always(status(500)), policy=policy)
+        await service.add()
+        await asyncio.sleep(1)
+        lane = lane_of(service, endpoint)
+        assert lane.gate.phase is Phase.CLOSED
+        probe(lane, service.now())
+        assert (lane.gate.phase, lane.gate.pace.probe_at) == (Phase.OPEN, service.now())
+        lane.pump()
+        await asyncio.sleep(0.1)
+        assert len(service.sender.sent) == 2
+        await asyncio.sleep(60)
+        assert lane.gate.pace.probe_at > service.now()
+        probe(lane, service.now())
+        assert lane.gate.pace.probe_at == service.now()
+
+
+@virtually
+async def test_a_probe_of_an_endpoint_that_works_changes_nothing() -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        await service.add()
+        await asyncio.sleep(1)
+        assert lane.allowance.was_used
+        probe(lane, service.now())
+        assert lane.gate.phase is Phase.CLOSED
+
+
+@virtually
+async def test_a_lane_that_has_sent_nothing_yet_is_probed_too() -> None:
+    async with virtual_service() as service:
+        lane = await a_lane(service)
+        probe(lane, service.now())
+        assert lane.gate.phase is Phase.OPEN
+
+
+# --- Apart from its origin ----------------------------------------------------------------------
+
+
+@virtually
+async def test_a_lane_that_goes_apart_is_down_since_it_began_to_fail() -> None:
+    async with virtual_service() as service:
+        lane, now = await a_lane(service), service.now()
+        go_apart(lane, now, now - 30)
+        assert (lane.is_apart, lane.gate.phase) == (True, Phase.OPEN)
+        assert lane.gate.pace.down_since == now - 30
+
+
+@virtually
+async def test_a_lane_apart_shares_the_gate_of_its_origin_when_that_is_down_again() -> None:
+    async with virtual_service() as service:
+        lane, now = await a_lane(service), service.now()
+        go_apart(lane, now)
+        origin_turned(lane, Phase.OPEN, now)
+        assert (lane.is_apart, lane.gate.phase) == (False, Phase.CLOSED)
+
+
+@virtually
+async def test_a_lane_apart_keeps_its_own_gate_when_its_origin_recovers() -> None:
+    async with virtual_service() as service:
+        lane, now = await a_lane(service), service.now()
+        go_apart(lane, now)
+        origin_turned(lane, Phase.CLOSED, now)
+        assert (lane.is_apart, lane.gate.phase) == (False, Phase.OPEN)
+
+
+@virtually
+async def test_a_lane_that_its_origin_releases_sends_its_backlog_at_a_pace() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", rate=1.0)
+        await asyncio.sleep(2)
+        await service.add(3)
+        await asyncio.sleep(0.5)
+        lane = lane_of(service, endpoint)
+        assert lane.waiting() == 2
+        lane.gates.go_apart()
+        released(lane, service.now())
+        assert (lane.is_apart, lane.gate.phase) == (False, Phase.CLOSED)  # its gate was its own
+        released(lane, service.now())
+        assert lane.gate.phase is Phase.PACED
