@@ -81,6 +81,56 @@ def test_rows_come_in_order_and_memory_is_accounted_for() -> None:
     assert taken(buffer) == list(range(9, 17))
 
 
+def asked(buffer: Buffer, phase: Phase) -> list[tuple[Stream, int, int, int | None]]:
+    """What a lane asks for to have eight rows: streams, limits, and between which numbers."""
+    wants = buffer.wants(8, NOON, phase)
+    return [(want.stream, want.limit, want.after, want.before) for want in wants]
+
+
+def test_a_lane_asks_for_as_many_rows_as_it_has_room_for_and_for_some_resends() -> None:
+    buffer, source, _ = a_lane(20)
+    resends, due = (Stream.RESEND, 16, 0, None), (Stream.WAITING, 8, 0, None)
+    assert asked(buffer, Phase.CLOSED) == [resends, (Stream.READY, 8, 0, None), due]
+    buffer.came_back(added=5)
+    backlog, fresh = (Stream.READY, 8, 0, 6), (Stream.READY, 8, 5, None)
+    assert asked(buffer, Phase.PACED) == [resends, backlog, fresh, due]
+    assert asked(buffer, Phase.OPEN) == [resends, backlog, due]  # the other one for the next probe
+    source.feed(buffer, NOON, Phase.PACED)
+    assert asked(buffer, Phase.PACED) == []
+    ordered, *_ = a_lane(fifo=True)
+    assert (Stream.EARLY, 16, 0, None) in asked(ordered, Phase.CLOSED)
+
+
+def test_a_probe_asks_for_a_row_that_is_not_due_only_if_there_is_no_other() -> None:
+    buffer, source, _ = a_lane(1)
+    early = (Stream.EARLY, 8, 0, None)
+    assert early not in asked(buffer, Phase.OPEN)
+    source.feed(buffer, NOON, Phase.OPEN)
+    assert early not in asked(buffer, Phase.OPEN)
+    assert taken(buffer, Phase.OPEN) == [1]
+    assert asked(buffer, Phase.OPEN) == [early]
+    assert asked(buffer, Phase.CLOSED) == []
+
+
+def test_new_deliveries_go_before_the_backlog_while_the_lane_is_closed() -> None:
+    buffer, source, _ = a_lane(6)
+    buffer.came_back(added=4)
+    source.feed(buffer, NOON, Phase.PACED, room=2)
+    assert taken(buffer) == [5, 6, 1, 2]
+
+
+def test_the_head_of_an_ordered_lane_that_waits_may_go_as_a_probe() -> None:
+    buffer, source, _ = a_lane(2, fifo=True)
+    source.feed(buffer, NOON, Phase.CLOSED)
+    head = buffer.next(NOON, Phase.CLOSED)
+    assert head is not None
+    buffer.later(head, NOON + 30)
+    assert not buffer.next_in(NOON, Phase.CLOSED)
+    assert buffer.next(NOON, Phase.CLOSED) is None
+    assert buffer.next_in(NOON, Phase.OPEN)
+    assert buffer.next(NOON, Phase.OPEN) == head
+
+
 def test_what_is_on_its_way_is_not_had_again_by_a_rewind() -> None:
     buffer, source, _ = a_lane(4)
     source.feed(buffer, NOON, Phase.CLOSED)

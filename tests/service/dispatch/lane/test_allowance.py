@@ -158,8 +158,10 @@ def test_requests_to_a_slow_endpoint_are_spread_over_half_the_time_of_an_answer(
     assert limits.free_at(NOON, Phase.PACED, 8, fifo=False) == NOON
 
 
-def test_requests_to_a_quick_endpoint_are_not_spread() -> None:
+def test_requests_to_a_quick_endpoint_or_a_new_one_are_not_spread() -> None:
     limits = allowance()
+    limits.sent(NOON)
+    assert limits.free_at(NOON, Phase.CLOSED, 8, fifo=False) == NOON
     for _ in range(100):
         limits.sent(NOON)
         limits.ended(0.09)

@@ -120,7 +120,7 @@ def test_an_attempt_takes_as_long_as_the_policy_says_or_as_usual() -> None:
 def test_an_address_that_is_not_allowed_says_by_which_rule_and_not_which_address() -> None:
     found = fitted(with_secret(url="https://127.0.0.1/in"))
     assert (found.target, found.secrets) == (None, ())
-    assert found.refused.failure is Kind.BLOCKED
+    assert (found.refused.failure, found.refused.took) == (Kind.BLOCKED, 0.0)
     assert found.refused.detail
     assert "127.0.0.1" not in found.refused.detail
 
@@ -139,11 +139,13 @@ def test_a_policy_that_cannot_be_read_stops_the_endpoint_and_says_why() -> None:
     assert (found.target, found.refused.failure) == (None, Kind.REFUSED)
     assert found.refused.detail
     assert found.policy == DELIVERY
+    assert found.refused.took == 0.0  # no request was made
 
 
 def test_secrets_that_do_not_open_stop_the_endpoint() -> None:
     found = fitted(with_secret(), seals=Seals.of(generate_key("other")))
     assert (found.target, found.secrets, found.refused.failure) == (None, (), Kind.REFUSED)
+    assert found.refused.took == 0.0
     assert "sealed with the key 'test'" in found.refused.detail
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from tarry.core.outcome import Kind
 from tarry.core.pace import Pace
+from tarry.core.policy import Policy
 from tarry.core.text import to_json
 from tarry.service.dispatch.lane.config import LaneConfig, version_of
 from tarry.service.dispatch.lane.pending_attempt import PendingAttempt, settlement
@@ -11,11 +12,11 @@ from tarry.service.dispatch.limits.gate import Gate
 from tarry.service.dispatch.outcomes.judge import Judgement, Ruling, Verdict
 from tarry.service.model.attempt import Attempt, Settlement, Trigger
 from tarry.service.model.delivery import ENDED, LIVE, Reason, State
-from tarry.service.model.settings import DELIVERY
+from tarry.service.model.settings import DELIVERY, Limits
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import NOON, a_due, an_attempt, new_message
 from tarry.testing.virtual_loop import virtually
-from tarry.testing.virtual_service import OK, virtual_service
+from tarry.testing.virtual_service import OK, status, virtual_service
 
 # --- The request --------------------------------------------------------------------------------
 
@@ -34,6 +35,23 @@ async def test_a_message_is_sent_as_what_it_is() -> None:
         await service.store.add([new_message(service.application, content_type=t) for t in told])
         await service.until_delivered(endpoint, within=5)
         assert sorted(kinds) == ["", "", "text/xml"]
+
+
+@virtually
+async def test_a_request_says_which_attempt_it_is_and_how_long_it_may_take() -> None:
+    requests: list[Request] = []
+
+    def answers(request: Request, _now: float) -> Answer:
+        requests.append(request)
+        return OK if len(requests) == 3 else status(500)
+
+    async with virtual_service(limits=Limits(connect_timeout=2.0)) as service:
+        policy = to_json(Policy(attempt_timeout=7))
+        endpoint = await service.add_endpoint("a.example", answers, policy=policy)
+        await service.add()
+        await service.until_delivered(endpoint, within=300)
+    assert [dict(one.headers)["webhook-attempt"] for one in requests] == ["1", "2", "3"]
+    assert {(one.timeout, one.connect_timeout) for one in requests} == {(7.0, 2.0)}
 
 
 # --- The attempt in the air ---------------------------------------------------------------------
