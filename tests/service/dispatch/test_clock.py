@@ -163,3 +163,14 @@ async def test_what_nobody_waits_for_any_more_does_not_pile_up() -> None:
     await asyncio.sleep(8000)
     assert patient.woken_at == [3600.0]
     assert busy.woken_at == [7200.0 + (10 * SPARE_ALARMS - 1) % 7]
+
+
+@virtually
+async def test_outdated_alarms_are_removed_only_when_they_are_as_many_as_the_live_ones() -> None:
+    loop = Loop()
+    lanes = [Lane(loop.alarms) for _ in range(2 * SPARE_ALARMS)]
+    for lane in lanes:
+        loop.alarms.set(lane, 3600.0)
+    for number in range(500):
+        loop.alarms.set(lanes[0], 7200.0 + number)
+    assert loop.alarms.entries == 2 * SPARE_ALARMS + 500  # to remove them takes a while

@@ -88,6 +88,18 @@ def test_outcomes_count_until_they_are_written_also_those_that_were_put_back() -
     assert work.unsettled == 1
 
 
+def test_what_could_not_be_written_wakes_the_loop_that_writes_it() -> None:
+    signals = Signals()
+    work = Work[FakeLane](signals)
+    work.put_back_change(Change(lane=7, epoch=1, at=NOON))
+    assert set_ones(signals) == ["settle"]
+    finish(work, FakeLane())
+    batch = work.take_finished(1)
+    assert set_ones(signals) == ["settle"]
+    work.put_back_finished(batch)
+    assert set_ones(signals) == ["settle"]
+
+
 def test_lanes_that_were_stopped_go_on_when_something_was_written() -> None:
     work, lane = Work[FakeLane](Signals()), FakeLane()
     finish(work, lane)

@@ -6,12 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import pytest
 
 from tarry.errors import StoreError
+from tarry.service.dispatch.settling.sleep import Sleep
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import VirtualService, virtual_service
+from tests.service.dispatch.lane.test_lane import a_lane
 
 
 def lanes_of(service: VirtualService) -> list[bool]:
@@ -59,26 +61,26 @@ async def test_a_lane_to_which_something_is_added_meanwhile_goes_on() -> None:
 
 
 class Away(Shaky):
-    """The database is away the first time that a lane asks whether it may rest."""
+    """The database is away when a lane asks whether it may sleep."""
 
-    fails = True
-
-    async def rest(self, idle: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
-        if self.fails:
-            self.fails = False
-            raise StoreError("the database is away")
-        return await self._store.rest(idle, leases)
+    async def doze(self, live: Mapping[int, int], leases: Sequence[Lease]) -> set[int]:
+        raise StoreError(f"the database is away: {live} {leases}")
 
 
 @virtually
 async def test_a_lane_that_found_the_database_away_asks_again_whether_it_may_sleep() -> None:
-    between = Between(Away)
-    async with virtual_service(through=between) as service:
-        await service.add_endpoint("a.example")
-        await service.add()
-        await asyncio.sleep(10)
-        assert not between.shaky.fails
-        assert lanes_of(service) == []
+    async with virtual_service() as service:
+        lane, gone = await a_lane(service), await a_lane(service)
+        dispatcher, work = service.dispatcher, service.dispatcher.work
+        away = Away(service.store).store
+        sleep = Sleep(away, dispatcher.context, work, dispatcher.shards)
+        work.let_rest(lane)
+        work.let_rest(gone)
+        gone.left = True  # while the store is asked
+        with pytest.raises(StoreError):
+            await sleep.sleep_once()
+        assert list(work.resting) == [lane]
+        gone.left = False
 
 
 class AnsweredLate(Shaky):

@@ -295,6 +295,25 @@ async def test_what_was_written_before_the_database_went_away_is_not_written_aga
         assert service.dispatcher.context.counters.stale == 0
 
 
+@virtually
+async def test_a_refused_settlement_keeps_its_details_if_the_database_goes_away_meanwhile() -> None:
+    between = Between(Choosy)
+    answer = Answer(1.0, status=200, body=b"odd")
+    async with virtual_service(through=between) as service:
+        endpoint = await service.add_endpoint("a.example", lambda _r, _n: answer)
+        (message,) = await service.add()
+        between.shaky.refuses = of(message)
+        between.shaky.unavailable_after = 2  # it with a change of its lane, and it alone
+        await asyncio.sleep(1.1)
+        assert gauges(service.dispatcher).unwritable == 1
+        between.shaky.refuses = lambda _: False
+        between.shaky.unavailable_after = 1_000_000
+        await service.until_delivered(endpoint, within=10)
+        (attempt,) = await service.store.attempts(message)
+        assert attempt.body == b"odd"
+        assert len(service.sender.sent) == 1
+
+
 @pytest.mark.parametrize("notices", [True, False])
 @virtually
 async def test_a_change_that_cannot_be_written_holds_up_no_settlement(*, notices: bool) -> None:

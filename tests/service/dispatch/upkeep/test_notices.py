@@ -196,6 +196,13 @@ async def test_a_disabled_endpoint_is_told_with_since_when_it_failed(scene: Scen
     assert (data["trigger"], data["reason"]) == ("automatic", "gone")
 
 
+async def test_one_that_never_failed_before_is_told_as_failing_since_the_notice(
+    scene: Scene,
+) -> None:
+    data = await data_of(scene, "endpoint.disabled", why="gone")
+    assert data["failSince"] == "2027-01-15T08:00:00Z"
+
+
 async def test_of_one_that_somebody_disabled_it_is_not_told_since_when_it_failed(
     scene: Scene,
 ) -> None:
@@ -241,7 +248,8 @@ async def test_a_delivery_is_told_with_its_last_attempt(scene: Scene) -> None:
 async def test_a_delivery_that_was_never_tried_is_told_all_the_same(scene: Scene) -> None:
     data = await data_of(scene, "message.attempt.exhausted", message="msg_swept", reason="too old")
     assert (data["msgId"], data["msgEventId"]) == ("msg_swept", None)
-    assert data["lastAttempt"]["responseStatusCode"] == 0
+    last = {"id": "", "responseStatusCode": 0, "timestamp": "2027-01-15T08:00:00Z"}
+    assert data["lastAttempt"] == last
 
 
 async def test_a_deleted_endpoint_is_told_with_the_uid_that_it_had(scene: Scene) -> None:

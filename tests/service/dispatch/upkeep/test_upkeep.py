@@ -93,14 +93,16 @@ async def test_what_is_too_old_ends_in_pieces_and_what_is_parked_does_not() -> N
 @virtually
 async def test_what_ended_by_its_age_is_not_sent_any_more() -> None:
     async with virtual_service() as service:
-        policy = '{"version": 1, "within": 600, "backoff": {"kind": "fixed", "delay": 1}}'
-        await service.add_endpoint("a.example", lambda _request, _now: DOWN, policy=policy)
+        policy = '{"version": 1, "within": 90, "backoff": {"kind": "fixed", "delay": 1}}'
+        endpoint = await service.add_endpoint("a.example", rate=0.01, policy=policy)
         await service.add(3)
-        await asyncio.sleep(700)
-        assert service.dispatcher.context.counters.failed == 3
-        sent = len(service.sender.sent)
-        await asyncio.sleep(700)
-        assert len(service.sender.sent) == sent
+        await asyncio.sleep(110)
+        lane = lane_of(service, endpoint)
+        assert (len(service.sender.sent), lane.waiting()) == (1, 2)
+        assert service.dispatcher.context.buffered.bytes > 0  # the others are at hand
+        await asyncio.sleep(300)
+        assert service.dispatcher.context.counters.failed == 2
+        assert (len(service.sender.sent), lane.waiting()) == (1, 0)
 
 
 @pytest.mark.slow
@@ -130,6 +132,19 @@ async def test_the_rate_of_an_application_without_lanes_at_work_is_forgotten() -
         await asyncio.sleep(300)
         gc.collect()
         assert rate() is None
+
+
+@virtually
+async def test_an_origin_without_lanes_at_work_is_forgotten() -> None:
+    async with virtual_service() as service:
+        answer = Answer(1.0, status=200)
+        await service.add_endpoint("a.example", lambda _request, _now: answer)
+        await service.add()
+        await asyncio.sleep(0.5)
+        origins = service.dispatcher.loader.origins
+        assert [origin.place for origin in origins] == ["https://a.example:443"]
+        await asyncio.sleep(300)
+        assert list(origins) == []
 
 
 @virtually

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from tarry.service.dispatch.gauges import gauges
-from tarry.service.dispatch.upkeep.watchdog import SECOND_LOOK
+from tarry.service.dispatch.upkeep.watchdog import SECOND_LOOK, is_idle
 from tarry.service.model.lane import Lease
 from tarry.service.model.settings import HOUR, Limits
 from tarry.service.wire.exchange import Answer
 from tarry.testing.shaky_store import Between, Shaky
 from tarry.testing.virtual_loop import virtually
 from tarry.testing.virtual_service import DOWN, virtual_service
+from tests.service.dispatch.lane.test_lane import a_lane
 
 WATCH = 15.0
 LIMITS = Limits(watch=WATCH, look=5.0, keep_up=24 * HOUR)
@@ -80,3 +81,29 @@ async def test_a_wake_up_that_is_only_late_is_no_stall() -> None:
         await asyncio.sleep(WATCH)
         assert len(service.sender.sent) == 1
         assert gauges(service.dispatcher).stalled == 0
+
+
+@virtually
+async def test_only_a_lane_that_could_send_and_does_nothing_is_idle() -> None:
+    async with virtual_service(limits=LIMITS) as service:
+        lane, now = await a_lane(service), service.now()
+        buffer = lane.backlog.buffer
+        assert is_idle(lane, now)
+        lane.backlog.ask()
+        assert not is_idle(lane, now)
+        lane.backlog.answered(1)
+        lane.begin_outcome()
+        assert not is_idle(lane, now)
+        lane.wrote()
+        buffer.is_busy(1)
+        assert not is_idle(lane, now)
+        buffer.busy = {}
+        lane.gate.hold(now + 1)  # the endpoint asked for it
+        assert not is_idle(lane, now)
+        assert is_idle(lane, now + 1)
+        lane.alone(now)
+        assert not is_idle(lane, now + 600)
+        lane.gate.close()
+        assert is_idle(lane, now + 600)
+        lane.leave()
+        assert not is_idle(lane, now + 600)
