@@ -145,7 +145,7 @@ def test_a_probe_that_was_brought_forward_can_be_made_up_for() -> None:
     answer(gate, NOON)
     then = gate.free_at(NOON, MOST)
     gate.delay(sooner)
-    assert gate.free_at(NOON, MOST) == pytest.approx(then + sooner)
+    assert gate.free_at(NOON, MOST) == pytest.approx(then + sooner, abs=1e-6)
 
 
 @pytest.mark.parametrize("longer", [0.5, 60.0])

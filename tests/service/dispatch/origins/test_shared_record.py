@@ -58,6 +58,7 @@ def a_record(worker: str = "me", **others: int) -> tuple[SharedRecord, Context, 
         limits=Limits(),
         parking=Parking(),
     )
+    SIGNALS.share.clear()
     record = SharedRecord(Fleet(worker), context, Work(SIGNALS))
     record.read(pace_text.write(OPEN, whole=True, workers=others))
     return record, context, timers
@@ -77,8 +78,27 @@ def test_a_worker_alone_claims_at_once_and_may_probe_once_that_is_written() -> N
     assert not record.may_probe(gate.pace, first=False, serve=never)
     assert SIGNALS.share.is_set()
     assert record.written(record.next_text(gate, waiting=5))
+    assert not record.wants_probe
     assert record.may_probe(gate.pace, first=False, serve=never)
     assert not timers.set
+
+
+def test_a_record_that_was_never_written_is_one_of_an_origin_that_is_well() -> None:
+    _, context, _ = a_record()
+    record = SharedRecord(Fleet("me"), context, Work(SIGNALS))
+    assert (record.text, record.pace, record.workers) == (b"", Pace(), {})
+
+
+def test_a_record_is_known_as_it_was_read() -> None:
+    record, _, _ = a_record()
+    text = pace_text.write(PACED, whole=True, workers={"other": 7})
+    record.read(text)
+    assert (record.text, record.pace.phase, record.workers) == (text, Phase.PACED, {"other": 7})
+
+
+def test_deliveries_at_one_other_worker_all_count() -> None:
+    record, _, _ = a_record(me=5, other=30)
+    assert record.waiting_elsewhere == 30
 
 
 def test_a_probe_that_is_wanted_while_a_record_is_written_is_claimed_with_the_next_one() -> None:
@@ -131,7 +151,7 @@ def test_while_a_probe_has_no_answer_the_next_one_is_some_seconds_away() -> None
     assert written.probe_at == NOON + AHEAD
     gate.lost()
     written = pace_text.read_whole(record.next_text(gate, waiting=1), now=NOON)
-    assert written.probe_at == pytest.approx(gate.pace.probe_at)
+    assert written.probe_at == pytest.approx(gate.pace.probe_at, abs=0.001)
 
 
 def test_workers_draw_lots_for_a_probe() -> None:
@@ -219,11 +239,19 @@ def test_a_record_is_outdated_if_it_says_too_little_of_a_worker(
     assert record.is_outdated(waiting) is outdated
 
 
-def test_a_worker_alone_has_all_of_the_pace() -> None:
+@pytest.mark.parametrize("waiting", [0, 5])
+def test_a_worker_alone_has_all_of_the_pace(waiting: int) -> None:
     record, _, _ = a_record(me=5)
     gate = a_gate(PACED)
-    record.turned(gate, 5)
+    record.turned(gate, waiting)
     assert gate.pace == PACED
+
+
+def test_two_workers_with_the_same_backlog_have_half_of_the_pace_each() -> None:
+    record, _, _ = a_record(other=30)
+    gate = a_gate(PACED)
+    record.turned(gate, 30)
+    assert gate.pace.rate == pytest.approx(20)
 
 
 @pytest.mark.parametrize(("mine", "share"), [(30, 0.25), (0, 0.125), (270, 0.5)])

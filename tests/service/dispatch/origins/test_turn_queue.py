@@ -14,6 +14,7 @@ from tarry.service.dispatch.origins.turn_queue import PATIENCE, TRIALS, TurnQueu
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.wire.exchange import Answer, Request
 from tarry.testing.samples import NOON
+from tests.service.dispatch.origins.place import OPEN, PACED, FakeTimer, Place
 
 if TYPE_CHECKING:
     from tarry.service.dispatch.origins.member import Member
@@ -252,8 +253,11 @@ def test_of_an_application_in_doubt_one_request_is_in_the_air_at_a_time() -> Non
     assert stage.sent == ["a", "a2"]
 
 
-def test_of_all_in_doubt_few_requests_are_in_the_air_and_there_is_room_for_another() -> None:
-    stage = Stage(Phase.PACED, rate=10.0)
+@pytest.mark.parametrize("rate", [10.0, 100.0])
+def test_of_all_in_doubt_few_requests_are_in_the_air_and_there_is_room_for_another(
+    rate: float,
+) -> None:
+    stage = Stage(Phase.PACED, rate=rate)
     stage.push(1)
     for tenant in "abcdef":
         stage.add(stage.lane(tenant), first=False)
@@ -348,3 +352,121 @@ def test_a_probe_that_another_worker_sent_is_not_made_up_for() -> None:
     stage.queue.overtaken()
     stage.queue.make_up()
     assert stage.gate.pace.probe_at == planned
+
+
+def test_a_lane_that_recovers_while_it_waits_has_one_turn() -> None:
+    stage = Stage(Phase.OPEN)
+    lane = stage.lane("a")
+    stage.add(lane, first=False)
+    stage.add(lane, first=True)
+    stage.answer(lane)
+    stage.push(120)
+    assert stage.sent == ["a"]
+
+
+def test_a_lane_that_fails_while_it_waits_has_one_turn() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    lane = stage.lane("a")
+    stage.gate.air = 10**6
+    stage.add(lane, first=True)
+    stage.add(lane, first=False)
+    stage.gate.air = 0
+    stage.queue.serve()
+    stage.push(5)
+    assert stage.sent == ["a"]
+
+
+def test_a_lane_that_goes_first_and_is_discarded_has_no_turn() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    lane = stage.lane("a")
+    stage.gate.air = 10**6
+    stage.add(lane, first=True)
+    stage.discard(lane)
+    stage.gate.air = 0
+    stage.queue.serve()
+    stage.push(5)
+    assert stage.sent == []
+
+
+def test_a_queue_that_is_closed_sets_its_timer_off() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.add(stage.lane("a"), first=False)
+    assert stage.due[0] < math.inf
+    stage.queue.close()
+    assert stage.due[0] == math.inf
+
+
+def test_a_lane_that_is_well_goes_while_another_of_its_application_is_on_trial() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    stage.push(1)
+    stage.add(stage.lane("a", "doubt"), first=False)
+    stage.add(stage.lane("a", "well", is_well=True), first=True)
+    stage.push(1)
+    assert stage.sent == ["doubt", "well"]
+
+
+def test_lanes_that_are_well_go_on_while_those_in_doubt_have_to_wait() -> None:
+    stage = Stage(Phase.PACED, rate=1.0)
+    stage.push(1)
+    for name in ("doubt", "waits"):
+        stage.add(stage.lane("a", name), first=False)
+    for tenant in ("well", "also well"):
+        stage.add(stage.lane(tenant, is_well=True), first=True)
+    stage.push(5)
+    assert stage.sent == ["doubt", "well", "also well"]
+
+
+def test_a_lane_is_served_as_soon_as_the_pace_allows() -> None:
+    stage = Stage(Phase.PACED, rate=10.0)
+    stage.push(1)
+    for tenant in "abc":
+        stage.add(stage.lane(tenant, is_well=True), first=True)
+    stage.push(0.25)
+    assert stage.sent == ["a", "b", "c"]
+
+
+def test_nothing_is_made_up_for_if_no_probe_went_early() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.queue.make_up()
+    assert stage.gate.pace.probe_at == NOON + 30
+
+
+def test_an_early_probe_that_this_worker_may_not_send_yet_is_not_delayed() -> None:
+    stage = Stage(Phase.OPEN)
+    stage.queue = TurnQueue(stage.gate, stage.context, lambda *, first: not first)
+    stage.add(stage.lane("a"), first=True)
+    assert stage.sent == []
+    stage.queue.make_up()
+    assert stage.gate.pace.probe_at == NOON
+
+
+def live(place: Place) -> list[FakeTimer]:
+    return [timer for timer in place.timers if timer.at < math.inf]
+
+
+def test_there_is_one_timer_for_all_lanes_that_wait() -> None:
+    place = Place()
+    _, lanes = place.group("a", 5, OPEN)
+    for lane in lanes:
+        lane.is_well = False
+        lane.wait()
+    assert [timer.at for timer in live(place)] == [NOON + 30]
+
+
+def test_there_is_one_timer_for_lanes_that_want_another_turn_when_they_have_one() -> None:
+    place = Place()
+    _, lanes = place.group("a", 2, PACED)
+    for lane in lanes:
+        lane.wants_more = True
+        lane.wait()
+    assert place.sent == [lanes[0].number]
+    assert len(live(place)) == 1
+
+
+def test_no_timer_is_set_while_an_answer_must_come_first() -> None:
+    place = Place()
+    group, (lane,) = place.group("a", 1, OPEN)
+    group.gate.sent(place.now, 1)
+    lane.is_well = False
+    lane.wait()
+    assert not place.timers

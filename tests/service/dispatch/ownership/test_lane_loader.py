@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from tarry.core.pace import Phase
 from tarry.core.text import to_json
 from tarry.service.dispatch.lane.lane import Lane
 from tarry.service.dispatch.limits.rates import TenantRate
@@ -382,3 +383,19 @@ async def test_a_lane_that_the_store_does_not_know_any_more_is_let_go() -> None:
         before = between.shaky.fetched
         await asyncio.sleep(30)
         assert between.shaky.fetched == before, "nobody asks for it"
+
+
+@virtually
+async def test_an_endpoint_that_was_paused_for_a_moment_gets_its_backlog_at_a_pace() -> None:
+    async with virtual_service() as service:
+        endpoint = await service.add_endpoint("a.example", rate=1.0)
+        await service.add(20)
+        await asyncio.sleep(1.1)
+        lane = the_lane(service)
+        assert lane.gates.phase is Phase.CLOSED
+        await service.change(endpoint, standing=Standing.PAUSED)
+        await asyncio.sleep(0.1)
+        await service.change(endpoint, standing=Standing.ENABLED, rate=None)
+        await asyncio.sleep(0.1)
+        assert the_lane(service) is lane, "it was in memory all the time"
+        assert Phase(lane.gates.phase) is Phase.PACED

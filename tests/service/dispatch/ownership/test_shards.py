@@ -30,6 +30,10 @@ class FakeLane:
     def __init__(self, *, is_quiet: bool, waits_until: float = NOON) -> None:
         self.is_quiet = is_quiet
         self._waits_until = waits_until
+        self.held, self.number, self.has_left = a_shard().held, 7, False
+
+    def leave(self) -> None:
+        self.has_left = True
 
     def waits_for_last_owner(self, now: float) -> bool:
         return now < self._waits_until
@@ -362,3 +366,36 @@ async def test_what_waits_for_a_lost_owner_is_not_handed_over() -> None:
     await asyncio.sleep(2 * LIMITS.lease)
     await other.take()
     assert not other.owned[5].lease.clean
+
+
+@virtually
+async def test_a_worker_that_never_took_a_shard_waits_for_none() -> None:
+    assert not a_worker(a_store()).moving
+
+
+@virtually
+async def test_a_lane_that_is_forgotten_has_left_and_is_not_in_memory_any_more() -> None:
+    worker, lane = a_worker(a_store()), FakeLane(is_quiet=True)
+    shard = worker.owned[lane.held.lease.shard] = a_shard()
+    other = cast("Lane", FakeLane(is_quiet=True))
+    shard.lanes.update({7: cast("Lane", lane), 8: other})
+    worker.forget(cast("Lane", lane))
+    assert lane.has_left
+    assert shard.lanes == {8: other}
+
+
+@pytest.mark.parametrize(
+    ("share_of_lease", "takes"), [(0.3, True), (-0.3, True), (0.35, False), (-0.35, False)]
+)
+@virtually
+async def test_only_a_step_that_can_end_a_lease_in_use_keeps_a_worker_from_taking_shards(
+    share_of_lease: float, *, takes: bool
+) -> None:
+    wall = Wall()
+    worker = a_worker(a_store(wall))
+    wall.step = share_of_lease * LIMITS.lease
+    await worker.take()
+    assert bool(worker.owned) is takes
+    await asyncio.sleep(LIMITS.lease + 0.1)
+    await worker.take()
+    assert sorted(worker.numbers) == list(range(SHARDS))
