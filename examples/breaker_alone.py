@@ -1,4 +1,4 @@
-"""A breaker without any retrying: stop calling what is down, and notice when it is back."""
+"""A breaker without retries: stop calling a service that is down, and notice when it is back."""
 
 import time
 
@@ -23,7 +23,7 @@ def send(text: str) -> str:
 
 
 def show(event: Event) -> None:
-    """Tell when the breaker moves."""
+    """Print when the breaker moves."""
     if isinstance(event, BreakerMoved):
         print(f"  [{event.name}: {event.before} -> {event.after}]")
 

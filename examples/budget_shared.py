@@ -1,4 +1,4 @@
-"""One retry budget for all that calls a service: retries stop when they do not help."""
+"""One retry budget for all callers of a service: retries stop when they do not help."""
 
 import random
 
@@ -9,7 +9,7 @@ CALLS = 2_000
 
 
 class Service:
-    """A service that fails by chance, and counts what reaches it."""
+    """A service that fails by chance, and counts its requests."""
 
     def __init__(self, failing: float) -> None:
         self.failing = failing

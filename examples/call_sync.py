@@ -1,4 +1,4 @@
-"""Retry a plain function: what is tried again, how long it waits, and what comes out."""
+"""Retry a plain function: which errors are retried, how long it waits, and what it raises."""
 
 from itertools import islice
 
@@ -30,7 +30,7 @@ class Inventory:
 
 
 def main() -> None:
-    """Succeed after two failures, then fail for good."""
+    """Succeed after two failures, then fail permanently."""
     waits = ", ".join(f"{wait:.3f}" for wait in islice(POLICY.waits(seed=1), 3))
     print(f"Waits this policy could take, in seconds: {waits}")
 

@@ -13,14 +13,14 @@ POLICY = tarry.Policy(
     backoff=tarry.Schedule([10, 30, 120, 600]), jitter=tarry.Percent(0.2), attempts=5, within=3600
 )
 OUTAGE = 100.0
-"""The receiver is down for so many seconds."""
+"""For how many seconds the receiver is down."""
 MALFORMED = 3
-"""The number of a message that no retry will mend."""
+"""The number of a message that fails at every attempt."""
 
 
 @dataclass
 class Delivery:
-    """What a row of a table would hold."""
+    """One queued message, like a row of a table."""
 
     number: int
     progress: tarry.Progress

@@ -53,7 +53,7 @@ def flaky_server() -> Iterator[str]:
 
 
 def show(event: Event) -> None:
-    """Tell of every wait."""
+    """Print every wait."""
     if isinstance(event, Retrying):
         print(f"  client: waits {event.delay * 1000:.0f} ms")
 

@@ -1,4 +1,4 @@
-"""Tell about a change only if it is committed: the message is part of your own transaction."""
+"""Send a message only if a change is committed: it is part of your own transaction."""
 
 import asyncio
 import os
@@ -23,7 +23,7 @@ async def set_up(database: str, url: str) -> str:
 
 
 def pay(database: str, acme: str, order: int, *, refused: bool) -> None:
-    """Change an order and say so, both or neither."""
+    """Change an order and send a message about it, both or neither."""
     with psycopg.connect(database) as connection, connection.transaction() as transaction:
         connection.execute("INSERT INTO orders (number) VALUES (%s)", (order,))
         payload = b'{"order": %d}' % order
@@ -33,14 +33,14 @@ def pay(database: str, acme: str, order: int, *, refused: bool) -> None:
 
 
 async def deliver(database: str, receiver: Receiver) -> None:
-    """Send what was committed."""
+    """Send the committed messages."""
     async with open_hooks(database, allow_network=(LOOPBACK,)) as hooks, hooks.dispatching():
         while not receiver.arrivals:  # noqa: ASYNC110  it is another thread's
             await asyncio.sleep(0.02)
 
 
 def main() -> None:
-    """Use a server of one's own, which is thrown away at the end."""
+    """Use a temporary PostgreSQL server."""
     os.environ["TARRY_SEALING_KEYS"] = generate_key("example")
     with throw_away_cluster(quick=True) as cluster, Receiver(bodies=True) as receiver:
         acme = asyncio.run(set_up(cluster.url, receiver.url))

@@ -1,4 +1,4 @@
-"""Keep a policy in a file: load it, look at it, use it, and see mistakes named."""
+"""Keep a policy in a file: load it, explain it, use it, and see how mistakes are reported."""
 
 from itertools import islice
 from pathlib import Path

@@ -23,12 +23,12 @@ class Job:
 
 
 def failed(state: str) -> bool | tarry.Failure:
-    """Say that a job that has failed will not be done, however often it is asked for."""
+    """Return a permanent failure for a job that has failed: more polls cannot help."""
     return tarry.Failure(tarry.Kind.PERMANENT) if state == "failed" else False
 
 
 def wait_for(job: Job, policy: tarry.Policy = POLICY) -> str:
-    """Ask until it is done."""
+    """Poll until it is done."""
     try:
         return policy.call(job.state, until=lambda state: state == "done", on_result=failed)
     except tarry.GaveUp as error:

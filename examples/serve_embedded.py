@@ -14,7 +14,7 @@ LOOPBACK = "127.0.0.0/8"
 
 
 async def deliver(database: Path, url: str) -> None:
-    """Send two messages to a server that fails once, and say what became of them."""
+    """Send two messages to a server that fails once, and print how they ended."""
     policy = json.dumps(QUICK.to_dict())
     async with open_hooks(f"sqlite:///{database}", allow_network=(LOOPBACK,)) as hooks:
         acme = await hooks.application("acme", name="Acme Ltd")
@@ -32,7 +32,7 @@ async def deliver(database: Path, url: str) -> None:
 
 
 def main() -> None:
-    """Stand in for the customer's server too."""
+    """Run the customer's server too."""
     with tempfile.TemporaryDirectory() as folder, Receiver() as receiver:
         receiver.script([500])
         print("Delivering:")

@@ -18,13 +18,13 @@ def heading(text: str) -> None:
 
 
 def say(event: Event) -> None:
-    """Tell of every retry."""
+    """Print every retry."""
     if isinstance(event, Retrying):
         print(f"  attempt {event.attempt}: {event.error!r}; again in {event.delay * 1000:.0f} ms")
 
 
 def failures(times: int) -> Iterator[bool]:
-    """True so many times, then False for ever."""
+    """Return True `times` times, then always False."""
     yield from [True] * times
     yield from itertools.cycle([False])
 

@@ -15,16 +15,16 @@ TarryError
    ├─ NotFound                       kind, id
    ├─ Conflict                       kind, key
    ├─ BacklogFull                    application, allowed
-   │  └─ DiskNearlyFull              left, reserve: nobody may have more waiting for now
+   │  └─ DiskNearlyFull              left, reserve: too little disk space
    ├─ TooManyReplays                 endpoint, allowed
    ├─ EgressRefused                  host, rule, option
    ├─ SealError                      a secret cannot be opened: another key, or another row
-   ├─ VerificationError              a received message is not what its signature says
-   │  ├─ MalformedHeaders            it has no signature that could be looked at
-   │  └─ MessageReplayed             id, handled: it is genuine, and came before
+   ├─ VerificationError              a received message could not be verified
+   │  ├─ MalformedHeaders            a header of the signature is missing or wrong
+   │  └─ MessageReplayed             id, handled: it was received before
    └─ StoreError
-      ├─ StoreUnavailable            retry_after: nothing was kept, come back
-      ├─ StoreOwned                  another dispatcher is at work
+      ├─ StoreUnavailable            retry_after: not stored, or unknown
+      ├─ StoreOwned                  another dispatcher uses it
       └─ SchemaMismatch              found, wanted
 
 An exception of the wrapped function is never in this tree: it comes out itself, with a note.
@@ -39,7 +39,7 @@ class TarryError(Exception):
 
 
 class _SettingError(TarryError, ValueError):
-    """What is wrong with a setting: its name, its value, and what would do."""
+    """A setting has an invalid value; `wanted` says which values are allowed."""
 
     def __init__(self, field: str, value: object, wanted: str) -> None:
         super().__init__(field, value, wanted)
@@ -78,7 +78,7 @@ class AttemptTimedOut(TarryError, TimeoutError):  # noqa: N818  a TimeoutError s
     def __init__(self, seconds: float, plan: object = None) -> None:
         super().__init__(seconds)
         self.seconds = seconds
-        self.plan = plan  # whose limit it was: only that call's own cut is its to retry
+        self.plan = plan  # the call that set the limit: only that call may retry the timeout
 
     def __reduce__(self) -> tuple[object, ...]:
         # A plan holds functions: it stays in the process it belongs to.
@@ -117,7 +117,7 @@ class BudgetSpent(Refused):
 
 
 class GaveUp(TarryError):  # noqa: N818  named for what happened, as the glossary has it
-    """Retrying ended on a result nobody wanted, so there is no exception to pass on."""
+    """Retrying ended on an unwanted result, so there is no exception to pass on."""
 
     def __init__(
         self,
@@ -158,7 +158,7 @@ class SettingsError(_SettingError, ServiceError):
 
 
 class NotFound(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
-    """There is no such thing here, or it is somebody else's; `why`, if that may be told."""
+    """The object does not exist, or belongs to another tenant; `why`, if it may be shown."""
 
     def __init__(self, kind: str, id: str, why: str = "") -> None:  # noqa: A002  an id is what it is
         super().__init__(kind, id, why)
@@ -171,9 +171,9 @@ class NotFound(ServiceError):  # noqa: N818  named for what happened, as the glo
 
 
 class Conflict(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
-    """There is one of this kind with this key already, and it is not the same.
+    """Another object of this kind has this key already.
 
-    `called` is what the key is to whoever gave it, if there are several kinds: "event id".
+    `called` is the caller's name for the key if there are several kinds: "event id".
     """
 
     def __init__(self, kind: str, key: str, called: str = "") -> None:
@@ -188,7 +188,7 @@ class Conflict(ServiceError):  # noqa: N818  named for what happened, as the glo
 
 
 class BacklogFull(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
-    """An application has as many deliveries waiting as it may: nothing was kept, come back."""
+    """An application's quota of waiting deliveries is used up. Nothing was stored; try later."""
 
     def __init__(self, application: str, allowed: int) -> None:
         super().__init__(application, allowed)
@@ -203,10 +203,10 @@ class BacklogFull(ServiceError):  # noqa: N818  named for what happened, as the 
 
 
 class DiskNearlyFull(BacklogFull):
-    """The database's disk has too little room left for new messages: nothing was kept, come back.
+    """The database's disk has too little space for new messages. Nothing was stored; try later.
 
-    What is left (bytes) is for what was accepted already. Nobody may have more waiting: `allowed`
-    is 0.
+    The remaining space, `left` bytes, is for messages that were accepted already. `allowed` is 0
+    for every application.
     """
 
     def __init__(self, application: str, left: int, reserve: int) -> None:
@@ -224,7 +224,7 @@ class DiskNearlyFull(BacklogFull):
 
 
 class TooManyReplays(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
-    """An endpoint has as many recoveries and replays pending as it may: wait until one is done."""
+    """An endpoint has too many pending recoveries and replays: wait until one is done."""
 
     def __init__(self, endpoint: str, allowed: int) -> None:
         super().__init__(endpoint, allowed)
@@ -241,7 +241,7 @@ class TooManyReplays(ServiceError):  # noqa: N818  named for what happened, as t
 class EgressRefused(ServiceError):  # noqa: N818  named for what happened, as the glossary has it
     """A URL or an address that must not be called; `rule` says which rule forbids it.
 
-    `option` is the one by which whoever runs tarry could allow it, if there is one.
+    `option` is the command line option that would allow it, if there is one.
     """
 
     def __init__(self, host: str, rule: str, option: str = "") -> None:
@@ -255,19 +255,19 @@ class EgressRefused(ServiceError):  # noqa: N818  named for what happened, as th
 
 
 class SealError(ServiceError):
-    """A sealed secret cannot be opened: the key is another, or it was sealed for another row."""
+    """A sealed secret cannot be opened: it was sealed with another key, or for another row."""
 
 
 class VerificationError(ServiceError):
-    """A received message is not proven: no signature fits, or it is too old or too new."""
+    """A received message is not verified: no signature matches, or it is too old or too new."""
 
 
 class MalformedHeaders(VerificationError):  # noqa: N818  named for what happened
-    """A header of the signature is missing, comes twice or is not what it should be."""
+    """A header of the signature is missing, duplicated or invalid."""
 
 
 class MessageReplayed(VerificationError):  # noqa: N818  named for what happened
-    """A proven message came before; if it is not `handled` yet, it is still being worked on."""
+    """A verified message was received before; if it is not `handled` yet, it is being handled."""
 
     def __init__(self, id: str, *, handled: bool = True) -> None:  # noqa: A002  as in NotFound
         super().__init__(id)
@@ -281,11 +281,11 @@ class MessageReplayed(VerificationError):  # noqa: N818  named for what happened
 
 
 class StoreError(ServiceError):
-    """The database did not do what was asked; the reason is its own error, as the cause."""
+    """The database failed; its own error is the cause."""
 
 
 class StoreUnavailable(StoreError):  # noqa: N818  named for what happened, as the glossary has it
-    """The database cannot be written to just now. Nothing was kept; try again."""
+    """The database cannot be written to just now. Try again, with the same key."""
 
     def __init__(self, reason: str, retry_after: float = 1.0) -> None:
         super().__init__(reason, retry_after)
@@ -297,7 +297,7 @@ class StoreUnavailable(StoreError):  # noqa: N818  named for what happened, as t
 
 
 class StoreOwned(StoreError):  # noqa: N818  named for what happened, as the glossary has it
-    """Another dispatcher is at work on this database, and it takes only one."""
+    """Another dispatcher uses this database, which allows only one."""
 
     def __init__(self, database: str, owner: str) -> None:
         super().__init__(database, owner)

@@ -27,7 +27,7 @@ Begun = tuple[AsyncGenerator[Item, Sent] | None, Any]
 def retry_call(
     plan: Plan, function: Callable[Params, Awaitable[Returned]]
 ) -> Callable[Params, Coroutine[Any, Any, Returned]]:
-    """The function, tried again as planned."""
+    """Return the function with retries, as planned."""
     if plan.policy.attempt_timeout is not None:
         function = _timed(plan, function)
     if not plan.light:
@@ -38,7 +38,7 @@ def retry_call(
 def _careful(
     plan: Plan, function: Callable[Params, Awaitable[Returned]]
 ) -> Callable[Params, Coroutine[Any, Any, Returned]]:
-    """With an effort from the start: somebody wants to know of every attempt."""
+    """Use an effort from the start: listeners or result checks need every attempt."""
     get_scope, set_scope, reset_scope, scoped = current.get, current.set, current.reset, plan.scoped
 
     @wraps(function)
@@ -52,7 +52,7 @@ def _careful(
             effort.close()
             try:  # noqa: SIM105  suppress() takes its time
                 reset_scope(token)
-            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+            except ValueError:  # the collector ends a forgotten coroutine in another context
                 pass
 
     return call
@@ -61,7 +61,7 @@ def _careful(
 def _light(
     plan: Plan, function: Callable[Params, Awaitable[Returned]]
 ) -> Callable[Params, Coroutine[Any, Any, Returned]]:
-    """A first attempt that succeeds is the common case: nothing but its scope is made for it."""
+    """Create only a scope for the common case, a first attempt that succeeds."""
     get_scope, set_scope, reset_scope = current.get, current.set, current.reset
     within, first, careful = plan.within, plan.first, _careful(plan, function)
 
@@ -88,7 +88,7 @@ def _light(
             scope[ATTEMPT] = ENDED
             try:  # noqa: SIM105  suppress() takes its time
                 reset_scope(token)
-            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+            except ValueError:  # the collector ends a forgotten coroutine in another context
                 pass
 
     return call
@@ -97,7 +97,7 @@ def _light(
 def _bare(
     plan: Plan, function: Callable[Params, Awaitable[Returned]]
 ) -> Callable[Params, Coroutine[Any, Any, Returned]]:
-    """As light, and not even a scope is made."""
+    """Like `_light`, but without a scope."""
     get_scope, careful = current.get, _careful(plan, function)
 
     @wraps(function)
@@ -123,7 +123,7 @@ def _bare(
 def _guarded(
     plan: Plan, function: Callable[Params, Awaitable[Returned]]
 ) -> Callable[Params, Coroutine[Any, Any, Returned]]:
-    """As light, and the guards have their say and their report."""
+    """Like `_light`, but ask the guards and report to them."""
     get_scope, set_scope, reset_scope = current.get, current.set, current.reset
     within, first, careful = plan.within, plan.first, _careful(plan, function)
     breaker, budget = guards_of(plan)
@@ -160,7 +160,7 @@ def _guarded(
                 effort.close()
             try:  # noqa: SIM105  suppress() takes its time
                 reset_scope(token)
-            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+            except ValueError:  # the collector ends a forgotten coroutine in another context
                 pass
 
     return call
@@ -172,7 +172,7 @@ async def persist(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Returned:
-    """Make attempt after attempt, until the effort says it is over."""
+    """Make attempts until the effort says that the call is over."""
     while True:
         if effort.delay:
             await world.asleep(effort.delay)
@@ -192,7 +192,7 @@ async def persist(
 def retry_items(
     plan: Plan, function: Callable[Params, AsyncGenerator[Item, Sent]]
 ) -> Callable[Params, AsyncGenerator[Item, Sent]]:
-    """The generator, tried again until it gives its first item; what follows is not retried."""
+    """Return the generator with retries up to its first item; later failures are not retried."""
 
     @wraps(function)
     async def begin(*args: Params.args, **kwargs: Params.kwargs) -> Begun[Item, Sent]:
@@ -227,7 +227,7 @@ def retry_items(
 def _timed(
     plan: Plan, function: Callable[Params, Awaitable[Returned]]
 ) -> Callable[Params, Awaitable[Returned]]:
-    """The function, cut off when its time is up."""
+    """Return the function with a time limit for each attempt."""
 
     @wraps(function)
     async def attempt(*args: Params.args, **kwargs: Params.kwargs) -> Returned:

@@ -44,13 +44,13 @@ def retry(  # noqa: PLR0913  the front door: each argument is a feature
         condition, not a failure: it feeds no breaker and no budget.
     on_result: a function that is given the result and returns True or a `Failure` if it is bad.
 
-    When attempts or time run out the last exception itself comes out, with a note; for a result
-    nobody wanted, `GaveUp`.
+    When attempts or time run out, the last exception itself is raised, with a note; after an
+    unwanted result, `GaveUp`.
 
     budget: a `Quota` or `Ratio`, shared by as many functions as you like.
     breaker: a `Breaker`, likewise; while it is open, `CircuitOpen` is raised.
-    hooks: functions that are told of every event of this function.
-    name: what events call it; its module and qualified name, if not given.
+    hooks: functions that are called with every event of this function.
+    name: its name in events; its module and qualified name, if not given.
     scoped: False opens no scope, so that calls inside may retry on top and inherit no deadline.
 
     >>> @retry(on=(ConnectionError, TimeoutError))
@@ -118,7 +118,7 @@ def attempts(  # noqa: PLR0913  what `retry` takes
 
 
 def _check_place(policy: object) -> None:
-    """The two first mistakes: a decorator without brackets, and an exception for a policy."""
+    """Raise for two common mistakes: no brackets, or an exception in place of the policy."""
     if isinstance(policy, type) and issubclass(policy, BaseException):
         raise DecorationError(f"exceptions go in on=: write retry(on={policy.__name__})")
     if callable(policy):

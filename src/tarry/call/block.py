@@ -33,7 +33,7 @@ class Attempts:
 
 
 class Loop:
-    """One call in block form: the attempt, again and again until it is over."""
+    """One call in block form: it yields its attempt until the call is over."""
 
     __slots__ = ("_attempt",)
 
@@ -123,7 +123,7 @@ class Attempt:
         return value
 
     def begin(self) -> Self:
-        """The first attempt begins, or the wait is over and the next one does."""
+        """Begin the first attempt, or the next one after the wait."""
         if self._state in (State.BEGUN, State.ENTERED):
             raise TarryError("the attempt was not made: write `with attempt:` inside the loop")
         self._effort.begin()
@@ -132,7 +132,7 @@ class Attempt:
         return self
 
     def end(self) -> None:
-        """The call is over, however it ended."""
+        """End the call, whatever its result is."""
         self._state = State.OVER
         self._effort.close()
 
@@ -197,7 +197,7 @@ class Attempt:
             current.set(self._effort.scope)
 
     def _exit(self, error: BaseException | None) -> bool:
-        """Take the outcome; True if there was an error and another attempt follows."""
+        """Process the outcome; return True if there was an error and another attempt follows."""
         self._leave_scope()
         again = False
         try:

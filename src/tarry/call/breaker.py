@@ -35,7 +35,7 @@ ONCE = Policy(attempts=1, within=None)
 
 
 class Breaker(Guard[BreakerState]):
-    """Stops calling what keeps failing, and finds out with few calls when it works again.
+    """Stops calls to a service that keeps failing; a few probes show when it works again.
 
     Opens on `failures` in a row; with `rate`, when that share of at least `minimum` calls in the
     last `window` seconds failed; with `slow`, when a share of `slow_rate` took longer than that.
@@ -125,7 +125,7 @@ class Breaker(Guard[BreakerState]):
         return self._retry_at(self._state)
 
     def enter(self, hooks: tuple[Listener, ...] = ()) -> int:
-        """Ask to make a call: a ticket to report with, or CircuitOpen."""
+        """Return a ticket for one call, to report its result with; raise CircuitOpen if refused."""
         state = self._state  # a frozen value: one read without the lock is enough
         if state.ticket:  # closed
             return state.ticket
@@ -182,7 +182,7 @@ class Breaker(Guard[BreakerState]):
         return ticket
 
     def _begin_slot(self, now: float) -> None:
-        """The next slice of the window; what passed in the last one goes into the state."""
+        """Start the next slice of the window; the successes of the last one go into the state."""
         slot = self.rule.slot(now)
         ends_at = slot_end(slot, self.rule.window)
         self._swap(lambda _: None)
@@ -196,7 +196,7 @@ class Breaker(Guard[BreakerState]):
         step: Callable[[BreakerState], BreakerState | None],
         hooks: tuple[Listener, ...] = (),
     ) -> BreakerState:
-        """Take one step, and tell if it led to another phase: after it, outside the lock."""
+        """Take one step; emit the event of a new phase afterwards, outside the lock."""
         before, after = self._swap(step)
         if before.phase is not after.phase:
             retry_at = self._retry_at(after)

@@ -1,7 +1,7 @@
-"""An effort: one call with all its attempts. It knows everything and does nothing.
+"""An effort: one call with all its attempts. It decides, and leaves all I/O to the drivers.
 
-The drivers in `sync`, `aio` and `block` make the attempts and the waits; an effort tells them after
-each attempt what comes next. All of its state is its own, so calls cannot disturb each other.
+The drivers in `sync`, `aio` and `block` make the attempts and the waits. After each attempt they
+ask the effort what comes next. An effort shares no state, so calls cannot disturb each other.
 """
 
 import math
@@ -49,7 +49,7 @@ NOTE = "tarry: "
 
 
 class Effort:
-    """Follow one call from its first attempt to its end; its own past, for `decide` to ask."""
+    """One call from its first attempt to its end; `decide` reads its past from here."""
 
     __slots__ = (
         "_began_at",
@@ -96,7 +96,7 @@ class Effort:
         self.delay = 0.0
 
     def begin(self) -> None:
-        """An attempt begins, unless the breaker refuses it."""
+        """Begin an attempt, unless the breaker refuses it."""
         plan = self._plan
         if self.attempts:
             if plan.breaker is not None:
@@ -118,7 +118,7 @@ class Effort:
             plan.budget.call(self._began_at)
 
     def after_error(self, error: Exception) -> bool:
-        """Whether another attempt follows, after `delay`; if not, the error is to be raised."""
+        """Return whether another attempt follows, after `delay`; if not, the driver raises it."""
         plan, now = self._plan, world.clock()
         outcome = plan.judge(error) or self._unnamed(error)
         if self._ticket:
@@ -134,7 +134,7 @@ class Effort:
         return False
 
     def after_result(self, result: object) -> bool:
-        """Whether the result is taken; if not, another attempt follows, after `delay`."""
+        """Return whether the result is accepted; if not, another attempt follows, after `delay`."""
         plan = self._plan
         if result.__class__ is CoroutineType:
             refuse_coroutine(plan.name, result)
@@ -151,10 +151,11 @@ class Effort:
         return True
 
     def close(self) -> None:
-        """The call is over, however it ended.
+        """End the call, whatever its result is.
 
         An attempt that has not reported was cancelled, or the program is ending: that says nothing
-        about what was called. The last error goes: its traceback holds frames that hold this.
+        about the called service. The last error is dropped, because its traceback holds frames that
+        hold this effort.
         """
         self.scope[ATTEMPT] = ENDED
         if self._ticket:
@@ -163,7 +164,7 @@ class Effort:
 
     @property
     def discard(self) -> "Discard | None":
-        """What is to be done with a result that is not taken, before the wait."""
+        """The function that closes a rejected result before the wait, if there is one."""
         return self._plan.discard
 
     @property
@@ -187,14 +188,14 @@ class Effort:
         return False
 
     def _return_to(self, breaker: "Circuit") -> None:
-        """Ask the breaker again; if it has opened meanwhile, the last failure is the answer."""
+        """Ask the breaker again; if it has opened meanwhile, raise the last failure."""
         refused: GiveUp | None = None
         try:
             self._ticket = breaker.enter(self._plan.hooks)
         except CircuitOpen as refusal:
             refused = GiveUp(Why.CIRCUIT, refusal.retry_in)
             if self._error is None and self._plan.returns_last:
-                # The last result was discarded before the wait: there is none to hand out.
+                # The last result was discarded before the wait, so there is none to return.
                 self._tell(self._given_up(refused, None, world.clock()))
                 raise
         error, self._error = self._error, None
@@ -211,12 +212,12 @@ class Effort:
             del error  # this frame is in its traceback now
 
     def _unnamed(self, error: Exception) -> Failure:
-        """An exception that `on` does not name: only a cut of our own is retried all the same."""
+        """Return the failure of an unnamed exception: only our own timeout is retried."""
         own = isinstance(error, AttemptTimedOut) and error.plan is self._plan
         return CUT_OFF if own else NOT_NAMED
 
     def _meant_to_retry(self, outcome: Failure) -> bool:
-        """Whether it takes a note to say why there was no retry."""
+        """Return whether a note has to say why there was no retry."""
         return outcome is not NOT_NAMED and self._plan.policy.attempts != 1
 
     def _judge_result(self, result: object) -> Outcome:
@@ -228,7 +229,7 @@ class Effort:
         return SUCCESS
 
     def _report(self, verdict: Verdict) -> None:
-        """Tell the breaker how the attempt went; a ticket is good for one report."""
+        """Report the attempt to the breaker; a ticket is valid for one report."""
         ticket, self._ticket = self._ticket, NO_TICKET
         if self._plan.breaker is not None:
             self._plan.breaker.leave(ticket, verdict, self._began_at, self._plan.hooks)
@@ -236,7 +237,7 @@ class Effort:
     def _reviewed(
         self, decision: Decision, outcome: Outcome, error: Exception | None, now: float
     ) -> Decision:
-        """The decision after the guards have had their say, told to whoever listens."""
+        """Return the decision after the guards were asked, and notify the listeners."""
         if isinstance(decision, Again):
             decision = self._guarded(decision, outcome, now)
             if self._plan.breaker is not None:
@@ -246,7 +247,7 @@ class Effort:
         return decision
 
     def _guarded(self, again: Again, outcome: Outcome, now: float) -> Again | GiveUp:
-        """The guards' word on another attempt. A poll feeds no budget, and asks none."""
+        """Return the guards' decision on another attempt. A poll does not use the budget."""
         plan = self._plan
         hindered = hindrance(self._outer, nested=plan.policy.nested)
         if hindered is not None:
@@ -254,7 +255,7 @@ class Effort:
         if plan.breaker is not None:
             retry_at = plan.breaker.retry_at
             if retry_at is not None and now + again.delay < retry_at:
-                # It would be refused after the wait: better to say so before.
+                # The breaker would refuse it after the wait, so give up now.
                 return GiveUp(Why.CIRCUIT, retry_at - now)
         if plan.budget is None or outcome is PENDING:
             return again
@@ -273,8 +274,8 @@ class Effort:
         )
 
     def _note(self, error: Exception, decision: GiveUp, now: float) -> None:
-        """Say on the error what was tried. One note, however often the same error comes by."""
-        if decision.why is Why.NESTED:  # the outer retry will have the last word
+        """Add a note on the attempts to the error; replace an earlier note of ours."""
+        if decision.why is Why.NESTED:  # the outer retry adds the note
             return
         tries = "attempt" if self.attempts == 1 else "attempts"
         elapsed = now - self.started_at

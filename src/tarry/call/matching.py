@@ -1,4 +1,4 @@
-"""Which exceptions are retried: `on=` turned into one question."""
+"""Which exceptions are retried: `on=` turned into one function."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ _WANTED = (
 
 
 def judge_of(on: On) -> Judge:
-    """The question put to an exception: the failure it is, or None if it is not retried."""
+    """Return a function that maps an exception to its failure, or to None if it is not retried."""
     types, predicates = _sorted(on)
     refusals = tuple(one for one in types if issubclass(one, Refused))
 
@@ -27,7 +27,7 @@ def judge_of(on: On) -> Judge:
         if isinstance(error, types):
             if not isinstance(error, Refused):
                 return FAILED
-            # Whoever did not ask for it must not hammer on a circuit that is open.
+            # An open circuit is retried only if `on` names it: on=Exception must not hammer on it.
             if isinstance(error, refusals):
                 return Failure(retry_after=getattr(error, "retry_in", None))
         for predicate in predicates:
@@ -39,12 +39,12 @@ def judge_of(on: On) -> Judge:
 
 
 def never(error: Exception) -> Failure | None:  # noqa: ARG001  a Judge like any other
-    """No exception is retried: only the result is judged."""
+    """Retry no exception: only the result is judged."""
     return None
 
 
 def _sorted(on: On) -> tuple[tuple[type[Exception], ...], tuple[Predicate, ...]]:
-    """What is named, sorted into types and predicates."""
+    """Sort the entries of `on` into types and predicates."""
     named: tuple[object, ...] = (on,)
     if isinstance(on, (tuple, list, set, frozenset)):
         named = tuple(on)

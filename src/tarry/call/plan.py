@@ -1,4 +1,4 @@
-"""A plan: all that is settled about a call before it is made."""
+"""A plan: the settings of a call, fixed before it is made."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tarry.core.breaker import Verdict
 
     class Budget(Protocol):
-        """What an effort asks of a budget; `Quota` and `Ratio` are the ones there are."""
+        """A budget, as an effort uses it: `Quota` or `Ratio`."""
 
         def call(self, now: float) -> None:
             """A call begins."""
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
             """A call succeeded, at its first attempt or at a retry."""
 
     class Circuit(Protocol):
-        """What an effort asks of a breaker; `Breaker` is the one there is."""
+        """A breaker, as an effort uses it: `Breaker`."""
 
         @property
         def retry_at(self) -> float | None:
             """When a call may be let through again; None is at once."""
 
         def enter(self, hooks: tuple[Listener, ...] = ()) -> int:
-            """Ask to make a call: a ticket to report with, or CircuitOpen."""
+            """Return a ticket for one call, to report with; raise CircuitOpen if refused."""
 
         def leave(
             self, ticket: int, verdict: Verdict, began_at: float, hooks: tuple[Listener, ...] = ()
@@ -52,15 +52,16 @@ if TYPE_CHECKING:
 
 
 class Plan(Value):
-    """A policy, what it is to retry, and the guards that have a say.
+    """A policy, what it retries, and its guards.
 
-    `within` is the policy's, as a number. `takes_any_result` and `light` say that a result needs no
-    judging, and that a first attempt that succeeds is nobody's business; `guarded`, that it is the
-    guards' only. `first` is the number of the first attempt in the scope: who makes only one is no
-    retrying scope for the calls inside.
+    `within` is the policy's, as a number. `takes_any_result` says that results are not judged.
+    `light` says that a first attempt that succeeds need not be reported at all, `guarded` that only
+    the guards need the report. `first` is the number of the first attempt in the scope: a call with
+    only one attempt is no retrying scope for the calls inside.
 
-    `discard` is given a result that is not taken, before the wait: it may hold something open (an
-    async driver awaits it). `returns_last` hands out the last such result instead of `GaveUp`.
+    `discard` is called with a rejected result before the wait, because the result may hold
+    something open (an async driver awaits it). `returns_last` returns the last such result instead
+    of raising `GaveUp`.
     """
 
     policy: Policy
@@ -96,9 +97,9 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
     discard: Discard | None = None,
     returns_last: bool = False,
 ) -> Plan:
-    """The plan for a call, or an error that says what is wrong with it.
+    """Return the plan for a call, or raise an error that says what is wrong with it.
 
-    It is called by `name`, or else the policy's name, or else what it is called `otherwise`.
+    Its name is `name`, or else the policy's name, or else `otherwise`.
     """
     if on is None and until is None and on_result is None:
         wanted = "on= (exceptions), until= or on_result="
@@ -138,7 +139,7 @@ def plan_of(  # noqa: PLR0913  all that can be said about a call is said here, o
 
 
 def _plain_function(field: str, value: Predicate) -> Predicate:
-    """What was given may be anything, whatever it is declared to be."""
+    """Return the function; raise PolicyError for anything else, despite its annotation."""
     given: object = value
     if not callable(given) or is_coroutine_function(value):
         raise PolicyError(field, value, "a plain function")

@@ -1,4 +1,4 @@
-"""The policy people hold in their hands: core's value, plus what touches the world."""
+"""The policy that users get: core's value, plus the methods that need time, chance and files."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from os import PathLike, fspath
@@ -75,7 +75,7 @@ class Policy(PurePolicy, init=False):
         hooks: Listener | Iterable[Listener] = (),
         **kwargs: Any,  # noqa: ANN401  they are the function's
     ) -> Returned:
-        """Await the function with this policy; anything that returns an awaitable will do."""
+        """Await the function with this policy; any function that returns an awaitable works."""
         plan = plan_of(
             self,
             on=on,
@@ -89,7 +89,7 @@ class Policy(PurePolicy, init=False):
         return await aio.retry_call(plan, function)(*args, **kwargs)
 
     def waits(self, seed: int | str | bytes | None = None) -> Iterator[float]:
-        """The waits it would take, without end; with the same seed, the same ones.
+        """Yield the waits it would take, without end; the same seed gives the same waits.
 
         >>> from itertools import islice
         >>> list(islice(Policy(jitter=NoJitter()).waits(), 3))
@@ -99,14 +99,14 @@ class Policy(PurePolicy, init=False):
         return waits(self, iter(draw, None))
 
     def to_dict(self) -> dict[str, object]:
-        """The policy as plain data, ready for JSON or TOML."""
+        """Return the policy as plain data, ready for JSON or TOML."""
         from tarry.core import codec  # noqa: PLC0415  few programs need it
 
         return codec.to_dict(self)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, object]) -> Self:
-        """The policy a document describes; PolicyFormatError says what is wrong with it."""
+        """Return the policy that a document describes; raise PolicyFormatError if it is invalid."""
         from tarry.core import codec  # noqa: PLC0415  few programs need it
 
         return codec.from_dict(document, cls)

@@ -16,13 +16,13 @@ Scope = list[float]
 DEADLINE, ATTEMPT = 0, 1
 ENDED = 0  # the call is over; a task may outlive the call that started it
 DISABLED = -1  # retrying is turned off
-ONCE = -2  # one attempt is all there is: a deadline, but no retry for others to stay out of
+ONCE = -2  # only one attempt: it has a deadline, but does not keep inner calls from retrying
 
 current: ContextVar[Scope | None] = ContextVar("tarry_scope", default=None)
 
 
 def hindrance(outer: Scope | None, *, nested: bool) -> Why | None:
-    """Why a call inside `outer` may not retry, if so."""
+    """Return why a call inside `outer` may not retry; None if it may."""
     attempt = ENDED if outer is None else outer[ATTEMPT]
     if disabled.everywhere or attempt == DISABLED:
         return Why.DISABLED
@@ -30,7 +30,7 @@ def hindrance(outer: Scope | None, *, nested: bool) -> Why | None:
 
 
 def inside(outer: Scope | None, deadline: float, first: int, *, nested: bool) -> Scope:
-    """The scope for a call made inside another, or inside none."""
+    """Return the scope for a call that is made inside another one, or inside none."""
     if outer is None or outer[ATTEMPT] == ENDED:
         return [deadline, first]
     passed_on = first == ONCE or hindrance(outer, nested=nested) is not None
@@ -38,14 +38,14 @@ def inside(outer: Scope | None, deadline: float, first: int, *, nested: bool) ->
 
 
 def inherited_deadline(outer: Scope | None) -> float:
-    """When the time of the scope around is up."""
+    """Return when the time of the outer scope is up."""
     return math.inf if outer is None or outer[ATTEMPT] == ENDED else outer[DEADLINE]
 
 
 def remaining() -> float | None:
     """Seconds left for the call at work, inherited from every retry around; None is no limit.
 
-    Hand it to what you call: `client.get(url, timeout=tarry.remaining())`.
+    Pass it to the function that you call: `client.get(url, timeout=tarry.remaining())`.
     """
     scope = current.get()
     return None if scope is None or scope[ATTEMPT] == ENDED else left_of(scope)
@@ -65,7 +65,7 @@ def attempt_number() -> int:
 
 @contextmanager
 def called_by(attempt: int) -> Iterator[None]:
-    """Run the block as part of a caller's attempt: what is inside does not retry on top of it."""
+    """Run the block as part of a caller's attempt: calls inside do not retry."""
     scope: Scope = [inherited_deadline(current.get()), max(1, attempt)]
     try:
         with _opened(scope):
@@ -86,7 +86,7 @@ def _opened(scope: Scope) -> Iterator[None]:
 
 
 class Disabled:
-    """Turns retrying off: every call makes one attempt. Guards and predicates work on.
+    """Turns retrying off: every call makes one attempt. Guards and predicates still work.
 
     `with tarry.disabled():` for a block, `tarry.disabled.everywhere = True` for the process.
     """

@@ -1,4 +1,4 @@
-"""What kind of function something is: the kinds that can be retried, and no other."""
+"""The kinds of function that can be retried; every other object is refused."""
 
 from enum import Enum
 from functools import partial
@@ -37,7 +37,7 @@ class Shape(Enum):
 
 
 def shape_of(function: object) -> Shape:
-    """What kind of function it is; anything else is refused, never wrapped wrong."""
+    """Return the kind of a function; raise DecorationError for anything else."""
     inner = bare(function)
     if isinstance(inner, (staticmethod, classmethod)):
         place = f"below @{type(inner).__name__}, not above it"
@@ -57,7 +57,7 @@ def shape_of(function: object) -> Shape:
 
 
 def is_coroutine_function(value: object) -> bool:
-    """Whether calling it gives something to await, as far as can be seen."""
+    """Return whether a call of it returns an awaitable, as far as can be seen."""
     inner = bare(value)
     if not isinstance(inner, FunctionType):
         inner = type(inner).__call__
@@ -65,7 +65,7 @@ def is_coroutine_function(value: object) -> bool:
 
 
 def refuse_coroutine(name: str, result: object) -> NoReturn:
-    """A plain function gave a coroutine: it would be awaited when all retrying is over."""
+    """Raise because a plain function returned a coroutine: it would run only after the retries."""
     if isinstance(result, CoroutineType):
         result.close()
     told = "it is not retried; decorate an async function, or use Policy.acall"
@@ -73,14 +73,14 @@ def refuse_coroutine(name: str, result: object) -> NoReturn:
 
 
 def name_of(function: object) -> str:
-    """What events call it: module and qualified name."""
+    """Return its name in events: module and qualified name."""
     inner = bare(function)
     module, name = getattr(inner, "__module__", None), getattr(inner, "__qualname__", None)
     return f"{module}.{name}" if module and name else repr(inner)
 
 
 def bare(function: object) -> object:
-    """The function inside a partial or a bound method."""
+    """Return the function inside a partial or a bound method."""
     while isinstance(function, (partial, MethodType)):
         function = function.func if isinstance(function, partial) else function.__func__
     return function

@@ -1,4 +1,4 @@
-"""What every guard is: named, shared by many callers, safe across threads, copies and forks."""
+"""The base of all guards: named, shared by many callers, safe with threads, copies and forks."""
 
 import os
 from collections.abc import Callable
@@ -17,9 +17,9 @@ _guards: "WeakSet[Guard[Any]]" = WeakSet()
 class Guard(Generic[State]):
     """A rule with a history that many calls share.
 
-    The lock is held while the history takes one pure step, never over a caller's code. A copy, and
-    what comes out of a pickle, has the rule but starts without the history: that belongs to the
-    process it happened in.
+    The lock is held while the history takes one pure step, never while a caller's code runs. A copy
+    or an unpickled guard has the rule but starts without the history, which belongs to the process
+    in which it happened.
     """
 
     __slots__ = ("__weakref__", "_aside", "_lock", "_state", "name")
@@ -30,8 +30,8 @@ class Guard(Generic[State]):
         self.name = name
         self._state = state
         self._aside = 0  # calls that are not in the state yet: most just add one here
-        # In the midst of a step the collector may end a forgotten coroutine, or a signal come in,
-        # and that may be a call with the same guard: the same thread must get the lock again.
+        # During a step the garbage collector may end a forgotten coroutine, or a signal may arrive.
+        # Either may use this guard, so the same thread must be able to take the lock again.
         self._lock = RLock()
         _guards.add(self)
 
@@ -39,15 +39,15 @@ class Guard(Generic[State]):
         return partial(type(self), **self._settings()), ()
 
     def _settings(self) -> dict[str, Any]:
-        """What to make another one of."""
+        """Return the arguments that create another one like it."""
         rule = {field: getattr(self.rule, field) for field in type(self.rule).__fields__}
         return {**rule, "name": self.name}
 
     def _swap(self, step: Callable[[State], State | None]) -> tuple[State, State]:
-        """Take one step: the state it was and the state it is; the same if the step gave None.
+        """Take one step; return the states before and after it, equal if the step returned None.
 
-        What the same thread does with this guard in the midst of the step is done by then, and the
-        step is taken anew from there.
+        If the same thread used this guard during the step, that is kept, and the step is repeated
+        from the new state.
         """
         with self._lock:
             while True:
@@ -60,11 +60,11 @@ class Guard(Generic[State]):
                     return before, after
 
     def _whole(self, state: State, aside: int) -> State:  # noqa: ARG002  for guards that count
-        """The state with the calls counted aside."""
+        """Return the state with the calls that were counted aside."""
         return state
 
     def unlock(self) -> None:
-        """After a fork: another thread of the parent may have held the lock, and is not here."""
+        """Replace the lock after a fork: a thread of the parent may have held it."""
         self._lock = RLock()
 
 

@@ -23,14 +23,14 @@ Begun = tuple[Generator[Item, Sent, Returned] | None, Any]
 
 
 def retry_call(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
-    """The function, tried again as planned."""
+    """Return the function with retries, as planned."""
     if not plan.light:
         return _guarded(plan, function) if plan.guarded else _careful(plan, function)
     return _light(plan, function) if plan.scoped else _bare(plan, function)
 
 
 def _careful(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
-    """With an effort from the start: somebody wants to know of every attempt."""
+    """Use an effort from the start: listeners or result checks need every attempt."""
     get_scope, set_scope, reset_scope, scoped = current.get, current.set, current.reset, plan.scoped
 
     @wraps(function)
@@ -44,14 +44,14 @@ def _careful(plan: Plan, function: Callable[Params, Returned]) -> Callable[Param
             effort.close()
             try:  # noqa: SIM105  suppress() takes its time
                 reset_scope(token)
-            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+            except ValueError:  # the collector ends a forgotten coroutine in another context
                 pass
 
     return call
 
 
 def _light(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
-    """A first attempt that succeeds is the common case: nothing but its scope is made for it."""
+    """Create only a scope for the common case, a first attempt that succeeds."""
     get_scope, set_scope, reset_scope = current.get, current.set, current.reset
     within, first, careful = plan.within, plan.first, _careful(plan, function)
 
@@ -78,14 +78,14 @@ def _light(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params,
             scope[ATTEMPT] = ENDED
             try:  # noqa: SIM105  suppress() takes its time
                 reset_scope(token)
-            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+            except ValueError:  # the collector ends a forgotten coroutine in another context
                 pass
 
     return call
 
 
 def _bare(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
-    """As light, and not even a scope is made."""
+    """Like `_light`, but without a scope."""
     get_scope, careful = current.get, _careful(plan, function)
 
     @wraps(function)
@@ -109,7 +109,7 @@ def _bare(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, 
 
 
 def _guarded(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
-    """As light, and the guards have their say and their report."""
+    """Like `_light`, but ask the guards and report to them."""
     get_scope, set_scope, reset_scope = current.get, current.set, current.reset
     within, first, careful = plan.within, plan.first, _careful(plan, function)
     breaker, budget = guards_of(plan)
@@ -146,7 +146,7 @@ def _guarded(plan: Plan, function: Callable[Params, Returned]) -> Callable[Param
                 effort.close()
             try:  # noqa: SIM105  suppress() takes its time
                 reset_scope(token)
-            except ValueError:  # a forgotten coroutine ends in the context of whoever cleans up
+            except ValueError:  # the collector ends a forgotten coroutine in another context
                 pass
 
     return call
@@ -158,7 +158,7 @@ def persist(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Returned:
-    """Make attempt after attempt, until the effort says it is over."""
+    """Make attempts until the effort says that the call is over."""
     while True:
         if effort.delay:
             world.sleep(effort.delay)
@@ -178,7 +178,7 @@ def persist(
 def retry_items(
     plan: Plan, function: Callable[Params, Generator[Item, Sent, Returned]]
 ) -> Callable[Params, Generator[Item, Sent, Returned]]:
-    """The generator, tried again until it gives its first item; what follows is not retried."""
+    """Return the generator with retries up to its first item; later failures are not retried."""
 
     @wraps(function)
     def begin(*args: Params.args, **kwargs: Params.kwargs) -> Begun[Item, Sent, Returned]:

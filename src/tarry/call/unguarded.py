@@ -1,4 +1,4 @@
-"""Guards that let everything through: they stand where there is none, and save the asking."""
+"""Guards that allow everything. They replace missing guards, so that callers need no check."""
 
 from typing import TYPE_CHECKING
 
@@ -9,8 +9,8 @@ if TYPE_CHECKING:
 
 
 def guards_of(plan: "Plan") -> "tuple[Circuit, Budget]":
-    """The breaker and the budget; where there is none, one that lets everything through."""
-    breaker = NO_BREAKER if plan.breaker is None else plan.breaker  # one may look like a False
+    """Return the breaker and the budget of a plan; a missing one becomes one that allows all."""
+    breaker = NO_BREAKER if plan.breaker is None else plan.breaker  # it may be falsy
     return breaker, NO_BUDGET if plan.budget is None else plan.budget
 
 
@@ -21,13 +21,13 @@ class NoBreaker:
     retry_at = None
 
     def enter(self, hooks: "tuple[Listener, ...]" = ()) -> int:  # noqa: ARG002  as a breaker has it
-        """Every call may be made; there is nothing to report."""
+        """Allow the call."""
         return 0
 
     def leave(
         self, ticket: int, verdict: "Verdict", began_at: float, hooks: "tuple[Listener, ...]" = ()
     ) -> None:
-        """Nobody wants to know."""
+        """Ignore the report."""
 
 
 class NoBudget:
@@ -36,14 +36,14 @@ class NoBudget:
     __slots__ = ()
 
     def call(self, now: float) -> None:
-        """Nothing is counted."""
+        """Count nothing."""
 
     def take(self, now: float) -> bool:  # noqa: ARG002  as a budget has it
-        """Any number of retries may be made."""
+        """Allow the retry."""
         return True
 
     def succeed(self, *, retried: bool) -> None:
-        """Nothing is paid back."""
+        """Pay nothing back."""
 
 
 NO_BREAKER, NO_BUDGET = NoBreaker(), NoBudget()

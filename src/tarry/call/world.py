@@ -1,6 +1,6 @@
-"""The one place where real time, real waiting and real chance come in.
+"""The only module of `call/` with real time, real waits and real random numbers.
 
-Everything in `call/` asks `world`; tests put a clock they push and draws they wrote in its place.
+Everything in `call/` uses `world`; tests replace it with a clock that they push and scripted draws.
 """
 
 import os
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from tarry.core.decide import Draw
 
-# An own generator: a program that seeds the global one, as many do in every process alike, must
-# not make all its clients wait the same. One C call under its own lock: safe across threads.
+# A generator of our own: many programs seed the global one, with the same number in every process,
+# and that must not give all clients the same waits. A draw is one C call under its own lock, so it
+# is safe across threads.
 _chance = Random()  # noqa: S311  jitter, not secrets
 if hasattr(os, "register_at_fork"):  # not where there is no fork
     os.register_at_fork(after_in_child=_chance.seed)
@@ -39,9 +40,9 @@ class World:
 
 
 def async_library() -> ModuleType:
-    """The module whose event loop runs us: asyncio, or anyio for anything else.
+    """Return the module whose event loop runs the caller: asyncio, or anyio for anything else.
 
-    Nobody can run us under asyncio without having imported it, so this never has to.
+    A caller under asyncio has imported it already, so this function never has to.
     """
     asyncio = sys.modules.get("asyncio")
     if asyncio is not None and _running(asyncio):

@@ -22,7 +22,7 @@ CAN_BE_CUT_OFF = frozenset({Shape.COROUTINE, Shape.ASYNC_GENERATOR})
 
 
 def wrap(plan: Plan, function: Callable[Params, Returned]) -> Callable[Params, Returned]:
-    """The function, retried as planned; its signature stays."""
+    """Return the function with retries, as planned; its signature stays the same."""
     shape = shape_of(function)
     if shape in GIVES_ITEMS and not plan.takes_any_result:
         raise DecorationError(f"{function!r} is {shape.value}: it has no result to judge")

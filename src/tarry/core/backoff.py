@@ -1,8 +1,7 @@
 """How long a wait may grow: failed attempts in, seconds out.
 
-`curve(n)` is the backoff after n failed attempts (n >= 1), which the jitter draws below or around;
-`total(n)` is the sum of the first n of them, `ceiling` the most there can be. All are finite for
-any n.
+`curve(n)` is the backoff after n failed attempts (n >= 1); the jitter draws below or around it.
+`total(n)` is the sum of the first n of them, `ceiling` the longest one. All are finite for any n.
 """
 
 import math
@@ -29,15 +28,15 @@ class Fixed(Value):
 
     @property
     def ceiling(self) -> float:
-        """The most the backoff can be."""
+        """The longest backoff."""
         return self.delay
 
     def curve(self, attempts: int) -> float:  # noqa: ARG002  every backoff has this signature
-        """The backoff after this many failed attempts."""
+        """Return the backoff after this many failed attempts."""
         return self.delay
 
     def total(self, attempts: int) -> float:
-        """The sum of so many backoffs, from the first."""
+        """Return the sum of the first `attempts` backoffs."""
         return self.delay * attempts
 
 
@@ -57,15 +56,15 @@ class Linear(Value):
 
     @property
     def ceiling(self) -> float:
-        """The most the backoff can be."""
+        """The longest backoff."""
         return self.cap
 
     def curve(self, attempts: int) -> float:
-        """The backoff after this many failed attempts."""
+        """Return the backoff after this many failed attempts."""
         return min(self.cap, self.step * attempts)
 
     def total(self, attempts: int) -> float:
-        """The sum of so many backoffs, from the first."""
+        """Return the sum of the first `attempts` backoffs."""
         fits = self.step * attempts <= self.cap
         rising = attempts if fits else int(self.cap / self.step)
         return self.step * rising * (rising + 1) / 2 + self.cap * (attempts - rising)
@@ -94,11 +93,11 @@ class Exponential(Value):
 
     @property
     def ceiling(self) -> float:
-        """The most the backoff can be."""
+        """The longest backoff."""
         return self.cap
 
     def curve(self, attempts: int) -> float:
-        """The backoff after this many failed attempts."""
+        """Return the backoff after this many failed attempts."""
         try:
             grown = self.base * self.factor ** (attempts - 1)
         except OverflowError:  # 2.0 ** 1024 is past the largest float: the cap, unless 0 x it
@@ -106,7 +105,7 @@ class Exponential(Value):
         return grown if grown < self.cap else self.cap  # noqa: FURB136  min() takes longer
 
     def total(self, attempts: int) -> float:
-        """The sum of so many backoffs, from the first."""
+        """Return the sum of the first `attempts` backoffs."""
         if self.base == 0 or self.factor == 1:
             return self.base * attempts
         growth = math.log(self.factor)
@@ -133,19 +132,19 @@ class Fibonacci(Value):
 
     @property
     def ceiling(self) -> float:
-        """The most the backoff can be."""
+        """The longest backoff."""
         return self.cap
 
     def curve(self, attempts: int) -> float:
-        """The backoff after this many failed attempts."""
+        """Return the backoff after this many failed attempts."""
         return self._walk(attempts)[0]
 
     def total(self, attempts: int) -> float:
-        """The sum of so many backoffs, from the first."""
+        """Return the sum of the first `attempts` backoffs."""
         return self._walk(attempts)[1]
 
     def _walk(self, attempts: int) -> tuple[float, float]:
-        """The wait after this many failed attempts, and the sum of all up to it."""
+        """Return the wait after this many failed attempts, and the sum of all waits up to it."""
         if self.base == 0:
             return 0.0, 0.0
         last, wait, following, summed = 0.0, self.base, self.base, 0.0
@@ -179,15 +178,15 @@ class Schedule(Value):
 
     @property
     def ceiling(self) -> float:
-        """The most the backoff can be."""
+        """The longest backoff."""
         return max(self.delays)
 
     def curve(self, attempts: int) -> float:
-        """The backoff after this many failed attempts."""
+        """Return the backoff after this many failed attempts."""
         return self.delays[min(attempts, len(self.delays)) - 1]
 
     def total(self, attempts: int) -> float:
-        """The sum of so many backoffs, from the first."""
+        """Return the sum of the first `attempts` backoffs."""
         beyond = max(0, attempts - len(self.delays))
         return sum(self.delays[:attempts]) + self.delays[-1] * beyond
 

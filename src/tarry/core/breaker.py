@@ -30,14 +30,14 @@ class Phase(StrEnum):
 
 
 MOVES: Mapping[Phase, frozenset[Phase]] = {
-    Phase.CLOSED: frozenset({Phase.OPEN, Phase.CLOSED}),  # closed by hand, it starts anew
+    Phase.CLOSED: frozenset({Phase.OPEN, Phase.CLOSED}),  # closing by hand clears the counts
     Phase.OPEN: frozenset({Phase.HALF_OPEN, Phase.CLOSED}),
     Phase.HALF_OPEN: frozenset({Phase.CLOSED, Phase.OPEN}),
 }
 
 
 class Verdict(StrEnum):
-    """What a call says about the thing behind the breaker."""
+    """What a call says about the service behind the breaker."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -48,9 +48,9 @@ PASSED, FAILED, IGNORED = Verdict  # plain names: looking up a member of an enum
 
 
 def verdict_on(outcome: Outcome) -> Verdict:
-    """What an attempt says about the thing behind the breaker.
+    """Return what an attempt says about the service behind the breaker.
 
-    A request that was answered with "no" for good says nothing against who answered.
+    A final refusal of one request says nothing against the service.
     """
     if not isinstance(outcome, Failure):
         return PASSED
@@ -129,7 +129,7 @@ class BreakerRule(Value):
         return slot_of(now, self.window)
 
     def open_time(self, openings: int, draw: float) -> float:
-        """How long to stay open the n-th time in a row."""
+        """Return how long to stay open the n-th time in a row."""
         try:
             grown = self.open_for * self.growth ** (openings - 1)
         except OverflowError:
@@ -138,14 +138,14 @@ class BreakerRule(Value):
 
 
 class Lease(Value):
-    """Leave for one probe, until its time runs out."""
+    """The right to make one probe, until it expires."""
 
     ticket: int
     until: float
 
 
 class BreakerState(Value):
-    """All a breaker knows. `serial` numbers moves and leases: no ticket is ever given twice."""
+    """The state of a breaker. `serial` numbers moves and leases: no ticket is ever given twice."""
 
     phase: Phase = Phase.CLOSED
     serial: int = 1
@@ -160,7 +160,7 @@ class BreakerState(Value):
 
 
 def admit(rule: BreakerRule, state: BreakerState, now: float) -> tuple[BreakerState, int | None]:
-    """Let a call through with a ticket, or not (None)."""
+    """Return the state and a ticket for the call; None if it is refused."""
     if state.phase is Phase.CLOSED:
         return state, state.ticket
     if state.phase is Phase.OPEN:
@@ -175,7 +175,7 @@ def admit(rule: BreakerRule, state: BreakerState, now: float) -> tuple[BreakerSt
 
 
 def retry_at(rule: BreakerRule, state: BreakerState) -> float:
-    """When a call may be let through at the earliest, if no probe reports before."""
+    """Return when a call may go through at the earliest, if no probe reports before."""
     if not _all_out(rule, state):
         return state.open_until
     return min((lease.until for lease in state.leases), default=state.open_until)
@@ -191,7 +191,7 @@ def record(  # noqa: PLR0913  a state, a report, and time and chance as argument
     now: float,
     draw: Callable[[], float],
 ) -> BreakerState:
-    """The state after the call with this ticket has reported. A stale ticket changes nothing."""
+    """Return the state after the call with this ticket reported; a stale one changes nothing."""
     slow = rule.slow is not None and verdict is PASSED and took > rule.slow
     if state.phase is Phase.CLOSED and ticket == state.ticket:
         if verdict is IGNORED:
@@ -206,25 +206,25 @@ def record(  # noqa: PLR0913  a state, a report, and time and chance as argument
 
 
 def succeed(state: BreakerState, calls: int, slot: int) -> BreakerState:
-    """The closed state after so many calls that passed in one slice of time."""
+    """Return the closed state after `calls` successes in one slice of time."""
     return state.replace(streak=0, window=state.window.add(slot, (calls, 0, 0)))
 
 
 def opened(rule: BreakerRule, state: BreakerState, *, now: float, draw: float) -> BreakerState:
-    """The state, open from now on."""
+    """Return the state, open from now on."""
     openings = state.openings + 1
     until = now + rule.open_time(openings, draw)
     return _move(state, Phase.OPEN).replace(openings=openings, open_until=until)
 
 
 def closed(state: BreakerState) -> BreakerState:
-    """The state, closed and with all history forgotten."""
+    """Return the state, closed and without its history."""
     fresh = _move(state, Phase.CLOSED)
     return fresh.replace(ticket=fresh.serial, openings=0, open_until=0.0)
 
 
 def _all_out(rule: BreakerRule, state: BreakerState) -> bool:
-    """Whether every probe there is has been let through."""
+    """Return whether all probes were let through."""
     return len(state.leases) + state.passed + state.failed >= rule.probes
 
 
@@ -271,7 +271,7 @@ def _probed(  # noqa: PLR0913  a state, a report, and time and chance as argumen
 
 
 def _move(state: BreakerState, phase: Phase) -> BreakerState:
-    """The state in another phase, what belongs to the old one cleared."""
+    """Return the state in another phase, without the counts of the old one."""
     if phase not in MOVES[state.phase]:
         raise ValueError(f"a breaker does not move from {state.phase} to {phase}")
     return state.replace(

@@ -1,8 +1,8 @@
 """Retry budgets: how many retries all callers together may make.
 
-A rule is a frozen value; the state is a value too, and each step takes one and gives the next, or
-None for "no". A retry is counted when it is decided, not when it is made: whoever counts later
-lets a burst through.
+A rule is a frozen value, and so is the state. Each step takes a state and returns the next one, or
+None for "no". A retry is counted when it is decided, not when it is made: counting later would let
+a burst through.
 """
 
 from tarry.core import checks
@@ -35,11 +35,11 @@ class QuotaRule(Value):
         )
 
     def spend(self, tokens: float) -> float | None:
-        """The tokens left after one more retry, or None if it cannot be paid."""
+        """Return the tokens left after one more retry, or None if there are too few."""
         return tokens - self.cost if tokens >= self.cost else None
 
     def succeed(self, tokens: float, *, retried: bool) -> float:
-        """The tokens after a call that succeeded, at its first attempt or at a retry."""
+        """Return the tokens after a call that succeeded, at its first attempt or at a retry."""
         return min(self.capacity, tokens + (self.cost if retried else self.pay_back))
 
 
@@ -65,11 +65,11 @@ class RatioRule(Value):
         return slot_of(now, self.window)
 
     def call(self, counted: Window, calls: int, slot: int) -> Window:
-        """The counts with so many more calls in a slice."""
+        """Return the counts with this many more calls in a slice."""
         return counted.add(slot, (calls, 0))
 
     def spend(self, counted: Window, slot: int) -> Window | None:
-        """The counts with one more retry, or None if it would be too many.
+        """Return the counts with one more retry, or None if it would be too many.
 
         Calls are counted over slightly less than the window, retries over slightly more, so that
         the rule holds in the true window and not just in round slices.

@@ -1,4 +1,4 @@
-"""What a setting may be: each check returns the value as stored, or says what would do."""
+"""Checks of settings: each returns the value as stored, or raises with the allowed values."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -67,14 +67,14 @@ def count(field: str, value: object, *, least: int = 1) -> int:
 
 
 def flag(field: str, value: object) -> bool:
-    """True or false, and nothing that merely looks like it."""
+    """True or false, and no other value that is only truthy or falsy."""
     if not isinstance(value, bool):
         raise PolicyError(field, value, "true or false")
     return value
 
 
 def word(field: str, value: object) -> str:
-    """A piece of text that can be written down: half a surrogate pair cannot."""
+    """A text that can be encoded: half a surrogate pair cannot."""
     if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
         raise PolicyError(field, value, "a string of valid Unicode")
     return value

@@ -7,7 +7,7 @@ IDEMPOTENT_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PUT", "QUER
 """Doing these twice is as good as doing them once (RFC 9110, 9.2.2, and the QUERY method)."""
 
 IDEMPOTENCY_HEADER = "idempotency-key"
-"""With this header the server sees to it that twice is once."""
+"""With this header the server carries out a repeated request only once."""
 
 _FIRST_FAILURE = 400
 _FIRST_SERVER_FAILURE = 500
@@ -19,10 +19,10 @@ _TIMEOUTS = frozenset({408, 504})
 def failure_for_status(
     status: int, statuses: Statuses, *, retry_after: float | None = None, repeatable: bool = True
 ) -> Failure | None:
-    """Name the failure an HTTP status is, or None if it is none.
+    """Return the failure that an HTTP status means, or None if it is no failure.
 
-    Below 400 only what the policy lists is a failure. A status past 599 is no status; it counts as
-    the server's failure, as RFC 9110 has it.
+    Below 400 only the statuses that the policy lists are failures. A status above 599 is invalid
+    and counts as the server's failure, as RFC 9110 says.
 
     >>> failure_for_status(503, Statuses()).kind
     <Kind.TRANSIENT: 'transient'>
@@ -36,10 +36,11 @@ def failure_for_status(
 
 
 def repeatable(method: str, *, has_key: bool, sent: bool, replayable: bool) -> bool:
-    """Say whether making the request again cannot do its work twice.
+    """Return whether the request can be made again without doing its work twice.
 
     `has_key`: it carries an idempotency key. `sent`: bytes of it may have reached the server.
-    `replayable`: its body can be sent once more. A method nobody knows counts as one that acts.
+    `replayable`: its body can be sent once more. An unknown method counts as one that changes
+    something.
 
     >>> repeatable("POST", has_key=False, sent=True, replayable=True)
     False

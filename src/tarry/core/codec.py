@@ -15,7 +15,7 @@ SomePolicy = TypeVar("SomePolicy", bound=Policy)
 
 
 class _Missing:
-    """Stands where a value should be, and reads well in a message."""
+    """A placeholder for a missing value that reads well in a message."""
 
     def __repr__(self) -> str:
         return "missing"
@@ -26,7 +26,7 @@ OR_UNLIMITED = f", or {UNLIMITED!r}"
 
 
 def to_dict(policy: Policy) -> dict[str, object]:
-    """Write a policy down as plain values, defaults included: the document needs no other.
+    """Return a policy as plain values, with all defaults.
 
     >>> to_dict(Policy())["jitter"]
     {'kind': 'smooth'}
@@ -45,7 +45,7 @@ def from_dict(document: Mapping[str, object]) -> Policy: ...
 @overload
 def from_dict(document: Mapping[str, object], cls: type[SomePolicy]) -> SomePolicy: ...
 def from_dict(document: Mapping[str, object], cls: type[Policy] = Policy) -> Policy:
-    """Read a policy from plain values. What is left out has its default.
+    """Return the policy of a document of plain values. Missing keys have their defaults.
 
     >>> from_dict({"attempts": 3, "backoff": {"kind": "fixed", "delay": 2}}).backoff
     Fixed(delay=2.0)
@@ -121,7 +121,7 @@ def read_part(
 
 
 def refuse_unknown(where: str, table: Mapping[str, object], known: tuple[str, ...]) -> None:
-    """Let no key through that is not known."""
+    """Raise for a key that is not known."""
     for key, value in table.items():
         if key not in known:
             wanted = f"one of the keys {', '.join(known)}{hint(key, known)}"
@@ -129,13 +129,13 @@ def refuse_unknown(where: str, table: Mapping[str, object], known: tuple[str, ..
 
 
 def hint(found: object, known: Iterable[str]) -> str:
-    """The known word that was probably meant, as the end of a message."""
+    """Return the known word that was probably meant, as the end of a message."""
     close = nearest(found, known) if isinstance(found, str) else None
     return "" if close is None else f" (did you mean {close}?)"
 
 
 def table_of(path: str, value: object) -> Mapping[str, object]:
-    """Pass on a table, and nothing else."""
+    """Return the value if it is a table; raise otherwise."""
     if not isinstance(value, Mapping):
         raise PolicyFormatError(path, value, "a table of keys and values")
     return cast("Mapping[str, object]", value)
@@ -150,7 +150,7 @@ def _value(path: str, value: object, key: Key) -> object:
 
 
 def _shaped(path: str, value: object, shape: Shape, or_else: str = "") -> object:
-    """Pass on a value of the right type; whether it is in range, the policy's parts know."""
+    """Return a value of the right type; the policy's parts check its range."""
     plain = isinstance(value, shape.types) and (bool in shape.types or not isinstance(value, bool))
     if not plain:
         raise PolicyFormatError(path, value, shape.wanted + or_else)

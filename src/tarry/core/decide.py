@@ -27,7 +27,7 @@ Draw = Callable[[], float]
 if TYPE_CHECKING:
 
     class Past(Protocol):
-        """What is asked of the past: `Progress` answers, and so does an effort at work."""
+        """The past that `decide` reads: a `Progress`, or an effort at work."""
 
         @property
         def attempts(self) -> int:
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 def decide(
     policy: Policy, progress: "Past", outcome: Outcome, *, now: float, draw: Draw
 ) -> Decision:
-    """What follows an attempt that ended `now` with this outcome.
+    """Return what follows an attempt that ended `now` with this outcome.
 
     >>> from tarry.core.backoff import Exponential
     >>> from tarry.core.jitter import Full
@@ -77,7 +77,7 @@ def decide(
 def _another(
     policy: Policy, progress: "Past", asked: float | None, now: float, draw: Draw
 ) -> Decision:
-    """Another attempt, unless a limit stands in the way."""
+    """Return another attempt, or `GiveUp` if a limit forbids it."""
     attempts = progress.attempts
     if policy.attempts is not None and attempts >= policy.attempts:
         return GiveUp(Why.ATTEMPTS, asked)
@@ -105,7 +105,7 @@ def _as_asked(policy: Policy, progress: "Past", asked: float, left: float, draw:
 
 
 def _asked(policy: Policy, asked: float) -> float | None:
-    """The wait the server asked for, if the policy cares; a negative one means now."""
+    """Return the wait the server asked for, if the policy honours it; a negative one means now."""
     if not policy.retry_after.honour or math.isnan(asked):
         return None
     return max(0.0, asked)

@@ -1,7 +1,7 @@
 """The written form of a policy: which tables and keys there are, and what each may hold.
 
-The codec reads and writes by these tables and the JSON Schema is made from them, so the two cannot
-tell different stories. This is a public format: what is here stays readable.
+The codec and the JSON Schema both use these tables, so they cannot disagree. This is a public
+format: documents that it describes stay readable.
 """
 
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ from tarry.errors import PolicyError
 Memory = float | None
 
 NOTHING = 1e-300
-"""A level so small beside the next, on a curve that starts with next to nothing, is none."""
+"""A level below this share of the next one, on a curve that starts near 0, counts as 0."""
 
 
 class NoJitter(Value):
@@ -26,7 +26,7 @@ class NoJitter(Value):
     def wait(
         self, backoff: Backoff, attempts: int, memory: Memory, draw: float
     ) -> tuple[float, Memory]:
-        """The longest wait."""
+        """Return the curve's value."""
         del memory, draw
         return backoff.curve(attempts), None
 
@@ -118,7 +118,7 @@ class Smooth(Value):
     def wait(
         self, backoff: Backoff, attempts: int, memory: Memory, draw: float
     ) -> tuple[float, Memory]:
-        """The way from the last retry's point on the line to this one's."""
+        """Return the way from the last retry's point on the line to this one's."""
         if backoff.curve(attempts) == 0 and backoff.total(attempts) == 0:  # nothing to spread
             return 0.0, 0.0
         before, after = levels(backoff, attempts)
@@ -145,7 +145,7 @@ def levels(backoff: Backoff, attempts: int) -> tuple[float, float]:
 
 
 def _between(before: float, after: float, part: float) -> float:
-    """The geometric way from one level to the next."""
+    """Return a point on the geometric way from one level to the next."""
     if before <= after * NOTHING:  # no ratio to follow
         return before + (after - before) * part
     return before * float((after / before) ** part)
@@ -157,7 +157,7 @@ def rise(reach: float) -> float:
 
 
 def middle(backoff: Backoff, attempts: int) -> float:
-    """Where the retry before stood, if nobody remembers: the middle of its window."""
+    """Return the middle of the previous retry's window, for when its true place is unknown."""
     if attempts == 0:
         return 0.0
     before, after = levels(backoff, attempts)

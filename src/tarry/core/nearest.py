@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 def nearest(found: str, known: Iterable[str]) -> str | None:
-    """Find the known word that is least far from what was written, if any is near at all.
+    """Return the known word that is closest to `found`, or None if none is close.
 
     >>> nearest("atempts", ["attempts", "within"])
     'attempts'

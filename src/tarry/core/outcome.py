@@ -1,4 +1,4 @@
-"""How an attempt ended, and what is decided after it: two closed unions."""
+"""Outcomes of attempts, and the decisions after them: two closed unions."""
 
 from enum import StrEnum
 
@@ -20,7 +20,7 @@ class Kind(StrEnum):
 
 
 FINAL = frozenset({Kind.PERMANENT, Kind.BLOCKED, Kind.REFUSED})
-"""The kinds that another attempt would not mend."""
+"""The kinds that another attempt cannot fix."""
 
 
 class Success(Value):
@@ -28,7 +28,7 @@ class Success(Value):
 
 
 class Pending(Value):
-    """The attempt went well, but what is waited for is not there yet: a poll, not a failure."""
+    """The attempt succeeded, but the polled condition does not hold yet: not a failure."""
 
 
 class Failure(Value):
@@ -71,7 +71,7 @@ class Why(StrEnum):
 
 
 class Done(Value):
-    """It is over, and it went well."""
+    """The call is over, with success."""
 
 
 class Again(Value):
@@ -89,7 +89,7 @@ _set_delay, _set_memory = setters(Again)
 
 
 class GiveUp(Value):
-    """It is over, and it failed. `retry_after` is the wait the server asked for, if it did."""
+    """The call is over, and failed. `retry_after` is the wait the server asked for, if it did."""
 
     why: Why
     retry_after: float | None

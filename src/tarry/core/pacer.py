@@ -56,7 +56,8 @@ def _probing(
     """Return the open state after these answers, or the paced state if the endpoint is back.
 
     A late success was sent before the lane opened. If that was just before, the endpoint works. If
-    it was longer ago, a probe has to show that: who is down may still answer older requests.
+    it was longer ago, a probe has to show that: an endpoint that is down may still answer older
+    requests.
     """
     just_before = now - seen.took >= pace.down_since - rule.silence
     if seen.passed or (seen.late and just_before):
@@ -80,7 +81,7 @@ def in_a_row(rule: PacerRule, pace: Pace) -> int:
 
 
 def opened(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
-    """Return the state, open from now on. If it was paced just before, the old outage goes on."""
+    """Return the state, open from now on. If it was paced just before, the old outage continues."""
     fresh = pace.phase is Phase.CLOSED or now - pace.begun > rule.span
     gentler = 1.0 if fresh else GENTLER
     moved = _moved(pace, Phase.OPEN).replace(

@@ -16,7 +16,7 @@ FINAL_STATUSES = frozenset({400, 401, 403, 404, 410, 422})
 class RetryAfter(Value):
     """What to do when the server says when to come back.
 
-    A wait longer than `at_most` is not waited: the call gives up and hands the delay on.
+    If the wait is longer than `at_most`, the call gives up and passes the delay to the caller.
     """
 
     honour: bool
@@ -88,19 +88,19 @@ class Policy(Value):
         settle(self, "name", checks.word("name", name))
 
     def replace(self, **changes: object) -> Self:
-        """The same policy with some fields changed."""
+        """Return the same policy with some fields changed."""
         known = type(self).__fields__
         if unknown := sorted(changes.keys() - set(known)):
             raise PolicyError(unknown[0], changes[unknown[0]], f"one of {', '.join(known)}")
         return super().replace(**changes)
 
     def wait(self, attempts: int, memory: Memory, draw: float) -> tuple[float, Memory]:
-        """The wait after so many failed attempts, and what the jitter wants back next time."""
+        """Return the wait after this many failed attempts, and the memory for the next call."""
         return self.jitter.wait(self.backoff, attempts, memory, draw)
 
 
 def waits(policy: Policy, draws: Iterable[float]) -> Iterator[float]:
-    """The waits a policy takes, one for each draw; stop rules are left to the caller."""
+    """Yield the waits of a policy, one for each draw; stop rules are left to the caller."""
     memory: Memory = None
     for attempts, draw in enumerate(draws, start=1):
         wait, memory = policy.wait(attempts, memory, draw)

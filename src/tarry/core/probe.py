@@ -1,8 +1,7 @@
 """When an open lane sends its next probe: often while the outage is young, then ever more rarely.
 
-Never more than the rule's allowance in any ten minutes, and never so often that it would not
-matter: a probe every 4 % of the time that the backlog takes to drain finds the endpoint soon
-enough.
+There are never more probes than the rule's allowance in any ten minutes, and never more than help:
+a probe every 4 % of the time that the backlog takes to drain notices the recovery soon enough.
 """
 
 import math
@@ -15,17 +14,18 @@ JITTER = 0.1
 """Probes come later by up to this share, never sooner: sooner would break the allowance."""
 ROUNDING = 1e-6
 LONGEST_ASKED = 3600.0
-"""However long an endpoint asks to be left alone, it is looked at after an hour."""
+"""However long a wait an endpoint asks for, it is probed after an hour."""
 
 
 def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
-    """Seconds between probes, before jitter."""
+    """Return the seconds between probes, before jitter."""
     allowed = math.floor(max(rule.allowance * waiting, rule.least_probes))
     age = now - pace.down_since
     pause = rule.span / allowed
     if age < rule.span:
-        # As long as it has lasted itself, if little waits. Sooner the more waits: a short outage
-        # is followed by a short drain, and a late probe would cost a large share of it.
+        # With a small backlog, wait as long as the outage has lasted. With a larger one, probe
+        # sooner: a short outage is followed by a short drain, and a late probe would cost a large
+        # share of it.
         eager = (rule.least_probes / allowed) ** 1.5
         pause = min(age * eager, _rest(rule, allowed, eager))
     drain = 0.0 if pace.capacity is None else OF_THE_DRAIN * waiting / pace.capacity
@@ -33,10 +33,11 @@ def interval(rule: PacerRule, pace: Pace, *, now: float, waiting: int) -> float:
 
 
 def _rest(rule: PacerRule, allowed: int, eager: float) -> float:
-    """Seconds between probes in the rest of the first span, once the outage is no longer young.
+    """Return the seconds between probes in the rest of the first span, after the young outage.
 
-    What opened the lane and what its youth spends at the most is missing then. This is one number
-    and not what is left at each probe: that would lead every lane to the same moment at the end.
+    The failures that opened the lane and the early probes are subtracted from the allowance. The
+    interval is computed once, not from the remaining allowance at each probe: that would lead every
+    lane to the same moment at the end.
     """
     age, left = SHORTEST, allowed - rule.failures - 1
     while (young := max(SHORTEST, age * eager)) < (rule.span - age) / left:
@@ -45,22 +46,22 @@ def _rest(rule: PacerRule, allowed: int, eager: float) -> float:
 
 
 def scheduled(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
-    """The open state with the time of its next probe set."""
-    # The first is late by up to a whole interval, and all that follow with it: otherwise an outage
-    # of just the wrong length would always be found out late.
+    """Return the open state with the time of its next probe set."""
+    # The first probe is late by up to a whole interval, and all later ones with it: otherwise the
+    # end of an outage of just the wrong length would always be noticed late.
     late = draw if now == pace.down_since else JITTER * draw
     apart = interval(rule, pace, now=now, waiting=waiting)
     return pace.replace(probe_at=now + (1 + late) * apart)
 
 
 def probed(rule: PacerRule, pace: Pace, *, now: float, waiting: int, draw: float) -> Pace:
-    """The open state with a probe on its way: should it be lost, the next goes all the same."""
+    """Return the open state with a probe in flight: if it is lost, the next one is sent anyway."""
     sent = pace.replace(probes=pace.probes + 1)
     return scheduled(rule, sent, now=now, waiting=waiting, draw=draw)
 
 
 def put_off(pace: Pace, asked: float | None, *, now: float, draw: float) -> Pace:
-    """The open state after a probe that failed: the endpoint's own wish counts, in bounds."""
+    """Return the open state after a failed probe, with the requested wait kept within bounds."""
     if asked is None:
         return pace
     wish = min(asked, LONGEST_ASKED) * (1 + JITTER * draw)

@@ -31,5 +31,5 @@ class Progress(Value):
         settle(self, "deadline_at", deadline_at)
 
     def after(self, again: Again) -> "Progress":
-        """The progress with one more attempt begun."""
+        """Return the progress with one more attempt begun."""
         return Progress(self.attempts + 1, self.started_at, again.memory, self.deadline_at)

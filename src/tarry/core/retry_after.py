@@ -1,6 +1,6 @@
 """When the server says to come back: `Retry-After` and the rate limit headers, read leniently.
 
-Nothing here raises, whatever a server writes: what cannot be read is None. Waits are in seconds,
+Nothing here raises, whatever a server writes: an unreadable value is None. Waits are in seconds,
 never negative, never above `LONGEST`. `now` is the wall clock, seconds since 1970 in UTC.
 """
 

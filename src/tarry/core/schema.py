@@ -1,8 +1,8 @@
 """The JSON Schema of a policy document, made from the tables the codec reads by.
 
-Published as `policy.schema.json` in the package. Two kinds of rule it cannot say, and `from_dict`
-has the last word on them: those between two keys (base not above cap, no status both retried and
-never retried), and that a whole number is written without a point.
+Published as `policy.schema.json` in the package. It cannot express two kinds of rule, which only
+`from_dict` checks: those between two keys (base not above cap, no status both retried and never
+retried), and that a whole number is written without a point.
 """
 
 import json

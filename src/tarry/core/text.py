@@ -1,6 +1,6 @@
 """A policy as TOML or JSON text and back.
 
-Kept apart from `codec`, so that whoever writes policies in Python loads neither parser.
+Separate from `codec`, so that programs with policies in Python load neither parser.
 """
 
 import json
@@ -95,7 +95,7 @@ PARSERS: Mapping[str, Callable[[str], dict[str, object]]] = {
 
 
 def _toml_line(key: str, value: object) -> str:
-    # What JSON writes for a string, a number, a flag or a list is TOML too, but for one letter.
+    # JSON's form of a string, a number, a flag or a list is TOML too, except for one character.
     return f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
 
 

@@ -1,19 +1,20 @@
 """Frozen values: equal by content, hashable, readable, not to be changed.
 
-What a frozen dataclass with slots is, for less: dataclasses compile half a dozen methods for every
+Like frozen dataclasses with slots, but cheaper: dataclasses compile half a dozen methods for every
 class, and with some forty classes that took two thirds of the time of `import tarry`. Here the
-methods are shared; a class that is made often, or checks what it is given, writes its `__init__`.
+methods are shared. A class that is created often, or that checks its arguments, has its own
+`__init__`.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, Self, dataclass_transform
 
 settle = object.__setattr__
-"""Sets a field of a value that is being made; afterwards nothing does."""
+"""Sets a field of a value while it is created; afterwards nothing can."""
 
 
 def _annotated(namespace: dict[str, Any]) -> Iterable[str]:
-    """The annotated names of a class body; from Python 3.14 on a function keeps them."""
+    """Return the annotated names of a class body; since Python 3.14 a function has them."""
     if "__annotations__" in namespace:
         return namespace["__annotations__"]  # type: ignore[no-any-return]
     annotate = namespace.get("__annotate_func__")
@@ -22,7 +23,7 @@ def _annotated(namespace: dict[str, Any]) -> Iterable[str]:
 
 @dataclass_transform(frozen_default=True)
 class ValueType(type):
-    """Turns annotations into slots, and what they are set to into defaults."""
+    """Turns annotations into slots, and their values into defaults."""
 
     __fields__: tuple[str, ...]
     __defaults__: dict[str, object]
@@ -90,7 +91,7 @@ class Value(metaclass=ValueType):
         return _restored, (type(self), self._values())
 
     def replace(self, **changes: object) -> Self:
-        """The same value with some fields changed; a class that checks them checks them anew."""
+        """Return the same value with some fields changed; a class with checks checks them again."""
         kind = type(self)
         if kind.__init__ is not Value.__init__ or not changes.keys() <= set(kind.__fields__):
             kept = {field: getattr(self, field) for field in kind.__fields__}
@@ -105,12 +106,12 @@ class Value(metaclass=ValueType):
 
 
 def setters(kind: type[Value]) -> tuple[Callable[[Value, object], None], ...]:
-    """What fills each field of a value that is being made: quicker than `settle`."""
+    """Return the setter of each field, for creating values: quicker than `settle`."""
     return tuple(getattr(kind, field).__set__ for field in kind.__fields__)
 
 
 def _restored(kind: type[Value], values: tuple[object, ...]) -> Value:
-    """A value out of a pickle or a copy: it was checked when it was first made."""
+    """Return a value from a pickle or a copy, without checks: they were made at its creation."""
     made = kind.__new__(kind)
     for field, value in zip(kind.__fields__, values, strict=True):
         settle(made, field, value)

@@ -1,6 +1,7 @@
-"""Counts over a stretch of time that slides: a frozen ring of slices.
+"""Counts over a sliding window of time: a frozen ring of slices.
 
-A slice is a short span of time with its counts. Which slice is now, the caller says (`slot`).
+A slice is a short span of time with its counts. The caller passes the number of the current slice
+(`slot`).
 """
 
 from tarry.core import checks
@@ -27,19 +28,19 @@ class Window(Value):
         settle(self, "slices", slices)
 
     def add(self, slot: int, counts: Counts) -> "Window":
-        """The window with these counts added to the slice `slot` (a late one joins the newest)."""
+        """Return the window with these counts added to `slot` (a late one joins the newest)."""
         moved = self._moved(slot, len(counts))
         last = tuple(old + new for old, new in zip(moved.slices[-1], counts, strict=True))
         return Window(moved.newest, (*moved.slices[:-1], last))
 
     def sums(self, slot: int, slices: int, columns: int) -> Counts:
-        """Each count summed over the `slices` slices that end with `slot`."""
+        """Return each count summed over the `slices` slices that end with `slot`."""
         since = max(0, slot - self.newest)  # slices in which nothing was counted
         kept = self.slices[since - slices :] if since < slices else ()
         return tuple([sum(column) for column in zip(*kept, strict=True)]) or (0,) * columns
 
     def _moved(self, slot: int, columns: int) -> "Window":
-        """The window with `slot` as its newest slice, what is too old dropped."""
+        """Return the window with `slot` as its newest slice, without older slices."""
         ahead = slot - self.newest
         if self.slices and ahead <= 0:
             return self
@@ -48,7 +49,7 @@ class Window(Value):
 
 
 def span(field: str, value: checks.Seconds) -> float:
-    """How long a window is, in seconds."""
+    """Return the length of a window in seconds; raise if it is out of range."""
     wanted = f"a number of seconds from {SHORTEST:g} to {checks.LONGEST:,.0f}"
     found = checks.seconds(field, value, wanted)
     if found < SHORTEST:
@@ -57,10 +58,10 @@ def span(field: str, value: checks.Seconds) -> float:
 
 
 def slot_of(now: float, window: float) -> int:
-    """The number of the slice that `now` falls in."""
+    """Return the number of the slice that `now` falls in."""
     return int(now * SLICES / window)
 
 
 def slot_end(slot: int, window: float) -> float:
-    """When a slice is over."""
+    """Return when a slice is over."""
     return (slot + 1) * window / SLICES

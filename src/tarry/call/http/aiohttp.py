@@ -64,7 +64,7 @@ GARBLED = Fault(Kind.PROTOCOL, sent=True)
 
 
 def fault_of(error: Exception) -> Fault | None:
-    """What went wrong, by aiohttp's exception and by what caused it."""
+    """Return the fault that aiohttp's exception and its causes mean."""
     if isinstance(error, ClientResponseError) and isinstance(error.__cause__, HttpProcessingError):
         return GARBLED
     if type(error) is TimeoutError and error.errno is None:
@@ -110,9 +110,8 @@ def retry_middleware(  # noqa: PLR0913  the settings of a retry
 
     The policy's `attempt_timeout` cuts an attempt off with `AttemptTimedOut`, a `TimeoutError`. The
     session's own total timeout, five minutes unless set, is for all attempts and waits together.
-    That aiohttp tries some requests a second time itself is turned off: two who retry would
-    multiply. A failure while the body of a response is read comes after the middleware's work and
-    is not seen.
+    aiohttp's own second try of some requests is turned off: two layers of retries would multiply. A
+    failure while the body of a response is read comes after the middleware's work and is not seen.
     """
     terms = Terms(
         CLIENT,
@@ -151,7 +150,7 @@ def retry_middleware(  # noqa: PLR0913  the settings of a retry
 
 
 class Replayed:
-    """The body of a request, which aiohttp puts back itself if it can be."""
+    """The body of a request; aiohttp rewinds it by itself, if that is possible."""
 
     __slots__ = ("_request",)
 
@@ -167,15 +166,15 @@ class Replayed:
         return not (isinstance(body, Payload) and body.consumed)
 
     def rewind(self) -> None:
-        """Do nothing: it is put back when it is written again."""
+        """Do nothing: aiohttp rewinds the body when it writes it again."""
 
 
 class Unkept(ClientResponse):
     """A response whose connection is closed if it is a failure, never kept for later.
 
-    A short body often comes together with the head. Then aiohttp has put the connection back
-    into its pool before anyone sees the response, and a thousand calls that wait would leave as
-    many connections open. Nobody can have taken it out again yet: no other task has run.
+    A short body often comes together with the head. Then aiohttp has put the connection back into
+    its pool before the caller sees the response, and a thousand waiting calls would leave as many
+    connections open. No other call can have taken it out again yet, because no other task has run.
     """
 
     terms: ClassVar[Terms]
@@ -195,7 +194,7 @@ def _unkept(
     terms: Terms,
     known: dict[type[ClientResponse], type[ClientResponse]],
 ) -> type[ClientResponse]:
-    """The session's class of responses, made not to keep connections."""
+    """Return the session's class of responses as one that does not keep connections."""
     if issubclass(base, Unkept):  # there is another retry around this one
         return base
     if base not in known:
@@ -214,7 +213,7 @@ async def _settle(request: ClientRequest) -> None:
 
 
 def _end_again(call: object) -> None:
-    """Raise once more what has ended this very call.
+    """Raise the error again that ended this same call.
 
     When a connection breaks, aiohttp makes some calls a second time itself, middlewares and all.
     It has no setting for that. Both times share a timer, and no other call does.

@@ -1,4 +1,4 @@
-"""The body of a request: whether it can be sent once more, and what has to be done for it."""
+"""The body of a request: whether it can be sent again, and how to rewind it."""
 
 from collections.abc import AsyncIterable, Callable
 from functools import partial
@@ -7,22 +7,22 @@ from typing import Protocol
 Rewind = Callable[[], object]
 
 AS_IT_IS = (str, bytes, bytearray, memoryview, list, tuple, type(None))
-"""What gives the same every time it is read."""
+"""Types whose values are the same every time they are read."""
 
 
 class Body(Protocol):
-    """What an exchange asks of a body."""
+    """A body, as an exchange uses it."""
 
     @property
     def replayable(self) -> bool:
         """Whether it can be sent again, once it has been read or begun to be."""
 
     def rewind(self) -> None:
-        """Put it back to where it stood at first."""
+        """Rewind it to its first position."""
 
 
 class Rewound:
-    """A body that is put back by calling `rewind`; one that is None can be read only once."""
+    """A body that the function `rewind` rewinds; with None it can be read only once."""
 
     __slots__ = ("_rewind",)
 
@@ -35,20 +35,20 @@ class Rewound:
         return self._rewind is not None
 
     def rewind(self) -> None:
-        """Put it back, if that can be done."""
+        """Rewind it, if that is possible."""
         if self._rewind is not None:
             self._rewind()
 
 
 def stay() -> None:
-    """Put nothing back: the body is the same every time it is read."""
+    """Do nothing: the body is the same every time it is read."""
 
 
 def rewind_of(body: object) -> Rewind | None:
-    """How to put a body back to where it stands now; None if it can be read only once.
+    """Return a function that rewinds a body to its position now; None if it can be read only once.
 
-    A file is put back to its position. Whatever is not known, a generator for one, counts as
-    something that can be read only once.
+    A file is rewound to its position. Anything unknown, such as a generator, counts as readable
+    only once.
 
     >>> from io import BytesIO
     >>> file = BytesIO(b"head body")
@@ -72,7 +72,7 @@ def rewind_of(body: object) -> Rewind | None:
 
 
 def _seekable(body: object) -> bool:
-    """Whether it says that it can be put back; who says nothing may all the same."""
+    """Return whether it can be rewound; a body without `seekable` may be."""
     seekable = getattr(body, "seekable", None)
     try:
         return bool(seekable()) if callable(seekable) else True

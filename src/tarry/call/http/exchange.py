@@ -1,7 +1,7 @@
-"""A request and its answer, whichever client sends it: what every adapter does alike.
+"""A request and its response, for any client: the common part of all adapters.
 
-The adapters only say how their client sends, closes and fails. Whether a request is made again,
-when, and what the server is told about it, is settled here and in `core`.
+The adapters only define how their client sends, closes and fails. This module and `core` decide
+whether and when a request is repeated, and which attempt number the server gets.
 """
 
 import re
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from tarry.call.plan import Budget, Circuit
 
 ATTEMPT_HEADER = "tarry-attempt"
-"""Tells the server which attempt of a retried call a request is."""
+"""The header with the number of the attempt of a retried call."""
 
 _NUMBER = re.compile(r"\s*([1-9][0-9]{0,8})\s*", re.ASCII)
 _FIRST_SERVER_FAILURE = 500
 _SHORTEST_LIMIT = 0.001
-"""A client takes a limit of 0 for none, or for not waiting at all."""
+"""Clients read a limit of 0 as no limit, or as not waiting at all."""
 
 
 class Headers(Protocol):
-    """Headers of whatever framework: all of them can be gone through."""
+    """Headers of any framework, as pairs."""
 
     def items(self) -> Iterable[tuple[str, str]]:
         """Names and values."""
 
 
 class Client(Value):
-    """What tells one HTTP client from another.
+    """How one HTTP client differs from another.
 
-    `status_of` reads the status of a response, `fault_of` says what a failure of its own is,
-    `discard` closes a response. `takes_limit`: it can be told how long an attempt may take, and
-    then nothing is cut off from outside.
+    `status_of` reads the status of a response, `fault_of` returns the fault of one of its
+    exceptions, `discard` closes a response. `takes_limit`: it has a timeout of its own for an
+    attempt, so attempts are not cut off from outside.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Client(Value):
 
 
 class Terms:
-    """What an adapter was told when it was made."""
+    """The settings of an adapter."""
 
     __slots__ = ("_rate_limit_headers", "client", "plan", "policy")
 
@@ -92,19 +92,19 @@ class Terms:
         self._rate_limit_headers = flag("rate_limit_headers", rate_limit_headers)
 
     def limit(self) -> float | None:
-        """How long the attempt at work may take, for the client to be told; None is no limit."""
+        """Return the timeout of the running attempt, for the client; None is no limit."""
         longest, left = self.policy.attempt_timeout, remaining()
         if longest is None:
             return None
         return max(_SHORTEST_LIMIT, longest if left is None else min(longest, left))
 
     def is_answer(self, status: int) -> bool:
-        """Whether the status is no failure: a "no" for good is an answer too."""
+        """Return whether the status is no failure: a final refusal is an answer too."""
         failure = failure_for_status(status, self.policy.statuses)
         return failure is None or (failure.kind in FINAL and status < _FIRST_SERVER_FAILURE)
 
     def wait_in(self, headers: Mapping[str, str]) -> float | None:
-        """How long the server asks to stay away."""
+        """Return the wait that the server asks for."""
         now = world.wall()
         asked = parse_retry_after(headers.get("retry-after"), now=now)
         if asked is None and self._rate_limit_headers:
@@ -125,13 +125,13 @@ class Exchange:
         self._inside = attempt_number() > 0
 
     def plan(self) -> Plan:
-        """The adapter's plan, with this request's word on what may be retried."""
+        """Return the adapter's plan with this request's own rules for what is retried."""
         return self._terms.plan.replace(
             judge=self.failure_of_error, on_result=self.failure_of_response
         )
 
     def failure_of_response(self, response: Any) -> Failure | None:  # noqa: ANN401  the client's
-        """The failure a response is; None if it is an answer."""
+        """Return the failure that a response means; None if it is an answer."""
         terms = self._terms
         status = terms.client.status_of(response)
         if terms.is_answer(status):
@@ -144,8 +144,8 @@ class Exchange:
         )
 
     def failure_of_error(self, error: Exception) -> Failure | None:
-        """The failure an exception is; None if it is not the network's or the server's."""
-        if isinstance(error, AttemptTimedOut):  # nobody knows how far it had come
+        """Return the failure of an exception of the network or the server; None for any other."""
+        if isinstance(error, AttemptTimedOut):  # the request may have been sent
             return Failure(Kind.TIMEOUT, repeatable=self._repeatable(sent=True))
         fault = self._terms.client.fault_of(error)
         if fault is None:
@@ -153,10 +153,10 @@ class Exchange:
         return Failure(fault.kind, repeatable=self._repeatable(sent=fault.sent))
 
     def begin(self) -> str | None:
-        """Make ready for an attempt; what to tell the server in the attempt header, if anything.
+        """Prepare an attempt; return the value of the attempt header, None for no header.
 
-        A request that nobody will repeat is not announced as an attempt: a server that took it
-        for one would leave the retrying to us, and nobody would retry.
+        A request that will not be repeated gets no header: the server would leave the retrying to
+        us, and there would be no retry at all.
         """
         self._body.rewind()
         number = attempt_number()
@@ -170,12 +170,12 @@ class Exchange:
 
 
 def _unjudged(response: object) -> None:
-    """Say nothing: every request brings its own judgement, see `Exchange.plan`."""
+    """Do nothing: every request has its own judgement, see `Exchange.plan`."""
 
 
 @contextmanager
 def incoming(headers: Headers) -> Iterator[None]:
-    """Answer a request as part of its caller's attempt: what is called inside does not retry.
+    """Answer a request as part of its caller's attempt: calls inside do not retry.
 
     For a service whose callers use tarry: they send the header `tarry-attempt`, and retry
     themselves. Without the header, or with nonsense in it, nothing changes.

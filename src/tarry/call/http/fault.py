@@ -1,4 +1,4 @@
-"""What went wrong on the way, as the exception of an HTTP client tells it."""
+"""Faults of the network: what the exceptions of HTTP clients mean."""
 
 import socket
 import ssl
@@ -8,7 +8,7 @@ from tarry.core.outcome import Kind
 from tarry.core.value import Value, settle
 
 _DEEPEST = 20
-"""How far causes are followed: a chain can be a circle."""
+"""How many causes are followed at most: a chain can be a cycle."""
 
 
 class Fault(Value):
@@ -23,13 +23,13 @@ class Fault(Value):
 
 
 Faults = tuple[tuple[type[BaseException], Fault], ...]
-"""The fault each kind of exception is. The first that fits counts; what is not here is none."""
+"""The fault of each exception type. The first match counts; any other exception is no fault."""
 
 
 def fault_in(faults: Faults, error: Exception) -> Fault | None:
-    """The fault an exception is, if it is one that another attempt could mend.
+    """Return the fault that an exception means, if another attempt could help; None otherwise.
 
-    Clients tell little of why a connection failed; the causes of their exceptions do.
+    The exceptions of clients say little about why a connection failed; their causes do.
     """
     found = next((fault for kind, fault in faults if isinstance(error, kind)), None)
     if found is None:
@@ -38,7 +38,7 @@ def fault_in(faults: Faults, error: Exception) -> Fault | None:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """The exception, what caused it, what caused that, and so on."""
+    """Yield the exception, its cause, the cause of that, and so on."""
     current: BaseException | None = error
     for _ in range(_DEEPEST):
         if current is None:

@@ -42,13 +42,13 @@ FAULTS: Faults = (
     (RequestsConnectionError, Fault(Kind.TRANSIENT, sent=True)),
 )
 UNSENT = (NewConnectionError, ssl.SSLCertVerificationError)
-"""Causes that tell that no connection came about, which requests' own exceptions do not."""
+"""Causes that show that no connection was made; requests' own exceptions do not show it."""
 
 Limits = float | tuple[float | None, float | None] | Timeout | None
 
 
 def fault_of(error: Exception) -> Fault | None:
-    """What went wrong, by requests' exception and by what caused it."""
+    """Return the fault that requests' exception and its causes mean."""
     found = fault_in(FAULTS, error)
     if found is None or not any(isinstance(cause, UNSENT) for cause in causes(error)):
         return found
@@ -70,13 +70,13 @@ class RetryAdapter(HTTPAdapter):
     policy, budget, breaker, hooks, name: as for `tarry.retry`; `name` is "requests" if not given.
     rate_limit_headers: wait as the RateLimit headers say when there is no Retry-After.
     Further options (`pool_maxsize` and so on) go to requests' own adapter; its `max_retries` stays
-    0, because two who retry would multiply.
+    0, because two layers of retries would multiply.
 
     Tried again are the policy's statuses and failures of the network; POST and PATCH only with an
-    `Idempotency-Key`, or when no connection came about; a body only if it can be sent twice (a
-    file is put back to where it stood). The last response is returned as it is, whatever its
-    status; the last exception is raised itself. A response is closed before the wait. Redirects and
-    authentication are the session's: each request of theirs is a call of its own.
+    `Idempotency-Key`, or when no connection came about; a body only if it can be sent twice (a file
+    is rewound). The last response is returned as it is, whatever its status; the last exception is
+    raised itself. A response is closed before the wait. Redirects and authentication are the
+    session's: each request of theirs is a call of its own.
 
     The policy's `attempt_timeout` limits connecting and waiting for the response together, beside
     the timeout the session is given. A failure while the body of a response is read comes after
@@ -116,7 +116,7 @@ class RetryAdapter(HTTPAdapter):
         cert: str | bytes | tuple[str | bytes, str | bytes] | None = None,
         proxies: Mapping[str, str] | None = None,
     ) -> Response:
-        """Send the request, again if need be; the last response or exception is the answer."""
+        """Send the request, with retries; return the last response or raise the last exception."""
         body = Rewound(rewind_of(request.body))
         exchange = Exchange(self._terms, request.method or "", request.headers, body)
         send_once: Callable[..., Response] = super().send
@@ -135,7 +135,7 @@ class RetryAdapter(HTTPAdapter):
 
 
 def _within(limit: float | None, timeout: Limits) -> Limits:
-    """The session's timeout, and the limit in addition."""
+    """Return the session's timeout, with the limit in addition."""
     if limit is None:
         return timeout
     if isinstance(timeout, Timeout):

@@ -1,6 +1,6 @@
-"""The transports for httpx and for its continuation httpx2: one text for both.
+"""The transports for httpx and for its successor httpx2, in one module.
 
-The two share all their names, so a transport is told which of the modules it belongs to.
+The two modules have the same names, so each transport class is bound to one of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,10 +29,10 @@ FAULTS = {
     "NetworkError": Fault(Kind.TRANSIENT, sent=True),
     "RemoteProtocolError": Fault(Kind.PROTOCOL, sent=True),
 }
-"""What each exception is, by the name it has in both modules; the first that fits counts."""
+"""The fault of each exception, by its name in both modules; the first match counts."""
 
 PHASES = ("connect", "read", "write", "pool")
-"""What a client's timeout is told for."""
+"""The phases that a client's timeout has a limit for."""
 
 
 class Request(Protocol):
@@ -163,7 +163,7 @@ class Retrying(Generic[Wrapped]):
         return Exchange(self._terms, request.method, request.headers, body)
 
     def _attempt(self, request: RequestT, exchange: Exchange) -> RequestT:
-        """The request for one attempt: a copy, because the request is the caller's."""
+        """Return a copy of the request for one attempt, because the request is the caller's."""
         headers, extensions = request.headers, request.extensions
         number, limit = exchange.begin(), self._terms.limit()
         if number is not None:
@@ -181,7 +181,7 @@ class Retrying(Generic[Wrapped]):
         return made
 
     def _rewind_of(self, stream: object) -> Rewind | None:
-        """How to put a request's stream back, as far as it can be known what is inside."""
+        """Return a function that rewinds a request's stream, if its content is known."""
         if isinstance(stream, self._library.ByteStream):
             return stay
         fields = getattr(stream, "fields", None)
@@ -254,6 +254,6 @@ class RetryingAsync(Retrying[AsyncTransport[RequestT, ResponseT]], Generic[Reque
 
 
 def _within(limit: float, timeout: Mapping[str, float | None] | None) -> dict[str, float]:
-    """The client's timeout, phase by phase, but no longer than the limit."""
+    """Return the client's timeout for each phase, but no longer than the limit."""
     told = {phase: (timeout or {}).get(phase) for phase in PHASES}
     return {phase: limit if own is None else min(limit, own) for phase, own in told.items()}

@@ -23,7 +23,7 @@ class Scope(StrEnum):
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """What is stored of a key: a keyed hash, from which the key cannot be computed.
+    """The stored form of a key: a keyed hash, from which the key cannot be computed.
 
     With an `application`, the key admits to that application only; of the event types behind
     feature flags it sees those with one of its own flags. `session` groups keys that are

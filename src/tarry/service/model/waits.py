@@ -32,7 +32,7 @@ class End(StrEnum):
 
 
 class Wait(Struct, frozen=True):
-    """One reason to wait: its holder, what ends it, and what takes care of that."""
+    """One reason to wait: its holder, the event that ends it, and what causes that event."""
 
     holder: Holder
     end: End
