@@ -22,11 +22,11 @@ STORES = ("memory", "sqlite", "postgres")
 SEED = "TARRY_TEST_SEED"
 HISTORIES = "TARRY_TEST_HISTORIES"
 TOLD_EVERY = 5.0
-"""Seconds between two lines about how far it has come."""
+"""Seconds between two lines of progress."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run what the command line asks for; 1 if a promise was not kept."""
+    """Run the histories that the command line asks for; return 1 if a promise was broken."""
     options = _parser().parse_args(arguments)
     collect_seldom()
     logging.disable(logging.CRITICAL)  # what the service says of faults is expected
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _plant(names: list[str], first: int, most: int, frame: Frame) -> int:
-    """Print a line for each planted bug; 1 if one of them was not found."""
+    """Print a line for each planted bug; return 1 if one of them was not found."""
     missed = 0
     print(f"{'bug':<24}{'histories':>9}  {'broken rule':<28}story")
     for found in hunt(names, first, most, frame):
@@ -111,12 +111,12 @@ def _run_many(first: int, count: int, frame: Frame, *, most: int, cluster: Clust
 
 
 def _tell(seed: int, outcome: Outcome) -> None:
-    """Tell of a failure, shrink its history, and keep it to be run again."""
+    """Print a failure, shrink its history, and save it for a replay."""
     print(f"\nSeed {seed} breaks a promise:")
     for line in report.told_of(outcome):
         print(line)
     store, shrunk = outcome.history.conditions.store, outcome.history
-    if store != REAL:  # in real time every run is another one, and takes long
+    if store != REAL:  # in real time no run repeats another, and each takes long
         rule = outcome.violations[0].rule
         shrunk = Shrinker(lambda history: rule in run(history).rules).shrink(shrunk)
         print(f"The smallest history found that breaks {rule!r}:")

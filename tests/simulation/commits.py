@@ -1,4 +1,4 @@
-"""Writes into the log what each commit of the store means to the promise."""
+"""Writes each commit of the store that concerns the promise into the log."""
 
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -34,12 +34,12 @@ NOTED = frozenset(
         "add_task",
     }
 )
-"""The methods of the store whose commits mean something to the promise."""
+"""The methods of the store whose commits concern the promise."""
 WISHES = {Work.RECOVER: "recover", Work.REPLAY_MISSING: "replay", Work.BULK_REPLAY: "replay"}
 
 
 class Known:
-    """What the store has said so far: what a failover takes back with it."""
+    """The store's answers so far, as far as a failover can undo them."""
 
     def __init__(self) -> None:
         self.applications: dict[str, None] = {}
@@ -84,7 +84,7 @@ class Commits:
         kwargs: dict[str, Any],
         answer: Any,  # noqa: ANN401  the store's
     ) -> None:
-        """Take note of a commit that was made for a process."""
+        """Log a commit that was made for a process."""
         if method not in NOTED:
             return
         match method:
@@ -148,7 +148,7 @@ class Commits:
             self._log.add(EndpointChanged(self._now(), endpoint))
 
     def _stood(self, changes: Sequence[Change]) -> None:
-        """Look at the endpoints that a worker paused or disabled: it may have been too late."""
+        """Log the endpoints that a worker paused or disabled, unless the store refused it."""
         for change in changes:
             if change.standing is None:
                 continue

@@ -1,7 +1,7 @@
 """A database file with open connections, which histories use one after the other.
 
-Opening a file anew for each history, and preparing all its statements, would take a tenth of the
-time. The file lies in memory where the machine has such a place: what is simulated is not the disk.
+Opening a new file for each history, and preparing all its statements, would take a tenth of the
+time. The file is in memory if the machine has a memory file system: the disk is not simulated.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class DatabaseFile:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Let the store have these connections, as long as the block lasts."""
+        """Let the store use these connections inside the block."""
         with (
             patch.object(session, "connect", lambda _path: self.lend(connect)),
             patch.object(threads, "connect_to_read", lambda _path: self.lend(connect_to_read)),
@@ -51,7 +51,7 @@ class DatabaseFile:
             yield
 
     def clear(self) -> None:
-        """Take back the connections, and let the file hold what a new one does."""
+        """Take back the connections, and reset the file to its initial rows."""
         for kind, db in self._lent:
             if _is_usable(db):
                 self._free[kind].append(db)
@@ -87,7 +87,7 @@ def _clearing(db: apsw.Connection) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _is_usable(db: apsw.Connection) -> bool:
-    """Return whether a connection is open, and in no transaction that was broken off."""
+    """Return whether a connection is open, and in no unfinished transaction."""
     try:
         return not db.in_transaction
     except apsw.ConnectionClosedError:

@@ -30,7 +30,7 @@ class Behaviour(Struct, frozen=True, kw_only=True):
 
     @property
     def is_down(self) -> bool:
-        """Whether no request whatever is answered well."""
+        """Whether every request fails."""
         return self.hangs or (self.failing >= 1 and self.status in _DOWN)
 
 
@@ -39,7 +39,7 @@ HEALTHY = Behaviour()
 
 
 class Endpoints:
-    """All endpoints: they are reached by host, and told apart by path."""
+    """All endpoints: a request finds its endpoint by host and path."""
 
     def __init__(self, loop: SimulatedLoop, log: Log, seed: int, bug: Bug) -> None:
         self._loop, self._log, self._seed, self._bug = loop, log, seed, bug
@@ -60,7 +60,7 @@ class Endpoints:
         self._messages[message] = number, event_type
 
     def busy(self) -> set[str]:
-        """Return the endpoints and hosts with a request of a running worker on its way."""
+        """Return the endpoints and hosts that have a request of a running worker in flight."""
         return {
             name
             for endpoint, host, process in self._in_flight.values()
@@ -127,7 +127,7 @@ class Endpoints:
     def _answer(self, behaviour: Behaviour, path: str, message: str, now: float) -> Answer:
         tried = self._tries[path, message] = self._tries.get((path, message), 0) + 1
         number, _ = self._messages.get(message, (0, ""))
-        # By message and try: what an endpoint does to one does not depend on what others were sent.
+        # Drawn by message and try, so that an answer does not depend on other requests.
         draw = Random(f"{self._seed} {path} {number} {tried}").random
         took = behaviour.latency * (0.5 + draw())
         if behaviour.hangs:

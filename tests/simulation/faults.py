@@ -1,4 +1,4 @@
-"""What goes wrong in a history: workers, connections, clocks, and the store itself."""
+"""The faults of a history: of workers, connections, clocks, and the store itself."""
 
 from collections.abc import Callable, Sequence
 
@@ -27,11 +27,11 @@ RECONNECTED_AFTER = 0.5
 """How long a store cannot be reached while its standby takes over."""
 
 Snapshot = Callable[[], Callable[[], None] | None]
-"""Remembers what a store holds; what it returns brings that back. None: nothing can be lost."""
+"""Takes a snapshot of a store; returns a function that restores it, None if nothing is lost."""
 
 
 class Clock:
-    """The store's clock: `ahead` of true time by so many seconds."""
+    """The store's clock: it is `ahead` seconds ahead of true time."""
 
     def __init__(self, now: Callable[[], float], ahead: float) -> None:
         self._now = now
@@ -127,14 +127,14 @@ class Faults:
             self._log.add(Fault(at=now, until=now + step.seconds, kind="poison", message=message))
 
     def _step_clock(self, seconds: float) -> None:
-        """Leases end early, or late; workers find out when they renew theirs."""
+        """Step the clock: leases end early, or late; workers notice it when they renew theirs."""
         now = self._loop.time()
         self._clock.ahead += seconds
         over = now + self._workforce.reclaimed_after + abs(seconds)
         self._log.add(Fault(at=now, until=over, kind="clock step", seconds=seconds))
 
     def _fail_over(self, lost: float) -> None:
-        """Remember what the standby holds, and let it take over after `lost` seconds."""
+        """Take a snapshot for the standby, and let it take over after `lost` seconds."""
         since, known = self._loop.time(), self._commits.known.snapshot()
         bring_back = self._snapshot() if lost else None
 

@@ -68,7 +68,7 @@ READY_AT = 1.5
 
 
 class Frame(Struct, frozen=True, kw_only=True):
-    """What the person who runs the simulation has fixed; None leaves it to the seed."""
+    """The settings that the user of the simulation has fixed; None leaves one to the seed."""
 
     store: str = "memory"
     workers: int | None = None
@@ -76,7 +76,7 @@ class Frame(Struct, frozen=True, kw_only=True):
 
 
 class Theme(Struct, frozen=True, kw_only=True):
-    """What a history is about. Of each number of steps one is drawn."""
+    """The theme of a history. For each kind of step, one of the given numbers is drawn."""
 
     weight: int
     applications: tuple[int, ...] = (1, 1, 2, 3, 4)

@@ -1,4 +1,4 @@
-"""The log of a history: what was asked of the service, what it did, and which faults happened.
+"""The log of a history: requests to the service, its actions, and the faults that happened.
 
 The checker works from these entries. `at` is the true time, in seconds since the history began:
 no simulated clock is used here.
@@ -25,7 +25,7 @@ class Accepted(Struct, frozen=True, kw_only=True):
 
 
 class Acknowledged(Struct, frozen=True):
-    """The sender of a message was told that it was accepted."""
+    """The sender of a message got the response that it was accepted."""
 
     at: float
     message: str
@@ -39,10 +39,10 @@ class EndpointChanged(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True, kw_only=True):
-    """The commit was made that puts a person's wish on record.
+    """The commit was made that stores a person's request.
 
-    The wishes: `resend`, `cancel`, `recover`, `replay`, `probe`. What `recover` and `replay` ask
-    for is done later: each such commit is a `replayed`.
+    The requests: `resend`, `cancel`, `recover`, `replay`, `probe`. `recover` and `replay` are
+    carried out later: each commit that does so is a `replayed`.
     """
 
     at: float
@@ -54,7 +54,7 @@ class Asked(Struct, frozen=True, kw_only=True):
 class Requested(Struct, frozen=True, kw_only=True):
     """A worker began a request. `number` is the attempt's, as the request itself says.
 
-    `is_down` tells that the endpoint answers no request well just then.
+    `is_down` says that the endpoint fails every request at that time.
     """
 
     at: float
@@ -70,7 +70,7 @@ class Requested(Struct, frozen=True, kw_only=True):
 class Answered(Struct, frozen=True, kw_only=True):
     """A request ended. A status of None is a timeout, or there was no connection.
 
-    `heard` tells that the worker was alive to hear of it.
+    `heard` says that the worker was alive to receive the answer.
     """
 
     at: float
@@ -81,12 +81,12 @@ class Answered(Struct, frozen=True, kw_only=True):
 
     @property
     def is_success(self) -> bool:
-        """Whether a worker heard that the endpoint took the message."""
+        """Whether a worker received the answer that the endpoint accepted the message."""
         return self.heard and self.is_taken
 
     @property
     def is_taken(self) -> bool:
-        """Whether the endpoint said that it took the message."""
+        """Whether the endpoint answered that it accepted the message."""
         return self.status is not None and 200 <= self.status < 300
 
 
@@ -135,7 +135,7 @@ class Settled(Struct, frozen=True, kw_only=True):
 
 
 class Waiting(Struct, frozen=True, kw_only=True):
-    """A look at an endpoint that has deliveries to send while no request is on its way to it.
+    """An endpoint was seen that has deliveries to send while it has no request in flight.
 
     Nothing has happened there since `since`. `message` is the first of the `eligible` deliveries;
     `reason` and `next_at` (in true time) are what `explain` says of it. `gap` is the longest pause
@@ -171,9 +171,9 @@ class Crashed(Struct, frozen=True):
 
 
 class Rested(Struct, frozen=True, kw_only=True):
-    """For so many seconds nothing was left to deliver, and these calls reached the store.
+    """For `seconds` nothing was left to deliver, and these calls reached the store.
 
-    `most` is how many of each the settings account for; of others a few are allowed.
+    `most` is how many of each the settings explain; of others a few are allowed.
     """
 
     at: float
@@ -201,7 +201,7 @@ Entry = (
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """What the store holds when the history is over: deliveries by message and endpoint."""
+    """The content of the store when the history is over: deliveries by message and endpoint."""
 
     at: float
     deliveries: dict[tuple[str, str], Delivery] = {}
@@ -217,7 +217,7 @@ class Log:
         """When the last settlement was made and the last fault is over."""
 
     def add(self, entry: Entry) -> None:
-        """Write down one more."""
+        """Add an entry."""
         self.entries.append(entry)
         if isinstance(entry, Fault):
             self.over_at = max(self.over_at, entry.until)

@@ -1,4 +1,4 @@
-"""Looks at the queues once a second: which endpoints have something to send and get no request.
+"""Checks the queues once a second for endpoints that have deliveries to send but get no request.
 
 It reads the store without delays or faults, and changes nothing.
 """
@@ -22,16 +22,16 @@ EVERY = 1.0
 SLOWEST_PACE = 4.0
 """The longest pause between two requests at any pace."""
 REFUSED_AGAIN_AFTER = 65.0
-"""Within so many seconds a settlement is tried again that the store refused."""
+"""Within how many seconds a refused settlement is tried again."""
 SOON = 40.0
-"""A delivery that is due later than in so many seconds is not waited for."""
+"""In how many seconds a delivery must be due for the history to wait for it."""
 
 
 class Look:
     """Looks at all endpoints, again and again.
 
-    `is_quiet` tells that nothing will be sent soon; `is_drained` that nothing is left to send.
-    `late_nudges` is how long it may take until a worker hears of something new. `refused` are the
+    `is_quiet` says that nothing will be sent soon; `is_drained` that nothing is left to send.
+    `late_nudges` is how long it may take until a worker learns of new work. `refused` are the
     messages whose settlements the store refuses, and until when.
     """
 
@@ -102,7 +102,7 @@ class Look:
         return [delivery for _, delivery in found if delivery.state in LIVE]
 
     def _writable(self, eligible: list[Delivery], *, fifo: bool) -> list[Delivery]:
-        """Leave out what may have been sent already, with a settlement that was refused.
+        """Leave out deliveries that may have been sent already, with a settlement that was refused.
 
         An ordered endpoint waits for such a delivery if it is the first one.
         """
@@ -155,7 +155,7 @@ def gap(row: LaneRow, view: Outlook) -> float:
     """Return the longest pause between two requests that limits and pace account for."""
     rates = [rate for rate in (row.endpoint.rate, row.application.rate, view.rate) if rate]
     longest = max((1 / rate for rate in rates), default=0.0)
-    # What is on record of a pace is what it was when the lane last turned.
+    # The stored pace is that of the lane's last change of phase.
     return longest if view.rate is None else max(longest, SLOWEST_PACE)
 
 
@@ -166,5 +166,5 @@ def _holds_up(delivery: Delivery, clock: float) -> bool:
 
 
 def may_go_by(delivery: Delivery, clock: float) -> bool:
-    """Whether a live delivery waits for no later time of its own."""
+    """Whether a live delivery does not wait for its own due time."""
     return delivery.state is State.READY or (delivery.due_at or 0.0) <= clock

@@ -83,8 +83,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     `any_order` lets any ready callback of a process run next; otherwise each process runs its
     callbacks first in, first out, as a real event loop does, and only the choice between processes
-    is free. `lag` is the most seconds that one callback takes: a loaded machine. `on_crash` is told
-    of exceptions that no task caught.
+    is free. `lag` is the most seconds that one callback takes: a loaded machine. `on_crash` is
+    called with exceptions that no task caught.
     """
 
     def __init__(
@@ -105,7 +105,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._runnable: list[Process] = []
         self._turns = 0
         self.world = Process("world")
-        """What is outside all simulated processes: network, store, endpoints, people's hands."""
+        """The process of everything outside the simulated ones: network, store, endpoints,
+        people."""
 
     # --- Time and processes ---------------------------------------------------------------------
 
@@ -113,7 +114,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._now
 
     def run_for(self, seconds: float) -> None:
-        """Run for so many seconds of virtual time."""
+        """Run for `seconds` of virtual time."""
         self.run_to(self._now + seconds)
 
     def run_to(self, end: float) -> None:
@@ -214,14 +215,14 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def later_in(
         self, process: Process, delay: float, callback: Callable[..., object], *args: object
     ) -> Call:
-        """Call something in a process after so many seconds."""
+        """Call a function in a process after `delay` seconds."""
         call = Call(callback, args, process.context, process)
         self._number += 1
         heappush(self._timers, (self._now + delay, self._number, call))
         return call
 
     def soon_in(self, process: Process, callback: Callable[..., object], *args: object) -> None:
-        """Call something in a process as soon as it is its turn."""
+        """Call a function in a process when its turn comes."""
         self._enqueue(Call(callback, args, process.context, process))
 
     # --- What asyncio asks of a loop ------------------------------------------------------------
@@ -283,7 +284,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         )
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Report what a task or future had nobody to tell."""
+        """Report an exception of a task or future that no other code retrieved."""
         error = context.get("exception")
         if error is not None:
             process = _process.get(self.world)

@@ -7,7 +7,7 @@ from copy import deepcopy
 from tarry.service.store.memory.store import MemoryStore
 
 KEPT = ("clock", "nudges")
-"""What belongs to the process and not to the data."""
+"""The attributes that belong to the process and not to the data."""
 
 
 class MemoryBase:
@@ -19,14 +19,14 @@ class MemoryBase:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Nothing has to be prepared."""
+        """Prepare nothing."""
         yield
 
     def forget(self, worker: str) -> None:
-        """The leases of a worker that was killed end by themselves."""
+        """Do nothing: the leases of a killed worker end by themselves."""
 
     def snapshot(self) -> Callable[[], None]:
-        """Remember what the store holds; what is returned brings that back."""
+        """Take a snapshot of the store; return a function that restores it."""
         data = vars(self.data)
         held = deepcopy({name: value for name, value in data.items() if name not in KEPT})
 
@@ -36,7 +36,7 @@ class MemoryBase:
         return bring_back
 
     def restart(self) -> None:
-        """Nothing is left of a server that was restarted but what it holds."""
+        """Restart the server: only its data stays."""
 
     def close(self) -> None:
-        """Nothing is left behind."""
+        """Do nothing: nothing is left behind."""

@@ -1,4 +1,4 @@
-"""What applications and people do in a history, through the service's own methods.
+"""The actions of applications and people in a history, through the service's own methods.
 
 Each step runs as a task of the API's process. A step that the service or the store refuses has no
 effect; the log shows what was committed.
@@ -33,11 +33,11 @@ from tests.simulation.steps import (
 )
 
 AGAIN_AFTER = (0.3, 1.0, 3.0)
-"""After how many seconds a sender tries again that has a key and heard of an error."""
+"""After how many seconds a sender with a key tries again after an error."""
 
 
 class People:
-    """Applications, endpoints and messages by their numbers, and what is done to them."""
+    """Applications, endpoints and messages by their numbers, and the actions on them."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class People:
     async def do(self, step: AnyStep) -> None:
         """Carry out a step."""
         self.pending += 1
-        with suppress(TarryError):  # it was refused, and whoever asked was told so
+        with suppress(TarryError):  # it was refused, and the caller got the error
             await self._do(step)
         self.pending -= 1
 
@@ -167,7 +167,7 @@ class People:
 
 
 def url(origin: int, endpoint: int) -> str:
-    """Return where an endpoint is: it keeps its path when it moves to another origin."""
+    """Return the URL of an endpoint: it keeps its path when it moves to another origin."""
     return f"https://{host(origin)}/{endpoint}"
 
 

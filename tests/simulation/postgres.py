@@ -38,9 +38,9 @@ _DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = %s"
 
 
 class BlockingStore:
-    """A store whose calls are over when they return: its work is done in a thread of its own.
+    """A store with blocking calls: its work is done in a thread of its own.
 
-    It is there to observe, so it waits for a server that is away.
+    It only observes, so it waits while the server is unavailable.
     """
 
     def __init__(self, url: str) -> None:
@@ -87,7 +87,7 @@ class PostgresBase:
         self._observer = BlockingStore(cluster.url_of(self._name))
         self.store = cast("Store", self._observer)
         self.deadlocks = 0
-        """How many the server has counted; known once the base is closed."""
+        """How many deadlocks the server has counted; known once the base is closed."""
 
     def connect(self, process: Process) -> PostgresStore:
         """Return a store for one process."""
@@ -105,14 +105,14 @@ class PostgresBase:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Nothing has to be prepared."""
+        """Prepare nothing."""
         yield
 
     def forget(self, worker: str) -> None:
-        """The leases of a worker that was killed end by themselves."""
+        """Do nothing: the leases of a killed worker end by themselves."""
 
     def snapshot(self) -> None:
-        """There is no standby: nothing is lost."""
+        """Return None: there is no standby, so nothing can be lost."""
 
     def close(self) -> None:
         """Read how many deadlocks there were, and drop the database."""
@@ -137,7 +137,7 @@ class PostgresBase:
 
     @contextmanager
     def _server(self) -> Iterator["psycopg.Connection[Any]"]:
-        """Connect to the server, as soon as it is there."""
+        """Connect to the server, as soon as it is available."""
         with self._dial() as connection:
             yield connection
 
@@ -153,10 +153,10 @@ class PostgresBase:
 
 
 def by_time(entries: Sequence[Entry], deliveries: Container[tuple[str, str]] = ()) -> list[Entry]:
-    """Return a log by time, each message accepted before it is requested.
+    """Return a log sorted by time, with each message accepted before it is requested.
 
-    A commit is observed when its answer is there, and a worker may have been quicker. If a message
-    and an endpoint were added side by side, `deliveries` tell which of the two was first.
+    A commit is observed when its answer arrives, and a worker may have been quicker. If a message
+    and an endpoint were added side by side, `deliveries` show which of the two was first.
     """
     first: dict[str, float] = {}
     added: dict[str, float] = {}
@@ -178,7 +178,7 @@ def by_time(entries: Sequence[Entry], deliveries: Container[tuple[str, str]] = (
 
 
 class PostgresLink(StoreLink):
-    """A process's connection to a real server: calls take as long as they take."""
+    """A process's connection to a real server, with real delays."""
 
     base: PostgresBase
 
@@ -187,7 +187,7 @@ class PostgresLink(StoreLink):
         self.base.cut(self._process)
 
     async def close(self) -> None:
-        """Let go of the server, whatever state the connections are in."""
+        """Close the connections, whatever state they are in."""
         with suppress(Exception):
             async with asyncio.timeout(AWAY_FOR):
                 await cast("PostgresStore", self._store).close()

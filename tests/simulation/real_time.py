@@ -1,7 +1,7 @@
 """An event loop in real time whose simulated processes can be suspended and killed.
 
-For stores that are reached over sockets. A suspended process runs no callback, be it of a timer, a
-socket or a task; they wait for it. A killed process loses them.
+For stores that are reached over sockets. A suspended process runs no callback of a timer, a socket
+or a task; they wait until it continues. A killed process loses them.
 """
 
 import asyncio
@@ -60,17 +60,17 @@ class RealTimeLoop(asyncio.SelectorEventLoop):
         self._on_crash = on_crash
         self._selector: selectors.BaseSelector
         self._sockets: dict[Process, list[selectors.SelectorKey]] = {}
-        """What suspended processes listen to."""
+        """The sockets that suspended processes listen to."""
         self.world = Process("world")
         self.patience = 5.0
-        """How many seconds tasks that are cancelled have at the end."""
+        """How many seconds cancelled tasks have at the end."""
         self.set_exception_handler(self._report)
 
     def time(self) -> float:
         return time.monotonic() - self._began_at
 
     def run_for(self, seconds: float) -> None:
-        """Run for so many seconds."""
+        """Run for `seconds`."""
         self.run_until_complete(asyncio.sleep(seconds))
 
     def run_to(self, end: float) -> None:
@@ -78,7 +78,7 @@ class RealTimeLoop(asyncio.SelectorEventLoop):
         self.run_for(max(0.0, end - self.time()))
 
     def suspend(self, process: Process) -> None:
-        """Stop a process where it is; what comes to its sockets waits in them."""
+        """Stop a process where it is; incoming data waits in its sockets."""
         process.is_suspended = True
         selector = self._selector
         for key in list(selector.get_map().values()):
@@ -116,15 +116,15 @@ class RealTimeLoop(asyncio.SelectorEventLoop):
     def later_in(
         self, process: Process, delay: float, callback: Callable[..., object], *args: object
     ) -> asyncio.TimerHandle:
-        """Call something in a process after so many seconds."""
+        """Call a function in a process after `delay` seconds."""
         return self.call_later(delay, callback, *args, context=process.context)
 
     def soon_in(self, process: Process, callback: Callable[..., object], *args: object) -> None:
-        """Call something in a process as soon as it is its turn."""
+        """Call a function in a process when its turn comes."""
         self.call_soon(callback, *args, context=process.context)
 
     def shut_down(self, *last: Coroutine[Any, Any, None]) -> None:
-        """Cancel all tasks, do what is left to be done, and close the loop."""
+        """Cancel all tasks, run the remaining callbacks, and close the loop."""
         tasks = asyncio.all_tasks(self)
         for task in tasks:
             task.cancel()

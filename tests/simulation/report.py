@@ -1,4 +1,4 @@
-"""Says in lines what happened: histories that failed, and how to run them again."""
+"""Prints histories that failed, and how to run them again."""
 
 import re
 from collections.abc import Iterator
@@ -25,14 +25,14 @@ def read(text: bytes) -> History:
 
 
 def told(history: History) -> Iterator[str]:
-    """Tell a history in lines: its conditions, then its steps by time."""
+    """Return a history as lines: its conditions, then its steps by time."""
     yield _short(repr(history.conditions))
     for step in history.steps:
         yield f"  {step.at:8.3f} s  {_short(re.sub(r'at=[^,]+, ', '', repr(step)))}"
 
 
 def told_of(outcome: Outcome) -> Iterator[str]:
-    """Tell what rules a history broke, the first times."""
+    """Return the first violations of a history as lines."""
     for violation in outcome.violations[:MOST_TOLD]:
         yield f"  {violation}"
     more = len(outcome.violations) - MOST_TOLD

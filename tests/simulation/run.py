@@ -20,15 +20,15 @@ from tests.simulation.steps import History
 from tests.simulation.world import World
 
 LONGEST = 30.0
-"""Seconds of computing after which a history is thought to go on for ever."""
+"""Seconds of CPU time after which a history counts as endless."""
 
 
 BETWEEN_COLLECTIONS = 100_000
-"""How many new objects there are before garbage is looked for: those of ten histories or so."""
+"""How many new objects trigger a garbage collection: those of about ten histories."""
 
 
 class Outcome(Struct, frozen=True):
-    """What came of a history; there is no `ending` if it was broken off."""
+    """The outcome of a history; there is no `ending` if it was interrupted."""
 
     history: History
     violations: list[Violation]
@@ -44,7 +44,7 @@ class Outcome(Struct, frozen=True):
 
     @property
     def digest(self) -> str:
-        """A short name for all that happened: the same history has the same."""
+        """A digest of the log: two runs of one history have the same."""
         told = hashlib.blake2b(digest_size=8)
         for entry in self.log:
             told.update(repr(entry).encode())
@@ -53,7 +53,7 @@ class Outcome(Struct, frozen=True):
 
 
 def collect_seldom() -> None:
-    """Have the garbage of histories collected once in a while: it takes a fifth of the time."""
+    """Collect garbage rarely: it takes a fifth of the time otherwise."""
     gc.freeze()  # the modules stay
     gc.set_threshold(BETWEEN_COLLECTIONS)
 
@@ -85,7 +85,7 @@ def _run(world: World) -> Outcome:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Interrupt the block after so many seconds of computing."""
+    """Interrupt the block after `seconds` of CPU time."""
 
     def interrupt(_signal: int, frame: FrameType | None) -> None:
         where = "nowhere" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"

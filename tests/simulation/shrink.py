@@ -1,7 +1,8 @@
-"""Makes a failing history small: leaves out what it does not need to break the same rule.
+"""Makes a failing history small: leaves out steps that it does not need to break the same rule.
 
-Leaving something out shifts what follows in time and chance. So a smaller history is tried with
-some other seeds too: it is complete in itself, and any seed that fails will do.
+Without a step, all later ones run at other times and with other random numbers. So a smaller
+history is tried with some other seeds too: it is complete in itself, and any seed that fails is
+good.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ Fails = Callable[[History], bool]
 
 
 class Shrinker:
-    """Finds a small history that fails as well, within so many runs."""
+    """Finds a small history that fails too, within `runs` runs."""
 
     def __init__(self, fails: Fails, runs: int = 400) -> None:
         self._fails, self._left = fails, runs

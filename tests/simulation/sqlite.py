@@ -1,4 +1,4 @@
-"""A file of SQLite as the store of a history: the work of its threads is done at once."""
+"""An SQLite file as the store of a history: the work of its threads is done at once."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,43 +32,43 @@ class SqliteBase:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Do the work of all threads at once, as long as the block lasts."""
+        """Do the work of all threads at once inside the block."""
         with _no_threads(), self._file.in_use():
             yield
 
     def forget(self, worker: str) -> None:
-        """Let a worker that was killed have the dispatcher's role no more, as the kernel does."""
+        """Release the dispatcher's role of a killed worker, as the kernel does."""
         self.store._threads.lock.leave(worker)  # noqa: SLF001  no other process was really there
 
     def snapshot(self) -> None:
-        """There is no standby: a file is what it is, and nothing is lost."""
+        """Return None: a file has no standby, so nothing can be lost."""
 
     def restart(self) -> None:
-        """There is no server."""
+        """Do nothing: there is no server."""
 
     def close(self) -> None:
-        """Leave the file to the next history."""
+        """Release the file for the next history."""
         self.store._threads.lock.give_back()  # noqa: SLF001  its own way waits for threads
         _free.append(self._file)
 
 
 class _NoThread:
-    """Stands in for a thread, and does nothing."""
+    """Replaces a thread, and does nothing."""
 
     def __init__(self, **_made: object) -> None:
         self.name = "none"
 
     def start(self) -> None:
-        """There is nothing to start."""
+        """Do nothing."""
 
     def is_alive(self) -> bool:
-        """Whoever asks may hand in work."""
+        """Return True, so that callers submit work."""
         return True
 
 
 async def _do(self: threads.JobThread[Any], work: Callable[[Any], T]) -> T:
-    """Do a piece of work where it is asked for."""
-    job = threads.Job(work, cast("asyncio.Future[Any]", None))  # nobody has to be told
+    """Do a piece of work in the caller's thread."""
+    job = threads.Job(work, cast("asyncio.Future[Any]", None))  # no caller waits for it
     self.serve([job])
     self.tidy()
     if job.error is not None:
@@ -82,6 +82,6 @@ def _no_threads() -> Iterator[None]:
     with (
         patch.object(threads, "Thread", _NoThread),
         patch.object(threads.JobThread, "do", _do),
-        patch.object(threads.Reader, "idle", lambda _self: None),  # it goes by a real clock
+        patch.object(threads.Reader, "idle", lambda _self: None),  # it uses a real clock
     ):
         yield

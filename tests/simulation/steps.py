@@ -10,7 +10,7 @@ from tests.simulation.endpoints import Behaviour
 
 
 class Conditions(Struct, frozen=True, kw_only=True):
-    """What holds throughout a history. Durations are in seconds."""
+    """The conditions of a whole history. Durations are in seconds."""
 
     seed: int
     store: str = "memory"
@@ -36,7 +36,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     length: float = 60.0
     """When the last fault ends and every endpoint is healthy."""
     probed_at_end: bool = False
-    """Whether somebody asks for all endpoints to be tried then."""
+    """Whether a person then requests a probe of every endpoint."""
     watched_at_rest: bool = True
     """Whether the service is watched for a while once it has nothing left to do."""
 
@@ -73,7 +73,7 @@ class AddEndpoint(Step, frozen=True, kw_only=True):
 class Send(Step, frozen=True, kw_only=True):
     """Send messages, one after the other; `message` is the number of the first one.
 
-    With `keyed` each has an idempotency key and is sent again when its sender hears of an error.
+    With `keyed` each has an idempotency key and is sent again when its sender gets an error.
     """
 
     application: int
@@ -129,7 +129,7 @@ class Delete(Step, frozen=True, kw_only=True):
 
 
 class Probe(Step, frozen=True, kw_only=True):
-    """Ask for an endpoint to be tried at once."""
+    """Request a probe of an endpoint."""
 
     endpoint: int
 
@@ -148,7 +148,7 @@ class Cancel(Step, frozen=True, kw_only=True):
 
 
 class Replay(Step, frozen=True, kw_only=True):
-    """Ask for a recovery (`recover`), or a replay of what is missing (`missing`) or of all."""
+    """Request a recovery (`recover`), or a replay of missing messages (`missing`) or of all."""
 
     endpoint: int
     what: str
@@ -171,7 +171,7 @@ class Suspend(Step, frozen=True, kw_only=True):
 
 
 class StopWorker(Step, frozen=True, kw_only=True):
-    """Tell a worker to finish and leave."""
+    """Stop a worker in order."""
 
     worker: int
 
@@ -181,7 +181,7 @@ class StartWorker(Step, frozen=True, kw_only=True):
 
 
 class StoreTrouble(Step, frozen=True, kw_only=True):
-    """Let the connection of a worker, of the API (-1) or of everybody (None) be in trouble.
+    """Disturb the connection of a worker, of the API (-1) or of all processes (None).
 
     `away` refuses calls, `stuck` delays them until it is over, `forgetful` commits them and loses
     the answers, `slow` makes each way longer by up to `slowness` seconds. `cut` breaks the
@@ -201,7 +201,7 @@ class StepClock(Step, frozen=True, kw_only=True):
 
 
 class Poison(Step, frozen=True, kw_only=True):
-    """Let no settlement of a message be written for a while: the store refuses it each time."""
+    """Let the store refuse all settlements of a message for a while."""
 
     message: int
     seconds: float

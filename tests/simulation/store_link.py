@@ -1,7 +1,7 @@
 """A process's connection to the store: every call takes time, and faults may hit it.
 
-A call travels to the store, is committed there in one moment, and its answer travels back. What
-happens to the process meanwhile does not stop the commit.
+A call travels to the store, is committed there at one instant, and its answer travels back. If the
+process is killed or suspended in the meantime, the commit is made nevertheless.
 """
 
 import asyncio
@@ -18,25 +18,25 @@ from tests.simulation.loop import Process, SimulatedLoop
 from tests.simulation.planted.bug import Bug, Commit
 
 Observer = Callable[[Process, str, tuple[Any, ...], dict[str, Any], Any], None]
-"""Told of every commit: by whom, which method, with which arguments, and with which answer."""
+"""Called with every commit: the process, the method, its arguments, and the answer."""
 
 
 class Trouble:
-    """In which kind of trouble a connection is, or all of them, and until when."""
+    """The faults of a connection, or of all of them, and until when they last."""
 
     def __init__(self) -> None:
         self.server_started_at = 0.0
         self.poisoned: dict[str, float] = {}
-        """Messages of which no settlement is written before a time."""
+        """Messages whose settlements are refused until a time."""
         self.end()
 
     def end(self) -> None:
-        """Let all of it be over."""
+        """End all faults."""
         self.away_until = self.stuck_until = self.forgetful_until = self.slow_until = 0.0
         self.slowness = 0.0
 
     def start_server(self, now: float) -> None:
-        """Let another server answer from now on: a standby took over."""
+        """Set the start time of the server, because a standby took over."""
         self.server_started_at = now
 
     def refuse(self, until: float) -> None:
@@ -44,11 +44,11 @@ class Trouble:
         self.away_until = until
 
     def hold_up(self, until: float) -> None:
-        """Let nothing reach the store before then; it arrives afterwards."""
+        """Delay all calls until then."""
         self.stuck_until = until
 
     def lose_answers(self, until: float) -> None:
-        """Lose answers: a call is committed, and its caller hears of an error."""
+        """Lose answers: a call is committed, and its caller gets an error."""
         self.forgetful_until = until
 
     def poison(self, message: str, until: float) -> None:
@@ -56,7 +56,7 @@ class Trouble:
         self.poisoned[message] = until
 
     def slow_down(self, until: float, slowness: float) -> None:
-        """Let each way take up to so many seconds more."""
+        """Make each way up to `slowness` seconds longer."""
         self.slow_until, self.slowness = until, slowness
 
 
@@ -75,7 +75,7 @@ class Travel:
 
 
 class StoreLink:
-    """Stands in for a store, for one process."""
+    """Replaces the store for one process."""
 
     def __init__(  # noqa: PLR0913  what a connection is made of
         self,
@@ -96,7 +96,7 @@ class StoreLink:
         self._lost_nudges = lost_nudges
         self.calls: Counter[str] = Counter()
         self.is_broken = False
-        """Whether the connection was cut: its next call finds out."""
+        """Whether the connection was cut: its next call fails."""
         self.worker_ids: set[str] = set()
         """The ids by which this process has asked for leases."""
 
@@ -128,7 +128,7 @@ class StoreLink:
         return max(trouble.server_started_at for trouble in self._troubles)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  whatever the store has
-        """Return a method of the store, made slow and unreliable."""
+        """Return a method of the store with delays and faults."""
         step = getattr(self._store, name)
         if not inspect.iscoroutinefunction(step):
             return step
@@ -142,7 +142,7 @@ class StoreLink:
         return call
 
     def _commit(self, name: str, step: Callable[..., Coroutine[Any, Any, Any]]) -> Commit:
-        """Return a function that makes a call to the store, and tells the observer of it."""
+        """Return a function that makes a call to the store, and passes it to the observer."""
         observe, process = self._observe, self._process
 
         def commit(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  whatever it takes and gives
@@ -155,7 +155,7 @@ class StoreLink:
     def _call(
         self, name: str, commit: Commit, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> asyncio.Future[Any]:
-        """Send a call on its way; the future gets its answer."""
+        """Send a call; the future gets its answer."""
         self._count(name, args)
         loop = self._loop
         future = loop.create_future()
@@ -216,11 +216,11 @@ class StoreLink:
         return everybody.forgetful_until > now or own.forgetful_until > now
 
     def cut(self) -> None:
-        """Break the connection: the next call finds out."""
+        """Break the connection: the next call fails."""
         self.is_broken = True
 
     def _refusal(self, name: str, args: tuple[Any, ...], now: float) -> StoreError | None:
-        """Return why the store does not even begin with a call."""
+        """Return the error with which the store refuses a call before it begins, if any."""
         everybody, own = self._troubles
         if self.is_broken or everybody.away_until > now or own.away_until > now:
             self.is_broken = False
@@ -239,7 +239,7 @@ class StoreLink:
 
 
 def _resolve(future: asyncio.Future[Any], answer: object, error: Exception | None) -> None:
-    if future.done():  # nobody waits any more
+    if future.done():  # the caller no longer waits
         return
     if error is None:
         future.set_result(answer)

@@ -1,4 +1,4 @@
-"""Many histories, and no promise is broken: the short form of ./dev simulate.
+"""Many histories break no promise: the short form of ./dev simulate.
 
 TARRY_TEST_SEED and TARRY_TEST_HISTORIES say which ones, and how many.
 """
@@ -18,12 +18,12 @@ FIRST = int(os.environ.get("TARRY_TEST_SEED", "0"))
 HISTORIES = int(os.environ.get("TARRY_TEST_HISTORIES", "400"))
 PARTS = 8
 ON_A_FILE = 10
-"""One history in so many runs on SQLite."""
+"""One history in this many runs on SQLite."""
 
 
 @pytest.fixture(autouse=True)
 def no_log() -> Iterator[None]:
-    """Say nothing of faults, which are expected."""
+    """Silence the log messages about faults, which are expected."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -38,7 +38,7 @@ def test_no_promise_is_broken(part: int) -> None:
 
 
 def explained(seed: int, outcome: Outcome) -> str:
-    """Tell of a failure, with a history that is as small as can be found in a moment."""
+    """Return a text about a failure, with the smallest history that is found in a moment."""
     rule = outcome.violations[0].rule
     shrinker = Shrinker(lambda history: rule in run(history).rules, runs=100)
     shrunk = shrinker.shrink(outcome.history)

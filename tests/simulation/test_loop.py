@@ -9,7 +9,7 @@ from tests.simulation.loop import Process, SimulatedLoop
 
 
 class Crashes:
-    """Remembers who crashed with what."""
+    """Collects the exceptions of crashed processes."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []

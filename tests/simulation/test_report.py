@@ -1,4 +1,4 @@
-"""Histories are told in lines, and written down to be run again."""
+"""Histories are printed as lines, and saved to be run again."""
 
 from tests.simulation.generate import generate
 from tests.simulation.report import read, told, written

@@ -1,4 +1,4 @@
-"""A file of SQLite as the store of a history: no threads, no real clock, no rows of another one."""
+"""An SQLite file as the store of a history: no threads, no real clock, no rows of another one."""
 
 from contextlib import closing
 

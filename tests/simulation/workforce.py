@@ -26,14 +26,14 @@ HANDED_OVER, NOBODY_AT_WORK = "handed over", "nobody at work"
 
 
 class Base(Protocol):
-    """What holds the store."""
+    """The base of the store."""
 
     def forget(self, worker: str) -> None:
-        """A worker, by the id it gave itself, was killed."""
+        """Forget a killed worker, by its id."""
 
 
 Connect = Callable[[Process, Trouble], StoreLink]
-"""Connects a process to the store, through what may trouble its connection."""
+"""Connects a process to the store, through the faults of its connection."""
 
 
 class Worker:
@@ -47,7 +47,7 @@ class Worker:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether it was neither killed nor told to stop, and has not ended."""
+        """Whether it was neither killed nor stopped, and has not ended."""
         return not (self.process.is_dead or self.is_leaving or self.running.done())
 
 
@@ -75,7 +75,7 @@ class Workforce:
         self._bug, self._base = bug, base
         self.workers: list[Worker] = []
         self.reclaimed_after = conditions.lease * 4 / 3 + 1
-        # A shard is given to another worker once no request of it is on its way.
+        # A shard is handed to another worker once it has no request in flight.
         self._handed_over_after = TIMEOUT + conditions.lease / 3
         self._nobody_since: float | None = None
         self._is_for_one = conditions.store == "sqlite"
@@ -91,7 +91,7 @@ class Workforce:
         return at_work[number % len(at_work)] if at_work else None
 
     def start(self) -> None:
-        """Start one more worker, unless the store takes one alone and has one."""
+        """Start one more worker, unless the store allows only one and has it."""
         if self._is_for_one and self.at_work:
             return
         conditions, number = self._conditions, len(self.workers)
@@ -140,7 +140,7 @@ class Workforce:
                 self._loop.later_in(self._loop.world, STARTED_AGAIN_AFTER, self.start)
 
     def stop(self, number: int) -> None:
-        """Tell a worker to finish and leave."""
+        """Stop a worker in order."""
         worker = self.find(number)
         if worker is not None and not worker.process.is_suspended:
             worker.is_leaving = True
@@ -150,7 +150,7 @@ class Workforce:
             self._count(now)
 
     def suspend(self, number: int, seconds: float) -> None:
-        """Let a worker stand still for so many seconds."""
+        """Suspend a worker for `seconds`."""
         worker = self.find(number)
         if worker is not None and not worker.process.is_suspended:
             loop, now = self._loop, self._loop.time()
@@ -159,7 +159,7 @@ class Workforce:
             self._fault("suspended", now, now + seconds + self._conditions.lease / 3 + 1, worker)
 
     def recover(self) -> None:
-        """Let suspended workers go on and troubled connections work; have one worker at least."""
+        """Resume suspended workers, repair all connections, and start a worker if there is none."""
         for worker in self.workers:
             worker.trouble.end()
             self._loop.go_on(worker.process)
@@ -167,7 +167,7 @@ class Workforce:
             self.start()
 
     def end(self) -> None:
-        """Cancel what still runs, so that nothing of it is left behind."""
+        """Cancel the running tasks, so that nothing of them is left behind."""
         for worker in self.workers:
             self._loop.revive(worker.process)
             worker.running.cancel()

@@ -45,7 +45,7 @@ NOON = 1_800_000_000.0
 """What the store's clock shows when a history begins."""
 SEALING_KEYS = "simulation:" + "A" * 43 + "="
 LONGEST_DRAIN = 200.0
-"""How many seconds after the last fault everything has to be delivered that can be."""
+"""Within how many seconds after the last fault all deliverable messages must be delivered."""
 LAST_ANSWERS = 3.0
 """Seconds after the last settlement, and after all faults, in which something could be sent again.
 """
@@ -60,7 +60,7 @@ BASES: Mapping[str, type[MemoryBase | SqliteBase]] = {
 
 
 class World:
-    """All that a history needs."""
+    """The service, the stores, the workers and everything else that a history needs."""
 
     def __init__(
         self, history: History, bug: Bug | None = None, cluster: Cluster | None = None
@@ -180,7 +180,7 @@ class World:
     # --- From start to end ----------------------------------------------------------------------
 
     def run(self) -> Ending:
-        """Carry out the history, and return what the store holds at its end."""
+        """Carry out the history, and return the content of the store at its end."""
         try:
             with self._bug.planted(), self._base.at_work():
                 self._run()
@@ -207,7 +207,7 @@ class World:
         self._look.start()
         self._run_to_end_of_steps()
         self._recover()
-        self.loop.run_for(1.0)  # until it is known that somebody asks for probes
+        self.loop.run_for(1.0)  # until a person requests probes
         end = self.loop.time() + LONGEST_DRAIN
         while self.loop.time() < end and not self._is_over():
             self.loop.run_for(1.0)
@@ -263,7 +263,7 @@ class World:
         self.loop.start(self._api, self._people.do(step))
 
     def _recover(self) -> None:
-        """Let every fault end and every endpoint be healthy."""
+        """End every fault and make every endpoint healthy."""
         self.endpoints.behaviours.clear()
         self._everybody.end()
         self._api_trouble.end()
@@ -285,7 +285,7 @@ class World:
         return sum((link.calls for link in self.links), Counter())
 
     def _idle_calls(self) -> dict[str, float]:
-        """Return how often one worker calls what at most while it has nothing to deliver."""
+        """Return how often an idle worker may call each method of the store at most."""
         conditions = self._conditions
         looks = REST / conditions.look + 2
         renewals = 3 * REST / conditions.lease + 2

@@ -1,1 +1,1 @@
-"""The checker: knows what the service promises, and nothing of how it is done."""
+"""The checker: it knows what the service promises, and nothing of the implementation."""

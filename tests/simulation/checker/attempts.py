@@ -8,15 +8,15 @@ from tests.simulation.checker.policies import attempts_allowed
 from tests.simulation.log import Answered, Requested
 
 OPENS_AFTER = 5
-"""So many failures in a row are the endpoint's."""
+"""This many failures in a row count as the endpoint's."""
 THROTTLED = 429
-"""What an endpoint says that takes nothing for now. It is never the delivery's own failure."""
+"""The status of an endpoint that accepts nothing for now. It is never the delivery's failure."""
 UNCOUNTED = 6
-"""How many failures of one delivery may be put down to the endpoint while it is not down at all."""
+"""How many failures of one delivery may count as the endpoint's although it is not down."""
 
 
 def _takes_others(facts: Facts, request: Requested) -> bool:
-    """Whether the endpoint has lately taken another message."""
+    """Whether the endpoint has recently accepted another message."""
     return any(
         answer.is_success and request.at - LATELY < answer.at < request.at
         for _, answer in _answered(facts, request.endpoint)
@@ -62,7 +62,7 @@ def attempts(facts: Facts) -> Iterator[Violation]:
     overloaded = {endpoint: _overloaded(facts, endpoint) for endpoint in facts.at_endpoint}
     for (message, endpoint), requests in facts.requests.items():
         if any(change.endpoint.fifo for change in facts.changes[endpoint]):
-            continue  # an ordered endpoint takes no others before this one
+            continue  # an ordered endpoint gets no others before this one
         wishes = [one.at for one in facts.asked if one.endpoint == endpoint]
         asked_at = min(wishes, default=math.inf)  # a person may ask for more attempts
         failed = [

@@ -1,4 +1,4 @@
-"""Every duplicate is explained: by a fault that happened, an answer not heard, or a person."""
+"""Every duplicate has a cause: a fault, a lost answer, or a person's request."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The log of a history, sorted by what the rules ask for."""
+"""The log of a history, indexed for the rules."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -27,11 +27,11 @@ SUDDEN = frozenset({"clock step", "failover"})
 
 
 DELAYS = frozenset({"handed over", "nobody at work"})
-"""What takes time, and is no excuse for anything else."""
+"""Faults that only delay, and excuse nothing else."""
 
 
 LATELY = 60.0
-"""Seconds after which nobody remembers that an endpoint took something."""
+"""Seconds after which the service has forgotten that an endpoint accepted a message."""
 
 
 class Violation(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Violation(Struct, frozen=True):
 
 
 class Facts:
-    """What happened, by message and by endpoint."""
+    """The entries of the log, by message and by endpoint."""
 
     def __init__(self, entries: Sequence[Entry], ending: Ending) -> None:
         self.entries, self.ending = entries, ending
@@ -72,7 +72,7 @@ class Facts:
         return self._by_kind[kind]
 
     def application(self, endpoint: str) -> str:
-        """Return whose an endpoint is."""
+        """Return the application of an endpoint."""
         return self.changes[endpoint][0].endpoint.application
 
     def event_type(self, request: Requested) -> str:
@@ -90,7 +90,7 @@ class Facts:
     def fault_between(
         self, since: float, until: float, *, worker: str | None = None
     ) -> Fault | None:
-        """Return a fault in force between two instants that hit everybody, or this worker."""
+        """Return a fault between two instants that hit all processes, or this worker."""
         for fault in self.faults:
             hit = worker is None or fault.process in {None, worker}
             in_force = fault.at <= until and fault.until >= since
@@ -116,7 +116,7 @@ class Facts:
     def asked_between(
         self, since: float, until: float, *, endpoint: str, message: str | None = None
     ) -> list[Asked]:
-        """Return what people asked for between two instants, of an endpoint (and a message)."""
+        """Return people's requests between two instants, for an endpoint (and a message)."""
         return [
             one
             for one in self.asked

@@ -93,7 +93,7 @@ def delivery(
 def ending(
     *deliveries: tuple[tuple[str, str], Delivery], tasks: list[Task] | None = None
 ) -> Ending:
-    """What the store holds at the end."""
+    """Return the content of the store at the end."""
     return Ending(at=END, deliveries=dict(deliveries), tasks=tasks or [])
 
 
@@ -103,7 +103,7 @@ def log_of(*entries: Entry) -> list[Entry]:
 
 
 def found(entries: list[Entry], end: Ending | None = None) -> list[Violation]:
-    """Return what the checker says to a log, brought into the order of time."""
+    """Return the violations that the checker finds in a log, sorted by time."""
     in_order = sorted(entries, key=lambda entry: entry.at)
     return violations(in_order, end or ending())
 
@@ -114,7 +114,7 @@ def rules(entries: list[Entry], end: Ending | None = None) -> set[str]:
 
 
 def story() -> list[Entry]:
-    """Return a message's life without any trouble."""
+    """Return the log of one message without any fault."""
     return [
         added(),
         leased(0.1, 1),

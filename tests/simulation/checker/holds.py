@@ -11,7 +11,7 @@ TOO_MANY = 429
 AT_ONCE = 0.05
 """Seconds after a failure in which no retry begins, if the policy cannot draw so short a wait."""
 OPENS_AFTER = 5
-"""So many failures in a row may be taken for an outage."""
+"""This many failures in a row may count as an outage."""
 ROUNDING = 0.01
 
 
@@ -46,7 +46,7 @@ def _retried_at_once(facts: Facts, requests: list[Requested]) -> Iterator[Violat
         if answer is None or answer.is_success or not 0 <= second.at - answer.at < AT_ONCE:
             continue
         if second.is_down or _came_back(facts, first, second.at):
-            continue  # a probe, or what an outage held up: it goes by the endpoint's own time
+            continue  # a probe, or a delivery that an outage held up: its time is the endpoint's
         if not _is_explained(facts, first.endpoint, answer, second.at):
             text = f"{first.message} failed at {first.endpoint} at {answer.at:.3f} and went again"
             yield Violation(second.at, "did not wait", text)

@@ -13,13 +13,13 @@ from tests.simulation.log import Accepted, Acknowledged, Answered, Requested
 REFUSALS = frozenset({400, 401, 403, 404, 405, 413, 422})
 GONE = 410
 CLOCKS_DIFFER = 5.0
-"""Seconds by which the clocks of a history may differ, but for those that were set."""
+"""Seconds by which the clocks of a history may differ, except clocks that were set."""
 OPENS_AFTER, KNOWN_AFTER = 8, 5.0
-"""After so many failures in a row over so many seconds an outage costs no delivery an attempt."""
+"""After this many failures in a row, over this many seconds, an outage costs no more attempts."""
 
 
 def kept(facts: Facts) -> Iterator[Violation]:
-    """Check what became of every message that was accepted, at every endpoint it goes to."""
+    """Check the delivery of every accepted message at every endpoint that it goes to."""
     yield from _accepted_twice(facts)
     for told in facts.all(Acknowledged):
         if told.message not in facts.accepted:
@@ -48,7 +48,7 @@ def kept(facts: Facts) -> Iterator[Violation]:
 
 
 def _accepted_twice(facts: Facts) -> Iterator[Violation]:
-    """A message with a key is accepted once, however often it is sent."""
+    """Check that a message with a key is accepted once, however often it is sent."""
     known: dict[str, Accepted] = {}
     for accepted in facts.accepted.values():
         if accepted.key is None or facts.was_lost(accepted.at):
@@ -60,7 +60,7 @@ def _accepted_twice(facts: Facts) -> Iterator[Violation]:
 
 
 def _is_justified(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> bool:
-    """Whether something happened that lets a delivery end so."""
+    """Whether the log has a cause for the way a delivery ended."""
     answers = _answers(facts, message, endpoint)
     standings = {change.endpoint.standing for change in facts.changes[endpoint]}
     match delivery.state:
@@ -77,7 +77,7 @@ def _is_justified(facts: Facts, message: str, endpoint: str, delivery: Delivery)
 
 
 def _may_fail(facts: Facts, message: str, endpoint: str, delivery: Delivery) -> bool:
-    """Whether a delivery may fail for its reason, after what was answered."""
+    """Whether a delivery may fail for its reason, given the answers."""
     answers = _answers(facts, message, endpoint)
     statuses = {answer.status for answer in answers}
     match delivery.reason:
@@ -122,7 +122,7 @@ def _used_up_by_outage(facts: Facts, message: str, endpoint: str, attempts: floa
             since = since if in_a_row else request.at
             in_a_row += 1
             types.add(facts.event_type(request))
-        # If one type alone fails, and others were taken lately, it may be about that type.
+        # If one type alone fails, and others were accepted recently, it may be about that type.
         of_all = len(types) > 1 or request.at - taken_at > LATELY
         is_known = of_all and in_a_row > OPENS_AFTER and request.at - since > KNOWN_AFTER
         if request.message == message and answer is not None and not answer.is_success:

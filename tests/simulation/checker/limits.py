@@ -10,13 +10,13 @@ TOLERANCE = 0.001
 SETTLING = 2.0
 """Seconds in which a new limit reaches the worker."""
 DOWN_AFTER = 3.0
-"""Seconds after the first failure in which the service may find out that an endpoint is down."""
+"""Seconds that the service may take after the first failure to notice that an endpoint is down."""
 PROBES = 20
-"""How many probes ten minutes may have, and a history is shorter."""
+"""How many probes there may be in ten minutes; a history is shorter."""
 FIRST_PROBES = 10
 """How many there may be at first; later one a second, up to that number."""
 MORE = 6
-"""How many more requests it may take to find out again, for a new owner or after a change."""
+"""How many more requests a new owner, or a change, may need to notice it again."""
 
 
 def limits(facts: Facts) -> Iterator[Violation]:
@@ -68,7 +68,7 @@ def _concurrency(facts: Facts, endpoint: str, requests: list[Requested]) -> Iter
 
 
 def _was_lost(facts: Facts, first: Requested, request: Requested) -> bool:
-    """Whether the worker may have lost the endpoint since, and the request on its way with it."""
+    """Whether the worker may have lost the endpoint since, with its request in flight."""
     return facts.fault_between(first.at, request.at, worker=first.worker) is not None
 
 
@@ -96,7 +96,7 @@ def _probes(facts: Facts, endpoint: str, requests: list[Requested]) -> Iterator[
 
 
 def _allowance(facts: Facts, endpoint: str, since: float, until: float) -> int:
-    """Return how many more requests people and changes of ownership account for."""
+    """Return how many more requests are explained by people and by changes of ownership."""
     wishes = facts.asked_between(since, until, endpoint=endpoint)
     changes = [one for one in facts.changes[endpoint] if since <= one.at <= until]
     faults = [fault for fault in facts.faults if fault.until >= since and fault.at <= until]

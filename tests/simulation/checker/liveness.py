@@ -1,4 +1,4 @@
-"""What nothing holds back is sent within seconds, and what was promised for a time is kept."""
+"""A delivery with no reason to wait is sent within seconds, and promised times are kept."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ PATIENCE = 2.0
 AFTER_A_FAULT = 5.0
 """The same, once a fault is over."""
 REFUSED_AGAIN_AFTER = 60.0
-"""Seconds after which a settlement is tried again that the store has refused."""
+"""Seconds after which a refused settlement is tried again."""
 BUDGET, BUDGET_WINDOW = 20, 10.0
-"""So many retries in so many seconds may be all that an endpoint gets."""
+"""The budget of an endpoint: this many retries in this many seconds."""
 
 
 def liveness(facts: Facts) -> Iterator[Violation]:
-    """Check every look that found an endpoint with something to send and nothing on its way."""
+    """Check every endpoint that was seen with deliveries to send and no request in flight."""
     reported: set[tuple[str, float]] = set()
     promised: dict[tuple[str, float], float] = {}
     for entry in facts.all(Waiting):
@@ -34,8 +34,8 @@ def liveness(facts: Facts) -> Iterator[Violation]:
 
 
 def _deadline(facts: Facts, entry: Waiting, promised: float) -> float:
-    """Return until when nothing need have happened."""
-    # A worker goes by the time it was when it started: it knows of no clock that was set since.
+    """Return until when the endpoint may wait without a request."""
+    # A worker uses the database's clock as it was when the worker started, without later steps.
     stepped = sum(abs(fault.seconds) for fault in facts.faults if fault.at <= entry.at)
     asked = facts.asked_between(0, entry.at, endpoint=entry.endpoint)
     probed_at = (one.at for one in asked if one.wish == "probe")
@@ -54,13 +54,13 @@ def _deadline(facts: Facts, entry: Waiting, promised: float) -> float:
 
 
 def _was_sent(facts: Facts, entry: Waiting, fault: Fault) -> bool:
-    """Return whether the message of a fault was sent there: all behind it wait for its outcome."""
+    """Return whether the message of a fault was sent there: all later ones wait for its outcome."""
     requests = facts.at_endpoint[entry.endpoint]
     return any(request.message == fault.message for request in requests)
 
 
 def _budget(facts: Facts, entry: Waiting) -> float:
-    """Return how long an endpoint has to wait whose retries have used up their budget."""
+    """Return how long an endpoint waits whose retries have used up their budget."""
     retries = sum(
         request.number > 1 and entry.at - 2 * BUDGET_WINDOW <= request.at <= entry.at
         for request in facts.at_endpoint[entry.endpoint]

@@ -1,4 +1,4 @@
-"""Ordered endpoints get one request at a time, and take messages in the order of acceptance."""
+"""Ordered endpoints get one request at a time, and get messages in the order of acceptance."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the policies of an endpoint say, as far as the rules need it."""
+"""The limits of an endpoint's policies, as far as the rules need them."""
 
 import math
 from functools import lru_cache

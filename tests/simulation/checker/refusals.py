@@ -7,9 +7,9 @@ from tests.simulation.checker.policies import attempts_allowed
 from tests.simulation.log import Requested
 
 REFUSALS = frozenset({401, 403, 404, 405})
-"""What an endpoint says that does not want a message, or that is misconfigured."""
+"""The statuses of an endpoint that does not want a message, or that is misconfigured."""
 OFTEN = 5
-"""So many failures in a row, while it takes others, are about the event type."""
+"""This many failures in a row, while others are accepted, are about the event type."""
 
 
 def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
@@ -43,7 +43,7 @@ def retries_of_unwanted_types(facts: Facts, endpoint: str) -> frozenset[int]:
 
 
 def _fails_as_before(facts: Facts, requests: list[Requested], request: Requested) -> bool:
-    """Whether a request failed like others of its event type, while other messages are taken."""
+    """Whether a request failed like others of its event type, while other types are accepted."""
     ended = facts.answers.get(request.request)
     if ended is None or ended.is_success:
         return False

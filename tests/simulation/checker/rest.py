@@ -1,4 +1,4 @@
-"""A service with nothing to deliver goes to rest; and no process falls over."""
+"""A service with nothing to deliver goes to rest, and no process crashes."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.log import Crashed, Rested
 
 LAST_FEW = 6
-"""How many calls there may be that no setting accounts for."""
+"""How many calls there may be that no setting explains."""
 
 
 def rest(facts: Facts) -> Iterator[Violation]:

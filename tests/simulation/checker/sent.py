@@ -1,4 +1,4 @@
-"""Only what was accepted is sent, to whom it is meant for, and not when a person said stop."""
+"""Only accepted messages are sent, only to their endpoints, and not after a person stopped them."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ EARLY = 0.05
 
 
 def sent(facts: Facts) -> Iterator[Violation]:
-    """Check every request against what was asked for before it began."""
+    """Check every request against the messages, endpoints and people's requests before it."""
     for requests in facts.at_endpoint.values():
         for request in requests:
             yield from _unaccepted(facts, request)
@@ -46,7 +46,7 @@ def _unaccepted(facts: Facts, request: Requested) -> Iterator[Violation]:
 
 
 def _stopped(facts: Facts, request: Requested) -> Iterator[Violation]:
-    """Nothing goes to an endpoint that was stopped, nor what was cancelled, soon after that."""
+    """Check that stopped endpoints get nothing, and that cancelled messages are not sent."""
     late = request.at - SOON
     if any(
         fault.at <= request.at and fault.until >= late - AFTER_A_FAULT and fault.message is None

@@ -1,4 +1,4 @@
-"""The checker as a whole: silent about a true story, and in order of time."""
+"""The whole checker: it finds nothing in a correct log, and sorts violations by time."""
 
 from tests.simulation.checker.hand_made import (
     TWO,

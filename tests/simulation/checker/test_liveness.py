@@ -1,4 +1,4 @@
-"""What nothing holds back is sent within seconds, and promised times are kept."""
+"""A delivery with no reason to wait is sent within seconds, and promised times are kept."""
 
 from typing import Any
 

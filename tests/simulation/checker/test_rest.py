@@ -1,4 +1,4 @@
-"""A service with nothing to deliver goes to rest, and no process falls over."""
+"""A service with nothing to deliver goes to rest, and no process crashes."""
 
 from tests.simulation.checker.hand_made import rules
 from tests.simulation.log import Crashed, Rested

@@ -1,4 +1,4 @@
-"""Only what was accepted is sent, and not when a person said stop."""
+"""Only accepted messages are sent, and not after a person stopped them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `explain` says is what really holds a delivery."""
+"""`explain` gives the true reason for which a delivery waits."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What `explain` says of a delivery that waits is what really holds it."""
+"""`explain` gives the true reason for which a delivery waits."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -8,11 +8,11 @@ from tests.simulation.checker.facts import Facts, Violation
 from tests.simulation.log import Explained, Waiting
 
 HELD_BACK = frozenset({Reason.LANE_OPEN, Reason.RETRY_AFTER, Reason.PACE})
-"""What an endpoint's trouble makes its deliveries wait for."""
+"""The reasons for which deliveries wait while their endpoint fails."""
 
 
 def truth(facts: Facts) -> Iterator[Violation]:
-    """Check the reasons that were given against what happened before."""
+    """Check the given reasons against the log."""
     for told in facts.all(Explained):
         if told.reason not in {Reason.PAUSED, Reason.DISABLED}:
             text = f"{told.message} to {told.endpoint}, which is stopped, waits for {told.reason!r}"
@@ -38,7 +38,7 @@ def _is_true(facts: Facts, entry: Waiting) -> bool:
 
 
 def neighbours(facts: Facts) -> Iterator[Violation]:
-    """Check that no endpoint is held back for what one other application alone has caused."""
+    """Check that failures of one other application alone hold up no endpoint."""
     reported: set[str] = set()
     for entry in facts.all(Waiting):
         if entry.reason not in HELD_BACK or entry.endpoint in reported:
@@ -50,7 +50,7 @@ def neighbours(facts: Facts) -> Iterator[Violation]:
 
 
 def _is_a_neighbours(facts: Facts, entry: Waiting) -> bool:
-    """Whether all that failed there, and was answered at all, is of one other application."""
+    """Whether all failures with an answer there belong to one other application."""
     hosts, failed = _hosts(facts, entry), set()
     for endpoint, requests in facts.at_endpoint.items():
         for request in requests:
@@ -58,7 +58,7 @@ def _is_a_neighbours(facts: Facts, entry: Waiting) -> bool:
             if request.host not in hosts or answer is None or answer.at > entry.at:
                 continue
             if answer.status is None:
-                return False  # nobody was there
+                return False  # no connection
             if not answer.is_success:
                 failed.add(facts.application(endpoint))
     wishes = facts.asked_between(0, entry.at, endpoint=entry.endpoint)
@@ -66,7 +66,7 @@ def _is_a_neighbours(facts: Facts, entry: Waiting) -> bool:
 
 
 def _hosts(facts: Facts, entry: Waiting) -> set[str]:
-    """Return the hosts that an endpoint was at lately."""
+    """Return the recent hosts of an endpoint."""
     return {
         urlsplit(change.endpoint.url).hostname or ""
         for change in facts.changes[entry.endpoint]
@@ -75,7 +75,7 @@ def _hosts(facts: Facts, entry: Waiting) -> set[str]:
 
 
 def _has_failed(facts: Facts, entry: Waiting) -> bool:
-    """Whether something failed there, or a person asked for a probe."""
+    """Whether a request failed there, or a person requested a probe."""
     wishes = facts.asked_between(0, entry.at, endpoint=entry.endpoint)
     hosts = _hosts(facts, entry)
     return bool(wishes) or any(

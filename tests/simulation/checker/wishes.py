@@ -1,4 +1,4 @@
-"""What people ask for is done: resends are sent, and tasks are finished."""
+"""People's requests are carried out: resends are sent, and tasks are finished."""
 
 from collections.abc import Iterator
 
@@ -6,11 +6,11 @@ from tarry.service.model.endpoint import Standing
 from tests.simulation.checker.facts import Facts, Violation
 
 PATIENCE = 20.0
-"""How many seconds before the end of a history a wish must have been made to be checked."""
+"""How many seconds before the end of a history a request must have been made to be checked."""
 
 
 def wishes(facts: Facts) -> Iterator[Violation]:
-    """Check that everything that was asked for came about by the end."""
+    """Check that every request was carried out by the end."""
     for asked in facts.asked:
         if asked.wish != "resend" or asked.endpoint is None or asked.message is None:
             continue

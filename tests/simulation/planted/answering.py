@@ -1,4 +1,4 @@
-"""Bugs in what is made of an endpoint's answers, and in how often anybody looks."""
+"""Bugs in the handling of an endpoint's answers, and in how often workers look."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,13 +46,13 @@ class LostAnswer(Bug):
         self._answers = 0
 
     def heard(self, answer: Answer) -> Answer | None:
-        """Lose one in fifteen."""
+        """Lose one answer in fifteen."""
         self._answers += 1
         return answer if self._answers % 15 else None
 
 
 class ProbeStorm(Bug):
-    """An endpoint that is down is tried ever more rarely."""
+    """An endpoint that is down is probed more and more rarely."""
 
     story = "an endpoint that is down is tried five times a second"
 
@@ -68,7 +68,7 @@ class ProbeStorm(Bug):
 
 
 class Restless(Bug):
-    """A service with nothing to do asks the store as often as it was told to."""
+    """An idle service calls the store only as often as its settings say."""
 
     story = "a worker looks ten times as often as it was told to"
 
@@ -78,7 +78,7 @@ class Restless(Bug):
 
 
 class LyingExplanation(Bug):
-    """What people are told is true."""
+    """`explain` is true."""
 
     story = "whatever waits is said to wait for an endpoint that is down"
 

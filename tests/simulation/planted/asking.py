@@ -1,4 +1,4 @@
-"""Bugs in what becomes of what applications and people ask for."""
+"""Bugs in carrying out the requests of applications and people."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ class AcknowledgedEarly(Bug):
         self._asked = 0
 
     def add(self, commit: Commit, messages: Sequence[NewMessage]) -> object:
-        """Keep nine of ten."""
+        """Store nine messages of ten."""
         self._asked += 1
         if self._asked % 10:
             return commit(messages)
@@ -41,12 +41,12 @@ class NarrowFanOut(Bug):
 
 
 class CancelForgotten(Bug):
-    """What was cancelled is not sent."""
+    """A cancelled message is not sent."""
 
     story = "a cancelled message is delivered all the same"
 
     def cancel(self, commit: Commit, application: str, message: str, **kwargs: Any) -> object:  # noqa: ANN401  passed on
-        """Put everything back as it was."""
+        """Undo the cancellation."""
         before = list(self.data.deliveries(message))
         answer = commit(application, message, **kwargs)
         for lane, delivery in before:
@@ -73,5 +73,5 @@ class TaskForgotten(Bug):
     story = "nobody carries out replays"
 
     def task(self, commit: Commit, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  passed on
-        """Say that there is nothing to do."""
+        """Return no task."""
         del commit, args, kwargs

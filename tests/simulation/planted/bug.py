@@ -1,4 +1,4 @@
-"""A bug that can be planted between the dispatcher and what it works with.
+"""A bug that can be planted between the dispatcher and the store, the sender or its settings.
 
 A bug tampers with calls to the store, with answers of endpoints or with settings. To the checker
 that looks as if the dispatcher, the store or the sender were wrong. It is planted at their
@@ -31,23 +31,23 @@ class Bug:
 
     def __init__(self) -> None:
         self.data: Data
-        """What the store in memory keeps, for bugs of the store itself."""
+        """The data of the store in memory, for bugs of the store itself."""
 
     def tamper(self, method: str, commit: Commit) -> Commit:
-        """Return what is done in place of a method of the store."""
+        """Return the function that replaces a method of the store."""
         tampered = getattr(self, method, None)
         return commit if tampered is None else partial(tampered, commit)
 
     def heard(self, answer: Answer) -> Answer | None:
-        """Return what a worker hears of an endpoint's answer; None for nothing at all."""
+        """Return an endpoint's answer as a worker gets it; None if it gets no answer."""
         return answer
 
     def limits(self, limits: Limits) -> Limits:
-        """Return the limits that a worker goes by."""
+        """Return the limits that a worker uses."""
         return limits
 
     def explained(self, told: Explanation) -> Explanation:
-        """Return what people are told about a delivery."""
+        """Return the explanation of a delivery."""
         return told
 
     def planted(self) -> AbstractContextManager[object]:

@@ -1,4 +1,4 @@
-"""Bugs in who may write what down, and in who owns what."""
+"""Bugs in the fences of settlements, and in the ownership of shards."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ Settlements = Sequence[Settlement | Resent]
 
 
 def good_leases(data: Data) -> list[Lease]:
-    """Return the leases that are good now, whoever has them."""
+    """Return the leases that are valid now, of any worker."""
     return [
         Lease(number, shard.epoch, shard.worker)
         for number, shard in enumerate(data.shards)
@@ -45,7 +45,7 @@ class _Unfenced(Bug):
 
 
 class FenceWithoutTries(_Unfenced):
-    """A delivery that was sent again meanwhile is settled by its last attempt alone."""
+    """A delivery that was sent again since is settled only by its last attempt."""
 
     story = "a settlement does not check whether its delivery was tried again since"
 
@@ -72,7 +72,7 @@ class FenceWithoutMessage(_Unfenced):
 
 
 class LateCommit(Bug):
-    """What a worker writes that has lost its lease changes nothing."""
+    """The writes of a worker that has lost its lease change nothing."""
 
     story = "a settlement counts although its lease has been lost"
 
@@ -97,7 +97,7 @@ class DoubleOwner(Bug):
     story = "a shard is given to a worker while another one owns it"
 
     def lease(self, commit: Commit, worker: str, **kwargs: Any) -> object:  # noqa: ANN401  passed on
-        """Forget who owns what before it is given out."""
+        """Forget the owners before the shards are leased."""
         for shard in self.data.shards:
             if shard.worker != worker:
                 shard.until = 0.0
@@ -105,7 +105,7 @@ class DoubleOwner(Bug):
 
 
 class ShortLease(Bug):
-    """Whoever believes to own a shard for longer than it does sends when another may."""
+    """A worker sends only while it owns the shard."""
 
     story = "a lease ends sooner than its owner was told"
 
@@ -119,7 +119,7 @@ class ShortLease(Bug):
 
 
 class CleanTakeover(Bug):
-    """The owner of an ordered lane that was lost may have left a request on its way."""
+    """The previous owner of an ordered lane may have left a request in flight."""
 
     story = "a shard whose owner died counts as given back in order"
 

@@ -20,7 +20,7 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 def hunt(names: Iterable[str], first: int, most: int, frame: Frame) -> Iterator[Found]:
-    """Look for each of these bugs in at most so many histories, from a seed on."""
+    """Look for each of these bugs in at most `most` histories, starting with seed `first`."""
     for name in names:
         yield _hunt(name, first, most, frame)
 

@@ -1,4 +1,4 @@
-"""Bugs in whose failure it is: the only ones that reach into the dispatcher."""
+"""Bugs in deciding whose failure it is: the only ones that change the dispatcher itself."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -28,7 +28,7 @@ class OneTenantSpeaks(Bug):
 
 
 class LeakedHold(Bug):
-    """What one tenant is asked to wait for holds up no other."""
+    """A pause that an endpoint asks one tenant for holds up no other tenant."""
 
     story = "an endpoint that asks for a pause holds up all tenants of its origin"
 

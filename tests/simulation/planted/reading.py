@@ -1,4 +1,4 @@
-"""Bugs in what a worker reads: rows, settings, and what was learned."""
+"""Bugs in reading: rows, settings, and knowledge about endpoints."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class FifoGap(Bug):
 
 
 class EarlyBird(Bug):
-    """What waits for a time of its own is not sent before."""
+    """A delivery is not sent before its due time."""
 
     story = "deliveries are handed out ten seconds before they are due"
 
@@ -38,7 +38,7 @@ class EarlyBird(Bug):
 
 
 class _OtherSettings(Bug):
-    """Shows a worker other settings of endpoints than people have made."""
+    """Gives a worker endpoints with other settings than their owners set."""
 
     def lanes(self, commit: Commit, *args: Any) -> list[LaneRow]:  # noqa: ANN401  passed on
         """Change the endpoints of the rows."""
@@ -59,7 +59,7 @@ class PauseIgnored(_OtherSettings):
 
 
 class OldAddress(_OtherSettings):
-    """A new address holds for what still waits."""
+    """A new address also applies to waiting deliveries."""
 
     story = "a worker goes by the address that an endpoint had first"
 

@@ -1,4 +1,4 @@
-"""Bugs in what is written down of an attempt."""
+"""Bugs in settlements of attempts."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ Settlements = Sequence[Settlement | Resent]
 
 
 class _Rewritten(Bug):
-    """Writes something else than what a worker wants to."""
+    """Writes other settlements than the worker's."""
 
     def settle(
         self, commit: Commit, settlements: Settlements, changes: object, leases: object
@@ -29,7 +29,7 @@ class _Rewritten(Bug):
 
 
 class LostSettlement(Bug):
-    """What was answered as settled is on disk."""
+    """A settlement that was acknowledged is on disk."""
 
     story = "every fourth batch of settlements is dropped, and nobody hears of it"
 
@@ -48,7 +48,7 @@ class LostSettlement(Bug):
 
 
 class DeliveredOnFailure(_Rewritten):
-    """Only what an endpoint took is delivered."""
+    """Only a message that an endpoint accepted is delivered."""
 
     story = "a failed attempt is written down as a delivery"
 
@@ -70,7 +70,7 @@ class GivenUpEarly(_Rewritten):
 
 
 class RefundedTooMuch(_Rewritten):
-    """What a delivery fails by itself counts."""
+    """A delivery's own failure counts as an attempt."""
 
     story = "an attempt that failed by itself is never counted"
 
@@ -79,7 +79,7 @@ class RefundedTooMuch(_Rewritten):
 
 
 class OutageCounted(_Rewritten):
-    """What fails with its endpoint does not count."""
+    """A failure in an outage does not count as an attempt."""
 
     story = "an attempt in an outage counts, so that the outage uses up a delivery"
 

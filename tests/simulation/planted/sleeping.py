@@ -1,4 +1,4 @@
-"""Bugs in who sleeps until when, and in who is woken."""
+"""Bugs in when lanes sleep, and in what wakes them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ class DroppedRest(Bug):
 
 
 class UnnoticedFailover(Bug):
-    """Who asked nothing while a standby took over trusts what it has read."""
+    """A worker notices a failover even if it made no call meanwhile."""
 
     story = "nobody notices that another database server answers"
 
@@ -43,7 +43,7 @@ class UnnoticedFailover(Bug):
 
 
 class LostWakeUp(Bug):
-    """A wake-up is told once; who loses it sleeps on."""
+    """A worker gets each wake-up once, and must not lose it."""
 
     story = "every third wake-up of a lane is forgotten on the way"
 
@@ -62,18 +62,18 @@ class LostWakeUp(Bug):
 
 
 class ForgottenDueTime(Bug):
-    """A worker that does not know of the next due time does not come back for it."""
+    """A worker learns the next due time of a lane."""
 
     story = "the time of the next retry is not told to the worker"
 
     def fetch(self, commit: Commit, *args: Any, **kwargs: Any) -> Fetched:  # noqa: ANN401  passed on
-        """Say that nothing will be due."""
+        """Return no due time."""
         fetched: Fetched = commit(*args, **kwargs)
         return replace(fetched, next_due_at={})
 
 
 class SilentAdd(Bug):
-    """A lane at rest is woken by what is added to it."""
+    """A new delivery wakes a lane at rest."""
 
     story = "a message that comes to a lane at rest wakes nobody"
 
