@@ -205,11 +205,10 @@ async def test_a_new_owner_goes_on_at_the_pace_on_record(phase: Phase) -> None:
 async def test_a_new_owner_leaves_the_pace_to_an_origin_that_is_down() -> None:
     async with virtual_service() as service:
         lane = await a_lane(service)
-        lane.gates.shared.open(service.now(), 1)
+        lane.gates.group.open(service.now())
         again = await next_owner(service, lane, failures=5)
         assert again.gate.phase is Phase.CLOSED
         assert again.gates.current is lane.gates.shared
-        lane.gates.shared.close()
 
 
 @virtually
