@@ -7,6 +7,7 @@ from random import Random
 from typing import cast
 
 from tarry.service import build
+from tarry.service.dispatch.origins.record_exchange import LOOK
 from tarry.service.hooks import DEFAULT, Hooks
 from tarry.service.model.task import Task
 from tarry.testing.postgres import Cluster
@@ -294,7 +295,8 @@ class World:
             **dict.fromkeys(("woken", "collect", "untold"), looks),
             "task": 2 * looks,
             **dict.fromkeys(("renew", "server_started_at", "clock", "lease"), renewals),
-            "workers": renewals,
+            # Also beside each look at a host in trouble: deliveries of paused endpoints wait there.
+            "workers": renewals + REST / LOOK + 1,
             **dict.fromkeys(("awake", "sweep"), rounds),
         }
 
