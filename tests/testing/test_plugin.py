@@ -193,7 +193,7 @@ def test_every_test_starts_as_the_one_before_it_did(pytester: pytest.Pytester) -
 
 def test_the_fixtures_are_listed_with_what_they_do(pytester: pytest.Pytester) -> None:
     shown = pytester.runpytest_inprocess("--fixtures").stdout.str()
-    for line in ("tarry_clock -- ", "tarry_draws -- ", "tarry_events -- ", "A clock to push"):
+    for line in ("tarry_clock -- ", "tarry_draws -- ", "tarry_events -- ", "A clock that you push"):
         assert line in shown
     assert "tarry_no_sleep" in pytester.runpytest_inprocess("--help").stdout.str()
 
