@@ -23,7 +23,7 @@ from tarry.service.model.delivery import MOVES, Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.settings import Limits, Parking
 from tarry.service.model.task import Work
-from tarry.service.model.waits import WAITS
+from tarry.service.model.words import REASONS, STATES, state_of
 from tarry.service.store import contract
 from tarry.service.store.migrate import steps
 from tarry.service.wire import client, exchange, http1, sign, url
@@ -80,18 +80,12 @@ def test_every_member_is_told_and_none_is_made_up(heading: str, kind: type[StrEn
     assert first_cells(section(page("states.md"), heading)) == [str(member) for member in kind]
 
 
-def test_every_reason_is_told_as_a_wait_or_an_ending() -> None:
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_is_told_in_the_words_that_users_read(reason: Reason) -> None:
     rows = section(page("states.md"), "## Why it waits, or how it ended").splitlines()
-    endings = [row.split("|")[1].strip(" `") for row in rows if row.split("|")[2:3] == [" ended "]]
-    members = list(Reason)
-    assert endings == members[members.index(Reason.DELIVERED) :]
-
-
-def test_what_ends_each_wait_is_told_as_in_the_table_of_waits() -> None:
-    rows = section(page("states.md"), "## Why it waits, or how it ended").splitlines()
-    cells = [row.split("|") for row in rows if row.startswith("| `")]
-    told = {cell[1].strip(" `"): cell[4].strip() for cell in cells if cell[4].strip()}
-    assert told == {str(reason): str(wait.end) for reason, wait in WAITS.items()}
+    words, state = REASONS[reason], STATES[state_of(reason)]
+    cells = (f"`{reason}`", words.label, state.label, words.meaning, words.ended_by)
+    assert "| " + " | ".join(cells) + " |" in rows
 
 
 def test_every_kind_of_failure_is_told() -> None:

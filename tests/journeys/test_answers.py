@@ -109,7 +109,7 @@ async def test_every_decision_can_be_made_again_from_what_was_recorded() -> None
             match made:
                 case Again(delay):
                     memory = made.memory
-                    assert attempt.decision == f"again in {delay:.3f} s"
+                    assert attempt.decision == f"retry in {delay:.3f} s"
                 case GiveUp(why):
                     assert attempt.decision == f"given up: {why}"
         assert attempts[-1].decision.startswith("given up")

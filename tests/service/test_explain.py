@@ -86,16 +86,16 @@ def test_a_delivery_that_nothing_holds_back_and_that_was_not_sent_is_called_over
     row: LaneRow, late: float, *, said: bool
 ) -> None:
     found = explain(a_delivery(), row, [], now=NOON + late)
-    assert any("Nothing holds it back" in sentence for sentence in found.sentences) is said
+    assert any("It is overdue" in sentence for sentence in found.sentences) is said
 
 
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"created_at": NOON + 1}, "the endpoint was made after the message was sent"),
-        ({"event_types": ("a.b", "c")}, "the endpoint wants the types of events a.b, c only"),
-        ({"channels": ("eu",)}, "the endpoint wants the channels eu only"),
-        ({}, "the endpoint wanted others when the message was sent"),
+        ({"created_at": NOON + 1}, "the endpoint was created after the message was sent"),
+        ({"event_types": ("a.b", "c")}, "the endpoint only accepts the event types a.b, c"),
+        ({"channels": ("eu",)}, "the endpoint only accepts the channels eu"),
+        ({}, "the endpoint did not accept its event type or channels"),
     ],
 )
 def test_why_a_message_was_never_meant_for_an_endpoint_is_told(
@@ -130,7 +130,11 @@ def test_a_waiting_delivery_says_its_own_reason_and_when() -> None:
     found = explain(delivery, a_row(), [], now=NOON)
 
     assert (found.reason, found.next_at) == (Reason.BACKOFF, NOON + 30)
-    assert found.sentences == ("It waits: backoff, next at 2027-01-15T08:00:30.000+00:00.",)
+    (only,) = found.sentences
+    assert only == (
+        "Waiting: backoff. The last attempt failed, and the retry policy sets the time of the next"
+        " one. Next attempt at 2027-01-15T08:00:30.000+00:00."
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,10 @@ def test_an_open_lane_counts_more_than_the_delivery_s_own_wait() -> None:
     found = explain(delivery, a_row(OPEN), [], now=NOON)
 
     assert (found.reason, found.next_at) == (Reason.LANE_OPEN, NOON + 60)
-    assert "10 deliveries wait and none of them loses an attempt" in found.sentences[0]
+    assert found.sentences[0] == (
+        "Waiting: endpoint down. Only probes are sent until one succeeds. The outage does not use"
+        " up attempts. 10 deliveries are waiting. Next probe at 2027-01-15T08:01:00.000+00:00."
+    )
 
 
 @pytest.mark.parametrize(
@@ -211,7 +218,7 @@ def test_what_ended_says_how_and_tells_every_attempt() -> None:
         payload=b"{}",
         accepted_at=NOON,
     )
-    first = an_attempt(due, at=NOON, status=500, detail="", decision="again in 9.500 s")
+    first = an_attempt(due, at=NOON, status=500, detail="", decision="retry in 9.500 s")
     second = an_attempt(
         due, number=2, at=NOON + 9.5, status=None, kind="timeout", detail="15 s", counted=False
     )
@@ -219,15 +226,17 @@ def test_what_ended_says_how_and_tells_every_attempt() -> None:
     found = explain(a_delivery(State.FAILED, Reason.EXHAUSTED), a_row(), [first, second], now=NOON)
 
     assert found.reason is Reason.EXHAUSTED
-    assert found.sentences[0] == "It ended as failed: all attempts used up."
-    assert "500, counted; again in 9.500 s." in found.sentences[1]
-    assert "timeout (15 s), not counted" in found.sentences[2]
+    assert found.sentences[0] == (
+        "Failed: all attempts used up. Its policy allows no more attempts."
+    )
+    assert "500; counted; retry in 9.500 s." in found.sentences[1]
+    assert "timeout (15 s); not counted" in found.sentences[2]
 
 
 def test_what_ended_well_does_not_say_it_twice() -> None:
     found = explain(a_delivery(State.DELIVERED, Reason.DELIVERED), a_row(), [], now=NOON)
 
-    assert found.sentences == ("It ended as delivered.",)
+    assert found.sentences == ("Delivered.",)
 
 
 def test_a_lane_at_a_pace_will_be_done_at_some_time() -> None:
@@ -293,19 +302,23 @@ def test_what_an_earlier_version_wrote_of_an_origin_holds_nobody_back() -> None:
     assert (ahead.phase, ahead.scope) == (Phase.CLOSED, Scope.ENDPOINT)
 
 
-@pytest.mark.parametrize(
-    ("own", "origins", "words"),
-    [
-        (OPEN, (), "Its endpoint takes nothing"),
-        (CLOSED, of_application(OPEN), "Several endpoints of its application"),
-        (CLOSED, whole(OPEN), "All of its endpoint's host"),
-    ],
-)
-def test_the_sentence_names_whose_trouble_it_is(
-    own: bytes, origins: list[bytes], words: str
-) -> None:
-    found = explain(a_delivery(), a_row(own), [], now=NOON, origins=origins)
-    assert found.sentences[0].startswith(words)
+def test_a_sentence_names_a_failure_that_the_endpoints_of_an_application_share() -> None:
+    shared = "Several endpoints of the application at this host are affected."
+    for pace in (OPEN, PACED):
+        found = explain(a_delivery(), a_row(), [], now=NOON, origins=of_application(pace))
+        assert shared in found.sentences[0]
+        assert shared not in explain(a_delivery(), a_row(pace), [], now=NOON).sentences[0]
+
+
+def test_a_tenant_does_not_learn_that_endpoints_of_others_fail_too() -> None:
+    alone = explain(a_delivery(), a_row(OPEN), [], now=NOON)
+    shared = explain(a_delivery(), a_row(), [], now=NOON, origins=whole(OPEN))
+    assert shared.sentences == alone.sentences
+
+
+def test_a_recovery_is_told_with_its_rate() -> None:
+    found = explain(a_delivery(), a_row(PACED), [], now=NOON)
+    assert found.sentences[0].endswith("can handle. 10 deliveries are waiting and sent at 120/s.")
 
 
 def test_an_endpoint_without_a_proper_url_shares_nothing() -> None:

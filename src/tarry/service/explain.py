@@ -23,12 +23,13 @@ from tarry.service.model.lane import LaneRow
 from tarry.service.model.message import Message
 from tarry.service.model.origin import group_name
 from tarry.service.model.waits import WAITS, End
+from tarry.service.model.words import sentence
 from tarry.service.wire import url
 
 SOON = 1.0
 """A delivery is sent within this many seconds of its due time, if nothing else delays it."""
 OVERDUE = 30.0
-"""After this many seconds, a delivery with no reason to wait should have been attempted."""
+"""A delivery without a reason to wait is overdue after this many seconds."""
 
 _STANDINGS = {
     Standing.PAUSED: Reason.PAUSED,
@@ -80,12 +81,10 @@ def explain(
     origins: Sequence[bytes] = (),
 ) -> Explanation:
     """Explain a delivery from stored data; `origins` are the records of `origins_of` its lane."""
+    past = tuple(map(_attempt_sentence, attempts))
     if delivery.state in ENDED:
-        why = "" if delivery.reason.value == delivery.state.value else f": {delivery.reason}"
-        text = f"It ended as {delivery.state}{why}."
-        return Explanation(
-            state=delivery.state, reason=delivery.reason, sentences=(text, *_told(attempts))
-        )
+        ending = sentence(delivery.state, delivery.reason)
+        return Explanation(state=delivery.state, reason=delivery.reason, sentences=(ending, *past))
     scope, pace = _gating(row, origins)
     reason, goes_at = _waits(delivery, row, pace, now)
     return Explanation(
@@ -93,9 +92,9 @@ def explain(
         reason=reason,
         next_at=goes_at,
         sentences=(
-            _sentence(reason, goes_at, row, scope, pace),
+            _wait_sentence(reason, goes_at, row, scope, pace),
             *_overdue(delivery, reason, now),
-            *_told(attempts),
+            *past,
         ),
     )
 
@@ -103,12 +102,15 @@ def explain(
 def never_meant(message: Message, endpoint: Endpoint) -> str:
     """Return why a message has no delivery to an endpoint, judging by its present settings."""
     if endpoint.created_at > message.accepted_at:
-        return "the endpoint was made after the message was sent; replay-missing sends it there"
+        return "the endpoint was created after the message was sent; replay-missing sends it there"
     if endpoint.event_types is not None and message.event_type not in endpoint.event_types:
-        return f"the endpoint wants the types of events {', '.join(endpoint.event_types)} only"
+        return f"the endpoint only accepts the event types {', '.join(endpoint.event_types)}"
     if not endpoint.wants(message.event_type, message.channels):
-        return f"the endpoint wants the channels {', '.join(endpoint.channels or ())} only"
-    return "the endpoint wanted others when the message was sent, or it was for one endpoint alone"
+        return f"the endpoint only accepts the channels {', '.join(endpoint.channels or ())}"
+    return (
+        "the endpoint did not accept its event type or channels when the message was sent, or the"
+        " message was sent to another endpoint only"
+    )
 
 
 def waits(
@@ -267,28 +269,26 @@ def _limit(row: LaneRow) -> Reason:
     return Reason.CONCURRENCY if row.endpoint.concurrency else Reason.NEW
 
 
-_FAILING = {
-    Scope.ENDPOINT: "Its endpoint takes nothing at present",
-    Scope.APPLICATION: "Several endpoints of its application at this host fail at present",
-    Scope.ORIGIN: "All of its endpoint's host is in trouble at present",
-}
+_SHARED = "Several endpoints of the application at this host are affected."
 
 
-def _sentence(
+def _wait_sentence(
     reason: Reason, goes_at: float | None, row: LaneRow, scope: Scope, pace: _Pace
 ) -> str:
-    when = "" if goes_at is None else f", next at {_instant(goes_at)}"
-    match reason:
-        case Reason.LANE_OPEN:
-            return (
-                f"{_FAILING[scope]}; {row.waiting} deliveries wait and none of them loses an"
-                f" attempt. It is probed{when}."
-            )
-        case Reason.PACE:
-            speed = "" if pace.rate is None else f" of {pace.rate:.3g} a second"
-            return f"{row.waiting} deliveries go to its endpoint at a pace{speed}."
-        case _:
-            return f"It waits: {reason}{when}."
+    """Return why a delivery waits, and until when.
+
+    Tenants read this as well. So a failure of the whole origin looks like one of the endpoint.
+    """
+    parts = [sentence(State.WAITING, reason)]
+    if reason in {Reason.LANE_OPEN, Reason.PACE}:
+        parts += [_SHARED] if scope is Scope.APPLICATION else []
+        speed = f" and sent at {pace.rate:.3g}/s" if reason is Reason.PACE and pace.rate else ""
+        waiting = "1 delivery is" if row.waiting == 1 else f"{row.waiting} deliveries are"
+        parts.append(f"{waiting} waiting{speed}.")
+    if goes_at is not None:
+        what = "probe" if reason is Reason.LANE_OPEN else "attempt"
+        parts.append(f"Next {what} at {_instant(goes_at)}.")
+    return " ".join(parts)
 
 
 def _is_late(delivery: Delivery, reason: Reason, now: float) -> bool:
@@ -301,23 +301,18 @@ def _overdue(delivery: Delivery, reason: Reason, now: float) -> tuple[str, ...]:
     if not _is_late(delivery, reason, now):
         return ()
     late = now - delivery.accepted_at
-    said = f"Nothing holds it back; it has waited for its turn for {late:.0f} s."
-    hint = "If its endpoint gets no other deliveries, check that a worker is running: tarry doctor."
-    return (f"{said} {hint}",)
+    overdue = f"It is overdue: it has no reason to wait, but was not sent for {late:.0f} s."
+    hint = "If the endpoint gets no other deliveries, check that a worker is running: tarry doctor."
+    return (f"{overdue} {hint}",)
 
 
-def _told(attempts: list[Attempt]) -> tuple[str, ...]:
-    return tuple(map(_told_of, attempts))
-
-
-def _told_of(attempt: Attempt) -> str:
-    answer = attempt.status or attempt.kind or "no answer"
+def _attempt_sentence(attempt: Attempt) -> str:
+    response = attempt.status or attempt.kind or "no response"
     detail = f" ({attempt.detail})" if attempt.detail else ""
     counted = "counted" if attempt.counted else "not counted"
     then = attempt.decision or attempt.trigger
-    return (
-        f"Attempt {attempt.number} at {_instant(attempt.at)}: {answer}{detail}, {counted}; {then}."
-    )
+    at = _instant(attempt.at)
+    return f"Attempt {attempt.number} at {at}: {response}{detail}; {counted}; {then}."
 
 
 def _instant(at: float) -> str:

@@ -9,7 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tarry.service.api.statuses import StatusText
 from tarry.service.hooks import Hooks
+from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.testing.receiver import Receiver
 from tests.service.api.delivering import APP, PATIENT, SLOW, delivering, sent, until
@@ -150,11 +152,28 @@ async def test_a_delivery_is_explained_while_it_waits_and_when_it_ended(
     assert (why["state"], why["reason"]) == ("waiting", "backoff")
     assert datetime.fromisoformat(why["nextAt"]).year > 2000
     first, attempt = why["sentences"]
-    assert first.startswith("It waits: backoff, next at ")
+    assert first.startswith("Waiting: backoff. The last attempt failed")
     assert ": 500" in attempt
     await client.post(f"{APP}/msg/{known}/cancel")
     why = (await client.get(way)).json()
     assert (why["state"], why["reason"], why["nextAt"]) == ("cancelled", "cancelled", None)
+
+
+async def test_the_words_for_states_and_reasons_are_listed(client: httpx.AsyncClient) -> None:
+    tables = (await client.get("/api/v1/vocabulary")).json()
+    names = {table: [words["name"] for words in entries] for table, entries in tables.items()}
+    assert names["states"] == list(State)
+    assert names["reasons"] == list(Reason)
+    assert set(names["statuses"]) == set(StatusText)
+    assert {"closed", "open", "paced", "paused", "disabled", "parked"} <= set(names["lanes"])
+    (down,) = (words for words in tables["reasons"] if words["name"] == "lane open")
+    assert down.pop("meaning").startswith("Only probes are sent until one succeeds.")
+    assert down == {
+        "name": "lane open",
+        "label": "endpoint down",
+        "endedBy": "a probe that succeeds",
+        "state": "waiting",
+    }
 
 
 async def test_what_is_not_there_cannot_be_looked_at(

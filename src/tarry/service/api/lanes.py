@@ -1,6 +1,9 @@
 """Operations on lanes: show the state of sending to an endpoint; pause, resume or probe it."""
 
+from typing import Any
+
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from tarry.core.pace import Phase
 from tarry.service.api.access import Need
@@ -10,12 +13,14 @@ from tarry.service.api.endpoint_bodies import written as written_endpoint
 from tarry.service.api.news import noting
 from tarry.service.api.operation import Group
 from tarry.service.api.problem import BadRequest
+from tarry.service.api.statuses import WORDED_AS
 from tarry.service.api.times import Instant
 from tarry.service.api.times import written as written_at
 from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import LaneRow
+from tarry.service.model.words import LANES, REASONS, STATES, Words, state_of
 
 WAY = "/app/{app_id}/endpoint/{endpoint_id}"
 
@@ -56,6 +61,34 @@ class ExplanationOut(Struct, rename="camel", kw_only=True):
     reason: Reason
     next_at: Instant | None
     sentences: list[str]
+
+
+class WordsOut(Struct, rename="camel", kw_only=True):
+    """What a name in a response means: a label, a sentence, and for a wait what ends it."""
+
+    name: str
+    label: str
+    meaning: str
+    ended_by: str | None
+
+
+class ReasonOut(WordsOut, kw_only=True):
+    """A reason, with the state of its deliveries; `waiting` for all that are not sent yet."""
+
+    state: State
+
+
+class VocabularyOut(Struct, rename="camel", kw_only=True):
+    """Words for people, by the names in responses.
+
+    `states` and `reasons` are those of deliveries, and `statuses` the same states under the names
+    of `statusText`. `lanes` has the phases of lanes, and the standings that endpoints have instead.
+    """
+
+    states: list[WordsOut]
+    statuses: list[WordsOut]
+    reasons: list[ReasonOut]
+    lanes: list[WordsOut]
 
 
 @group.get(WAY + "/lane")
@@ -101,8 +134,8 @@ async def probe(call: Call) -> LaneOut:
     """Probe a failing endpoint at once, with one of its waiting deliveries."""
     endpoint = await call.endpoint(await call.application())
     if endpoint.standing is not Standing.ENABLED:
-        said = f"it is {endpoint.standing}: nothing is sent to it before it is resumed"
-        raise BadRequest("not_enabled", said)
+        detail = f"the endpoint is {endpoint.standing}; resume it before you probe it"
+        raise BadRequest("not_enabled", detail)
     return await _looked_at(call, await call.hooks.probe(endpoint))
 
 
@@ -111,13 +144,31 @@ async def explain(call: Call) -> ExplanationOut:
     """Explain why a message is not delivered to an endpoint yet, or how its delivery ended."""
     application = await call.application()
     message = await call.message(application)
-    told = await call.hooks.explain(message, await call.endpoint(application))
+    explanation = await call.hooks.explain(message, await call.endpoint(application))
     return ExplanationOut(
-        state=told.state,
-        reason=told.reason,
-        next_at=written_at(told.next_at),
-        sentences=list(told.sentences),
+        state=explanation.state,
+        reason=explanation.reason,
+        next_at=written_at(explanation.next_at),
+        sentences=list(explanation.sentences),
     )
+
+
+@group.get("/vocabulary", tenants=True)
+async def vocabulary(call: Call) -> VocabularyOut:  # noqa: ARG001  every operation gets one
+    """List the words for states and reasons of deliveries, and for lanes."""
+    return VocabularyOut(
+        states=[WordsOut(**_fields(name, words)) for name, words in STATES.items()],
+        statuses=[WordsOut(**_fields(name, STATES[state])) for name, state in WORDED_AS.items()],
+        reasons=[
+            ReasonOut(**_fields(reason, words), state=state_of(reason))
+            for reason, words in REASONS.items()
+        ],
+        lanes=[WordsOut(**_fields(name, words)) for name, words in LANES.items()],
+    )
+
+
+def _fields(name: str, words: Words) -> dict[str, Any]:
+    return {"name": str(name), **asdict(words), "ended_by": words.ended_by or None}
 
 
 async def lane_of(call: Call, endpoint: Endpoint) -> tuple[LaneRow, list[bytes]]:

@@ -26,6 +26,16 @@ class StatusText(StrEnum):
     CANCELED = "canceled"
 
 
+WORDED_AS = {
+    StatusText.SUCCESS: State.DELIVERED,
+    StatusText.PENDING: State.WAITING,
+    StatusText.FAIL: State.FAILED,
+    StatusText.SENDING: State.WAITING,
+    StatusText.CANCELED: State.CANCELLED,
+}
+"""The state whose label people read for a status."""
+
+
 class StatusClass(IntEnum):
     """The class of a response's status, like 400 for 4xx; 0 for attempts without a response."""
 

@@ -332,7 +332,7 @@ def test_a_refusal_that_is_the_messages_is_final(phase: Phase) -> None:
     found = ruled(REFUSED, Fault(Whose.MESSAGE, phase))
     assert (found.state, found.reason, found.attempts) == (State.FAILED, Reason.REFUSED, 3)
     assert found.counted
-    assert found.decision == "refused for good"
+    assert found.decision == "refused permanently"
 
 
 @pytest.mark.parametrize("phase", [Phase.CLOSED, Phase.PACED])
@@ -371,7 +371,7 @@ def test_a_failure_that_may_be_the_messages_counts(whose: Whose, phase: Phase) -
 def test_its_own_failure_counts_and_waits_as_its_policy_says() -> None:
     policy = DELIVERY.replace(backoff=Fixed(40), jitter=NoJitter())
     found = ruled(FAILED, CLOSED, policy)
-    said = "again in 40.000 s"
+    said = "retry in 40.000 s"
     waits = Ruling(State.WAITING, Reason.BACKOFF, 3, due_at=NOON + 40, decision=said)
     assert found == waits
 

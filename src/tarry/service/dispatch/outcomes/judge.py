@@ -219,12 +219,14 @@ def rule(  # noqa: PLR0913  a delivery, an answer, with the time and the draw as
     if verdict is Verdict.HELD:
         return _held(due, judgement, fault, draw)
     if whose is Whose.ENDPOINT:
-        return _kept(due, Reason.LANE_OPEN, "the lane's failure: open")
+        return _kept(due, Reason.LANE_OPEN, "kept until the endpoint is back")
     if whose is Whose.PACE:
         pause, _ = SOON.wait(fault.slowed + 1, None, draw())
-        return _kept(due, Reason.PACE, "the lane's failure: paced", pause)
+        return _kept(due, Reason.PACE, "kept while the endpoint recovers", pause)
     if whose is Whose.MESSAGE and verdict is Verdict.REFUSED:
-        return Ruling(State.FAILED, Reason.REFUSED, due.attempts + 1, decision="refused for good")
+        return Ruling(
+            State.FAILED, Reason.REFUSED, due.attempts + 1, decision="refused permanently"
+        )
     return _own(due, judgement, policy, started_at=started_at, now=now, draw=draw)
 
 
@@ -242,7 +244,7 @@ def _kept(due: Due, reason: Reason, decision: str, pause: float | None = None) -
 
 def _held(due: Due, judgement: Judgement, fault: Fault, draw: Callable[[], float]) -> Ruling:
     """Keep a delivery that was throttled; its lane is held if the endpoint asked for a wait."""
-    decision = "the lane's failure: held"
+    decision = "kept because the endpoint asked to wait"
     if not judgement.asked:  # the lane is not held, but this delivery must not be retried at once
         pause, _ = SOON.wait(fault.slowed + 1, None, draw())
         return _kept(due, Reason.PACE, decision, pause)
@@ -270,7 +272,7 @@ def _own(  # noqa: PLR0913  as above
     match decision:
         case Again(delay, memory):
             reason = Reason.BACKOFF if judgement.asked is None else Reason.RETRY_AFTER
-            said = f"again in {delay:.3f} s"
+            said = f"retry in {delay:.3f} s"
             return Ruling(
                 State.WAITING, reason, attempts, due_at=now + delay, memory=memory, decision=said
             )

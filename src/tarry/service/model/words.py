@@ -1,0 +1,166 @@
+"""The words that users read about deliveries and lanes: one table for all surfaces.
+
+`explain` builds its sentences from these words, and the API serves them to the command line and to
+the dashboard. The docs quote them, and a test compares.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from tarry.core.pace import Phase
+from tarry.service.model.delivery import Reason, State
+from tarry.service.model.endpoint import Standing
+from tarry.service.model.waits import WAITS
+
+FAILING = "failing"
+"""The name of a lane whose last attempt failed, but which sends normally so far."""
+
+
+class Words(Struct, frozen=True):
+    """A label of one to four words, a sentence with its meaning, and for a wait: what ends it."""
+
+    label: str
+    meaning: str
+    ended_by: str = ""
+
+
+_WAITING = "waiting"
+
+STATES: Mapping[State, Words] = {
+    State.READY: Words(_WAITING, "It will be sent in the order of its endpoint's queue."),
+    State.WAITING: Words(_WAITING, "It will be sent when its due time has come."),
+    State.DELIVERED: Words("delivered", "The endpoint accepted it."),
+    State.FAILED: Words("failed", "No more attempts will be made."),
+    State.SKIPPED: Words("skipped", "It was not sent, because its endpoint was disabled."),
+    State.CANCELLED: Words("cancelled", "A user cancelled the message."),
+    State.DISCARDED: Words("discarded", "Its endpoint was deleted."),
+}
+
+REASONS: Mapping[Reason, Words] = {
+    Reason.NEW: Words("queued", "It is sent within seconds.", "a worker reads it"),
+    Reason.BACKOFF: Words(
+        "backoff",
+        "The last attempt failed, and the retry policy sets the time of the next one.",
+        "its due time",
+    ),
+    Reason.RETRY_AFTER: Words(
+        "retry-after",
+        "The endpoint asked tarry to wait (Retry-After).",
+        "the time that the endpoint asked for",
+    ),
+    Reason.LANE_OPEN: Words(
+        "endpoint down",
+        "Only probes are sent until one succeeds. The outage does not use up attempts.",
+        "a probe that succeeds",
+    ),
+    Reason.PACE: Words(
+        "endpoint recovering",
+        "The endpoint gets its backlog at a rate that it can handle.",
+        "its turn",
+    ),
+    Reason.RATE: Words(
+        "rate limit", "The endpoint or its application has a rate limit.", "its turn"
+    ),
+    Reason.CONCURRENCY: Words(
+        "concurrency limit",
+        "The endpoint has a limit of requests at a time.",
+        "the response to an earlier request",
+    ),
+    Reason.BUDGET: Words(
+        "retry budget",
+        "Too many of the latest requests to the endpoint were retries.",
+        "its turn",
+    ),
+    Reason.FIFO: Words(
+        "fifo",
+        "The endpoint gets its messages in order, and an earlier one has not ended.",
+        "the end of the earlier delivery",
+    ),
+    Reason.SCHEDULED: Words("scheduled", "The sender set a delivery time.", "its due time"),
+    Reason.PAUSED: Words(
+        "endpoint paused", "Nothing is sent until a user resumes the endpoint.", "a user resumes it"
+    ),
+    Reason.DISABLED: Words(
+        "endpoint disabled",
+        "Nothing is sent until a user enables the endpoint.",
+        "a user enables it",
+    ),
+    Reason.REPLAYED: Words(
+        "queued again", "A recovery or a replay queued it again.", "a worker reads it"
+    ),
+    Reason.DELIVERED: Words("delivered", "The endpoint accepted it."),
+    Reason.REFUSED: Words("refused", "The endpoint refused this message permanently."),
+    Reason.EXHAUSTED: Words("all attempts used up", "Its policy allows no more attempts."),
+    Reason.AGED: Words("too old", "It is older than its policy allows."),
+    Reason.GONE: Words("endpoint gone", "The endpoint wants no more messages."),
+    Reason.ABORTED: Words(
+        "aborted by the receiver", "The receiver wants no more attempts for this message."
+    ),
+    Reason.EXPUNGED: Words("payload expunged", "Its payload was deleted."),
+    Reason.SKIPPED: Words("skipped", "Its endpoint was disabled when the message was accepted."),
+    Reason.CANCELLED: Words("cancelled", "A user cancelled the message."),
+    Reason.DISCARDED: Words("endpoint deleted", "Its endpoint was deleted."),
+}
+
+LANES: Mapping[str, Words] = {
+    Phase.CLOSED: Words("healthy", "Messages are sent as they arrive."),
+    FAILING: Words(
+        "last attempt failed", "The next attempts show whether the endpoint is down.", "a success"
+    ),
+    Phase.OPEN: Words(
+        "down",
+        "Only probes are sent until one succeeds. The outage does not use up attempts.",
+        "a probe that succeeds",
+    ),
+    Phase.PACED: Words(
+        "recovering",
+        "The endpoint is back. It gets its backlog at a rate that it can handle.",
+        "the end of the backlog",
+    ),
+    Standing.PAUSED: Words(
+        "paused",
+        "Nothing is sent. New messages wait, and their age grows.",
+        "a user resumes it",
+    ),
+    Standing.DISABLED: Words(
+        "disabled",
+        "Nothing is sent, and new messages are skipped. Replay them after you have enabled it.",
+        "a user enables it",
+    ),
+    Standing.PARKED: Words(
+        "disabled by tarry",
+        "The endpoint accepted nothing for days. Messages wait, and their age does not grow.",
+        "a user enables it",
+    ),
+    Standing.DELETED: Words("deleted", "Its waiting deliveries are discarded."),
+}
+"""The state of sending to an endpoint: its standing, or its phase while it is enabled."""
+
+
+_ENDINGS = {
+    Reason.DELIVERED: State.DELIVERED,
+    Reason.SKIPPED: State.SKIPPED,
+    Reason.CANCELLED: State.CANCELLED,
+    Reason.DISCARDED: State.DISCARDED,
+}
+
+
+def state_of(reason: Reason) -> State:
+    """Return the state of deliveries with this reason; `WAITING` for all live ones."""
+    return State.WAITING if reason in WAITS else _ENDINGS.get(reason, State.FAILED)
+
+
+def sentence(state: State, reason: Reason) -> str:
+    """Return state and reason as a sentence, with the meaning of the reason if it adds something.
+
+    >>> sentence(State.FAILED, Reason.AGED)
+    'Failed: too old. It is older than its policy allows.'
+    >>> sentence(State.DELIVERED, Reason.DELIVERED)
+    'Delivered.'
+    """
+    label = STATES[state].label.capitalize()
+    words = REASONS[reason]
+    if words.label == STATES[state].label:
+        return f"{label}."
+    return f"{label}: {words.label}. {words.meaning}"
