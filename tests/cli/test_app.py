@@ -39,7 +39,7 @@ def test_a_long_list_is_shown_in_part_or_whole(shell: Shell) -> None:
     made = [shell.json("app", "create", f"a{number}")["id"] for number in range(3)]
     ended = shell.run("app", "list", "--limit", "2", "--json")
     assert len(ended.stdout.splitlines()) == 2
-    assert ended.stderr == "there is more: --limit N shows up to N, --all everything\n"
+    assert ended.stderr == "There are more: use --limit N or --all.\n"
     assert set(made) < {one["id"] for one in shell.lines("app", "list", "--all")}
     assert len(shell.lines("app", "list", "--limit", "3")) == 3
 
@@ -49,7 +49,7 @@ def test_nothing_is_deleted_unless_somebody_is_sure(shell: Shell) -> None:
         ended = shell.run("app", "delete", "shop", given=given)
         assert ended.exit_code == 2
         last = ended.stderr.splitlines()[-1]
-        assert last.startswith("Error: nobody said that it may be done: --yes does")
+        assert last.startswith("Error: Not confirmed. Run again with --yes to skip this question.")
     assert shell.json("app", "get", "shop")["uid"] == "shop"
 
 
@@ -57,7 +57,7 @@ def test_nothing_is_deleted_unless_somebody_is_sure(shell: Shell) -> None:
     ("typed", "words"),
     [
         (("app", "create", "x", "--metadata", "plan"), "NAME=VALUE"),
-        (("app", "get", ""), "is nobody's name"),
+        (("app", "get", ""), "is not a valid name"),
         (("app", "create", "x", "--rate", "0"), "--rate"),
     ],
 )

@@ -38,7 +38,7 @@ def test_a_wait_that_people_notice_is_told(
     _ = still_time
     with scripted((503, b""), (200, b"{}")) as (server, _script):
         Server(server.url, "k", POLICY.replace(backoff=Fixed(4), jitter=NoJitter())).ask("GET", "x")
-    assert capsys.readouterr().err == "the server is busy or away: again in 4 s\n"
+    assert capsys.readouterr().err == "The server is busy or unreachable. Retrying in 4 s.\n"
 
 
 def test_the_address_of_the_api_will_do_as_well() -> None:
@@ -146,7 +146,7 @@ def test_a_key_that_is_none_is_refused_and_not_shown(key: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a/b"])
 def test_a_name_that_nobody_can_have_is_refused(name: str) -> None:
-    with pytest.raises(click.UsageError, match="is nobody's name"):
+    with pytest.raises(click.UsageError, match="is not a valid name"):
         Server("http://x").ask("GET", "app", name)
 
 

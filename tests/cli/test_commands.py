@@ -150,7 +150,7 @@ def test_a_mistyped_command_ends_with_two(typed: list[str]) -> None:
     assert told.stdout == ""
     (line,) = told.stderr.splitlines()
     assert line.startswith("Error: ")
-    assert line.endswith("--help` tells more)")
+    assert line.endswith("--help`)")
 
 
 def test_what_is_missing_is_said_in_one_line_also_if_there_is_a_choice() -> None:

@@ -9,14 +9,12 @@ def test_a_type_is_made_listed_and_put_into_the_archive(shell: Shell) -> None:
     assert made["description"] == "money came"
     assert shell.json("event-type", "get", "order.paid") == made
     assert "money came" in shell.out("event-type", "list")
-    assert shell.out("event-type", "delete", "order.paid", "--yes") == (
-        "order.paid is in the archive\n"
-    )
+    assert shell.out("event-type", "delete", "order.paid", "--yes") == ("order.paid is archived\n")
     assert shell.lines("event-type", "list") == []
     (archived,) = shell.lines("event-type", "list", "--archived")
     assert archived["archived"] is True
     assert shell.out("event-type", "delete", "order.paid", "--expunge", "--yes") == (
-        "order.paid is forgotten\n"
+        "order.paid is deleted\n"
     )
     assert shell.wrong("event-type", "get", "order.paid") == (
         1,

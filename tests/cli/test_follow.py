@@ -5,6 +5,8 @@ from tarry.cli import follow as module
 from tarry.cli.client import Answer, NoServer, Server
 from tarry.cli.follow import Journey, interruptible, poll
 from tarry.cli.remote import Remote
+from tarry.service.model.delivery import Reason
+from tarry.service.model.words import REASONS
 from tests.cli.shell import KEY, Shell
 
 
@@ -32,10 +34,10 @@ def test_one_that_waits_says_why_and_ends_in_time(shell: Shell, app: str) -> Non
     message = told.stdout.split()[0]
     till = f"till ({shell.receiver.url}): "
     assert told.stderr.splitlines() == [
-        f"{till}It waits: paused.",
-        "after 300 ms it is at 0 of 1 endpoints; it is kept, and still waits for:",
-        f"  {till}paused",
-        f"`tarry message get {app} {message}` shows how it fares",
+        f"{till}Waiting: endpoint paused. {REASONS[Reason.PAUSED].meaning}",
+        "After 300 ms: delivered to 0 of 1 endpoints. Still waiting:",
+        f"  {till}endpoint paused",
+        f"`tarry message get {app} {message}` shows its state.",
     ]
 
 
@@ -48,8 +50,8 @@ def test_of_several_each_is_told_and_counted(shell: Shell, app: str) -> None:
     assert "(1 of 3)\n" in told.stderr
     assert "(2 of 3)\n" in told.stderr
     *_, over, waits, _ = told.stderr.splitlines()
-    assert over.startswith("after 3 s it is at 2 of 3 endpoints; ")
-    assert waits == f"  three ({shell.receiver.url}three): paused"
+    assert over == "After 3 s: delivered to 2 of 3 endpoints. Still waiting:"
+    assert waits == f"  three ({shell.receiver.url}three): endpoint paused"
 
 
 def test_when_it_is_tried_next_is_told_in_the_end(shell: Shell, app: str) -> None:
@@ -96,7 +98,7 @@ def test_so_does_a_server_that_goes_away(capsys: pytest.CaptureFixture[str]) -> 
 
 def test_one_that_nobody_wants_is_said_to_be_so(shell: Shell, app: str) -> None:
     told = shell.run("send", app, "order.paid", "--wait")
-    assert (told.exit_code, told.stderr) == (0, "there is no endpoint that wants it\n")
+    assert (told.exit_code, told.stderr) == (0, "No endpoint accepts this message.\n")
 
 
 def test_what_is_looked_at_is_looked_at_until_it_is_so() -> None:

@@ -19,7 +19,7 @@ def test_a_key_is_made_and_opens_what_it_may(shell: Shell, where: tuple[str, ...
     assert told.exit_code == 0, told.output
     text = told.stdout.strip()
     assert text.startswith("tarry_")
-    assert told.stderr.endswith(" may: read. Shown only now:\n")
+    assert told.stderr.endswith(" has the scopes read. The key is shown only now:\n")
     assert shell.run("app", "list", "--key", text).exit_code == 0
     code, said = shell.wrong("app", "create", "x", "--key", text)
     assert (code, "403 insufficient access" in said) == (1, True)
@@ -47,7 +47,7 @@ def test_a_list_may_be_shown_in_part(shell: Shell, where: tuple[str, ...]) -> No
         shell.out("key", "create", *where)
     told = shell.run("key", "list", *where, "--limit", "1", "--json")
     assert len(told.stdout.splitlines()) == 1
-    assert "there is more" in told.stderr
+    assert "There are more" in told.stderr
 
 
 def test_an_unknown_key_is_named(shell: Shell, where: tuple[str, ...]) -> None:
@@ -57,7 +57,7 @@ def test_an_unknown_key_is_named(shell: Shell, where: tuple[str, ...]) -> None:
 
 def test_where_there_is_none_that_is_said_to_people(shell: Shell) -> None:
     nowhere = ("key", "list", "--db", shell.db, "--environment", "org_none")
-    assert shell.run(*nowhere).stderr == "there is none\n"
+    assert shell.run(*nowhere).stderr == "None found.\n"
     assert shell.run(*nowhere, "--json").stderr == ""
 
 
@@ -88,15 +88,15 @@ def test_it_must_be_said_where_they_are(shell: Shell) -> None:
         check=False,
     )
     assert ended.returncode == 2
-    said = "there is no key to http://127.0.0.1:8400: give --key, or set TARRY_KEY; or work on the"
-    assert f"{said} database itself: --db sqlite:///hooks.db, say" in ended.stderr
+    said = "no API key for http://127.0.0.1:8400: give --key, or set TARRY_KEY; or use the"
+    assert f"{said} database directly, e.g. --db sqlite:///hooks.db" in ended.stderr
 
 
 @pytest.mark.usefixtures("folder")
 def test_the_server_is_asked_that_other_commands_ask(shell: Shell) -> None:
     assert shell.json("key", "create")["key"].startswith("tarry_")
     code, said = shell.wrong("key", "create", "--environment", "org_other")
-    assert (code, "--environment goes with --db" in said) == (2, True)
+    assert (code, "--environment needs --db" in said) == (2, True)
 
 
 def test_a_database_that_is_not_there_is_not_made(shell: Shell, folder: Path) -> None:
@@ -111,4 +111,4 @@ def test_with_nothing_but_a_server_a_key_is_needed(shell: Shell) -> None:
         code, said = shell.wrong("key", "list", "--server", shell.url)
     finally:
         shell.variables["TARRY_KEY"] = KEY
-    assert (code, "there is no key" in said) == (2, True)
+    assert (code, "no API key for" in said) == (2, True)

@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 from tarry.cli.commands import tarry
-from tarry.cli.lane import PHASES, REFUSALS, of_delivery
-from tarry.core.pace import Phase
+from tarry.cli.lane import REFUSALS, SHARED, of_delivery
 from tarry.core.policy import RetryAfter
 from tarry.service.dispatch.outcomes.judge import REFUSING
+from tarry.service.explain import Scope
 from tarry.service.model.settings import DELIVERY
 from tests.cli.scripted import scripted
 from tests.cli.shell import Shell
@@ -32,9 +32,9 @@ def test_an_endpoint_is_paused_and_resumed(shell: Shell, endpoint: str) -> None:
 def test_its_lane_is_shown(shell: Shell, endpoint: str) -> None:
     said = shell.out("endpoint", "lane", "shop", endpoint)
     assert said.splitlines() == [
-        "standing  enabled",
-        "phase     closed: messages go as they come",
-        "waiting   0",
+        "state    healthy",
+        "meaning  Messages are sent as they arrive.",
+        "waiting  0",
     ]
     assert shell.json("endpoint", "probe", "shop", endpoint)["phase"] == "closed"
 
@@ -42,11 +42,11 @@ def test_its_lane_is_shown(shell: Shell, endpoint: str) -> None:
 def test_a_lane_that_sends_nothing_is_not_said_to_send(shell: Shell, endpoint: str) -> None:
     shell.out("endpoint", "pause", "shop", endpoint)
     said = shell.out("endpoint", "lane", "shop", endpoint)
-    assert "phase     closed: nothing is sent while paused\n" in said
+    assert said.startswith("state    paused\nmeaning  Nothing is sent. New messages wait")
 
 
-def test_every_phase_has_its_words() -> None:
-    assert set(PHASES) == set(Phase)
+def test_every_shared_scope_has_its_words() -> None:
+    assert {*SHARED, "endpoint"} == set(Scope)
 
 
 def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
@@ -64,12 +64,15 @@ def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
         **dict.fromkeys(("failingSince", "downSince", "probeAt"), "2020-01-01T00:00:00Z"),
     }
     typed = ("endpoint", "lane", "shop", "till", "--key", "k", "--server")
-    with scripted((200, json.dumps(lane).encode())) as (server, _):
+    words = {"lanes": [{"name": "open", "label": "down", "meaning": "It only gets probes."}]}
+    answers = [(200, json.dumps(one).encode()) for one in (lane, words)]
+    with scripted(*answers) as (server, _):
         said = CliRunner().invoke(tarry, [*typed, server.url]).stdout
     found = dict(line.split("  ", 1) for line in said.splitlines())
-    assert found["phase"].strip() == "open: the endpoint takes nothing, and is only probed"
-    assert found["shared"].strip() == "with all endpoints of its host"
-    assert found["capacity"].strip() == "41.3 a second"
+    assert found["state"].strip() == "down"
+    assert found["meaning"].strip() == "It only gets probes."
+    assert found["affected"].strip() == "the whole host"
+    assert found["capacity"].strip() == "41.3/s"
     assert "due since" in found["next probe"]
     assert "last success" not in found
 
@@ -77,13 +80,13 @@ def test_one_that_is_down_says_since_when_and_when_it_is_probed() -> None:
 def test_of_a_policy_only_what_concerns_deliveries_is_said() -> None:
     said = " ".join(of_delivery(DELIVERY))
     assert "It makes up to 9 attempts" in said
-    assert "(Retry-After) is kept, up to 60 min; a longer one is cut short." in said
+    assert "(Retry-After) are honoured up to 60 min; longer ones are cut." in said
     assert "gives up and hands it on" not in said
     assert "Inside another retry" not in said
     assert REFUSALS in said
     assert set(re.findall(r"\d+", REFUSALS)) == set(map(str, REFUSING))
     ignored = of_delivery(DELIVERY.replace(retry_after=RetryAfter(honour=False)))
-    assert ignored[-1] == "A wait that the endpoint asks for (Retry-After) is ignored."
+    assert ignored[-1] == "Waits that the endpoint asks for (Retry-After) are ignored."
 
 
 def test_a_policy_is_given_shown_and_taken_away(shell: Shell, endpoint: str, folder: Path) -> None:

@@ -28,7 +28,7 @@ def test_how_they_stand_with_an_endpoint_is_told(shell: Shell) -> None:
     way = ("message", "list", "shop", "--endpoint", "paused")
     assert [one["id"] for one in shell.lines(*way, "--status", "pending")] == [sent["id"]]
     assert shell.lines(*way, "--status", "fail") == []
-    assert "pending" in shell.out(*way)
+    assert "waiting" in shell.out(*way)
     assert shell.wrong("message", "list", "shop", "--status", "fail")[0] == 2
     said = shell.out("message", "get", "shop", sent["id"])
     assert '{"n": 1}' in said
@@ -39,10 +39,11 @@ def test_how_they_stand_with_an_endpoint_is_told(shell: Shell) -> None:
     assert shell.json("message", "get", "shop", sent["id"])["payload"] == {"n": 1}
     explained = shell.json("message", "explain", "shop", sent["id"], "paused")
     assert (explained["state"], explained["reason"]) == ("ready", "paused")
-    assert shell.out("message", "explain", "shop", sent["id"], "paused").startswith("ready: paused")
+    said = shell.out("message", "explain", "shop", sent["id"], "paused")
+    assert said.startswith("Waiting: endpoint paused. Nothing is sent until")
     assert shell.lines("message", "attempts", "shop", sent["id"]) == []
     cancelled = shell.out("message", "cancel", "shop", sent["id"])
-    assert cancelled == "deliveries of it that will not be made: 1\n"
+    assert cancelled == "deliveries cancelled: 1\n"
     assert shell.json("message", "cancel", "shop", sent["id"]) == {"cancelled": 0}
     assert len(shell.lines(*way, "--status", "canceled")) == 1
 
@@ -69,8 +70,8 @@ def test_a_payload_is_forgotten_and_not_sent_again(shell: Shell) -> None:
     shell.out("app", "create", "The bar", "--uid", "bar")
     shell.out("endpoint", "create", "bar", shell.receiver.url, "--uid", "till")
     sent = shell.json("send", "bar", "order.paid", "--wait")["id"]
-    assert shell.out("message", "resend", "bar", sent, "till").endswith("to till once more\n")
-    assert "is forgotten" in shell.out("message", "expunge", "bar", sent, "--yes")
+    assert shell.out("message", "resend", "bar", sent, "till").endswith("to till again\n")
+    assert "erased the payload" in shell.out("message", "expunge", "bar", sent, "--yes")
     assert shell.json("message", "get", "bar", sent)["payload"] == {"expired": True}
     code, said = shell.wrong("message", "resend", "bar", sent, "till")
     assert (code, "400 missing_payload" in said) == (1, True)
@@ -87,7 +88,7 @@ def test_one_that_nobody_wants_is_said_to_be_so(shell: Shell) -> None:
     shell.out("app", "create", "The attic", "--uid", "attic")
     sent = shell.json("send", "attic", "order.paid")["id"]
     told = shell.run("message", "get", "attic", sent)
-    assert (told.exit_code, told.stderr) == (0, "there is no endpoint that wants it\n")
+    assert (told.exit_code, told.stderr) == (0, "No endpoint accepts this message.\n")
 
 
 def test_an_unknown_one_is_named(shell: Shell) -> None:

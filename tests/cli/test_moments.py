@@ -81,7 +81,7 @@ def test_a_time_does_not_end_before_it_begins() -> None:
     check_span(early, late)
     check_span(early, None)
     check_span(None, late)
-    with pytest.raises(click.UsageError, match="--until is not after --since"):
+    with pytest.raises(click.UsageError, match="--until must be after --since"):
         check_span(late, early)
 
 

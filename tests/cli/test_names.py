@@ -1,5 +1,5 @@
 from tarry.cli.client import Server
-from tarry.cli.names import Names
+from tarry.cli.names import Names, Vocabulary
 from tests.cli.scripted import scripted
 from tests.cli.shell import KEY, Shell
 
@@ -27,3 +27,20 @@ def test_what_is_gone_goes_by_its_id_and_is_asked_for_once() -> None:
             assert names.app("app_1") == "app_1"
             assert (names.endpoint("app_1", "ep_1"), names.url("app_1", "ep_1")) == ("ep_1", "")
         assert len(script.asked) == 2
+
+
+def test_the_server_has_the_words_for_people(shell: Shell) -> None:
+    vocabulary = Vocabulary(Server(shell.url, KEY))
+    assert vocabulary.label("reasons", "lane open") == "endpoint down"
+    assert vocabulary.meaning("lanes", "closed") == "Messages are sent as they arrive."
+    assert vocabulary.name("reasons", " Endpoint Down") == "lane open"
+    assert vocabulary.name("reasons", "lane open") == "lane open"
+    assert vocabulary.label("reasons", "of a later version") == "of a later version"
+
+
+def test_without_words_the_names_will_do_and_the_server_is_asked_once() -> None:
+    with scripted((404, b'{"code":"not_found","detail":"x"}')) as (server, script):
+        vocabulary = Vocabulary(server)
+        assert vocabulary.label("reasons", "lane open") == "lane open"
+        assert vocabulary.meaning("reasons", "lane open") == ""
+        assert len(script.asked) == 1

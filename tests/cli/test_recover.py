@@ -23,7 +23,7 @@ def till(shell: Shell, request: pytest.FixtureRequest) -> Iterator[str]:
 
 def test_what_failed_is_delivered_after_all(shell: Shell, till: str) -> None:
     said = shell.out("recover", till, "till", "--since", "1h", "--wait")
-    assert said.endswith(" is finished; messages in line: 1\n")
+    assert said.endswith(" is finished; messages queued: 1\n")
     left = poll(lambda: shell.lines("undelivered", till), lambda found: not found, timeout=20)
     assert left == []
 
@@ -41,7 +41,7 @@ def test_a_time_that_ends_before_it_begins_is_refused(shell: Shell) -> None:
         ("message", "list", "shop"),
     ):
         code, said = shell.wrong(*typed, "--since", "1h", "--until", "2h")
-        assert (code, "--until is not after --since" in said) == (2, True)
+        assert (code, "--until must be after --since" in said) == (2, True)
 
 
 def test_without_waiting_it_is_told_how_to_look(shell: Shell, till: str) -> None:
@@ -68,7 +68,7 @@ def test_one_that_takes_too_long_ends_with_four() -> None:
     with scripted(*answers) as (server, _):
         ended = CliRunner().invoke(tarry, [*typed, "--key", "k", "--server", server.url])
     assert ended.exit_code == 4
-    assert ended.stdout == "qtask_1 is running; `tarry task get qtask_1` shows how far it is\n"
+    assert ended.stdout == "qtask_1 is running; `tarry task get qtask_1` shows its progress\n"
 
 
 def test_too_long_a_time_is_refused(shell: Shell, till: str) -> None:

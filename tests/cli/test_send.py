@@ -53,7 +53,7 @@ def test_when_nobody_knows_whether_it_was_accepted_the_key_to_ask_again_with_is_
         told = CliRunner().invoke(tarry, ["send", "shop", "order.paid"], env=where)
     key = script.asked[0][2]["idempotency-key"]
     assert told.exit_code == 3
-    assert told.stderr.endswith(f"to send it again, and not twice: --idempotency-key {key}\n")
+    assert told.stderr.endswith(f"to repeat it safely, use --idempotency-key {key}\n")
 
 
 def test_what_was_never_sent_can_simply_be_sent_again() -> None:
@@ -81,7 +81,7 @@ def test_who_may_only_send_hears_that_it_was_accepted(shell: Shell) -> None:
     told = shell.run("send", "shop", "order.paid", "--key", key, "--wait")
     assert (told.exit_code, told.stdout.endswith(" is accepted\n")) == (1, True)
     kept, refused = told.stderr.splitlines()
-    assert "is kept, and goes on" in kept
+    assert "The server continues to deliver" in kept
     assert "scope read" in refused
 
 

@@ -95,7 +95,7 @@ def test_what_comes_in_over_http_is_delivered_and_sigterm_lets_it_finish(
             said = process.stderr.read()
             assert process.wait(30) == 0
         assert answers == [202] * 20
-        assert said.endswith("stopped; nothing is on its way\n")
+        assert said.endswith("stopped; no attempts are in flight\n")
         with serve():  # what had not gone out goes now
             while sink.arrivals() < 20:
                 time.sleep(0.01)
@@ -129,7 +129,7 @@ def test_told_twice_it_waits_for_nothing(db: str, serve: Serve) -> None:
             while not process.stderr.readline().startswith("stopping"):
                 assert process.poll() is None
             process.send_signal(signal.SIGTERM)
-            assert process.stderr.readline().startswith("told again")
+            assert process.stderr.readline().startswith("Stopping now")
             assert process.wait(30) == 1
 
 

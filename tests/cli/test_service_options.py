@@ -173,7 +173,7 @@ def test_who_is_told_twice_hurries_and_says_so_once(capsys: pytest.CaptureFixtur
         return calls
 
     assert asyncio.run(tell()) == ["before", "after"]
-    assert capsys.readouterr().err == "told again: not waiting for what is on its way\n"
+    assert capsys.readouterr().err == "Stopping now, without waiting for attempts in flight.\n"
 
 
 def test_who_is_told_to_stop_before_it_was_ready_waits_for_nothing(
@@ -198,7 +198,7 @@ def test_a_dispatcher_that_left_attempts_on_their_way_ends_with_one(
         ended(drained=False)
     assert left.value.exit_code == 1
     ended(drained=True)
-    assert capsys.readouterr().err == "stopped; nothing is on its way\n"
+    assert capsys.readouterr().err == "stopped; no attempts are in flight\n"
 
 
 @pytest.mark.parametrize(("lease", "margin"), [(10.0, 2.0), (1.0, 0.2)])

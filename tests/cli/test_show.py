@@ -29,7 +29,7 @@ def test_a_thing_is_a_line_for_each_field_that_says_something(
     fields = dict(line.split("  ", 1) for line in lines)
     fields = {name: value.strip() for name, value in fields.items()}
     here = datetime(2020, 1, 1, tzinfo=UTC).astimezone()
-    assert fields.pop("made").endswith(f" ago, {here:%Y-%m-%d %H:%M}")
+    assert fields.pop("created").endswith(f" ago, {here:%Y-%m-%d %H:%M}")
     assert fields == {
         "id": "app_1",
         "rate": "5",

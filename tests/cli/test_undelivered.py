@@ -3,21 +3,24 @@ from tests.cli.shell import Shell
 
 def test_what_waits_is_told_with_its_reason(shell: Shell) -> None:
     told = shell.run("undelivered")
-    assert (told.exit_code, told.stderr) == (0, "everything is delivered\n")
+    assert (told.exit_code, told.stderr) == (0, "no deliveries are waiting or failed\n")
     shell.out("endpoint", "create", "shop", "https://example.com/", "--uid", "till")
     shell.out("endpoint", "pause", "shop", "till")
     sent = [shell.json("send", "shop", "order.paid")["id"] for _ in range(3)]
     found = shell.lines("undelivered")
     assert [(one["msgId"], one["reason"]) for one in found] == [(one, "paused") for one in sent]
-    way = ("undelivered", "shop", "--endpoint", "till", "--state", "ready", "--reason", "paused")
-    assert shell.lines(*way) == found
+    way = ("undelivered", "shop", "--endpoint", "till", "--state", "waiting")
+    for reason in ("paused", "endpoint paused", "Endpoint paused"):
+        assert shell.lines(*way, "--reason", reason) == found
     assert shell.lines("undelivered", "shop", "--state", "failed") == []
     said = shell.out("undelivered", "shop", "--all")
     assert all(one in said for one in sent)
     assert said.startswith("shop till (https://example.com/)\n")
+    assert "waiting" in said
+    assert "endpoint paused" in said
     assert max(map(len, said.splitlines())) <= 100
     part = shell.run("undelivered", "shop", "--limit", "2")
-    assert "there is more" in part.stderr
+    assert part.stderr == "There are more: use --limit N or --all.\n"
     assert sent[2] not in part.stdout
 
 
@@ -41,8 +44,8 @@ def test_one_that_is_not_there_is_named(shell: Shell) -> None:
 
 def test_only_without_a_choice_is_everything_said_to_be_delivered(shell: Shell) -> None:
     shell.out("app", "create", "Done", "--uid", "done")
-    assert shell.run("undelivered", "done").stderr == "everything is delivered\n"
-    assert shell.run("undelivered", "done", "--state", "failed").stderr == "there is none\n"
+    assert shell.run("undelivered", "done").stderr == "no deliveries are waiting or failed\n"
+    assert shell.run("undelivered", "done", "--state", "failed").stderr == "no such deliveries\n"
 
 
 def test_a_reason_that_is_none_is_refused(shell: Shell) -> None:

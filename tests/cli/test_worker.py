@@ -92,7 +92,7 @@ def test_it_delivers_and_stops_with_nothing_on_its_way(db: str, worker: Worker) 
         wait_for(receiver, 1)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
-    assert "nothing is on its way" in said_by(process).read()
+    assert "no attempts are in flight" in said_by(process).read()
     assert "delivered" in {state for _, state in states(db)}
 
 
@@ -134,7 +134,7 @@ def test_told_twice_it_waits_for_nothing(db: str, worker: Worker, again: signal.
         assert said_by(process).readline().startswith("stopping")
         process.send_signal(again)
         assert process.wait(30) == 1
-    assert said_by(process).readline().startswith("told again")
+    assert said_by(process).readline().startswith("Stopping now")
 
 
 def test_a_second_one_on_the_same_file_is_refused_while_others_may_add(

@@ -18,7 +18,7 @@ from tarry.cli.remote import (
 )
 from tarry.cli.show import Columns, at
 
-COLUMNS: Columns = {"Id": "id", "Uid": "uid", "Name": "name", "Made": at("createdAt")}
+COLUMNS: Columns = {"Id": "id", "Uid": "uid", "Name": "name", "Created": at("createdAt")}
 CLEARED: Mapping[str, tuple[str, object]] = {
     "uid": ("uid", None),
     "rate": ("throttleRate", None),
@@ -27,13 +27,15 @@ CLEARED: Mapping[str, tuple[str, object]] = {
 """For each value of `--clear`: the field of the API, and the value that clears it."""
 
 app_argument = click.argument("app", metavar="APP")
-name_option = click.option("--name", metavar="TEXT", help="What people call it.")
-uid_option = click.option("--uid", metavar="TEXT", help="Your own id, that can be used as well.")
+name_option = click.option("--name", metavar="TEXT", help="Its name for people.")
+uid_option = click.option(
+    "--uid", metavar="TEXT", help="Your own id for it; works in place of the id."
+)
 rate_option = click.option(
-    "--rate", type=Whole(1, 65_535), metavar="N", help="Attempts a second, at the most."
+    "--rate", type=Whole(1, 65_535), metavar="N", help="Send at most N attempts a second."
 )
 metadata_option = click.option(
-    "--metadata", multiple=True, metavar="NAME=VALUE", help="A note of your own; repeatable."
+    "--metadata", multiple=True, metavar="NAME=VALUE", help="Your own data; repeatable."
 )
 
 
@@ -66,7 +68,7 @@ def get(remote: Remote, *, app: str) -> None:
 @uid_option
 @rate_option
 @metadata_option
-@click.option("--if-missing", is_flag=True, help="If there is one of that uid, show it.")
+@click.option("--if-missing", is_flag=True, help="If the uid exists already, show that one.")
 @remote
 def create(  # noqa: PLR0913  one argument per option
     remote: Remote,
@@ -92,7 +94,7 @@ def create(  # noqa: PLR0913  one argument per option
     "--clear",
     type=click.Choice(list(CLEARED)),
     multiple=True,
-    help="Take this away; repeatable.",
+    help="Remove this field; repeatable.",
 )
 @remote
 def update(  # noqa: PLR0913  one argument per option
@@ -117,6 +119,6 @@ def update(  # noqa: PLR0913  one argument per option
 @remote
 def delete(remote: Remote, *, app: str, yes: bool) -> None:
     """Delete an application, and discard its waiting deliveries."""
-    sure(f"Delete the application {app}, and discard what waits?", yes=yes)
+    sure(f"Delete the application {app}, and discard its waiting deliveries?", yes=yes)
     remote.server.ask("DELETE", "app", app)
     remote.say(f"{app} is deleted")

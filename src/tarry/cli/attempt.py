@@ -18,17 +18,17 @@ LONGEST = 40
 STATUSES = {"success": 0, "fail": 2}
 
 
-def _answer(attempt: Mapping[str, Any]) -> str:
+def _response(attempt: Mapping[str, Any]) -> str:
     status, text = attempt["responseStatusCode"], " ".join(attempt["response"].split())
     short = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
     return f"{status} {short}".rstrip() if status else short or "none"
 
 
 COLUMNS: Columns = {
-    "When": at("timestamp"),
-    "Outcome": "statusText",
-    "Took": lambda row: spoken(row["responseDurationMs"] / 1000),
-    "Answer": _answer,
+    "Time": at("timestamp"),
+    "Result": "statusText",
+    "Duration": lambda row: spoken(row["responseDurationMs"] / 1000),
+    "Response": _response,
 }
 
 
@@ -39,9 +39,11 @@ def attempt() -> None:
 
 @attempt.command("list", epilog=EXIT_CODES)
 @app_argument
-@click.option("--endpoint", metavar="ENDPOINT", help="Those that were made at this one.")
-@click.option("--message", metavar="MESSAGE", help="Those at this one.")
-@click.option("--status", type=click.Choice(list(STATUSES)), help="Only those that ended so.")
+@click.option("--endpoint", metavar="ENDPOINT", help="Show attempts to send to this endpoint.")
+@click.option("--message", metavar="MESSAGE", help="Show attempts to send this message.")
+@click.option(
+    "--status", type=click.Choice(list(STATUSES)), help="Show only attempts with this result."
+)
 @since_option()
 @listed
 @remote
@@ -56,7 +58,7 @@ def list_attempts(  # noqa: PLR0913  one argument per option
     limit: int,
     everything: bool,
 ) -> None:
-    """List the attempts at an endpoint or for a message, the newest first.
+    """List the attempts to an endpoint or for a message, newest first.
 
     With both, only the attempts for this message at this endpoint.
     """
@@ -93,5 +95,5 @@ def attempts_of(  # noqa: PLR0913  one argument per filter
         way = ("app", app, "attempt", "endpoint", endpoint)
         columns["Message"] = "msgId"
     else:
-        raise click.UsageError("say which: give --endpoint, --message, or both")
+        raise click.UsageError("Give --endpoint, --message, or both.")
     remote.list(columns, *way, limit=limit, everything=everything, **query)

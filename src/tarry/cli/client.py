@@ -84,7 +84,9 @@ class Answer(NamedTuple):
 def _tell(event: object) -> None:
     """Report a wait before a retry, if it is long enough to notice."""
     if isinstance(event, Retrying) and event.delay >= NOTICED:
-        click.echo(f"the server is busy or away: again in {spoken(event.delay)}", err=True)
+        click.echo(
+            f"The server is busy or unreachable. Retrying in {spoken(event.delay)}.", err=True
+        )
 
 
 def _forget(_answer: Answer) -> None:
@@ -154,7 +156,7 @@ class Server:
         """
         for name in path:
             if not name or "/" in name:
-                raise click.UsageError(f"{name!r} is nobody's name: it is empty, or has a / in it")
+                raise click.UsageError(f"{name!r} is not a valid name: it is empty or contains a /")
         headers = {}
         if method in KEYED and not once:
             headers[IDEMPOTENCY_HEADER] = key or f"cli-{uuid4()}"

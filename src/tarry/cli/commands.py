@@ -67,7 +67,7 @@ class Mistyped(click.ClickException):
     exit_code = WRONG
 
     def __init__(self, error: click.UsageError) -> None:
-        path = f" (`{error.ctx.command_path} --help` tells more)" if error.ctx else ""
+        path = f" (see `{error.ctx.command_path} --help`)" if error.ctx else ""
         super().__init__(" ".join(error.format_message().split()) + path)
 
 

@@ -25,8 +25,10 @@ def policy(remote: Remote, *, app: str | None, file: Path | None, clear: bool) -
 
 @click.command(epilog=EXIT_CODES)
 @app_argument
-@click.option("--set", "most", type=Whole(0), metavar="N", help="Let so many deliveries wait.")
-@click.option("--clear", is_flag=True, help="Take its own quota away.")
+@click.option(
+    "--set", "most", type=Whole(0), metavar="N", help="Allow at most N waiting deliveries."
+)
+@click.option("--clear", is_flag=True, help="Remove its own quota.")
 @remote
 def quota(remote: Remote, *, app: str, most: int | None, clear: bool) -> None:
     """Show or change how many deliveries may wait.
@@ -35,7 +37,7 @@ def quota(remote: Remote, *, app: str, most: int | None, clear: bool) -> None:
     """
     way = ("app", app, "quota")
     if most is not None and clear:
-        raise click.UsageError("--set and --clear do not go together")
+        raise click.UsageError("--set and --clear cannot be used together")
     if most is not None:
         remote.server.ask("PUT", *way, body={"mostWaiting": most})
     if clear:

@@ -25,8 +25,8 @@ COLUMNS: Columns = {
     "Id": "id",
     "Uid": "uid",
     "URL": "url",
-    "Stands": "standing",
-    "Made": at("createdAt"),
+    "State": "standing",
+    "Created": at("createdAt"),
 }
 CLEARED: Mapping[str, tuple[str, object]] = {
     "uid": ("uid", None),
@@ -50,23 +50,26 @@ field_options = together(
         "event_types",
         multiple=True,
         metavar="TYPE",
-        help="Only events of this type; repeatable.",
+        help="Send only events of this type; repeatable.",
     ),
     click.option(
-        "--channel", "channels", multiple=True, help="Only messages of this one; repeatable."
+        "--channel",
+        "channels",
+        multiple=True,
+        help="Send only messages of this channel; repeatable.",
     ),
     rate_option,
     click.option(
         "--concurrency",
         type=Whole(1, 100_000),
         metavar="N",
-        help="Attempts at a time, at the most.",
+        help="Make at most N attempts at a time.",
     ),
-    click.option("--fifo/--no-fifo", default=None, help="One at a time, in their order."),
+    click.option("--fifo/--no-fifo", default=None, help="Send messages one at a time, in order."),
     click.option(
         "--blocking/--not-blocking",
         default=None,
-        help="With --fifo: one that finally fails holds up those behind it.",
+        help="With --fifo: a failed message stops those after it.",
     ),
     metadata_option,
 )
@@ -104,10 +107,14 @@ def get(remote: Remote, *, app: str, endpoint: str) -> None:
 @click.argument("url")
 @field_options
 @click.option(
-    "--header", "headers", multiple=True, metavar="NAME=VALUE", help="Sent along; repeatable."
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Send this header as well; repeatable.",
 )
-@click.option("--secret", metavar="WHSEC", help="Sign with this one; a new one if none is given.")
-@click.option("--disabled", is_flag=True, help="Send nothing to it yet.")
+@click.option("--secret", metavar="WHSEC", help="Sign with this secret instead of a new one.")
+@click.option("--disabled", is_flag=True, help="Do not send anything to it yet.")
 @remote
 def create(  # noqa: PLR0913  one argument per option
     remote: Remote,
@@ -129,13 +136,16 @@ def create(  # noqa: PLR0913  one argument per option
 @endpoint.command(epilog=EXIT_CODES)
 @app_argument
 @endpoint_argument
-@click.option("--url", help="Send there from now on.")
+@click.option("--url", help="Send to this URL from now on.")
 @field_options
 @click.option(
     "--enable/--disable", "enabled", default=None, help="Whether messages are sent to it."
 )
 @click.option(
-    "--clear", type=click.Choice(list(CLEARED)), multiple=True, help="Take this away; repeatable."
+    "--clear",
+    type=click.Choice(list(CLEARED)),
+    multiple=True,
+    help="Remove this field; repeatable.",
 )
 @remote
 def update(  # noqa: PLR0913  one argument per option
@@ -165,7 +175,7 @@ def update(  # noqa: PLR0913  one argument per option
 @remote
 def delete(remote: Remote, *, app: str, endpoint: str, yes: bool) -> None:
     """Delete an endpoint, and discard its waiting deliveries."""
-    sure(f"Delete the endpoint {endpoint}, and discard what waits?", yes=yes)
+    sure(f"Delete the endpoint {endpoint}, and discard its waiting deliveries?", yes=yes)
     remote.server.ask("DELETE", "app", app, "endpoint", endpoint)
     remote.say(f"{endpoint} is deleted")
 

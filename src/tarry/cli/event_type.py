@@ -12,7 +12,7 @@ COLUMNS: Columns = {
     "Name": "name",
     "Description": "description",
     "Archived": "archived",
-    "Made": at("createdAt"),
+    "Created": at("createdAt"),
 }
 
 name_argument = click.argument("name", metavar="NAME")
@@ -24,7 +24,7 @@ def event_type() -> None:
 
 
 @event_type.command("list", epilog=EXIT_CODES)
-@click.option("--archived", is_flag=True, help="Those too that were deleted.")
+@click.option("--archived", is_flag=True, help="Show deleted event types too.")
 @listed
 @remote
 def list_event_types(remote: Remote, *, archived: bool, limit: int, everything: bool) -> None:
@@ -44,14 +44,14 @@ def get(remote: Remote, *, name: str) -> None:
 
 @event_type.command(epilog=EXIT_CODES)
 @name_argument
-@click.option("--description", default="", metavar="TEXT", help="What happens then.")
+@click.option("--description", default="", metavar="TEXT", help="When it happens.")
 @click.option(
     "--schema",
     type=click.Path(path_type=Path),
     metavar="FILE.json",
     help="The JSON Schema of its payloads.",
 )
-@click.option("--validate", is_flag=True, help="Refuse messages whose payloads do not fit.")
+@click.option("--validate", is_flag=True, help="Refuse messages whose payload does not match.")
 @remote
 def create(
     remote: Remote, *, name: str, description: str, schema: Path | None, validate: bool
@@ -72,7 +72,7 @@ def create(
 
 @event_type.command(epilog=EXIT_CODES)
 @name_argument
-@click.option("--expunge", is_flag=True, help="Forget it, instead of putting it into the archive.")
+@click.option("--expunge", is_flag=True, help="Delete it completely instead of archiving it.")
 @yes_option
 @remote
 def delete(remote: Remote, *, name: str, expunge: bool, yes: bool) -> None:
@@ -82,4 +82,4 @@ def delete(remote: Remote, *, name: str, expunge: bool, yes: bool) -> None:
     """
     sure(f"Delete the event type {name}?", yes=yes)
     remote.server.ask("DELETE", "event-type", name, query={"expunge": expunge})
-    remote.say(f"{name} is {'forgotten' if expunge else 'in the archive'}")
+    remote.say(f"{name} is {'deleted' if expunge else 'archived'}")

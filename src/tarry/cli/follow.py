@@ -10,6 +10,7 @@ from tarry.call.api import retry
 from tarry.cli.client import NoServer, ServerRefused
 from tarry.cli.exit_codes import FAILED, INTERRUPTED, TOO_LATE
 from tarry.cli.moments import due, local
+from tarry.cli.names import Vocabulary
 from tarry.cli.plain import plain
 from tarry.cli.remote import Remote
 from tarry.cli.show import known_as
@@ -21,7 +22,8 @@ from tarry.errors import GaveUp
 WAITING = frozenset({"pending", "sending"})
 DELIVERED = "delivered"
 FRESH = "not tried yet"
-"""The reason why a message that was accepted just now is waiting."""
+"""The API's reason of a delivery that was accepted just now."""
+NO_ENDPOINT = "No endpoint accepts this message."
 FEW = 20
 """With more endpoints than this, ask for details of an endpoint only if its status has changed."""
 
@@ -56,77 +58,80 @@ def follow(remote: Remote, app: str, message: str, timeout: float) -> None:
     Exit with an error code unless all endpoints have received it.
     """
     journey = Journey(remote, app, message)
-    later = f"`tarry message get {app} {message}` shows how it fares"
-    with interruptible(f"no longer waiting; {message} is kept, and goes on. {later}"):
+    later = f"`tarry message get {app} {message}` shows its state."
+    with interruptible(f"Stopped waiting. The server continues to deliver {message}. {later}"):
         arrived = poll(journey.look, lambda found: not any(map(_waits, found)), timeout)
     if arrived is None:
-        journey.tell_what_waits(timeout)
+        journey.report_waiting(timeout)
         click.echo(later, err=True)
         raise click.exceptions.Exit(TOO_LATE)
     if not arrived:
-        click.echo("there is no endpoint that wants it", err=True)
+        click.echo(NO_ENDPOINT, err=True)
     if not all(one["statusText"] == "success" for one in arrived):
         raise click.exceptions.Exit(FAILED)
 
 
 class Journey:
-    """A message on its way to its endpoints, and what was printed about it so far."""
+    """The deliveries of a message, and the last printed state of each."""
 
     def __init__(self, remote: Remote, app: str, message: str) -> None:
         self._remote, self._way = remote, ("app", app, "msg", message, "endpoint")
-        self._found: list[Mapping[str, Any]] = []
-        self._stood: dict[str, tuple[object, ...]] = {}
-        self._heard: dict[str, str] = {}
+        self._vocabulary = Vocabulary(remote.server)
+        self._endpoints: list[Mapping[str, Any]] = []
+        self._statuses: dict[str, tuple[object, ...]] = {}
+        self._printed: dict[str, str] = {}
         self._fresh: set[str] = set()
 
     def look(self) -> list[Mapping[str, Any]]:
-        """Ask for the message's status at every endpoint, and print what is new."""
-        way = self._way
-        self._found = list(self._remote.server.items(*way, most=None, expanded_statuses=True))
-        for one in self._found:
-            stands = (one["statusText"], one["nextAttempt"])
-            if len(self._found) <= FEW or self._stood.get(one["id"]) != stands:
-                self._stood[one["id"]] = stands
-                self._tell(one)
-        return self._found
+        """Return the message's status at every endpoint, and print what is new."""
+        endpoints = self._remote.server.items(*self._way, most=None, expanded_statuses=True)
+        self._endpoints = list(endpoints)
+        for endpoint in self._endpoints:
+            status = (endpoint["statusText"], endpoint["nextAttempt"])
+            if len(self._endpoints) <= FEW or self._statuses.get(endpoint["id"]) != status:
+                self._statuses[endpoint["id"]] = status
+                self._print(endpoint)
+        return self._endpoints
 
-    def _tell(self, one: Mapping[str, Any]) -> None:
-        """Print the status at an endpoint, unless it was printed before."""
-        known, (reason, words, _) = one["id"], self._standing(one)
+    def _print(self, endpoint: Mapping[str, Any]) -> None:
+        """Print the state at an endpoint, unless it was printed before."""
+        known, (reason, words, _) = endpoint["id"], self._state(endpoint)
         if reason == FRESH and known not in self._fresh:
             self._fresh.add(known)  # wait for the next look: there will be more to report
-        elif self._heard.get(known) != reason:
-            self._heard[known] = reason
-            arrived = sum(heard == DELIVERED for heard in self._heard.values())
-            count = f" ({arrived} of {len(self._found)})" if len(self._found) > 1 else ""
-            click.echo(f"{_name(one)}: {words}{count if reason == DELIVERED else ''}", err=True)
+        elif self._printed.get(known) != reason:
+            self._printed[known] = reason
+            arrived = sum(printed == DELIVERED for printed in self._printed.values())
+            many = len(self._endpoints)
+            count = f" ({arrived} of {many})" if many > 1 and reason == DELIVERED else ""
+            click.echo(f"{_name(endpoint)}: {words}{count}", err=True)
 
-    def tell_what_waits(self, timeout: float) -> None:
-        """Print, when the time is over, why the remaining endpoints have not received it."""
-        waiting = [one for one in self._found if _waits(one)]
-        arrived = sum(one["statusText"] == "success" for one in self._found)
-        said = f"after {spoken(timeout)} it is at {arrived} of {len(self._found)} endpoints"
-        click.echo(f"{said}; it is kept, and still waits for:", err=True)
-        for one in waiting:
-            _, _, short = self._standing(one)
-            click.echo(f"  {_name(one)}: {short}", err=True)
+    def report_waiting(self, timeout: float) -> None:
+        """Print why the remaining deliveries wait, after the timeout."""
+        arrived = sum(one["statusText"] == "success" for one in self._endpoints)
+        count = f"delivered to {arrived} of {len(self._endpoints)} endpoints"
+        click.echo(f"After {spoken(timeout)}: {count}. Still waiting:", err=True)
+        for endpoint in filter(_waits, self._endpoints):
+            _, _, short = self._state(endpoint)
+            click.echo(f"  {_name(endpoint)}: {short}", err=True)
 
-    def _standing(self, one: Mapping[str, Any]) -> tuple[str, str, str]:
-        """Return the status at an endpoint: the reason, sentences, and a short form."""
-        if one["statusText"] == "success":
+    def _state(self, endpoint: Mapping[str, Any]) -> tuple[str, str, str]:
+        """Return the state at an endpoint: the reason, sentences, and a short form."""
+        if endpoint["statusText"] == "success":
             return DELIVERED, DELIVERED, DELIVERED
-        said = self._remote.get(*self._way, one["id"], "explain").read()
-        if said["reason"] == DELIVERED:  # delivered since the list was read
+        explanation = self._remote.get(*self._way, endpoint["id"], "explain").read()
+        reason = explanation["reason"]
+        if reason == DELIVERED:  # delivered since the list was read
             return DELIVERED, DELIVERED, DELIVERED
-        why, *attempts = said["sentences"]
+        why, *attempts = explanation["sentences"]
         words = plain(" ".join(map(local, [why, *attempts[-1:]])))
-        then = f", next attempt {due(said['nextAt'])}" if said["nextAt"] else ""
-        return said["reason"], words, f"{said['reason']}{then}"
+        next_at = explanation["nextAt"]
+        then = f", next attempt {due(next_at)}" if next_at else ""
+        return reason, words, f"{self._vocabulary.label('reasons', reason)}{then}"
 
 
-def _waits(one: Mapping[str, Any]) -> bool:
-    return one["statusText"] in WAITING
+def _waits(endpoint: Mapping[str, Any]) -> bool:
+    return endpoint["statusText"] in WAITING
 
 
-def _name(one: Mapping[str, Any]) -> str:
-    return plain(f"{known_as(one)} ({one['url']})")
+def _name(endpoint: Mapping[str, Any]) -> str:
+    return plain(f"{known_as(endpoint)} ({endpoint['url']})")

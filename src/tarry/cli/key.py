@@ -13,13 +13,13 @@ from click.core import ParameterSource
 from tarry.cli import show
 from tarry.cli.client import Server
 from tarry.cli.moments import ahead, wire
-from tarry.cli.remote import NoKey, key_option, listed, server_option
+from tarry.cli.remote import MORE, NoKey, key_option, listed, server_option
 from tarry.cli.service_options import config_option, db_option
 from tarry.cli.show import Columns, at, json_option
 from tarry.cli.together import together
 
 EXIT_CODES = (
-    "Exit codes: 0, it is done; 1, it was refused; 2, the command line or a setting is wrong;"
+    "Exit codes: 0, success; 1, the request was refused; 2, the command line or a setting is wrong;"
     " 3, the database or the server cannot be used."
 )
 SCOPES = ("admin", "write", "read", "send")
@@ -35,7 +35,7 @@ COLUMNS: Columns = {
     "Id": "id",
     "Name": "name",
     "Scopes": "scopes",
-    "Made": at("createdAt"),
+    "Created": at("createdAt"),
     "Ends": _ends,
 }
 
@@ -96,7 +96,7 @@ def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
             default="org_default",
             show_default=True,
             metavar="NAME",
-            help="With --db: keys to this one.",
+            help="With --db: the environment of the keys.",
         ),
         json_option,
     )(command)
@@ -111,15 +111,17 @@ def _ring(db: str | None, server: str, key: str | None, environment: str) -> Rin
         if source(name) is ParameterSource.COMMANDLINE
     }
     if typed >= {"db", "server"}:
-        raise click.UsageError("--db and --server do not go together")
+        raise click.UsageError("--db and --server cannot be used together")
     if db is not None and "server" not in typed:
         from tarry.cli.keyring import DatabaseRing  # noqa: PLC0415  loaded only if it is used
 
         return DatabaseRing(db, environment)
     if "environment" in typed:
-        raise click.UsageError("--environment goes with --db: a key to a server is to one already")
+        raise click.UsageError(
+            "--environment needs --db: the key to a server belongs to one environment"
+        )
     if key is None:
-        raise NoKey(server, "; or work on the database itself: --db sqlite:///hooks.db, say")
+        raise NoKey(server, "; or use the database directly, e.g. --db sqlite:///hooks.db")
     return ServedRing(Server(server, key))
 
 
@@ -148,7 +150,7 @@ def key() -> None:
     "--expires",
     type=ahead,
     metavar="WHEN",
-    help="It opens nothing after that: 30d for in thirty days, or an instant. Never, if not given.",
+    help="When it expires: 30d for in thirty days, or an instant. Default: never.",
 )
 @ringed
 def create(
@@ -159,7 +161,10 @@ def create(
     if as_json:
         click.echo(json.dumps(made))
         return
-    click.echo(f"{made['id']} may: {', '.join(made['scopes'])}. Shown only now:", err=True)
+    click.echo(
+        f"{made['id']} has the scopes {', '.join(made['scopes'])}. The key is shown only now:",
+        err=True,
+    )
     click.echo(made["key"])
 
 
@@ -171,9 +176,9 @@ def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> Non
     found = ring.list()
     shown = found if everything else islice(found, limit)
     if not (show.lines(shown) if as_json else show.table(shown, COLUMNS)) and not as_json:
-        click.echo("there is none", err=True)
+        click.echo("None found.", err=True)
     if not everything and next(found, None) is not None:
-        click.echo("there is more: --limit N shows up to N, --all everything", err=True)
+        click.echo(MORE, err=True)
 
 
 @key.command(epilog=EXIT_CODES)

@@ -12,6 +12,7 @@ from tarry.cli.app import app_argument
 from tarry.cli.client import Answer
 from tarry.cli.endpoint import endpoint_argument
 from tarry.cli.moments import BACK, check_span, since_option, until_option, wire
+from tarry.cli.names import Vocabulary
 from tarry.cli.policy_file import read_document
 from tarry.cli.remote import EXIT_CODES, Remote, remote
 from tarry.core.duration import spoken
@@ -20,20 +21,12 @@ from tarry.core.policy import Policy, RetryAfter
 from tarry.core.text import from_json
 
 ENABLED = "enabled"
-PHASES = {
-    "closed": "messages go as they come",
-    "open": "the endpoint takes nothing, and is only probed",
-    "paced": "it is back, and what waits goes at a pace",
-}
-
 SHARED = {
-    "application": "with other endpoints of its application at its host",
-    "origin": "with all endpoints of its host",
+    "application": "several endpoints of the application at this host",
+    "origin": "the whole host",
 }
-
 REFUSALS = (
-    "After a 401, 403, 404 or 405 a message is tried again all the same, until the endpoint has"
-    " taken another one."
+    "After a 401, 403, 404 or 405 a message is retried until the endpoint accepts another message."
 )
 
 
@@ -60,7 +53,7 @@ def pause(remote: Remote, *, app: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def resume(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Resume sending to an endpoint; its backlog is paced."""
+    """Resume sending to an endpoint, at a limited rate."""
     _stand(remote, app, endpoint, "resume")
 
 
@@ -69,7 +62,7 @@ def resume(remote: Remote, *, app: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def probe(remote: Remote, *, app: str, endpoint: str) -> None:
-    """Check now whether an endpoint that is down is back."""
+    """Probe an endpoint that is down now."""
     _show_lane(remote, remote.server.ask("POST", "app", app, "endpoint", endpoint, "probe"))
 
 
@@ -77,37 +70,36 @@ def _show_lane(remote: Remote, answer: Answer) -> None:
     if remote.as_json:
         remote.print(answer)
         return
-    found = answer.read()
-    standing, phase = found["standing"], found["phase"]
-    paused = None if standing == ENABLED else f"nothing is sent while {standing}"
-    told = {
-        "standing": standing,
-        "phase": f"{phase}: {paused or PHASES.get(phase, 'nobody knows')}",
-        "shared": SHARED.get(found.get("scope"), ""),
-        "waiting": str(found["backlog"]),
-        "pace": _speed(found["pace"]),
-        "capacity": _speed(found["capacity"]),
-        "failures": str(found["failures"] or ""),
-        "last success": moments.told(found["acceptedAt"]),
-        "failing since": moments.told(found["failingSince"]),
-        "down since": moments.told(found["downSince"]),
-        "next probe": moments.due(found["probeAt"]),
-        "nothing waits": moments.told(found["doneAt"]),
+    lane, vocabulary = answer.read(), Vocabulary(remote.server)
+    state = lane["phase"] if lane["standing"] == ENABLED else lane["standing"]
+    fields = {
+        "state": vocabulary.label("lanes", state),
+        "meaning": vocabulary.meaning("lanes", state),
+        "affected": SHARED.get(lane.get("scope"), ""),
+        "waiting": str(lane["backlog"]),
+        "rate": _speed(lane["pace"]),
+        "capacity": _speed(lane["capacity"]),
+        "failures": str(lane["failures"] or ""),
+        "last success": moments.told(lane["acceptedAt"]),
+        "failing since": moments.told(lane["failingSince"]),
+        "down since": moments.told(lane["downSince"]),
+        "next probe": moments.due(lane["probeAt"]),
+        "done": moments.told(lane["doneAt"]),
     }
-    show.pairs({name: words for name, words in told.items() if words})
+    show.pairs({name: words for name, words in fields.items() if words})
 
 
 def _speed(rate: float | None) -> str:
-    return "" if rate is None else f"{rate:.3g} a second"
+    return "" if rate is None else f"{rate:.3g}/s"
 
 
 @click.command(epilog=EXIT_CODES)
 @app_argument
 @endpoint_argument
 @click.option(
-    "--set", "file", type=click.Path(path_type=Path), metavar="FILE", help="Give it this policy."
+    "--set", "file", type=click.Path(path_type=Path), metavar="FILE", help="Set this policy."
 )
-@click.option("--clear", is_flag=True, help="Take its own policy away.")
+@click.option("--clear", is_flag=True, help="Remove its own policy.")
 @remote
 def policy(remote: Remote, *, app: str, endpoint: str, file: Path | None, clear: bool) -> None:
     """Show or change the policy that deliveries follow."""
@@ -117,7 +109,7 @@ def policy(remote: Remote, *, app: str, endpoint: str, file: Path | None, clear:
 def put_policy(remote: Remote, way: tuple[str, ...], file: Path | None, *, clear: bool) -> None:
     """Change or clear the policy at a path, if requested, and show it."""
     if file is not None and clear:
-        raise click.UsageError("--set and --clear do not go together")
+        raise click.UsageError("--set and --clear cannot be used together")
     if file is not None:
         remote.server.ask("PUT", *way, body=read_document(file))
     if clear:
@@ -144,15 +136,15 @@ def of_delivery(policy: Policy) -> list[str]:
     said = [sentence for sentence in sentences(policy) if sentence in sentences(of_calls)]
     said.append(REFUSALS)
     if not rule.honour:
-        return [*said, "A wait that the endpoint asks for (Retry-After) is ignored."]
-    limit = f"up to {spoken(rule.at_most)}; a longer one is cut short"
-    return [*said, f"A wait that the endpoint asks for (Retry-After) is kept, {limit}."]
+        return [*said, "Waits that the endpoint asks for (Retry-After) are ignored."]
+    limit = f"up to {spoken(rule.at_most)}; longer ones are cut"
+    return [*said, f"Waits that the endpoint asks for (Retry-After) are honoured {limit}."]
 
 
 @click.command(epilog=EXIT_CODES)
 @app_argument
 @endpoint_argument
-@since_option(help=f"From then on: {BACK}; four weeks ago if not given.")
+@since_option(help=f"Start of the time span: {BACK}. Default: four weeks ago.")
 @until_option
 @remote
 def stats(

@@ -19,8 +19,8 @@ from tarry.receive import Webhook
 
 DEFAULT_STATUS = 500
 EXIT_CODES = (
-    "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 1, what it shows cannot be written any more, or"
-    " nobody reads it; 2, an option is wrong."
+    "Exit codes: 0, stopped by Ctrl-C or SIGTERM; 1, the output cannot be written, or its reader"
+    " has stopped; 2, an option is wrong."
 )
 
 
@@ -47,13 +47,13 @@ EXIT_CODES = (
     "--fail",
     type=share,
     metavar="SHARE",
-    help="Let so many fail, e.g. 30%; all of them if only --status is given.",
+    help="Fail this share of the requests, e.g. 30%; all of them if only --status is given.",
 )
 @click.option(
     "--status",
     type=Whole(300, 599),
     metavar="STATUS",
-    help=f"What those that fail are answered; {DEFAULT_STATUS} if not given.",
+    help=f"The status of failed requests. Default: {DEFAULT_STATUS}.",
 )
 @click.option(
     "--retry-after",

@@ -1,4 +1,4 @@
-"""`tarry message`: what was sent, where it went, and why it has not arrived; over HTTP."""
+"""`tarry message`: show messages and their deliveries, and why they wait; over HTTP."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -9,10 +9,12 @@ from tarry.cli import show
 from tarry.cli.app import app_argument
 from tarry.cli.attempt import attempts_of
 from tarry.cli.endpoint import endpoint_argument
-from tarry.cli.moments import check_span, due, local, since_option, until_option, wire
+from tarry.cli.follow import NO_ENDPOINT
+from tarry.cli.moments import check_span, local, since_option, until_option, wire
+from tarry.cli.names import Vocabulary
 from tarry.cli.plain import plain
 from tarry.cli.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
-from tarry.cli.show import Columns, at, known_as, next_at
+from tarry.cli.show import Cell, Columns, at, known_as, next_at
 from tarry.cli.together import together
 
 COLUMNS: Columns = {
@@ -23,14 +25,6 @@ COLUMNS: Columns = {
 }
 STATUSES = ("success", "pending", "fail", "sending", "canceled")
 """The status of a message at an endpoint, in the order of the API's numbers."""
-TELLING = frozenset({"lane open", "pace"})
-"""Reasons whose sentence says more than the word: the size of the backlog, and the pace."""
-_DESTINATIONS: Columns = {
-    "Endpoint": known_as,
-    "URL": "url",
-    "Stands": "statusText",
-    "Next attempt": next_at("nextAttempt"),
-}
 
 message_argument = click.argument("message", metavar="MESSAGE")
 
@@ -41,10 +35,10 @@ recent_options = together(
         "event_types",
         multiple=True,
         metavar="TYPE",
-        help="Only of this type; repeatable.",
+        help="Show only messages of this type; repeatable.",
     ),
-    click.option("--channel", metavar="TEXT", help="Only of this channel."),
-    click.option("--tag", metavar="TEXT", help="Only with this tag."),
+    click.option("--channel", metavar="TEXT", help="Show only messages of this channel."),
+    click.option("--tag", metavar="TEXT", help="Show only messages with this tag."),
     since_option(),
     until_option,
 )
@@ -83,11 +77,16 @@ def message() -> None:
 @message.command("list", epilog=EXIT_CODES)
 @app_argument
 @recent_options
-@click.option("--endpoint", metavar="ENDPOINT", help="Only those for this one, and how they stand.")
 @click.option(
-    "--status", type=click.Choice(STATUSES), help="With --endpoint: only those that stand so."
+    "--endpoint", metavar="ENDPOINT", help="Show only messages for it, with their state there."
 )
-@click.option("--content", is_flag=True, help="With payloads.")
+@click.option(
+    "--status",
+    type=click.Choice(STATUSES),
+    help="With --endpoint: show only messages with this API status. pending: waiting, no attempt"
+    " yet; sending: waiting, attempted.",
+)
+@click.option("--content", is_flag=True, help="Show payloads.")
 @listed
 @remote
 def list_messages(  # noqa: PLR0913  one argument per option
@@ -107,11 +106,11 @@ def list_messages(  # noqa: PLR0913  one argument per option
     way: tuple[str, ...] = ("app", app, "msg")
     columns = dict(COLUMNS)
     if endpoint is not None:
-        way, columns["Stands"] = ("app", app, "endpoint", endpoint, "msg"), "statusText"
+        way, columns["State"] = ("app", app, "endpoint", endpoint, "msg"), _state(remote)
         query["status"] = None if status is None else STATUSES.index(status)
         query["expanded_statuses"] = True
     elif status is not None:
-        raise click.UsageError("--status goes with --endpoint: each may stand otherwise")
+        raise click.UsageError("--status needs --endpoint: a message has a state at each endpoint")
     if content:
         columns["Payload"] = "payload"
     remote.list(columns, *way, limit=limit, everything=everything, **query)
@@ -126,10 +125,22 @@ def get(remote: Remote, *, app: str, message: str) -> None:
     way = ("app", app, "msg", message)
     remote.show(remote.get(*way))
     if not remote.as_json:
-        found = remote.server.items(*way, "endpoint", most=None, expanded_statuses=True)
+        columns: Columns = {
+            "Endpoint": known_as,
+            "URL": "url",
+            "State": _state(remote),
+            "Next attempt": next_at("nextAttempt"),
+        }
+        endpoints = remote.server.items(*way, "endpoint", most=None, expanded_statuses=True)
         click.echo()
-        if not show.table(found, _DESTINATIONS):
-            click.echo("there is no endpoint that wants it", err=True)
+        if not show.table(endpoints, columns):
+            click.echo(NO_ENDPOINT, err=True)
+
+
+def _state(remote: Remote) -> Cell:
+    """Return a function that fills a cell with the state of a delivery."""
+    vocabulary = Vocabulary(remote.server)
+    return lambda row: vocabulary.label("statuses", row["statusText"])
 
 
 @message.command(epilog=EXIT_CODES)
@@ -142,7 +153,7 @@ def cancel(remote: Remote, *, app: str, message: str) -> None:
     if remote.as_json:
         remote.print(answer)
     else:
-        click.echo(f"deliveries of it that will not be made: {answer.read()['cancelled']}")
+        click.echo(f"deliveries cancelled: {answer.read()['cancelled']}")
 
 
 @message.command(epilog=EXIT_CODES)
@@ -152,9 +163,9 @@ def cancel(remote: Remote, *, app: str, message: str) -> None:
 @remote
 def expunge(remote: Remote, *, app: str, message: str, yes: bool) -> None:
     """Erase a message's payload; it cannot be sent again."""
-    sure(f"Forget the payload of {message}?", yes=yes)
+    sure(f"Erase the payload of {message}?", yes=yes)
     remote.server.ask("DELETE", "app", app, "msg", message, "content")
-    remote.say(f"the payload of {message} is forgotten")
+    remote.say(f"erased the payload of {message}")
 
 
 @message.command(epilog=EXIT_CODES)
@@ -163,12 +174,12 @@ def expunge(remote: Remote, *, app: str, message: str, yes: bool) -> None:
 @endpoint_argument
 @remote
 def resend(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
-    """Make one more attempt at an endpoint, before all others."""
+    """Make one more attempt, ahead of waiting deliveries."""
     answer = remote.server.ask("POST", "app", app, "msg", message, "endpoint", endpoint, "resend")
     if remote.as_json:
         remote.print(answer)
     else:
-        click.echo(f"{message} goes to {endpoint} once more")
+        click.echo(f"{message} will be sent to {endpoint} again")
 
 
 @message.command(epilog=EXIT_CODES)
@@ -177,20 +188,15 @@ def resend(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
 @endpoint_argument
 @remote
 def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
-    """Say why an endpoint has not received a message yet.
+    """Explain why a message waits, or how its delivery ended.
 
-    If the delivery has ended, say how.
+    Lists each attempt with its response and the decision after it.
     """
     answer = remote.get("app", app, "msg", message, "endpoint", endpoint, "explain")
     if remote.as_json:
         remote.print(answer)
         return
-    found = answer.read()
-    state, reason, (first, *attempts) = found["state"], found["reason"], found["sentences"]
-    click.echo(state if state == reason else f"{state}: {reason}")
-    if found["nextAt"] is not None:
-        click.echo(f"next attempt: {due(found['nextAt'])}")
-    for sentence in [first, *attempts] if reason in TELLING else attempts:
+    for sentence in answer.read()["sentences"]:
         click.echo(plain(local(sentence)))
 
 

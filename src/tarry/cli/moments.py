@@ -41,18 +41,21 @@ def _read(typed: str, direction: int) -> datetime:
 
 BACK = "2h for two hours ago, or an instant like 2026-01-31T14:00:00Z"
 since_option = partial(
-    click.option, "--since", type=ago, metavar="WHEN", help=f"From then on: {BACK}."
+    click.option, "--since", type=ago, metavar="WHEN", help=f"Start of the time span: {BACK}."
 )
 """A factory: some commands require this option, others have a default."""
 until_option = click.option(
-    "--until", type=ago, metavar="WHEN", help="Until then, likewise; now if not given."
+    "--until",
+    type=ago,
+    metavar="WHEN",
+    help="End of the time span, e.g. 1h for an hour ago. Default: now.",
 )
 
 
 def check_span(since: datetime | None, until: datetime | None) -> None:
     """Refuse a time span that ends before it begins, since nothing can be in it."""
     if since is not None and until is not None and until <= since:
-        raise click.UsageError("--until is not after --since: nothing is in between")
+        raise click.UsageError("--until must be after --since")
 
 
 def wire(at: datetime | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The names of applications and endpoints, for lists that contain only ids."""
+"""Names of applications and endpoints for lists of ids, and words for states and reasons."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,3 +35,38 @@ class Names:
             except ServerRefused:
                 self._things[way] = {"id": way[-1]}
         return self._things[way]
+
+
+class Vocabulary:
+    """The server's words for people, by the names in its responses. They are requested once."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._tables: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None
+
+    def label(self, table: str, name: str) -> str:
+        """Return the label of a name; the name itself if the server has no words for it."""
+        return str(self._table(table).get(name, {}).get("label", name))
+
+    def meaning(self, table: str, name: str) -> str:
+        """Return the sentence that explains a name; empty if the server has no words for it."""
+        return str(self._table(table).get(name, {}).get("meaning", ""))
+
+    def name(self, table: str, typed: str) -> str:
+        """Return the name for a label; anything else is taken for a name."""
+        for name, words in self._table(table).items():
+            if words["label"] == typed.strip().lower():
+                return name
+        return typed
+
+    def _table(self, name: str) -> Mapping[str, Mapping[str, Any]]:
+        if self._tables is None:
+            try:
+                answer = self._server.ask("GET", "vocabulary").read()
+            except ServerRefused:  # an earlier version of tarry
+                answer = {}
+            self._tables = {
+                table: {words["name"]: words for words in entries}
+                for table, entries in answer.items()
+            }
+        return self._tables.get(name, {})

@@ -16,7 +16,7 @@ from tarry.sim.study import study
 
 
 class Asked(NamedTuple):
-    """What was asked for; `command` is the command line that repeats it."""
+    """The request of a user; `command` is the command line that repeats it."""
 
     scenario: str
     policies: tuple[str, ...]

@@ -20,15 +20,15 @@ from tarry.cli.remote import WAITED, Remote, remote, said
 @click.command(epilog=WAITED)
 @app_argument
 @endpoint_argument
-@since_option(required=True, help=f"Of messages accepted from then on: {BACK}.")
+@since_option(required=True, help=f"Include messages accepted since then: {BACK}.")
 @until_option
-@click.option("--missing", is_flag=True, help="What was never sent to it, instead of what failed.")
-@click.option("--wait", is_flag=True, help="Wait until all of it is in line.")
+@click.option("--missing", is_flag=True, help="Send messages that were never sent to it instead.")
+@click.option("--wait", is_flag=True, help="Wait until all deliveries are queued.")
 @click.option(
     "--timeout",
     type=seconds,
     metavar="DURATION",
-    help="With --wait: for how long, e.g. 5min; until it is done, if not given.",
+    help="With --wait: stop waiting after this time, e.g. 5min.",
 )
 @remote
 def recover(  # noqa: PLR0913  one argument per option
@@ -42,9 +42,9 @@ def recover(  # noqa: PLR0913  one argument per option
     wait: bool,
     timeout: float | None,
 ) -> None:
-    """Deliver again what failed at ENDPOINT.
+    """Deliver failed messages to ENDPOINT again.
 
-    The server does this in the background, at the pace that the endpoint can handle. `tarry task
+    The server does this in the background, at a rate that the endpoint can handle. `tarry task
     get` shows the progress.
     """
     check_span(since, until)
@@ -67,8 +67,8 @@ def recover(  # noqa: PLR0913  one argument per option
 def _awaited(remote: Remote, begun: Answer, timeout: float | None) -> Answer:
     """Return the finished task, or the task as it started if the time is over first."""
     task = begun.read()["id"]
-    later = f"`tarry task get {task}` shows how far it is"
-    with interruptible(f"no longer waiting; the server goes on. {later}"), _bar():
+    later = f"`tarry task get {task}` shows its progress."
+    with interruptible(f"Stopped waiting. The server continues. {later}"), _bar():
         done: Answer | None = poll(lambda: remote.get("background-task", task), _ended, timeout)
     return done or begun
 
@@ -80,11 +80,11 @@ def _ended(answer: Any) -> bool:  # noqa: ANN401  an Answer
 def _words(task: dict[str, Any]) -> str:
     match task["status"]:
         case "running":
-            return f"{task['id']} is running; `tarry task get {task['id']}` shows how far it is"
+            return f"{task['id']} is running; `tarry task get {task['id']}` shows its progress"
         case "finished":
-            return f"{task['id']} is finished; messages in line: {task['data']['messagesSent']}"
+            return f"{task['id']} is finished; messages queued: {task['data']['messagesSent']}"
         case _:
-            return f"{task['id']} failed: {task['data'].get('error', 'nobody knows why')}"
+            return f"{task['id']} failed: {task['data'].get('error', 'unknown error')}"
 
 
 def _bar() -> Progress:

@@ -18,16 +18,18 @@ from tarry.cli.show import Columns, json_option
 from tarry.cli.together import together
 
 EXIT_CODES = (
-    "Exit codes: 0, it is done; 1, the server refused; 2, the command line or a setting is wrong;"
-    " 3, the server cannot be reached, or something is wrong with it."
+    "Exit codes: 0, success; 1, the server refused the request; 2, the command line or a setting is"
+    " wrong; 3, the server cannot be reached or has an internal error."
 )
 WAITED = (
-    "Exit codes: 0, it is done; 1, the server refused, or what was waited for came to no good end;"
-    " 2, the command line or a setting is wrong; 3, the server cannot be reached, or something is"
-    " wrong with it; 4, the time was over first; 130, Ctrl-C."
+    "Exit codes: 0, success; 1, the server refused the request, or the awaited work failed; 2, the"
+    " command line or a setting is wrong; 3, the server cannot be reached or has an internal error;"
+    " 4, the timeout passed first; 130, Ctrl-C."
 )
 """The exit codes of commands with --wait."""
 URL = "http://127.0.0.1:8400"
+MORE = "There are more: use --limit N or --all."
+"""Printed after a list that was cut at its limit."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,12 +38,12 @@ server_option = setting(
     "--server",
     default=URL,
     metavar="URL",
-    help="The server to ask.",
+    help="The URL of the server.",
 )
 key_option = setting(
     "--key",
     metavar="KEY",
-    help="A key to it, as `tarry key create` makes them.",
+    help="An API key; `tarry key create` makes one.",
 )
 limit_option = click.option(
     "--limit",
@@ -49,24 +51,24 @@ limit_option = click.option(
     default=50,
     show_default=True,
     metavar="N",
-    help="Show up to N.",
+    help="Show at most N.",
 )
-all_option = click.option("--all", "everything", is_flag=True, help="Show all there are.")
-yes_option = click.option("--yes", is_flag=True, help="Do not ask whether you are sure.")
+all_option = click.option("--all", "everything", is_flag=True, help="Show all.")
+yes_option = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 class NoKey(WrongSettings):
     """No API key was given."""
 
     def __init__(self, url: str, otherwise: str = "") -> None:
-        said = f"there is no key to {url}: give --key, or set TARRY_KEY{otherwise}"
+        message = f"no API key for {url}: give --key, or set TARRY_KEY{otherwise}"
         here = click.get_current_context(silent=True)
         settings = (here.default_map if here else None) or {}
         for name, known in (("TARRY_API_KEY", os.environ), ("api_key", settings)):
             if name in known:
-                said += f" ({name} is what `tarry serve` lets in, and not read here)"
+                message += f" ({name} is only read by `tarry serve`)"
                 break
-        super().__init__(said)
+        super().__init__(message)
 
 
 class Remote:
@@ -92,7 +94,7 @@ class Remote:
             click.echo(answer.body)
 
     def say(self, words: str) -> None:
-        """Tell people that the work is done; programs use the exit code."""
+        """Print a confirmation for people; programs use the exit code."""
         if not self.as_json:
             click.echo(words)
 
@@ -118,13 +120,13 @@ class Remote:
             found = self.server.items(*path, most=most, **query)
         self.rows(found if everything else islice(found, limit), columns)
         if not everything and next(found, None) is not None:
-            click.echo("there is more: --limit N shows up to N, --all everything", err=True)
+            click.echo(MORE, err=True)
 
     def rows(self, found: Iterable[Any], columns: Columns) -> None:
         """Print items as a table, or as JSON lines."""
         count = show.lines(found) if self.as_json else show.table(found, columns)
         if not count and not self.as_json:
-            click.echo("there is none", err=True)
+            click.echo("None found.", err=True)
 
 
 def _without_payload(row: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -170,9 +172,9 @@ def said(**fields: object) -> dict[str, object]:
 def changes(cleared: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of an update; refuse an empty one, and a field both cleared and set."""
     if not cleared and not given:
-        raise click.UsageError("nothing is said that is to change")
+        raise click.UsageError("Nothing to change: give at least one option.")
     if cleared.keys() & given.keys():
-        raise click.UsageError("what is given cannot be taken away by --clear as well")
+        raise click.UsageError("An option and --clear name the same field: give only one of them.")
     return {**cleared, **given}
 
 
@@ -188,4 +190,4 @@ def sure(question: str, *, yes: bool) -> None:
             raise click.exceptions.Exit(INTERRUPTED) from None
         agreed = False
     if not agreed:
-        raise click.UsageError("nobody said that it may be done: --yes does")
+        raise click.UsageError("Not confirmed. Run again with --yes to skip this question.")

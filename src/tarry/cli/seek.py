@@ -27,7 +27,7 @@ class BadWish(click.ClickException):
 
 
 class Asked(NamedTuple):
-    """What was typed: the wish, how to search, and what to do with the result."""
+    """The request of a user: the wish, how to search, and what to do with the result."""
 
     wish: Mapping[str, object]
     seed: int

@@ -61,22 +61,24 @@ def _refuse(word: str) -> NoReturn:
 @click.argument("event_type", metavar="TYPE")
 @click.argument("payload", metavar="[PAYLOAD|-|@FILE]", default="{}")
 @click.option("--event-id", metavar="TEXT", help="Your own id of the event.")
-@click.option("--channel", "channels", multiple=True, help="Only for this one; repeatable.")
-@click.option("--tag", "tags", multiple=True, help="A word to find it by; repeatable.")
+@click.option(
+    "--channel", "channels", multiple=True, help="Send it to this channel only; repeatable."
+)
+@click.option("--tag", "tags", multiple=True, help="A word to search for it; repeatable.")
 @click.option(
     "--idempotency-key",
     callback=read_key,
     metavar="TEXT",
-    help="Accept it once, however often it is sent; one is made if none is given.",
+    help="Accept a repeated request only once; random if not given.",
 )
 @click.option(
     "--deliver-at",
     type=ahead,
     metavar="WHEN",
-    help="Not before: 30min for in half an hour, or an instant.",
+    help="Deliver it then: 30min for in half an hour, or an instant.",
 )
 @click.option(
-    "--wait", is_flag=True, help="Wait until every endpoint has got it, and say why one has not."
+    "--wait", is_flag=True, help="Wait for delivery to every endpoint, and report what delays it."
 )
 @click.option(
     "--timeout",
@@ -84,7 +86,7 @@ def _refuse(word: str) -> NoReturn:
     default="1min",
     show_default=True,
     metavar="DURATION",
-    help="With --wait: for how long, e.g. 90s.",
+    help="With --wait: stop waiting after this time, e.g. 90s.",
 )
 @remote
 def send(  # noqa: PLR0913  one argument per option
@@ -101,7 +103,7 @@ def send(  # noqa: PLR0913  one argument per option
     wait: bool,
     timeout: float,
 ) -> None:
-    """Send a message of TYPE to the endpoints of APP that want it.
+    """Send a message of TYPE to the endpoints of APP.
 
     PAYLOAD is a JSON object, {} if you leave it out; - reads it from stdin, @FILE from a file. It
     is sent byte for byte. With --wait, the progress at each endpoint is shown.
@@ -120,7 +122,7 @@ def send(  # noqa: PLR0913  one argument per option
     except NoServer as error:
         if not remote.server.reached:
             raise
-        again = f"to send it again, and not twice: --idempotency-key {idempotency_key}"
+        again = f"to repeat it safely, use --idempotency-key {idempotency_key}"
         raise NoServer(f"{error.message}; {again}") from error
     message = answer.read()["id"]
     if remote.as_json:

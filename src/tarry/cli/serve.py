@@ -97,7 +97,7 @@ async def serve(
                 told.then(dispatcher.hurry)
                 with seldom_collected():
                     await hooks.until(told.stop)
-            click.echo("stopping: waiting for attempts on their way", err=True)
+            click.echo("stopping: waiting for attempts in flight", err=True)
         ended(drained=dispatcher.drained)
 
 

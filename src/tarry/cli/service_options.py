@@ -120,7 +120,7 @@ allow_network_option = setting(
     "--allow-network",
     multiple=True,
     metavar="NETWORK",
-    help="A private network that may be called, e.g. 10.0.0.0/8; repeatable. None, if not given.",
+    help="A private network that may be called, e.g. 10.0.0.0/8; repeatable. Default: none.",
 )
 ports_option = setting(
     "--ports",
@@ -131,13 +131,12 @@ ports_option = setting(
 proxy_option = setting(
     "--proxy",
     metavar="URL",
-    help="An egress proxy that every request goes through, e.g. http://proxy:3128. None, if not"
-    " given.",
+    help="An egress proxy that every request goes through, e.g. http://proxy:3128. Default: none.",
 )
 authorities_option = setting(
     "--authorities",
     type=click.Path(path_type=Path),
-    help="A PEM file of authorities that are trusted beside the system's.",
+    help="A PEM file of authorities to trust in addition to the system's.",
 )
 certificate_option = setting(
     "--certificate",
@@ -150,14 +149,14 @@ most_waiting_option = setting(
     "--most-waiting",
     type=Whole(min=0),
     metavar="N",
-    help="Deliveries that may wait of an application which has no limit of its own; with more,"
-    " messages are turned away. Any number, if not given.",
+    help="Reject messages of an application when it has more waiting deliveries than this, unless"
+    " it has its own quota. Default: no limit.",
 )
 disk_reserve_option = setting(
     "--disk-reserve",
     type=ByteSize(),
-    help="Of an SQLite file's disk: with less free, messages are turned away; 0 for never. 256MB,"
-    " or a twentieth of a smaller disk, if it is not said.",
+    help="Reject new messages when free disk space falls below this (SQLite only); 0 disables the"
+    " check. Default: 256MB, or a twentieth of a smaller disk.",
 )
 
 
@@ -184,21 +183,21 @@ dispatch_options = together(
         type=Whole(min=1),
         default=1000,
         metavar="N",
-        help="Attempts at a time.",
+        help="The most attempts at a time.",
     ),
     setting(
         "--lease",
         type=Number(min=1),
         default=10.0,
         metavar="SECONDS",
-        help="How long its shards stay its own without a sign of life.",
+        help="How long a worker keeps its shards without renewing its lease.",
     ),
     setting(
         "--grace",
         type=Number(min=0),
         default=30.0,
         metavar="SECONDS",
-        help="How long to wait for attempts on their way when told to stop.",
+        help="How long to wait for attempts in flight before it stops.",
     ),
 )
 """How much a dispatcher does at a time, and how it stops."""
@@ -264,7 +263,7 @@ class Told:
             if self._beginning is not None:
                 self._beginning.cancel()
         elif not self.hurry.is_set():
-            click.echo("told again: not waiting for what is on its way", err=True)
+            click.echo("Stopping now, without waiting for attempts in flight.", err=True)
             for call in self._then:
                 call()
 
@@ -281,4 +280,4 @@ def ended(*, drained: bool) -> None:
     """Report that a dispatcher has stopped; exit with 1 if attempts were still in flight."""
     if not drained:
         raise click.exceptions.Exit(1)
-    click.echo("stopped; nothing is on its way", err=True)
+    click.echo("stopped; no attempts are in flight", err=True)

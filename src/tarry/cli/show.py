@@ -83,10 +83,10 @@ def label(field: str) -> str:
 
 
 _CALLED = {
-    "createdAt": "made",
+    "createdAt": "created",
     "throttleRate": "rate",
     "timestamp": "accepted",
-    "updatedAt": "changed",
+    "updatedAt": "updated",
 }
 """Fields that options and columns call by another word."""
 _HUMP = re.compile(r"(?<=[a-z])[A-Z]")

@@ -74,4 +74,4 @@ def headers(
     hidden = dict.fromkeys(found["sensitive"], "(not shown)")
     show.pairs({**found["headers"], **hidden})
     if not found["headers"] and not hidden:
-        click.echo("there is none", err=True)
+        click.echo("None found.", err=True)

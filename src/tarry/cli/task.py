@@ -10,7 +10,7 @@ COLUMNS: Columns = {
     "Task": "task",
     "Status": "status",
     "Result": "data",
-    "Changed": at("updatedAt"),
+    "Updated": at("updatedAt"),
 }
 
 
@@ -21,9 +21,13 @@ def task() -> None:
 
 @task.command("list", epilog=EXIT_CODES)
 @click.option(
-    "--status", type=click.Choice(["running", "finished", "failed"]), help="Only those that are so."
+    "--status",
+    type=click.Choice(["running", "finished", "failed"]),
+    help="Show only tasks in this state.",
 )
-@click.option("--task", "kind", metavar="KIND", help="Only those, e.g. endpoint.recover.")
+@click.option(
+    "--task", "kind", metavar="KIND", help="Show only tasks of this kind, e.g. endpoint.recover."
+)
 @listed
 @remote
 def list_tasks(

@@ -6,34 +6,43 @@ import click
 
 from tarry.cli import show
 from tarry.cli.moments import told
-from tarry.cli.names import Names
+from tarry.cli.names import Names, Vocabulary
 from tarry.cli.plain import plain
-from tarry.cli.remote import EXIT_CODES, Remote, listed, remote
+from tarry.cli.remote import EXIT_CODES, MORE, Remote, listed, remote
 from tarry.cli.show import Columns, next_at
 
-COLUMNS: Columns = {
-    "Message": "msgId",
-    "State": "state",
-    "Reason": "reason",
-    "Tries": "tries",
-    "Next": next_at("nextAt"),
-    "Accepted": lambda row: _past(told(row["acceptedAt"])),
-}
+STATES = {"waiting": "live", "failed": "failed"}
+"""For each value of `--state`: the value that the API expects."""
+
+
+def _columns(vocabulary: Vocabulary) -> Columns:
+    return {
+        "Message": "msgId",
+        "State": lambda row: vocabulary.label("states", row["state"]),
+        "Reason": lambda row: vocabulary.label("reasons", row["reason"]),
+        "Attempts": "tries",
+        "Next attempt": next_at("nextAt"),
+        "Accepted": lambda row: _past(told(row["acceptedAt"])),
+    }
 
 
 def _past(words: str) -> str:
-    """Drop an instant in the future: the API gives scheduled messages their due time here."""
+    """Drop an instant in the future: for a scheduled message the API may give its due time here."""
     return "" if words.startswith("in ") else words
 
 
 @click.command(epilog=EXIT_CODES)
 @click.argument("app", metavar="[APP]", required=False)
-@click.option("--endpoint", metavar="ENDPOINT", help="With APP: only those for this one.")
 @click.option(
-    "--state", type=click.Choice(["ready", "waiting", "failed"]), help="Only those that stand so."
+    "--endpoint", metavar="ENDPOINT", help="With APP: show only deliveries to this endpoint."
 )
 @click.option(
-    "--reason", metavar="WORD", help="Only those that wait or failed for this reason, e.g. backoff."
+    "--state", type=click.Choice(list(STATES)), help="Show only deliveries in this state."
+)
+@click.option(
+    "--reason",
+    metavar="TEXT",
+    help="Show only deliveries with this reason, e.g. 'endpoint down'.",
 )
 @listed
 @remote
@@ -47,26 +56,32 @@ def undelivered(  # noqa: PLR0913  one argument per option
     limit: int,
     everything: bool,
 ) -> None:
-    """List waiting and failed deliveries of APP, or of all."""
+    """List waiting and failed deliveries, of APP or of all."""
     if app is None and endpoint is not None:
-        raise click.UsageError("--endpoint goes with APP: whose is it?")
+        raise click.UsageError("--endpoint needs APP: name the application of the endpoint")
     way = ("undelivered",) if app is None else ("app", app, "undelivered")
-    query = {"state": state, "reason": reason, "endpoint_id": endpoint}
+    vocabulary, names = Vocabulary(remote.server), Names(remote.server)
+    query = {
+        "state": None if state is None else STATES[state],
+        "reason": None if reason is None else vocabulary.name("reasons", reason),
+        "endpoint_id": endpoint,
+    }
+    columns = _columns(vocabulary)
     most = None if everything else limit + 1
     if remote.as_json:
-        remote.list(COLUMNS, *way, limit=limit, everything=everything, **query)
+        remote.list(columns, *way, limit=limit, everything=everything, **query)
         return
     found = list(remote.server.items(*way, most=most, **query))
     shown = found if everything else found[:limit]
-    names = Names(remote.server)
     lanes = groupby(shown, lambda row: (row["appId"], row["endpointId"]))
     for number, (lane, rows) in enumerate(lanes):
         url = names.url(*lane)
-        said = f"{names.app(lane[0])} {names.endpoint(*lane)}" + (f" ({url})" if url else "")
-        click.echo(plain(said) if not number else f"\n{plain(said)}")
-        show.table(rows, COLUMNS)
+        title = f"{names.app(lane[0])} {names.endpoint(*lane)}" + (f" ({url})" if url else "")
+        click.echo(plain(title) if not number else f"\n{plain(title)}")
+        show.table(rows, columns)
     if not found:
         chosen = endpoint is not None or state is not None or reason is not None
-        click.echo("there is none" if chosen else "everything is delivered", err=True)
+        none = "no such deliveries" if chosen else "no deliveries are waiting or failed"
+        click.echo(none, err=True)
     elif len(found) > len(shown):
-        click.echo("there is more: --limit N shows up to N, --all everything", err=True)
+        click.echo(MORE, err=True)

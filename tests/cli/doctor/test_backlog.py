@@ -29,12 +29,12 @@ async def test_what_waits_and_for_how_long_is_told() -> None:
         sent = [await hooks.send(shop, "order.paid", {}) for _ in range(2)]
         found = await looked_at(hooks, now=sent[0].message.accepted_at + 7200)
     assert alone["workers"].state is State.WRONG
-    assert alone["backlog"].words == "deliveries that wait: 1; endpoints: 1"
-    assert found["backlog"].words == "deliveries that wait: 3, the oldest for 2 h; endpoints: 1"
+    assert alone["backlog"].words == "deliveries waiting: 1; endpoints: 1"
+    assert found["backlog"].words == "deliveries waiting: 3, the oldest for 2 h; endpoints: 1"
     assert found["paused"].state is State.ADVICE
     assert found["paused"].words.endswith(": shop till")
     assert found["down"].state is found["parked"].state is State.OK
-    assert found["success"].words == "there was none so far"
+    assert found["success"].words == "no success so far"
 
 
 async def test_what_should_have_been_sent_and_was_not_is_wrong() -> None:
@@ -54,7 +54,7 @@ async def test_who_delivers_is_counted() -> None:
         assert (await looked_at(hooks, now=time.time()))["workers"].state is State.ADVICE
         async with hooks.dispatching():
             found = await looked_at(hooks, now=time.time())
-    assert found["workers"] == ("workers", State.OK, "at work: 1")
+    assert found["workers"] == ("workers", State.OK, "running: 1")
 
 
 async def test_what_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,10 +70,10 @@ async def test_what_is_down_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
         monkeypatch.setattr(hooks.store, "lane", down)
         found = await looked_at(hooks, now=160.0)
-    assert found["down"].words.startswith("4 down and only probed")
+    assert found["down"].words.startswith("4 down")
     assert f": shop {min(one.id for one in made)}, " in found["down"].words
     assert found["down"].words.endswith(", ...")
-    assert found["success"].words == "the last one was 60 s ago"
+    assert found["success"].words == "last success 60 s ago"
 
 
 async def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,11 +84,11 @@ async def test_only_so_many_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> No
         for number in range(3):
             await hooks.add_endpoint(shop, f"https://example.com/{number}")
         found = await looked_at(hooks, now=0.0)
-    assert "(the first 1 were looked at)" in found["backlog"].words
+    assert "(only the first 1 were checked)" in found["backlog"].words
 
 
 async def test_an_empty_database_has_no_success_to_tell_of() -> None:
     async with open_hooks("sqlite:///hooks.db") as hooks:
         found = await looked_at(hooks, now=0.0)
     assert "success" not in found
-    assert found["backlog"].words == "deliveries that wait: 0; endpoints: 0"
+    assert found["backlog"].words == "deliveries waiting: 0; endpoints: 0"

@@ -28,7 +28,7 @@ async def test_a_database_that_is_well_is_said_to_be(used: str) -> None:
     wanted = {"schema", "room", "log", "writable", "clock", "sealing", "backlog", "down"}
     assert wanted <= set(found)
     assert all(one.state is not State.WRONG for one in found.values()), found
-    assert "hooks.db.keys opens what is sealed" in found["sealing"].words
+    assert "hooks.db.keys decrypts the stored secrets" in found["sealing"].words
 
 
 async def test_lost_keys_are_found_and_none_are_made(used: str) -> None:
@@ -48,7 +48,7 @@ async def test_keys_of_another_database_open_nothing(
     assert (await looked_at(used))["sealing"] == (
         "sealing",
         State.OK,
-        f"{KEYS} opens what is sealed",
+        f"{KEYS} decrypts the stored secrets",
     )
 
 
@@ -66,21 +66,23 @@ async def test_what_keys_to_the_api_are_hashed_with_is_opened_too(
 async def test_a_new_database_has_nothing_sealed() -> None:
     async with migrator(DB) as opened:
         await opened.up()
-    assert (await looked_at(DB))["sealing"].words == "nothing is sealed yet"
+    assert (await looked_at(DB))["sealing"].words == "no secrets are stored yet"
     assert not key_path(DB).exists()
 
 
 async def test_one_that_is_not_there_is_not_made() -> None:
     found = await looked_at(DB)
     assert list(found) == ["database"]
-    assert "there is no file hooks.db: tarry migrate up makes one" in found["database"].words
+    assert (
+        "the file hooks.db does not exist: tarry migrate up creates it" in found["database"].words
+    )
     assert not sqlite_path(DB).exists()
 
 
 async def test_a_folder_that_is_not_there_is_named() -> None:
     (found,) = (await looked_at("sqlite:///nowhere/hooks.db")).values()
     assert (found.check, found.state) == ("database", State.WRONG)
-    assert "there is no folder nowhere: make it, or name another" in found.words
+    assert "the folder nowhere does not exist: create it, or name another" in found.words
 
 
 async def test_an_old_schema_is_to_be_brought_up_to_date() -> None:
@@ -145,4 +147,4 @@ async def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(store, "clock", there)
     found = await clock(store)
-    assert (found.state, "10.0 s apart" in found.words) == (State.WRONG, True)
+    assert (found.state, "differ by 10.0 s" in found.words) == (State.WRONG, True)

@@ -16,26 +16,26 @@ def lacking(*packages: str) -> list[tuple[State, str]]:
 
 
 def test_what_is_missing_is_wrong_only_if_it_is_needed() -> None:
-    assert lacking() == [(State.OK, "all are there")]
+    assert lacking() == [(State.OK, "all are installed")]
     assert lacking("matplotlib")[0][0] is State.OK
     assert lacking("asyncpg", "apsw") == [
-        (State.WRONG, "the service needs: pip install 'tarry[postgres,service]'")
+        (State.WRONG, "missing for the service: pip install 'tarry[postgres,service]'")
     ]
     (_, found) = python(None, lambda package: package != "asyncpg")
     assert found.state is State.OK
-    assert "not there: postgres" in found.words
+    assert "not installed: postgres" in found.words
 
 
 def test_a_variable_that_nobody_knows_is_told() -> None:
     found = variables(["PATH", "TARRY_LISTN"], ["TARRY_LISTEN"])
     assert found.state is State.ADVICE
-    assert found.words == "there is no setting TARRY_LISTN; did you mean TARRY_LISTEN?"
+    assert found.words == "TARRY_LISTN is not a setting; did you mean TARRY_LISTEN?"
     assert variables(["TARRY_LISTEN", "TARRY_SEALING_KEYS"], ["TARRY_LISTEN"]).state is State.OK
     assert variables([], []).words == "none are set"
 
 
 def test_a_name_is_looked_up() -> None:
-    assert names("127.0.0.1").words == "127.0.0.1 is 127.0.0.1"
+    assert names("127.0.0.1").words == "127.0.0.1 resolves to 127.0.0.1"
 
 
 @pytest.mark.parametrize(

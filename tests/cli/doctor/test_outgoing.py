@@ -7,7 +7,7 @@ from tarry.cli.doctor.outgoing import outgoing
 @pytest.mark.parametrize(
     ("networks", "ports", "state", "words"),
     [
-        ((), "443", State.OK, "of private networks none; ports 443"),
+        ((), "443", State.OK, "private networks: none; ports: 443"),
         (("10.0.0.0/8",), "443", State.OK, "10.0.0.0/8"),
         (("0.0.0.0/0",), "443", State.ADVICE, "169.254.169.254"),
         (("10.0.0.0/99",), "443", State.WRONG, "10.0.0.0/99"),

@@ -38,12 +38,12 @@ def test_only_so_many_endpoints_are_asked_for(
 ) -> None:
     monkeypatch.setattr("tarry.cli.doctor.server.MOST", 1)
     found = {one.check: one for one in serving(shell.url, KEY)}
-    assert "(the first 1 were looked at)" in found["backlog"].words
+    assert "(only the first 1 were checked)" in found["backlog"].words
 
 
 def test_a_key_is_tried(shell: Shell) -> None:
     (tried,) = (one for one in serving(shell.url, "wrong") if one.check == "key")
-    assert (tried.state, "tarry key create makes another" in tried.words) == (State.WRONG, True)
+    assert (tried.state, "tarry key create makes a new one" in tried.words) == (State.WRONG, True)
     assert found_of(shell.url, None)["key"] is State.ADVICE
     sends = shell.json("key", "create", "--server", shell.url, "--scope", "send")["key"]
     assert found_of(shell.url, sends)["key"] is State.OK
@@ -61,7 +61,7 @@ def test_what_is_no_tarry_is_said_to_be_none(answer: tuple[int, bytes]) -> None:
     with scripted(answer) as (server, _):
         (found,) = serving(server.url, "k")
     assert (found.check, found.state) == ("server", State.WRONG)
-    assert f"answered {answer[0]}, but not as tarry does" in found.words
+    assert f"answered {answer[0]}, but not like tarry" in found.words
 
 
 def test_a_clock_that_is_wrong_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,11 +15,11 @@ def test_endpoints_are_counted_by_what_is_the_matter_with_them() -> None:
     tally.add("ep_7", standing="parked", down=False, waiting=1)
     tally.add("ep_8", standing="disabled", down=False, waiting=0)
     found = found_of(tally)
-    assert found["down"].words.startswith("4 down and only probed")
+    assert found["down"].words.startswith("4 down")
     assert found["down"].words.endswith(": ep_2, ep_3, ep_4, ...")
     assert found["paused"].words.endswith(": ep_6")
     assert found["parked"].words.endswith(": ep_7")
-    assert found["backlog"].words == "deliveries that wait: 10; endpoints: 8"
+    assert found["backlog"].words == "deliveries waiting: 10; endpoints: 8"
     assert found["success"].state is State.ADVICE
 
 
@@ -32,8 +32,8 @@ def test_the_oldest_and_the_last_success_count() -> None:
     tally.succeeded(None)
     found = found_of(tally)
     assert "the oldest for 2 min" in found["backlog"].words
-    assert "(the first 1 were looked at)" in found["backlog"].words
-    assert found["success"].words == "the last one was 50 s ago"
+    assert "(only the first 1 were checked)" in found["backlog"].words
+    assert found["success"].words == "last success 50 s ago"
 
 
 def test_nothing_is_the_matter_with_nothing() -> None:
@@ -50,5 +50,5 @@ def test_deliveries_that_nothing_holds_back_and_nobody_sends_are_wrong() -> None
     tally.overdue("shop ep_1")
     overdue = found_of(tally)["overdue"]
     assert overdue.state is State.WRONG
-    assert overdue.words.startswith("1 with deliveries that nothing holds back")
+    assert overdue.words.startswith("endpoints with deliveries that should have been sent: 1,")
     assert "shop ep_1." in overdue.words

@@ -10,7 +10,7 @@ bench_options = together(
     click.option(
         "--db",
         metavar="URL",
-        help="A database that nobody else uses; a new SQLite file if none is named.",
+        help="A database for the benchmark alone. Default: a new SQLite file.",
     ),
     click.option(
         "--rounds",
@@ -18,7 +18,7 @@ bench_options = together(
         metavar="N",
         default=3,
         show_default=True,
-        help="The best of so many counts.",
+        help="Report the best of N rounds.",
     ),
     json_option,
 )

@@ -37,9 +37,9 @@ async def backlog(store: "Store", *, now: float) -> list[Finding]:
 async def _delivering(store: "Store", waiting: int) -> Finding:
     """Check whether any worker is running."""
     if workers := await store.workers():
-        return ok("workers", f"at work: {workers}")
+        return ok("workers", f"running: {workers}")
     word = wrong if waiting else advice
-    return word("workers", "nobody delivers: start tarry serve, or tarry worker")
+    return word("workers", "no worker is running: start tarry serve or tarry worker")
 
 
 async def _called(store: "Store", application: str) -> str:

@@ -39,8 +39,8 @@ def lenient(context: click.Context, option: click.Parameter, path: Path | None) 
 
 
 @click.command(
-    short_help="Look for what could be wrong, here or with a server.",
-    epilog="Exit codes: 0, nothing is wrong; 1, something is; 2, an option is wrong.",
+    short_help="Look for problems, here or with a server.",
+    epilog="Exit codes: 0, nothing is wrong; 1, something is wrong; 2, an option is wrong.",
 )
 @click.option(
     "--config",
@@ -49,7 +49,7 @@ def lenient(context: click.Context, option: click.Parameter, path: Path | None) 
     is_eager=True,
     help="A TOML file with settings; tarry.toml in this folder if there is one.",
 )
-@db_option(help="The database to look at, if any.")
+@db_option(help="The database to check, if any.")
 @server_option
 @key_option
 @allow_network_option
@@ -78,7 +78,7 @@ def doctor(  # noqa: PLR0913  one argument per option
     if (broken := here.meta.get(_WRONG_FILE)) is not None:
         heard.one(wrong("settings", broken))
     else:
-        said = "there is no file" if config is None else f"{config} is understood"
+        said = "no settings file" if config is None else f"{config} is valid"
         heard.one(ok("settings", said))
     heard.one(variables(os.environ, _known(here.find_root().command)))
     heard.one(names())

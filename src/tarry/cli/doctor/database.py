@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SKEW = 1.0
 """How many seconds two clocks may differ."""
-NOTHING_SEALED = "nothing is sealed yet"
+NOTHING_SEALED = "no secrets are stored yet"
 
 
 async def database(settings: "Settings") -> AsyncIterator[Finding]:
@@ -35,8 +35,8 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
         yield wrong("database", f"{shown}: {lacking}")
         return
     if schema.pending:
-        said = f"schema {schema.found} is there, this tarry works with {schema.wanted}"
-        yield wrong("schema", f"{said}: tarry migrate up")
+        said = f"the database has schema {schema.found}, this version needs {schema.wanted}"
+        yield wrong("schema", f"{said}: run tarry migrate up")
         return
     yield ok("schema", f"{shown} has schema {schema.found}")
     if scheme(db) == "sqlite":
@@ -54,8 +54,8 @@ async def database(settings: "Settings") -> AsyncIterator[Finding]:
 def _lacking(file: Path) -> str:
     """Describe the missing folder or file and how to create it; empty if nothing is missing."""
     if not file.parent.is_dir():
-        return f"there is no folder {file.parent}: make it, or name another"
-    return "" if file.exists() else f"there is no file {file}: tarry migrate up makes one"
+        return f"the folder {file.parent} does not exist: create it, or name another"
+    return "" if file.exists() else f"the file {file} does not exist: tarry migrate up creates it"
 
 
 async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
@@ -64,7 +64,7 @@ async def _inside(settings: "Settings") -> AsyncIterator[Finding]:
     try:
         async with _opened(settings) as store:
             await store.check()
-            yield ok("writable", "it can be written to")
+            yield ok("writable", "the database accepts writes")
             yield await clock(store)
             yield await sealing(settings, store)
             for finding in await backlog(store, now=time.time()):
@@ -91,11 +91,9 @@ async def clock(store: "Store") -> Finding:
     after = time.time()
     apart = max(before - there, there - after, 0.0)
     if apart > SKEW:
-        said = (
-            f"this machine's clock and the database's are {apart:.1f} s apart: do both keep time?"
-        )
+        said = f"this machine's clock and the database's differ by {apart:.1f} s: synchronise both"
         return wrong("clock", said)
-    return ok("clock", f"it is less than {SKEW:g} s from the database's")
+    return ok("clock", f"less than {SKEW:g} s from the database's clock")
 
 
 async def sealing(settings: "Settings", store: "Store") -> Finding:
@@ -110,7 +108,7 @@ async def sealing(settings: "Settings", store: "Store") -> Finding:
     if beside and not key_path(settings.db).exists():
         if not sealed and not keyed:
             return ok("sealing", NOTHING_SEALED)
-        said = f"{key_path(settings.db).name} is missing: put it back from your backup"
+        said = f"{key_path(settings.db).name} is missing: restore it from your backup"
         return wrong("sealing", f"{said}, or set {KEYS}")
     try:
         seals_for(settings)
@@ -124,6 +122,9 @@ async def sealing(settings: "Settings", store: "Store") -> Finding:
     except (SettingsError, SealError) as error:
         return wrong("sealing", str(error))
     if not beside:
-        return ok("sealing", f"{KEYS} opens what is sealed")
+        return ok("sealing", f"{KEYS} decrypts the stored secrets")
     name = key_path(settings.db).name
-    return ok("sealing", f"{name} opens what is sealed; keep a copy, apart from the database's")
+    return ok(
+        "sealing",
+        f"{name} decrypts the stored secrets; keep a copy, apart from the database backup",
+    )

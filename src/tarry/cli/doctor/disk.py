@@ -25,11 +25,9 @@ def on_disk(path: Path, reserve: int | None, mounts: Path = MOUNTS) -> Iterator[
     with file.open("rb") as opened:
         head = opened.read(20)
     if head[18:20] == WAL:
-        yield ok("log", "writes go through a write-ahead log")
+        yield ok("log", "SQLite uses a write-ahead log")
     else:
-        yield wrong(
-            "log", "there is no write-ahead log: the file system may not let SQLite have one"
-        )
+        yield wrong("log", "no write-ahead log: the file system may not support it")
 
 
 def file_system(file: Path, mounts: str) -> Finding:
@@ -39,11 +37,11 @@ def file_system(file: Path, mounts: str) -> Finding:
     above = [str(folder) for folder in file.parents if str(folder) in places]
     kind = places[above[0]] if above else "unknown"
     if kind in NETWORK:
-        said = f"{kind} at {above[0]}: SQLite needs a disk of this machine; PostgreSQL is for more"
+        said = f"{kind} at {above[0]} is a network file system: use a local disk, or PostgreSQL"
         return wrong("disk", said)
     if kind in FLEETING:
-        return advice("disk", f"{kind} at {above[0]}: what is there is gone after a restart")
-    return ok("disk", f"{kind}, of this machine")
+        return advice("disk", f"{kind} at {above[0]} is lost at a restart: use a disk")
+    return ok("disk", f"{kind}, a local disk")
 
 
 def _room(file: Path, reserve: int | None) -> Finding:
@@ -55,8 +53,9 @@ def _room(file: Path, reserve: int | None) -> Finding:
 
     disk = disk_of(file)
     kept = min(RESERVE, disk.size // SMALL_DISK_SHARE) if reserve is None else reserve
-    said = f"{disk.free // 1_000_000} MB are free; with less than {kept // 1_000_000} MB messages"
+    free = f"{disk.free // 1_000_000} MB free"
+    limit = f"{kept // 1_000_000} MB"
     if disk.free < kept:
-        return wrong("room", f"{said} are turned away, as now")
+        return wrong("room", f"{free}: messages are rejected, because less than {limit} is free")
     word = advice if disk.free < 4 * kept else ok
-    return word("room", f"{said} would be turned away")
+    return word("room", f"{free}; messages are rejected below {limit}")

@@ -28,11 +28,11 @@ def python(db: str | None, found: Callable[[str], object] = find_spec) -> Iterat
     there = sorted(set(PACKAGES.values()) - set(missing))
     needed = {"service"} | ({"postgres"} if db and db.startswith("postgres") else set())
     if lacking := sorted(needed.intersection(missing)):
-        yield wrong(EXTRAS, f"the service needs: pip install 'tarry[{','.join(lacking)}]'")
+        yield wrong(EXTRAS, f"missing for the service: pip install 'tarry[{','.join(lacking)}]'")
     elif missing:
-        yield ok(EXTRAS, f"there: {', '.join(there)}; not there: {', '.join(missing)}")
+        yield ok(EXTRAS, f"installed: {', '.join(there)}; not installed: {', '.join(missing)}")
     else:
-        yield ok(EXTRAS, "all are there")
+        yield ok(EXTRAS, "all are installed")
 
 
 def variables(names: Iterable[str], known: Iterable[str]) -> Finding:
@@ -42,7 +42,7 @@ def variables(names: Iterable[str], known: Iterable[str]) -> Finding:
         if name not in understood:
             close = nearest(name, map(str.lower, sorted(understood)))
             hint = f"; did you mean {close.upper()}?" if close else ""
-            return advice("variables", f"there is no setting {name}{hint}")
+            return advice("variables", f"{name} is not a setting{hint}")
     return ok("variables", ", ".join(told) or "none are set")
 
 
@@ -56,7 +56,9 @@ def names(
     try:
         return answers.get(timeout=patience)
     except Empty:
-        return wrong("dns", f"{host} was not found within {patience:g} s: is a resolver there?")
+        return wrong(
+            "dns", f"{host} was not resolved within {patience:g} s: check the DNS resolver"
+        )
 
 
 def _looked_up(host: str, look_up: Callable[..., Any]) -> Finding:
@@ -64,7 +66,7 @@ def _looked_up(host: str, look_up: Callable[..., Any]) -> Finding:
         found = look_up(host, 443, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         if error.errno == socket.EAI_NONAME:
-            said = f"{host} is not known here: endpoints outside may not be reached"
+            said = f"{host} is unknown to the DNS resolver: public endpoints may be unreachable"
             return advice("dns", said)
-        return wrong("dns", f"{host} cannot be looked up: {error.strerror}")
-    return ok("dns", f"{host} is {found[0][4][0]}")
+        return wrong("dns", f"{host} cannot be resolved: {error.strerror}")
+    return ok("dns", f"{host} resolves to {found[0][4][0]}")

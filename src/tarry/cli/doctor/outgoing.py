@@ -18,10 +18,10 @@ def outgoing(networks: tuple[str, ...], ports: str) -> Finding:
     except SettingsError as error:
         return wrong("outgoing", str(error))
     private = ", ".join(networks) or "none"
-    said = f"public addresses, and of private networks {private}; ports {ports}"
+    said = f"public addresses; private networks: {private}; ports: {ports}"
     for network in networks:
         if METADATA in ip_network(network, strict=False):
             return advice(
-                "outgoing", f"{said}. {network} holds {METADATA}, where clouds tell secrets"
+                "outgoing", f"{said}. {network} includes {METADATA}, where clouds serve credentials"
             )
     return ok("outgoing", said)

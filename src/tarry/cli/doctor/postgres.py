@@ -31,7 +31,7 @@ async def of_server(db: str) -> list[Finding]:
         finally:
             await connection.close()
     except FAILED as error:
-        return [wrong("version", f"it cannot be asked for: {error}")]
+        return [wrong("version", f"the server cannot be queried: {error}")]
     return judged(**dict(row))
 
 
@@ -42,15 +42,21 @@ def judged(  # noqa: PLR0913  one argument per setting
     found = [
         ok("version", f"PostgreSQL {named}")
         if version >= OLDEST
-        else wrong("version", f"PostgreSQL {named}: it must be 13 or newer")
+        else wrong("version", f"PostgreSQL {named}: version 13 or newer is needed")
     ]
     if fsync == "off":
-        found.append(wrong("commit", "fsync is off: what was accepted may be lost, and more"))
+        found.append(
+            wrong(
+                "commit", "fsync is off: a crash can lose accepted messages or damage the database"
+            )
+        )
     elif commit == "off":
-        said = "synchronous_commit is off: tarry turns it on for itself, other programs may lose"
+        said = (
+            "synchronous_commit is off: tarry turns it on for itself, other programs can lose data"
+        )
         found.append(advice("commit", said))
     else:
         found.append(ok("commit", f"synchronous_commit is {commit}"))
     word = advice if most < FEW or used > most * NEARLY_ALL else ok
-    found.append(word("connections", f"{used} of {most} are used"))
+    found.append(word("connections", f"{used} of {most} in use"))
     return found

@@ -21,7 +21,7 @@ OVERDUE = 30.0
 SKEW = 2.0
 """How many seconds clocks may differ: a server reports whole seconds."""
 READY, UNREADY = 200, 503
-ACCEPTED = "it is accepted"
+ACCEPTED = "accepted"
 FIRST = 100
 """How many deliveries are searched for the oldest: some are scheduled for later."""
 MOST = 200
@@ -42,22 +42,22 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
         yield wrong("server", error.message)
         return
     if answer.status not in {READY, UNREADY} or not _is_json(answer):
-        said = f"{server.url} answered {answer.status}, but not as tarry does: is it another's?"
+        said = f"{server.url} answered {answer.status}, but not like tarry: check the URL"
         yield wrong("server", said)
         return
     yield ok("server", f"{server.url} answers")
     if answer.status == READY:
-        yield ok("ready", "it can take messages")
+        yield ok("ready", "accepts messages")
     else:
         said = line(answer.status, answer.body, ())
-        yield wrong("ready", f"it cannot take messages just now: {said}")
+        yield wrong("ready", f"does not accept messages: {said}")
     if date := answer.headers.get("date"):
         there = parsedate_to_datetime(date).timestamp()
         apart = max(asked_at - there, there - answered_at)  # not counting a slow answer
         if apart > SKEW:
-            yield wrong("server clock", f"it is {apart:.0f} s from this machine's")
+            yield wrong("server clock", f"{apart:.0f} s from this machine's clock")
         else:
-            yield ok("server clock", f"it is less than {SKEW:g} s from this machine's")
+            yield ok("server clock", f"less than {SKEW:g} s from this machine's clock")
     yield (accepted := _accepted(server, key))
     if backlog and accepted.words == ACCEPTED:
         yield from _backlog(server)
@@ -72,13 +72,13 @@ def _is_json(answer: Answer) -> bool:
 
 def _accepted(server: Server, key: str | None) -> Finding:
     if key is None:
-        return advice("key", "none was given to try: --key or TARRY_KEY")
+        return advice("key", "not checked: give --key, or set TARRY_KEY")
     try:
         server.ask("GET", "app", query={"limit": 1})
     except ServerRefused as error:
         if error.message.startswith("403"):
-            return ok("key", "it is accepted; it may not look at applications")
-        unknown = ", or it was revoked, or is over: tarry key create makes another"
+            return ok("key", "accepted, but it may not read applications")
+        unknown = ", or it was revoked or has expired: tarry key create makes a new one"
         return wrong("key", error.message + (unknown if error.message.startswith("401") else ""))
     except NoServer as error:
         return wrong("key", error.message)

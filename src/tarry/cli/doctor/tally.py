@@ -6,8 +6,8 @@ from tarry.core.duration import spoken
 NAMED = 3
 """How many of the endpoints with a problem are named."""
 _MATTERS = {
-    "down": "down and only probed (tarry endpoint lane APP ENDPOINT)",
-    "parked": "disabled after days of failure (tarry endpoint resume APP ENDPOINT)",
+    "down": "down (tarry endpoint lane APP ENDPOINT)",
+    "parked": "disabled by tarry after days of failure (tarry endpoint resume APP ENDPOINT)",
     "paused": "paused (tarry endpoint resume APP ENDPOINT)",
 }
 
@@ -37,31 +37,31 @@ class Tally:
             self._matters[matter].append(endpoint)
 
     def waits_since(self, at: float) -> None:
-        """Take note of the time since which a delivery waits."""
+        """Record since when a delivery waits."""
         self._oldest_at = at if self._oldest_at is None else min(self._oldest_at, at)
 
     def overdue(self, endpoint: str) -> None:
-        """Take note of an endpoint whose deliveries are not sent although nothing holds them."""
+        """Record an endpoint with overdue deliveries."""
         self._overdue[endpoint] = None
 
     def succeeded(self, at: float | None) -> None:
-        """Take note of the time of a success; None if there was none."""
+        """Record the time of a success; None if there was none."""
         if at is not None:
             self._success_at = at if self._success_at is None else max(self._success_at, at)
 
     def findings(self, now: float) -> list[Finding]:
         """Return the findings."""
-        said = f"deliveries that wait: {self.waiting}"
+        said = f"deliveries waiting: {self.waiting}"
         if self._oldest_at is not None and self._oldest_at < now:
             said += f", the oldest for {spoken(now - self._oldest_at)}"
-        first = f" (the first {self._most} were looked at)" if self.is_full else ""
+        first = f" (only the first {self._most} were checked)" if self.is_full else ""
         found = [ok("backlog", f"{said}; endpoints: {self.seen}{first}")]
         found += [self._overdue_finding(), *(self._matter(matter) for matter in _MATTERS)]
         if self._success_at is not None:
             since = spoken(max(0.0, now - self._success_at))
-            found.append(ok("success", f"the last one was {since} ago"))
+            found.append(ok("success", f"last success {since} ago"))
         elif self.seen:
-            found.append(advice("success", "there was none so far"))
+            found.append(advice("success", "no success so far"))
         return found
 
     def _overdue_finding(self) -> Finding:
@@ -69,9 +69,9 @@ class Tally:
             return ok("overdue", "none")
         return wrong(
             "overdue",
-            f"{len(self._overdue)} with deliveries that nothing holds back and that are not sent:"
-            f" {_names(list(self._overdue))}. Check that a worker is running; if one is, restart it"
-            " and report this as a defect of tarry",
+            f"endpoints with deliveries that should have been sent: {len(self._overdue)},"
+            f" {_names(list(self._overdue))}. Check that a worker is running. If one is, restart it"
+            " and report a bug in tarry",
         )
 
     def _matter(self, matter: str) -> Finding:
