@@ -1,6 +1,6 @@
 """Takes the pictures of the dashboard in the docs: `.venv/bin/python -m tests.browser.pictures`.
 
-They show an outage: an endpoint has begun to fail, and what comes in for it waits.
+They show an outage: an endpoint fails, and its new messages wait.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ async def take(folder: Path = HERE) -> None:
             endpoints = await _outage(visit, broken)
             await visit.page.set_viewport_size({"width": WIDE, "height": HIGH})
             await visit.sign_in()
-            await visit.sees("What waits, and why")
+            await visit.sees("Waiting deliveries")
             await visit.go(f"#/app/acme/endpoint/{endpoints['billing']}")
-            await visit.sees("It is tried next")
+            await visit.sees("Next probe")
             await visit.page.screenshot(path=folder / PICTURES[0])
             await visit.go("#/app/acme/msg/order-18")
-            await visit.sees("Its endpoint takes nothing at present")
+            await visit.sees("Waiting: endpoint down.")
             await visit.page.screenshot(path=folder / PICTURES[1])
 
 

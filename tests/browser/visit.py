@@ -75,7 +75,7 @@ class Visit:
 
     def said(self) -> Locator:
         """What the page says that it has done."""
-        return self.page.locator("#said")
+        return self.page.locator("#notice")
 
     async def trapped(self) -> list[str]:
         """What has run or was refused in the page, though it should not have been there."""

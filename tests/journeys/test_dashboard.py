@@ -45,17 +45,17 @@ async def send(visit: Visit, event_id: str) -> str:
 
 async def test_a_wrong_key_is_told_apart_from_a_right_one(visit: Visit) -> None:
     await visit.sign_in("wrong")
-    await visit.sees("No such key is known here")
+    await visit.sees("This key is unknown, revoked or expired")
     await visit.sign_in("pasted with spaces")
     await visit.sees("A key has no spaces")
     sending, _ = await visit.hooks.make_key((Scope.SEND,))
     await visit.sign_in(sending)
     await visit.sees("one with the scope read does")
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     assert KEY not in visit.page.url
     await visit.page.reload()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.press("Sign out")
     await visit.sees("stays in this tab")
     await visit.page.reload()
@@ -65,9 +65,9 @@ async def test_a_wrong_key_is_told_apart_from_a_right_one(visit: Visit) -> None:
 async def test_a_key_that_is_revoked_meanwhile_leads_back_to_the_door(visit: Visit) -> None:
     key, made = await visit.hooks.make_key((Scope.READ,))
     await visit.sign_in(key)
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.hooks.revoke_key(made.id)
-    await visit.sees("The key opens nothing any more")
+    await visit.sees("This key has expired or was revoked")
 
 
 async def test_one_who_may_only_look_is_offered_nothing_else(visit: Visit) -> None:
@@ -76,15 +76,15 @@ async def test_one_who_may_only_look_is_offered_nothing_else(visit: Visit) -> No
         key, _ = await visit.hooks.make_key(scopes)
         await visit.begin()
         await visit.sign_in(key)
-        await visit.sees("What waits, and why")
+        await visit.sees("Waiting deliveries")
         await visit.go(f"#/app/shop/endpoint/{endpoint}")
-        await visit.sees("Everything that was sent to it")
+        await visit.sees("No attempts yet.")
         assert await visit.page.locator("main .buttons button").count() == buttons
 
 
 async def test_a_newcomer_is_told_what_to_do_next(visit: Visit) -> None:
     await visit.sign_in()
-    await visit.sees("Nothing waits.")
+    await visit.sees("No deliveries are waiting.")
     await visit.page.get_by_role("link", name="shop").click()
     await visit.sees("tarry endpoint create shop")
     await visit.page.get_by_role("link", name="Messages").click()
@@ -92,37 +92,39 @@ async def test_a_newcomer_is_told_what_to_do_next(visit: Visit) -> None:
     await visit.go("#/app/nobody")
     await visit.sees("There is no such application")
     await visit.go("#/app/shop/msg?page=cut-sh")
-    await visit.sees("The address is not right")
+    await visit.sees("The address is not valid")
     await visit.go("#/nowhere/at/all")
-    await visit.sees("There is no such page")
-    await visit.page.get_by_role("link", name="Back to the start").click()
-    await visit.sees("Nothing waits.")
+    await visit.sees("This page does not exist")
+    await visit.page.get_by_role("link", name="Back to the start page").click()
+    await visit.sees("No deliveries are waiting.")
 
 
 # --- An outage ----------------------------------------------------------------------------------
 
 
-async def test_a_message_that_waits_says_why_until_the_receiver_is_mended(visit: Visit) -> None:
+async def test_a_message_that_waits_says_why_until_the_receiver_is_fixed(visit: Visit) -> None:
     endpoint = await endpoint_of(visit)
     visit.receiver.go_down(503)
     for number in range(8):
         await send(visit, f"order-{number}")
     await visit.sign_in()
     row = visit.page.get_by_role("row").filter(has_text="down")
-    await expect(row).to_contain_text("It takes nothing")
-    await expect(row).to_contain_text("8 deliveries wait. None of them loses an attempt.")
+    await expect(row).to_contain_text("Down for")
+    await expect(row).to_contain_text(
+        "8 deliveries are waiting. The outage does not use up their attempts."
+    )
     await visit.page.get_by_role("link", name="Undelivered").click()
     await visit.page.get_by_role("row").filter(has_text="order-7").get_by_role("link").first.click()
-    await visit.sees("Its endpoint takes nothing at present; 8 deliveries wait")
+    await visit.sees("Waiting: endpoint down. Only probes are sent until one succeeds.")
     await visit.page.get_by_role("article").get_by_role("link").click()
-    await visit.sees("It is tried next")
+    await visit.sees("Next probe")
     assert visit.page.url.endswith(f"/endpoint/{endpoint}")
-    await expect(visit.page.get_by_role("img", name=re.compile("0 arrived"))).to_be_visible()
+    await expect(visit.page.get_by_role("img", name=re.compile("0 succeeded"))).to_be_visible()
     await visit.press("Probe now…", sure="Cancel")
     visit.receiver.come_back()
     await visit.press("Probe now…", sure="Probe now")
-    await expect(visit.said()).to_contain_text("A probe is on its way.")
-    await visit.sees("nothing waits.")
+    await expect(visit.said()).to_contain_text("Probe requested.")
+    await visit.sees("No deliveries are waiting.")
     assert len({one.id for one in visit.receiver.arrivals if one.status == 200}) == 8
 
 
@@ -136,14 +138,14 @@ async def test_an_endpoint_is_not_called_healthy_while_what_was_tried_last_faile
     await send(visit, "order-2")
     await visit.sign_in()
     await visit.page.get_by_role("link", name="shop", exact=True).click()
-    row = visit.page.get_by_role("row").filter(has_text="1 delivery waits.")
+    row = visit.page.get_by_role("row").filter(has_text="1 delivery is waiting.")
     await expect(row.locator(".badge")).to_have_text("last attempt failed")
-    await expect(row).to_contain_text("Its last attempt failed")
+    await expect(row).to_contain_text("The last attempt failed")
     await row.get_by_role("link").click()
     await expect(visit.page.locator(".heading .badge")).to_have_text("last attempt failed")
     await visit.page.get_by_role("link", name="Overview").click()
     row = visit.page.get_by_role("row").filter(has_text="last attempt failed")
-    await expect(row).to_contain_text("The oldest: backoff")
+    await expect(row).to_contain_text("Oldest delivery: backoff.")
     visit.receiver.come_back()
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.press("Probe now…", sure="Probe now")
@@ -154,28 +156,27 @@ async def test_an_endpoint_is_not_called_healthy_while_what_was_tried_last_faile
 async def test_what_is_asked_goes_away_with_the_page_it_was_asked_on(visit: Visit) -> None:
     endpoint = await endpoint_of(visit)
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.press("Pause…")
     await expect(visit.page.get_by_role("dialog")).to_be_visible()
     await visit.page.go_back()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await expect(visit.page.get_by_role("dialog")).to_have_count(0)
 
 
 async def test_an_endpoint_is_paused_and_resumed(visit: Visit) -> None:
     endpoint = await endpoint_of(visit)
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.press("Pause…", sure="Cancel")
     await visit.press("Pause…", sure="Pause")
-    await expect(visit.said()).to_contain_text("nothing is sent to it")
-    await visit.sees("It is paused")
+    await expect(visit.said()).to_contain_text("Paused. Nothing is sent to this endpoint.")
+    await visit.sees("Nothing is sent. New messages wait")
     message = await send(visit, "order-1")
     await visit.go(f"#/app/shop/msg/{message}")
-    await visit.sees("It waits: paused.")
-    await visit.sees("the endpoint is paused.")
+    await visit.sees("Waiting: endpoint paused.")
     assert visit.receiver.arrivals == []
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.press("Resume…", sure="Resume")
@@ -188,7 +189,7 @@ async def test_one_that_was_disabled_is_enabled_and_gets_what_it_missed(visit: V
     await visit.ask.patch(f"/api/v1/app/shop/endpoint/{endpoint}", json={"disabled": True})
     await send(visit, "order-1")
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.press("Enable…", sure="Enable")
     await expect(visit.page.locator(".heading .badge")).to_have_text("healthy")
@@ -203,15 +204,15 @@ async def test_what_failed_is_recovered_and_what_arrived_is_resent(visit: Visit)
     message = await send(visit, "order-1")
     await visit.sign_in()
     await visit.page.get_by_text("endpoint with failed deliveries").click()
-    await visit.sees("the endpoint said that this message will never do")
+    await visit.sees("The endpoint refused this message permanently.")
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.press("Recover…", sure="Recover")
-    await expect(visit.said()).to_contain_text("Recovery has been started.")
+    await expect(visit.said()).to_contain_text("Recovery started.")
     await expect(visit.page.locator(".tasks")).to_contain_text("finished")
     await visit.go(f"#/app/shop/msg/{message}")
-    await visit.sees("It ended as delivered")
+    await visit.sees("Delivered.")
     await visit.press("Resend…", sure="Resend")
-    await visit.sees("200, by hand")
+    await visit.sees("200, manual")
     assert [one.status for one in visit.receiver.arrivals] == [400, 200, 200]
 
 
@@ -219,25 +220,25 @@ async def test_the_page_says_that_the_server_is_gone_and_goes_on_when_it_is_back
     visit: Visit,
 ) -> None:
     await visit.sign_in()
-    await visit.sees("Nothing waits.")
+    await visit.sees("No deliveries are waiting.")
     await visit.page.route("**/api/**", lambda route: route.abort())
-    await visit.sees("the server does not answer")
-    await expect(visit.page.locator("#fresh")).to_have_class("stale")
-    await visit.sees("Nothing waits.")  # what was known stays
+    await visit.sees("the server does not respond")
+    await expect(visit.page.locator("#updated")).to_have_class("stale")
+    await visit.sees("No deliveries are waiting.")  # what was known stays
     await visit.page.unroute("**/api/**")
-    await expect(visit.page.locator("#trouble")).to_be_empty()
+    await expect(visit.page.locator("#problem")).to_be_empty()
 
 
 async def test_who_comes_while_the_server_is_away_keeps_the_key_and_gets_in_when_it_is_back(
     visit: Visit,
 ) -> None:
     await visit.sign_in()
-    await visit.sees("Nothing waits.")
+    await visit.sees("No deliveries are waiting.")
     await visit.page.route("**/api/**", lambda route: route.fulfill(status=502))
     await visit.page.reload()
-    await visit.sees("the server answered with 502")
+    await visit.sees("the server responded with 502")
     await visit.page.unroute("**/api/**")
-    await visit.sees("Nothing waits.")
+    await visit.sees("No deliveries are waiting.")
 
 
 async def test_a_key_that_may_ask_seldom_shows_a_page_all_the_same(visit: Visit) -> None:
@@ -254,14 +255,14 @@ async def test_a_key_that_may_ask_seldom_shows_a_page_all_the_same(visit: Visit)
 async def test_what_cannot_be_recovered_is_told_with_the_reason(visit: Visit) -> None:
     endpoint = await endpoint_of(visit)
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.press("Recover…")
     dialog = visit.page.get_by_role("dialog")
-    await dialog.get_by_label("Messages of").select_option("since …")
-    await dialog.get_by_label("Since when").fill("2020-02-02T02:02")
+    await dialog.get_by_label("Messages from").select_option("a date and time …")
+    await dialog.get_by_label("Date and time", exact=True).fill("2020-02-02T02:02")
     await dialog.get_by_role("button", name="Recover").click()
-    await expect(visit.said()).to_contain_text("It was not done: since: it may be at most 14 days")
+    await expect(visit.said()).to_contain_text("This failed: since: it may be at most 14 days")
 
 
 # --- Looking ------------------------------------------------------------------------------------
@@ -272,12 +273,12 @@ async def test_a_payload_is_shown_as_it_came(visit: Visit) -> None:
     body = f'{{"eventType": "order.paid", "payload": {text}}}'
     made = await visit.ask.post("/api/v1/app/shop/msg", content=body)
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.go(f"#/app/shop/msg/{made.json()['id']}")
-    await visit.sees("It goes to no endpoint.")
+    await visit.sees("No deliveries.")
     payload = visit.page.locator("pre.payload")
     await expect(payload).to_have_text(text)
-    await visit.press("Over several lines")
+    await visit.press("Indent")
     await expect(payload).to_contain_text('\n  "n": {\n')
     spread = await payload.text_content()
     assert spread
@@ -290,9 +291,9 @@ async def test_a_message_is_shown_though_its_endpoint_was_deleted(visit: Visit) 
     await visit.until(lambda: visit.receiver.arrivals)
     await visit.ask.delete(f"/api/v1/app/shop/endpoint/{endpoint}")
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.go(f"#/app/shop/msg/{message}")
-    await visit.sees("Its endpoint was deleted.")
+    await visit.sees("The endpoint was deleted.")
     assert await visit.page.get_by_role("button", name="Resend").count() == 0
     await visit.page.get_by_role("article").get_by_role("link").click()
     await visit.sees("There is no such endpoint")
@@ -301,15 +302,15 @@ async def test_a_message_is_shown_though_its_endpoint_was_deleted(visit: Visit) 
 async def test_a_message_is_found_by_its_id_and_by_the_sender_s(visit: Visit) -> None:
     message = await send(visit, "order-1")
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     for typed, button in ((message, None), ("order-1", "Open message")):
         await visit.go("#/app/shop/msg")
-        await visit.page.get_by_label("Type of event, or a message's id").fill(typed)
+        await visit.page.get_by_label("Event type or message ID").fill(typed)
         if button:
             await visit.press(button)
         else:
             await visit.page.keyboard.press("Enter")
-        await visit.sees("It goes to no endpoint.")
+        await visit.sees("No deliveries.")
         assert visit.page.url.endswith(f"/msg/{typed}")
 
 
@@ -320,7 +321,7 @@ async def test_older_and_newer_pages_lead_to_each_other(visit: Visit) -> None:
     ]
     await visit.post("/app/shop/msg/batch", batch)
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     rows, seen = visit.page.locator("tbody tr"), list[list[str]]()
     await visit.go("#/app/shop/msg")
     for link, many in (("", 20), ("Older", 20), ("Older", 5), ("Newer", 20), ("Newest", 20)):
@@ -340,9 +341,9 @@ async def test_whoever_turns_the_pages_of_applications_sees_nothing_else(visit: 
     await visit.sees("Customer 24")
     await visit.page.get_by_role("link", name="Older").click()
     await visit.sees("Customer 4")
-    await expect(visit.page.get_by_text("What waits, and why")).to_have_count(0)
+    await expect(visit.page.get_by_text("Waiting deliveries")).to_have_count(0)
     await visit.page.get_by_role("link", name="Newest").click()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
 
 
 async def test_a_very_long_address_leaves_room_for_the_others(visit: Visit) -> None:
@@ -360,7 +361,7 @@ async def test_a_very_long_address_leaves_room_for_the_others(visit: Visit) -> N
 async def test_what_is_opened_stays_open_while_the_page_goes_on(visit: Visit) -> None:
     endpoint = await endpoint_of(visit)
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     await visit.go(f"#/app/shop/endpoint/{endpoint}")
     await visit.page.get_by_text("Settings").click()
     await visit.page.evaluate("document.querySelector('summary').mark = true")
@@ -373,7 +374,7 @@ async def test_what_is_opened_stays_open_while_the_page_goes_on(visit: Visit) ->
 async def test_it_is_used_with_the_keyboard_alone(visit: Visit) -> None:
     await endpoint_of(visit)
     await visit.sign_in()  # by Enter; the field has the focus
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     page = visit.page
 
     async def tab_to(name: str) -> None:
@@ -385,7 +386,7 @@ async def test_it_is_used_with_the_keyboard_alone(visit: Visit) -> None:
 
     await tab_to("shop")
     await page.keyboard.press("Enter")
-    await visit.sees("How it goes")
+    await visit.sees("Details")
     await tab_to(visit.receiver.url)
     await page.keyboard.press("Enter")
     await visit.sees("Pause…")
@@ -397,7 +398,7 @@ async def test_it_is_used_with_the_keyboard_alone(visit: Visit) -> None:
     await tab_to("Pause…")
     await page.keyboard.press("Enter")
     await page.keyboard.press("Enter")
-    await visit.sees("It is paused")
+    await visit.sees("Nothing is sent. New messages wait")
 
 
 async def test_nothing_is_cut_off_on_a_phone(visit: Visit) -> None:
@@ -406,7 +407,7 @@ async def test_nothing_is_cut_off_on_a_phone(visit: Visit) -> None:
     message = await send(visit, "o" * 200)
     await visit.begin(wide=400)
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     places = ("", "undelivered", "app/shop", "app/shop/msg", "app/shop/undelivered")
     inside = (f"app/shop/endpoint/{endpoint}", f"app/shop/msg/{message}")
     for place in (*places, *inside, f"app/shop/endpoint/{endpoint}/msg"):

@@ -136,7 +136,7 @@ def test_a_newcomer_gets_there_in_five_minutes(tmp_path: Path) -> None:
             def waits() -> bool:
                 nonlocal explained
                 explained = terminals.run(why)
-                return bool(re.search(r"backoff|lane open|probed", explained))
+                return bool(re.search(r"backoff|endpoint down", explained))
 
             until(waits, lambda: explained)
             assert "shop main (" in terminals.run(undelivered)

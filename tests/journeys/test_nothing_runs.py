@@ -118,7 +118,7 @@ async def test_fifty_strings_in_every_field_run_nowhere(visit: Visit) -> None:
         sent = {"eventType": "a", "payload": payload, "tags": tagged}
         message = (await visit.post("/app/shop/msg", sent))["id"]
         await visit.sign_in()
-        await visit.sees("What waits, and why")
+        await visit.sees("Waiting deliveries")
         await _look(visit, message, endpoints)
         await _look_in_portal(visit, message)
 
@@ -142,7 +142,7 @@ async def _look(visit: Visit, message: str, endpoints: dict[str, str]) -> None:
         assert await visit.trapped() == [], place
     await visit.go(f"#/app/shop/msg/{message}")
     await visit.sees("Payload")
-    await visit.press("Over several lines")
+    await visit.press("Indent")
     told = await main.locator("pre").last.text_content()
     assert told
     assert "</title><script>trap(1)</script>" in told
@@ -161,7 +161,7 @@ async def _look(visit: Visit, message: str, endpoints: dict[str, str]) -> None:
 async def _look_in_portal(visit: Visit, message: str) -> None:
     access = await visit.post("/auth/app-portal-access/shop", {})
     await visit.page.goto(access["url"])
-    await visit.sees("How it goes")
+    await visit.sees("Details")
     await visit.go(f"#/app/shop/msg/{message}")
     await visit.sees("Payload")
     assert await visit.trapped() == []
@@ -169,7 +169,7 @@ async def _look_in_portal(visit: Visit, message: str) -> None:
 
 async def test_an_address_runs_nothing(visit: Visit) -> None:
     await visit.sign_in()
-    await visit.sees("What waits, and why")
+    await visit.sees("Waiting deliveries")
     access = await visit.post("/auth/app-portal-access/shop", {})
     for page in ("/dashboard", "/portal"):
         for one in CORPUS:

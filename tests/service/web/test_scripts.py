@@ -1,10 +1,11 @@
-"""What the pages' scripts reckon by themselves: JSON as it came, times in words, bars."""
+"""What the pages' scripts compute by themselves: unchanged JSON, times in words, bars."""
 
 import json
 import random
 from pathlib import Path
 from typing import Any
 
+from tarry.service.model.words import LANES
 from tests import node
 from tests.service.web.test_pages import SCRIPTS, STATIC
 
@@ -85,9 +86,9 @@ def test_a_payload_is_cut_out_as_it_stands_and_only_blanks_change(tmp_path: Path
         for one in payloads
     ]
     code = """
-    import { indented, isJson, member } from "WEB/payload.js";
-    const cut = given[0].map((text) => member(text, "payload"));
-    console.log(JSON.stringify([cut, cut.map(indented), cut.every(isJson), isJson("{]")]));
+    import { fieldText, indent, isJson } from "WEB/payload.js";
+    const cut = given[0].map((text) => fieldText(text, "payload"));
+    console.log(JSON.stringify([cut, cut.map(indent), cut.every(isJson), isJson("{]")]));
     """
     cut, spread, valid, wrong = run(code, tmp_path, answers)
     assert cut == payloads
@@ -95,17 +96,15 @@ def test_a_payload_is_cut_out_as_it_stands_and_only_blanks_change(tmp_path: Path
     assert (valid, wrong) == (True, False)
     nested = '{"a":[1,{"b":[]}],"c":{}}'
     expected = '{\n  "a": [\n    1,\n    {\n      "b": []\n    }\n  ],\n  "c": {}\n}'
-    code = (
-        'import { indented } from "WEB/payload.js"; console.log(JSON.stringify(indented(given[0])))'
-    )
+    code = 'import { indent } from "WEB/payload.js"; console.log(JSON.stringify(indent(given[0])))'
     assert run(code, tmp_path, nested) == expected
 
 
 def test_a_large_payload_takes_no_time_to_speak_of(tmp_path: Path) -> None:
     code = """
-    import { indented, member } from "WEB/payload.js";
+    import { fieldText, indent } from "WEB/payload.js";
     const began = performance.now();
-    for (const text of given) indented(member(text, "payload"));
+    for (const text of given) indent(fieldText(text, "payload"));
     console.log(JSON.stringify(performance.now() - began));
     """
     large = [
@@ -120,20 +119,23 @@ def test_a_large_payload_takes_no_time_to_speak_of(tmp_path: Path) -> None:
 
 def test_times_are_told_in_words(tmp_path: Path) -> None:
     code = """
-    import { heard, long, told } from "WEB/when.js";
+    import * as times from "WEB/times.js";
     const at = (off) => new Date(Date.now() + off * 1000).toISOString();
-    const times = [at(-4.5), at(-0.2), at(90.5), at(-3 * 86400 - 3700)].map((one) => told(one));
-    const ahead = [at(-4), at(5.5)].map((one) => told(one, true));
-    heard(new Date(Date.now() + 3600_000).toUTCString());
-    const skewed = [told(at(3600)), told(at(-3605))];
-    console.log(JSON.stringify([given[0].map(long), times, ahead, ...skewed]));
+    const told = [at(-4.5), at(-0.2), at(90.5), at(-3 * 86400 - 3700)].map(times.formatRelative);
+    const due = [at(-4), at(5.5)].map(times.formatDue);
+    const distances = [at(-4.5), at(5.5), at(0)].map(times.formatDistance);
+    times.setServerTime(new Date(Date.now() + 3600_000).toUTCString());
+    const skewed = [at(3600), at(-3605)].map(times.formatRelative);
+    const lengths = given[0].map(times.formatDuration);
+    console.log(JSON.stringify([lengths, told, due, distances, ...skewed]));
     """
-    lengths, times, ahead, off, late = run(
+    lengths, times, due, distances, off, late = run(
         code, tmp_path, [0, 0.35, 9, 61, 3600, 5400, 90_000, 1e6]
     )
     assert lengths == ["0 s", "0.4 s", "9 s", "1 min 1 s", "1 h", "1 h 30 min", "1 d 1 h", "11 d"]
     assert times == ["4 s ago", "now", "in 1 min 30 s", "3 d 1 h ago"]
-    assert ahead == ["any moment", "in 5 s"]
+    assert due == ["now", "in 5 s"]
+    assert distances == ["4 s", "5 s", "1 s"]
     assert (off, late) == ("now", "2 h ago"), "by the server's clock"
 
 
@@ -145,26 +147,26 @@ def test_every_attempt_is_in_one_bar(tmp_path: Path) -> None:
         for span in (0.5, 40, 3600, 90 * 86_400)
     ]
     code = """
-    import { binned } from "WEB/chart.js";
-    console.log(JSON.stringify(given[0].map((points) => binned(points, given[1]))));
+    import { groupByTime } from "WEB/chart.js";
+    console.log(JSON.stringify(given[0].map((points) => groupByTime(points, given[1]))));
     """
     for points, bars in zip(cases, run(code, tmp_path, cases, now), strict=True):
         assert 1 <= len(bars) <= 62
-        assert sum(bar["good"] for bar in bars) == sum(good for _, good in points)
-        assert sum(bar["good"] + bar["bad"] for bar in bars) == len(points)
-        assert bars[0]["at"] <= min(at for at, _ in points)
-        assert bars[-1]["at"] <= now <= bars[-1]["at"] + bars[-1]["length"]
+        assert sum(bar["succeeded"] for bar in bars) == sum(good for _, good in points)
+        assert sum(bar["succeeded"] + bar["failed"] for bar in bars) == len(points)
+        assert bars[0]["start"] <= min(at for at, _ in points)
+        assert bars[-1]["start"] <= now <= bars[-1]["start"] + bars[-1]["duration"]
 
 
 def test_a_server_that_ends_while_it_answers_does_not_answer(tmp_path: Path) -> None:
     code = """
-    import { Api, Silent } from "WEB/api.js";
+    import { Api, NoResponse } from "WEB/api.js";
     const text = async () => { throw new TypeError("network error"); };
     globalThis.fetch = async () => ({ ok: true, headers: new Headers(), text });
     const error = await new Api("key").get("/app").catch((error) => error);
-    console.log(JSON.stringify([error instanceof Silent, error.message]));
+    console.log(JSON.stringify([error instanceof NoResponse, error.message]));
     """
-    assert run(code, tmp_path) == [True, "the server does not answer"]
+    assert run(code, tmp_path) == [True, "the server does not respond"]
 
 
 def test_every_script_can_be_read(tmp_path: Path) -> None:
@@ -181,40 +183,87 @@ def test_every_script_can_be_read(tmp_path: Path) -> None:
     assert (ended, said.strip()) == (0, "true"), said
 
 
-def test_an_outage_is_told_from_its_first_failure_though_the_lane_opened_anew(
-    tmp_path: Path,
-) -> None:
-    code = """
-    import { laneSentences } from "WEB/words.js";
-    const same = (at) => at;
-    const told = given.map((lane) => laneSentences(lane, same, same)[0].join(""));
-    console.log(JSON.stringify(told));
-    """
-    early, late = "2026-11-15T08:00:00.5Z", "2026-11-15T09:00:00Z"
-    lane = {"standing": "enabled", "phase": "open", "backlog": 2, "probeAt": None}
-    lanes = [
-        lane | {"failingSince": early, "downSince": late},
-        lane | {"failingSince": None, "downSince": late},
-        lane | {"failingSince": None, "downSince": None},
+SENTENCES = """
+class Node {}
+globalThis.Node = Node;
+globalThis.Text = class extends Node { constructor(text) { super(); this.text = text; } };
+globalThis.document = { createElement: (tag) => Object.assign(new Node(), {
+  tag, attributes: {}, children: [],
+  setAttribute(name, value) { this.attributes[name] = value; },
+  append(...nodes) { this.children.push(...nodes); },
+}) };
+const textOf = (node) => node.tag === "time" ? node.attributes["data-format"]
+  : node.text ?? node.children.map(textOf).join("");
+const { laneSentences } = await import("WEB/lanes.js");
+const { Vocabulary } = await import("WEB/vocabulary.js");
+const [tables, lanes, isPortal] = given;
+const context = { vocabulary: new Vocabulary(tables), isPortal };
+console.log(JSON.stringify(lanes.map((lane) => laneSentences(context, lane).map(textOf))));
+"""
+LANE = {"standing": "enabled", "phase": "closed", "scope": "endpoint", "backlog": 0}
+LANE |= dict.fromkeys(("pace", "probeAt", "doneAt", "failingSince", "downSince"))
+AT = "2026-11-15T08:00:00Z"
+
+
+def sentences(folder: Path, *lanes: dict[str, object], portal: bool = False) -> list[list[str]]:
+    """Describe lanes as the pages do; times are replaced by their format."""
+    words = [
+        {"name": name, "label": one.label, "meaning": one.meaning} for name, one in LANES.items()
     ]
-    began = [f"It takes nothing; that began {at}." for at in (early, late)]
-    told = [one.strip() for one in run(code, tmp_path, *lanes)]
-    assert told == [*began, "It takes nothing."]
+    found: list[list[str]] = run(SENTENCES, folder, {"lanes": words}, lanes, portal)
+    return found
+
+
+def test_a_lane_is_described_in_sentences(tmp_path: Path) -> None:
+    down = LANE | {"phase": "open", "backlog": 24, "downSince": AT, "probeAt": AT}
+    recovering = LANE | {"phase": "paced", "backlog": 574, "pace": 20, "doneAt": AT}
+    spared = "24 deliveries are waiting. The outage does not use up their attempts."
+    assert sentences(
+        tmp_path,
+        LANE,
+        LANE | {"backlog": 1},
+        LANE | {"backlog": 2, "failedAt": AT},
+        down,
+        LANE | {"phase": "open"},
+        recovering,
+        LANE | {"phase": "paced", "backlog": 1},
+        LANE | {"standing": "paused", "backlog": 3},
+    ) == [
+        ["No deliveries are waiting."],
+        ["Messages are sent as they arrive.", "1 delivery is waiting."],
+        [
+            "The last attempt failed time. The next attempts show whether the endpoint is down.",
+            "2 deliveries are waiting.",
+        ],
+        ["Down for distance. Next probe due.", spared],
+        ["Down."],
+        ["Recovering: sending the 574 waiting deliveries at 20/s, done in about distance."],
+        ["Recovering: sending the waiting delivery."],
+        [LANES["paused"].meaning, "3 deliveries are waiting."],
+    ]
+
+
+def test_a_tenant_is_not_told_about_endpoints_of_others(tmp_path: Path) -> None:
+    lanes = [LANE | {"phase": "open", "scope": scope} for scope in ("application", "origin")]
+    shared = "Several endpoints of this application at this host are affected."
+    whole = "The whole host is affected."
+    assert sentences(tmp_path, *lanes) == [["Down.", shared], ["Down.", whole]]
+    assert sentences(tmp_path, *lanes, portal=True) == [["Down.", shared], ["Down."]]
 
 
 def test_what_is_old_is_forgotten_once_something_else_is_looked_at(tmp_path: Path) -> None:
     code = """
-    import { Known } from "WEB/known.js";
-    const known = new Known(null);
+    import { Cache } from "WEB/cache.js";
+    const cache = new Cache(null);
     let now = 0, found = 0;
     Date.now = () => now;
-    const look = (name) => known.value(name, async () => { found += 1; return name; });
+    const look = (name) => cache.value(name, async () => { found += 1; return name; });
     await look("first"); await look("first");
     now = 59_000;
     await look("second"); await look("first");
-    const young = [...known.kept.keys()];
+    const young = [...cache.entries.keys()];
     now = 61_000;
     await look("third");
-    console.log(JSON.stringify([young, [...known.kept.keys()], found]));
+    console.log(JSON.stringify([young, [...cache.entries.keys()], found]));
     """
     assert run(code, tmp_path) == [["first", "second"], ["second", "third"], 3]

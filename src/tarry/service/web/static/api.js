@@ -1,82 +1,146 @@
-// Asks the API, with the key of whoever looks.
+// @ts-check
+// Sends requests to the API with the user's key.
 
-import { heard } from "./when.js";
+import { setServerTime } from "./times.js";
 
-const PATIENCE = 20_000;
-const TRIES = 10; // at what the server puts off, because its keys may ask only so often
+const TIMEOUT = 20_000; // milliseconds
+const MAX_TRIES = 10; // of a request that the server rejects because of its rate limit
 
-/** The server refused; `status`, `code` and the message say why. */
-export class Refused extends Error {
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
+
+/** The server rejected a request: `status`, `code` and the message say why. */
+export class RequestError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} code
+   * @param {string} detail
+   * @param {number} retryAfter in seconds
+   */
   constructor(status, code, detail, retryAfter) {
     super(detail);
-    Object.assign(this, { status, code, retryAfter });
+    this.status = status;
+    this.code = code;
+    this.retryAfter = retryAfter;
   }
 }
 
-/** Nobody answered. */
-export class Silent extends Error {}
+/** The server did not respond. */
+export class NoResponse extends Error {}
 
-/** A path of the API with names in it, each of them fit for a URL. */
-export function way(strings, ...names) {
-  return strings.reduce((path, part, n) => path + encodeURIComponent(names[n - 1]) + part);
+/**
+ * Build a path of the API, and escape the names in it.
+ * @param {TemplateStringsArray} strings
+ * @param {...string} names
+ */
+export function path(strings, ...names) {
+  return strings.reduce((start, part, index) => start + encodeURIComponent(names[index - 1]) + part);
 }
 
 export class Api {
+  /** @param {string} key */
   constructor(key) {
     this.key = key;
   }
 
-  async get(path, query = {}) {
-    return JSON.parse(await this.text("GET", path, query));
+  /**
+   * Return the JSON at a path.
+   * @param {string} address
+   * @param {Query} [query]
+   * @returns {Promise<any>}
+   */
+  async get(address, query = {}) {
+    return JSON.parse(await this.text("GET", address, query));
   }
 
-  async post(path, body) {
-    const text = await this.text("POST", path, {}, body);
+  /**
+   * @param {string} address
+   * @param {unknown} [body]
+   * @returns {Promise<any>}
+   */
+  async post(address, body) {
+    const text = await this.text("POST", address, {}, body);
     return text ? JSON.parse(text) : null;
   }
 
-  /** What is answered, as it is. */
-  async text(method, path, query = {}, body = undefined) {
-    const asked = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-    const url = `/api/v1${path}${asked.length ? `?${new URLSearchParams(asked)}` : ""}`;
+  /**
+   * Return the body of a response unchanged. Repeat a request that exceeded the rate limit.
+   * @param {string} method
+   * @param {string} address
+   * @param {Query} [query]
+   * @param {unknown} [body]
+   */
+  async text(method, address, query = {}, body = undefined) {
+    const parameters = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== null && value !== undefined && value !== "") parameters.set(name, String(value));
+    }
+    const url = `/api/v1${address}${parameters.size ? `?${parameters}` : ""}`;
     for (let tries = 1; ; tries += 1) {
-      const [answer, text] = await this.answer(url, method, body);
-      heard(answer.headers.get("date"));
-      if (answer.ok) return text;
-      const error = refused(answer, text);
-      if (error.code !== "rate_limit" || tries === TRIES) throw error;
-      await later(error.retryAfter);
+      const { response, text } = await this.request(url, method, body);
+      setServerTime(response.headers.get("date"));
+      if (response.ok) return text;
+      const error = errorOf(response, text);
+      if (error.code !== "rate_limit" || tries === MAX_TRIES) throw error;
+      await sleep(error.retryAfter);
     }
   }
 
-  async answer(url, method, body) {
-    const headers = this.key ? { authorization: `Bearer ${this.key}` } : {};
-    const sent = body === undefined ? undefined : JSON.stringify(body);
-    const signal = AbortSignal.timeout(PATIENCE);
-    const settings = { method, headers, body: sent, signal, cache: "no-store", credentials: "omit", redirect: "error" };
+  /**
+   * @param {string} url
+   * @param {string} method
+   * @param {unknown} body
+   */
+  async request(url, method, body) {
+    /** @type {RequestInit} */
+    const settings = {
+      method,
+      headers: this.key ? { authorization: `Bearer ${this.key}` } : {},
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(TIMEOUT),
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+    };
     try {
-      const answer = await fetch(url, settings);
-      return [answer, await answer.text()]; // a server that ends meanwhile does not answer either
+      const response = await fetch(url, settings);
+      return { response, text: await response.text() }; // the connection may break while the body is read
     } catch (error) {
-      throw new Silent("the server does not answer", { cause: error });
+      throw new NoResponse("the server does not respond", { cause: error });
     }
   }
 }
 
-/** Waits so many seconds, and a bit more: a page that asks for much at once does not do so again. */
-function later(seconds) {
-  return new Promise((resolve) => setTimeout(resolve, seconds * 1000 * (1 + Math.random())));
+/**
+ * Wait for one to two times as long as the server asked for. So the requests of a page spread out.
+ * @param {number} seconds
+ */
+function sleep(seconds) {
+  return new Promise((resolve) => {
+    setTimeout(resolve, seconds * 1000 * (1 + Math.random()));
+  });
 }
 
-function refused(answer, text) {
-  let said = {};
+/**
+ * @param {Response} response
+ * @param {string} text
+ */
+function errorOf(response, text) {
+  const problem = parsed(text);
+  const detail = Array.isArray(problem.detail)
+    ? problem.detail.map((/** @type {any} */ error) => `${error.loc.slice(1).join(".")}: ${error.msg}`).join("; ")
+    : problem.detail ?? `the server responded with ${response.status}`;
+  const retryAfter = Number(response.headers.get("retry-after")) || 0;
+  return new RequestError(response.status, problem.code ?? "", detail, retryAfter);
+}
+
+/**
+ * @param {string} text
+ * @returns {any}
+ */
+function parsed(text) {
   try {
-    said = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    said = {}; // something between us and the server has answered
+    return {}; // a proxy responded in place of the server
   }
-  const detail = Array.isArray(said.detail)
-    ? said.detail.map((one) => `${one.loc.slice(1).join(".")}: ${one.msg}`).join("; ")
-    : said.detail ?? `the server answered with ${answer.status}`;
-  return new Refused(answer.status, said.code ?? "", detail, Number(answer.headers.get("retry-after")) || 0);
 }

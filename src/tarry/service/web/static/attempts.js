@@ -1,31 +1,70 @@
-// A table of attempts: what was answered, how long that took, and the answer itself.
+// @ts-check
+// A table of attempts with their responses.
 
-import { toMessage } from "./address.js";
-import { el } from "./dom.js";
+import { element } from "./dom.js";
+import { linkToMessage } from "./links.js";
 import { badge, quoted, table, time } from "./parts.js";
 
-const MANUAL = 1;
+/** @typedef {import("./vocabulary.js").Label} Label */
 
-/** Attempts, with the messages they were made for if `app` is told. */
-export function attempts(rows, app = null) {
-  const columns = [
-    ["Answered", (one) => time(one.timestamp)],
-    ["Answer", (one) => badge(answer(one))],
-    ["Took", (one) => `${one.responseDurationMs} ms`, "number"],
-    app && ["Message", (one) => [el("a", { href: toMessage(app, one.msgId) }, quoted(one.msg?.eventType ?? one.msgId)),
-      el("small", {}, quoted(one.msg?.eventId ?? one.msgId))]],
-    ["What it said", said],
+const MANUAL = 1; // triggerType of an attempt that a user requested
+const SHORT = 60; // characters
+
+/**
+ * An attempt, as the API returns it.
+ * @typedef {object} Attempt
+ * @property {string} id
+ * @property {string} timestamp
+ * @property {string} msgId
+ * @property {string} endpointId
+ * @property {number} status 0 for a success
+ * @property {number} triggerType
+ * @property {number} responseStatusCode 0 if there was no response
+ * @property {number} responseDurationMs
+ * @property {string} response
+ * @property {{ eventType: string, eventId: string | null }} [msg]
+ */
+
+/**
+ * Show attempts. With `application`, each has a link to its message.
+ * @param {Attempt[]} attempts
+ * @param {string | null} [application]
+ */
+export function attemptTable(attempts, application = null) {
+  return table("Attempts", [
+    { heading: "Time", cell: (attempt) => time(attempt.timestamp) },
+    { heading: "Response", cell: (attempt) => badge(responseLabel(attempt)) },
+    { heading: "Duration", cell: (attempt) => `${attempt.responseDurationMs} ms`, kind: "number" },
+    application !== null && { heading: "Message", cell: (attempt) => messageLink(attempt, application) },
+    { heading: "Response body", cell: responseBody },
+  ], attempts, (attempt) => attempt.id);
+}
+
+/**
+ * @param {Attempt} attempt
+ * @param {string} application
+ */
+function messageLink({ msg, msgId }, application) {
+  return [
+    element("a", { href: linkToMessage(application, msgId) }, quoted(msg?.eventType ?? msgId)),
+    element("small", {}, quoted(msg?.eventId ?? msgId)),
   ];
-  return table("Attempts", columns.filter(Boolean), rows, (one) => one.id);
 }
 
-function answer(one) {
-  const code = one.responseStatusCode || "no answer";
-  return [one.triggerType === MANUAL ? `${code}, by hand` : `${code}`, one.status === 0 ? "good" : "bad"];
+/**
+ * @param {Attempt} attempt
+ * @returns {Label}
+ */
+function responseLabel(attempt) {
+  const status = String(attempt.responseStatusCode || "no response");
+  const text = attempt.triggerType === MANUAL ? `${status}, manual` : status;
+  return { text, tone: attempt.status === 0 ? "good" : "bad" };
 }
 
-function said(one) {
-  if (!one.response) return el("span", { class: "hint" }, "nothing");
-  if (one.response.length < 60 && !/\n/.test(one.response)) return quoted(one.response, "body");
-  return el("details", {}, el("summary", {}, quoted(one.response.slice(0, 60), "body"), "…"), el("pre", {}, one.response));
+/** @param {Attempt} attempt */
+function responseBody({ response }) {
+  if (!response) return element("span", { class: "hint" }, "empty");
+  if (response.length < SHORT && !response.includes("\n")) return quoted(response, "body");
+  const summary = element("summary", {}, quoted(response.slice(0, SHORT), "body"), "…");
+  return element("details", {}, summary, element("pre", {}, response));
 }

@@ -1,57 +1,74 @@
-// What is around every view: the bar on top, when the page was last fresh, and what is wrong.
+// @ts-check
+// The frame around every view: the bar at the top, the age of the data, and the present problem.
 
-import { to, toApplication } from "./address.js";
-import { el, show } from "./dom.js";
-import { long } from "./when.js";
+import { byId, element, show } from "./dom.js";
+import { linkTo, linkToApplication } from "./links.js";
+import { formatDuration } from "./times.js";
 
-let fresh = 0;
-let silent = false;
+let updatedAt = 0; // milliseconds
+let isStale = false;
 
-/** The bar: where one can go, and who looks; null before they were let in. */
-export function bar(now) {
-  const place = document.getElementById("bar");
-  const brand = el("a", { class: "brand", href: now ? to("/") : "/" }, el("img", { src: "/web/icon.svg", alt: "", width: 22, height: 22 }), "tarry");
-  if (!now) return show(place, brand);
-  const at = (now.hash || "#/").split("?")[0];
-  const here = (path) => (at === path ? "page" : null);
-  const links = now.isPortal
-    ? [[toApplication(now.session.who.appId), "Your webhooks"]]
-    : [[to("/"), "Overview"], [to("/undelivered"), "Undelivered"], ["/docs", "API"]];
-  return show(place, brand,
-    el("nav", { "aria-label": "Main" }, links.map(([href, text]) => el("a", { href, "aria-current": here(href) }, text))),
-    el("span", { id: "fresh" }, since()),
-    el("button", { type: "button", class: "plain", onclick: now.signOut }, "Sign out"));
+/**
+ * Show the bar with links to the main pages; before the user has signed in, only with the brand.
+ * @param {{ appId: string | null, isPortal: boolean, signOut: () => void, hash: string } | null} session
+ */
+export function showBar(session) {
+  const icon = element("img", { src: "/web/icon.svg", alt: "", width: 22, height: 22 });
+  const brand = element("a", { class: "brand", href: session ? linkTo("/") : "/" }, icon, "tarry");
+  if (!session) {
+    show(byId("bar"), brand);
+    return;
+  }
+  const [current] = (session.hash || "#/").split("?");
+  const links = mainLinks(session).map(({ href, text }) =>
+    element("a", { href, "aria-current": href === current ? "page" : null }, text));
+  show(byId("bar"), brand,
+    element("nav", { "aria-label": "Main" }, links),
+    element("span", { id: "updated" }, age()),
+    element("button", { type: "button", class: "plain", onclick: session.signOut }, "Sign out"));
 }
 
-/** Everything that is shown is as it was at this time. */
-export function told(at) {
-  fresh = at;
+/** @param {{ appId: string | null, isPortal: boolean }} session */
+function mainLinks({ appId, isPortal }) {
+  if (isPortal) return [{ href: linkToApplication(appId ?? ""), text: "Your webhooks" }];
+  return [
+    { href: linkTo("/"), text: "Overview" },
+    { href: linkTo("/undelivered"), text: "Undelivered" },
+    { href: "/docs", text: "API" },
+  ];
+}
+
+/** Record that the page shows the state of now. */
+export function setUpdated() {
+  updatedAt = Date.now();
   redraw();
 }
 
-/** What is wrong, above what is shown; null once it is not any more. */
-export function trouble(text) {
-  silent = text !== null;
-  const place = document.getElementById("trouble");
-  show(place, text && el("p", {}, el("strong", {}, text), ". What is shown is as it was ", el("span", { id: "stale" }, since()),
-    "; the page tries again every few seconds."));
+/**
+ * Show why the page cannot be refreshed; null if it can.
+ * @param {string | null} text
+ */
+export function showProblem(text) {
+  isStale = text !== null;
+  show(byId("problem"), text && element("p", {}, element("strong", {}, text), ". This page shows the state of ",
+    element("span", { id: "stale" }, age()), ". It retries every few seconds."));
   redraw();
 }
 
-function since() {
-  if (!fresh) return "";
-  const off = Math.floor((Date.now() - fresh) / 1000);
-  return off < 2 ? "just now" : `${long(off)} ago`;
+function age() {
+  if (!updatedAt) return "";
+  const seconds = Math.floor((Date.now() - updatedAt) / 1000);
+  return seconds < 2 ? "just now" : `${formatDuration(seconds)} ago`;
 }
 
 function redraw() {
-  const place = document.getElementById("fresh");
-  if (place) {
-    place.className = silent ? "stale" : "";
-    place.textContent = fresh ? `updated ${since()}` : "";
+  const updated = document.getElementById("updated");
+  if (updated) {
+    updated.className = isStale ? "stale" : "";
+    updated.textContent = updatedAt ? `updated ${age()}` : "";
   }
   const stale = document.getElementById("stale");
-  if (stale) stale.textContent = since();
+  if (stale) stale.textContent = age();
 }
 
 setInterval(redraw, 1000);

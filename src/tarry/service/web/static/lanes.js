@@ -1,12 +1,142 @@
-// How the sending to an endpoint goes, as the API tells it, and whether what was tried last failed.
+// @ts-check
+// The state of sending to an endpoint: reads it from the API and describes it.
 
-import { way } from "./api.js";
+import { path } from "./api.js";
+import { element } from "./dom.js";
+import { distance, due, time } from "./parts.js";
+import { formatCount, formatNumber } from "./vocabulary.js";
 
-/** An endpoint's lane. It opens after a few failures only: until then its last attempt tells. */
-export async function laneOf(c, app, endpoint) {
-  const lane = await c.api.get(way`/app/${app}/endpoint/${endpoint}/lane`);
+/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./main.js").Context} Context */
+
+/**
+ * The API's response, and the time of the last attempt if that failed.
+ * @typedef {object} Lane
+ * @property {"closed" | "open" | "paced"} phase
+ * @property {"endpoint" | "application" | "origin"} scope
+ * @property {"enabled" | "paused" | "disabled" | "parked" | "deleted"} standing
+ * @property {number} backlog
+ * @property {number | null} pace
+ * @property {number | null} capacity
+ * @property {number} failures
+ * @property {string | null} acceptedAt
+ * @property {string | null} failingSince
+ * @property {string | null} downSince
+ * @property {string | null} probeAt
+ * @property {string | null} doneAt
+ * @property {string | null} [failedAt]
+ */
+
+const SHARED = "Several endpoints of this application at this host are affected.";
+const WHOLE_HOST = "The whole host is affected.";
+
+/**
+ * Read an endpoint's lane. A lane opens only after several failures. Until then, the last attempt shows a failure.
+ * @param {Context} context
+ * @param {string} application
+ * @param {string} endpoint
+ * @returns {Promise<Lane>}
+ */
+export async function readLane(context, application, endpoint) {
+  const lane = await context.api.get(path`/app/${application}/endpoint/${endpoint}/lane`);
   if (!lane.backlog || lane.standing !== "enabled" || lane.phase !== "closed") return lane;
-  const asked = way`/app/${app}/attempt/endpoint/${endpoint}`;
-  const { data: [last] } = await c.api.get(asked, { limit: 1, with_content: false });
+  const attempts = path`/app/${application}/attempt/endpoint/${endpoint}`;
+  const { data: [last] } = await context.api.get(attempts, { limit: 1, with_content: false });
   return { ...lane, failedAt: last && last.status !== 0 ? last.timestamp : null };
+}
+
+/**
+ * Return the name of a lane's state in the vocabulary.
+ * @param {Lane} lane
+ */
+export function laneName(lane) {
+  if (lane.standing !== "enabled") return lane.standing;
+  return lane.phase === "closed" && lane.failedAt ? "failing" : lane.phase;
+}
+
+/**
+ * @param {Context} context
+ * @param {Lane} lane
+ */
+export function laneLabel(context, lane) {
+  return context.vocabulary.label("lanes", laneName(lane));
+}
+
+/**
+ * Describe a lane in a few sentences, each an element.
+ * @param {Context} context
+ * @param {Lane} lane
+ */
+export function laneSentences(context, lane) {
+  return sentences(context, lane).map((sentence) => element("p", {}, sentence));
+}
+
+/**
+ * @param {Context} context
+ * @param {Lane} lane
+ * @returns {Child[][]}
+ */
+function sentences(context, lane) {
+  const name = laneName(lane);
+  const { meaning } = context.vocabulary.find("lanes", name);
+  switch (name) {
+    case "open":
+      return [down(lane), ...waiting(lane, " The outage does not use up their attempts."), ...scope(context, lane)];
+    case "paced":
+      return [recovering(lane), ...scope(context, lane)];
+    case "failing":
+      return [["The last attempt failed ", time(lane.failedAt), `. ${meaning}`], ...waiting(lane)];
+    case "closed":
+      return lane.backlog ? [[meaning], ...waiting(lane)] : [["No deliveries are waiting."]];
+    default:
+      return [[meaning], ...waiting(lane)];
+  }
+}
+
+/**
+ * Tell how long an outage lasts. A lane may have closed and opened again since the first failure.
+ * @param {Lane} lane
+ * @returns {Child[]}
+ */
+function down(lane) {
+  const [first] = [lane.failingSince, lane.downSince].filter((timestamp) => timestamp !== null).sort();
+  return [
+    first ? ["Down for ", distance(first), "."] : "Down.",
+    lane.probeAt ? [" Next probe ", due(lane.probeAt), "."] : null,
+  ];
+}
+
+/**
+ * @param {Lane} lane
+ * @returns {Child[]}
+ */
+function recovering(lane) {
+  const deliveries = lane.backlog === 1 ? "waiting delivery" : `${formatNumber(lane.backlog)} waiting deliveries`;
+  return [
+    `Recovering: sending the ${deliveries}`,
+    lane.pace ? ` at ${formatNumber(lane.pace)}/s` : null,
+    lane.doneAt ? [", done in about ", distance(lane.doneAt)] : null,
+    ".",
+  ];
+}
+
+/**
+ * @param {Lane} lane
+ * @param {string} [more]
+ * @returns {Child[][]}
+ */
+function waiting(lane, more = "") {
+  if (!lane.backlog) return [];
+  return [[`${formatCount(lane.backlog, "delivery is", "deliveries are")} waiting.${more}`]];
+}
+
+/**
+ * Tell what else is affected. Tenants learn nothing about endpoints of others.
+ * @param {Context} context
+ * @param {Lane} lane
+ * @returns {Child[][]}
+ */
+function scope(context, lane) {
+  if (lane.scope === "application") return [[SHARED]];
+  return lane.scope === "origin" && !context.isPortal ? [[WHOLE_HOST]] : [];
 }

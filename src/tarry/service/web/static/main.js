@@ -1,166 +1,247 @@
-// Starts the page: lets somebody in, shows the view of the address, and keeps it fresh.
+// @ts-check
+// Starts the page: signs the user in, shows the view of the address, and refreshes it.
 
-import { Api, Refused, Silent } from "./api.js";
-import { toApplication, to } from "./address.js";
-import { bar, told, trouble } from "./frame.js";
-import { ask, dismiss } from "./dialog.js";
-import { el, show } from "./dom.js";
-import { Known } from "./known.js";
-import { tick } from "./parts.js";
-import { find } from "./routes.js";
-import { forget, goToPortal, isPortal, keep, kept, takeToken } from "./session.js";
-import { signIn } from "./views/sign_in.js";
+import { Api, NoResponse, RequestError } from "./api.js";
+import { Cache } from "./cache.js";
+import { ask, closeDialog } from "./dialog.js";
+import { byId, element, show } from "./dom.js";
+import { setUpdated, showBar, showProblem } from "./frame.js";
+import { linkTo, linkToApplication } from "./links.js";
+import { updateTimes } from "./parts.js";
+import { findRoute } from "./routes.js";
+import { deleteKey, isPortal, openPortal, readKey, saveKey, takeToken } from "./session.js";
+import { signInForm } from "./views/sign_in.js";
+import { Vocabulary } from "./vocabulary.js";
 
-const EVERY = 5000;
-const main = document.getElementById("main");
-let session = null; // who looks, once they were let in
-let showing = 0; // counts what was asked for last: what comes late is not shown
-let timer = null;
+/** @typedef {{ appId: string | null, may: string[] }} User the API's response about the key */
+/** @typedef {{ api: Api, user: User, cache: Cache, vocabulary: Vocabulary }} Session */
 
-/** Tries a key; gives null if it opens, or what is wrong with it. What says nothing of the key is thrown. */
-async function enter(key) {
-  if (!/^[\x21-\x7e]+$/.test(key)) return "A key has no spaces and no letters beyond ASCII: copy it once more.";
+/**
+ * What a view gets: the session, the names and the query of its address, and what it can do.
+ * @typedef {object} PageContext
+ * @property {Record<string, string>} names
+ * @property {Record<string, string>} query
+ * @property {boolean} isPortal
+ * @property {(need: string) => boolean} may whether the key allows an action
+ * @property {(hash: string) => void} go
+ * @property {() => Promise<void>} refresh
+ */
+/** @typedef {Session & PageContext} Context */
+/** @typedef {{ title: string, nodes: import("./dom.js").Child[] }} Page */
+/** @typedef {(context: Context) => Promise<Page>} View */
+
+const REFRESH_INTERVAL = 5000; // milliseconds
+const EXPIRED_LINK = "This link has expired or was revoked.";
+const main = byId("main");
+/** @type {Session | null} */
+let session = null; // null before the user has signed in
+let latest = 0; // the number of the latest refresh; the results of earlier ones are not shown
+let timer = 0;
+
+/**
+ * Try to sign in with a key. Return null, or why the key was rejected. Throw other errors.
+ * @param {string} key
+ */
+async function signIn(key) {
+  if (!/^[\x21-\x7e]+$/.test(key)) return "A key has no spaces and only ASCII characters. Copy it again.";
   const api = new Api(key);
   try {
-    const who = await api.get("/auth/whoami");
-    if (who.appId && !isPortal) return goToPortal(key);
-    if (!who.appId && isPortal) return "This is a key to more than one application: use it at /dashboard.";
-    keep(key);
-    session = { api, who, known: new Known(api) };
+    const user = await api.get("/auth/whoami");
+    if (user.appId && !isPortal) {
+      openPortal(key);
+      return null;
+    }
+    if (!user.appId && isPortal) return "This key is for the dashboard. Sign in at /dashboard.";
+    const vocabulary = new Vocabulary(await api.get("/vocabulary"));
+    saveKey(key);
+    session = { api, user, cache: new Cache(api), vocabulary };
     return null;
   } catch (error) {
+    if (!(error instanceof RequestError)) throw error;
     if (error.status === 403) return `${error.message}.`;
     if (error.status !== 401) throw error;
-    return isPortal
-      ? "The link that you came by opens nothing any more."
-      : "No such key is known here, or it was revoked, or its time is over. Check that all of it was copied.";
+    return isPortal ? EXPIRED_LINK : "This key is unknown, revoked or expired. Check that you copied all of it.";
   }
 }
 
-async function typed(key) {
-  const said = await enter(key).catch((error) => `${error.message}.`);
+/**
+ * Sign in with a key that the user typed. Return null, or why that failed.
+ * @param {string} key
+ */
+async function signInTyped(key) {
+  const problem = await signIn(key).catch((error) => `${error.message}.`);
   await refresh();
-  return said;
+  return problem;
 }
 
-function leave(said = null) {
-  forget();
+/** @param {string | null} [problem] why the user has to sign in again */
+function showSignIn(problem = null) {
+  deleteKey();
   session = null;
   clearTimeout(timer);
-  dismiss();
-  showing += 1;
+  closeDialog();
+  latest += 1;
   document.title = "tarry";
-  trouble(null);
-  bar(null);
-  show(main, el("div", { "data-key": "sign-in" }, signIn(typed, said)));
+  showProblem(null);
+  showBar(null);
+  show(main, element("div", { "data-key": "sign-in" }, signInForm(signInTyped, problem)));
   main.querySelector("input")?.focus();
 }
 
 async function signOut() {
-  const sure = !isPortal || (await ask("Sign out?", ["The link that you came by will open nothing any more."], "Sign out"));
-  if (!sure) return;
-  if (isPortal) await session.api.post("/auth/logout").catch(() => null);
-  leave();
+  if (isPortal) {
+    const text = "The link that opened this page stops working.";
+    if (!(await ask("Sign out?", [text], "Sign out"))) return;
+    await session?.api.post("/auth/logout").catch(() => null);
+  }
+  showSignIn();
 }
 
-function home() {
-  return isPortal && session ? toApplication(session.who.appId) : to("/");
+function startPage() {
+  return isPortal && session ? linkToApplication(session.user.appId ?? "") : linkTo("/");
 }
 
-/** Shows the view of the address, as things are now, and once more in a while. */
+/** Show the view of the address with new data, and schedule the next refresh. */
 async function refresh() {
   clearTimeout(timer);
-  if (!session) return null; // somebody signed out meanwhile
-  const mine = (showing += 1);
-  const known = find(location.hash || "#/");
-  if (isPortal && (!known || known.key === "#/")) {
-    history.replaceState(null, "", home());
-    return refresh();
-  }
-  bar({ session, isPortal, signOut, hash: location.hash });
-  let wait = EVERY;
+  if (!session) return; // the user has signed out meanwhile
+  if (isPortal && ["", "#/"].includes(location.hash)) history.replaceState(null, "", startPage());
+  const number = (latest += 1);
+  showBar({ appId: session.user.appId, isPortal, signOut, hash: location.hash });
+  const delay = await showRoute(session, number);
+  if (number !== latest || !session) return;
+  timer = setTimeout(() => (document.hidden ? null : refresh()), delay);
+}
+
+/**
+ * Show the view of the address, or why it cannot be shown. Return the delay until the next refresh.
+ * @param {Session} current
+ * @param {number} number
+ */
+async function showRoute(current, number) {
+  const route = findRoute(location.hash || "#/");
+  const key = route?.key ?? "unknown";
   try {
-    const drawn = known ? await known.view(context(known)) : lost();
-    if (mine === showing) draw(known?.key ?? "lost", drawn);
+    const page = route ? await route.view(contextOf(current, route)) : unknownPage();
+    if (number === latest) draw(key, page);
   } catch (error) {
-    if (mine !== showing) return null;
-    wait = Math.max(wait, (error.retryAfter ?? 0) * 1000);
-    if (error instanceof Refused && error.status === 401) return leave(`The ${isPortal ? "link that you came by" : "key"} opens nothing any more: it was revoked, or its time is over.`);
-    failed(known?.key ?? "lost", error);
+    if (number === latest) showError(key, error);
+    if (error instanceof RequestError) return Math.max(REFRESH_INTERVAL, error.retryAfter * 1000);
   }
-  if (mine === showing) timer = setTimeout(() => (document.hidden ? null : refresh()), wait);
-  return null;
+  return REFRESH_INTERVAL;
 }
 
-function context({ names, query }) {
-  const may = (need) => session.who.may.includes(need);
-  const go = (hash) => { location.hash = hash; };
-  return { ...session, names, query, may, isPortal, go, refresh };
+/**
+ * @param {Session} current
+ * @param {import("./routes.js").Route} route
+ * @returns {Context}
+ */
+function contextOf(current, { names, query }) {
+  const may = (/** @type {string} */ need) => current.user.may.includes(need);
+  const go = (/** @type {string} */ hash) => { location.hash = hash; };
+  return { ...current, names, query, may, isPortal, go, refresh };
 }
 
+/** Return the key of the view that is on the page. */
+function shownKey() {
+  return main.firstElementChild?.getAttribute("data-key");
+}
+
+/**
+ * @param {string} key
+ * @param {Page} page
+ */
 function draw(key, { title, nodes }) {
-  const turned = main.firstElementChild?.getAttribute("data-key") !== key;
+  const isNew = shownKey() !== key;
   document.title = `${title} – tarry`;
-  show(main, el("div", { "data-key": key }, nodes));
-  if (turned) {
+  show(main, element("div", { "data-key": key }, nodes));
+  if (isNew) {
     scrollTo(0, 0);
     main.focus({ preventScroll: true });
   }
-  trouble(null);
-  told(Date.now());
+  showProblem(null);
+  setUpdated();
 }
 
-/** What cannot be shown is said where it would be; what is shown already stays, with a word above. */
-function failed(key, error) {
-  const there = main.firstElementChild?.getAttribute("data-key") === key;
-  const known = error instanceof Refused || error instanceof Silent;
-  if (!known) console.error(error);
-  const text = known ? error.message : `this page has a fault: ${error.message}`;
-  if (there && error.status !== 404) return trouble(text);
-  trouble(null);
-  return show(main, el("div", { "data-key": "failed" }, el("h1", {}, error.status === 404 ? "Not found" : "It cannot be shown"),
-    el("p", { class: "problem" }, `${text}.`), advice(error), el("p", {}, el("a", { href: home() }, "Back to the start"))));
+/**
+ * Show an error. If the page has data already, keep the data and show the error above it.
+ * @param {string} key
+ * @param {unknown} error
+ */
+function showError(key, error) {
+  const status = error instanceof RequestError ? error.status : 0;
+  if (session && status === 401) {
+    showSignIn(isPortal ? EXPIRED_LINK : "This key has expired or was revoked.");
+    return;
+  }
+  const isExpected = error instanceof RequestError || error instanceof NoResponse;
+  if (!isExpected) console.error(error);
+  const message = error instanceof Error ? error.message : String(error);
+  const text = isExpected ? message : `this page has an error: ${message}`;
+  if (shownKey() === key && status !== 404) {
+    showProblem(text);
+    return;
+  }
+  showProblem(null);
+  show(main, element("div", { "data-key": "error" },
+    element("h1", {}, status === 404 ? "Not found" : "This page cannot be shown"),
+    element("p", { class: "problem" }, `${text}.`),
+    element("p", {}, adviceFor(status)),
+    element("p", {}, element("a", { href: startPage() }, "Back to the start page"))));
 }
 
-function advice(error) {
-  if (error.status === 403) return el("p", {}, isPortal ? "The link that you came by does not open this." : "Sign in with a key that does.");
-  if (error.status === 404) return el("p", {}, "It was deleted, or its id is another one.");
-  if (error.status === 422 || error.status === 501) return el("p", {}, "The address is not right: it may have been cut short.");
-  if (error.status === 429) return el("p", {}, "The server lets this key ask only so often; the page waits, and tries again.");
-  return el("p", {}, "The page tries again by itself.");
+/** @param {number} status */
+function adviceFor(status) {
+  switch (status) {
+    case 403:
+      return isPortal ? "This link does not give access to this page." : "Sign in with a key that has access.";
+    case 404:
+      return "It was deleted, or the ID is wrong.";
+    case 422:
+    case 501:
+      return "The address is not valid. It may be incomplete.";
+    case 429:
+      return "The server limits the requests of this key. The page waits and retries.";
+    default:
+      return "The page retries automatically.";
+  }
 }
 
-function lost() {
-  return { title: "Not found", nodes: [el("h1", {}, "Not found"), el("p", {}, "There is no such page. ",
-    el("a", { href: home() }, "Back to the start"))] };
+/** @returns {Page} */
+function unknownPage() {
+  const link = element("a", { href: startPage() }, "Back to the start page");
+  const text = element("p", {}, "This page does not exist. ", link);
+  return { title: "Not found", nodes: [element("h1", {}, "Not found"), text] };
 }
 
-/** Comes in with the key that is kept. While the server cannot tell whether it opens, it is kept and tried again. */
+/** Sign in with the saved key. If the server cannot check it now, keep the key and try again. */
 async function start() {
   session = null;
   clearTimeout(timer);
   takeToken();
-  const key = kept();
+  const key = readKey();
   try {
-    const said = key ? await enter(key) : null;
+    const problem = key ? await signIn(key) : null;
     if (session) await refresh();
-    else leave(said);
+    else showSignIn(problem);
   } catch (error) {
-    bar(null);
-    failed("start", error);
-    timer = setTimeout(start, EVERY);
+    showBar(null);
+    showError("start", error);
+    timer = setTimeout(start, REFRESH_INTERVAL);
   }
 }
 
 addEventListener("hashchange", () => {
-  dismiss();
+  closeDialog();
   if (takeToken()) start();
-  else if (session) refresh();
+  else refresh();
 });
-addEventListener("visibilitychange", () => (session && !document.hidden ? refresh() : null));
-document.querySelector(".skip").onclick = (event) => {
-  event.preventDefault(); // an address means a view here
+addEventListener("visibilitychange", () => {
+  if (!document.hidden) refresh();
+});
+document.querySelector(".skip")?.addEventListener("click", (event) => {
+  event.preventDefault(); // an address selects a view here
   main.focus();
-};
-setInterval(tick, 1000);
+});
+setInterval(updateTimes, 1000);
 start();

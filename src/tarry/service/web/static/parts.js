@@ -1,91 +1,203 @@
-// The parts that views are made of: badges, times, tables, pages, empty places.
+// @ts-check
+// The parts that views are made of: badges, times, tables, page links, empty states.
 
-import { el } from "./dom.js";
-import { clock, seconds, told, whole } from "./when.js";
-import { laneSentences } from "./words.js";
+import { element } from "./dom.js";
+import { formatClock, formatDistance, formatDue, formatFull, formatRelative, seconds } from "./times.js";
 
-export function badge([word, tone], title = null) {
-  return el("span", { class: `badge ${tone}`, title }, word);
+/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./vocabulary.js").Label} Label */
+
+/** @type {Record<string, (timestamp: string) => string>} */
+const FORMATS = { time: formatRelative, due: formatDue, distance: formatDistance };
+
+/** @param {Label} label */
+export function badge({ text, tone }) {
+  return element("span", { class: `badge ${tone}` }, text);
 }
 
-/** An instant: "4 min ago", in full when pointed at; `tick` keeps it right. */
-export function time(written) {
-  return written ? el("time", { datetime: written, title: whole(written) }, told(written)) : "–";
+/**
+ * Show a time as "4 min ago". A tooltip has the full time, and `updateTimes` keeps the text current.
+ * @param {string | null | undefined} timestamp
+ */
+export function time(timestamp) {
+  return relative("time", timestamp);
 }
 
-/** When something is to happen. */
-export function ahead(written) {
-  return written ? el("time", { datetime: written, class: "ahead", title: whole(written) }, told(written, true)) : "–";
+/**
+ * Show when something is due: "in 8 s", and "now" after that time.
+ * @param {string | null | undefined} timestamp
+ */
+export function due(timestamp) {
+  return relative("due", timestamp);
 }
 
-/** An instant within a sentence: the time of day, how long ago when pointed at. */
-export function moment(written) {
-  return el("time", { datetime: written, class: "moment", title: `${told(written)}: ${whole(written)}` }, clock(seconds(written)));
+/**
+ * Show how far a time is from now: "8 s".
+ * @param {string | null | undefined} timestamp
+ */
+export function distance(timestamp) {
+  return relative("distance", timestamp);
 }
 
-export function tick() {
-  for (const one of document.querySelectorAll("time:not(.moment)")) {
-    const text = told(one.getAttribute("datetime"), one.className === "ahead");
-    if (one.textContent !== text) one.textContent = text;
+/**
+ * @param {keyof FORMATS} format
+ * @param {string | null | undefined} timestamp
+ */
+function relative(format, timestamp) {
+  if (!timestamp) return "–";
+  const attributes = { datetime: timestamp, "data-format": format, title: formatFull(timestamp) };
+  return element("time", attributes, FORMATS[format](timestamp));
+}
+
+/**
+ * Show the time of day. The tooltip has the full time and how long ago it is.
+ * @param {string} timestamp
+ */
+export function clockTime(timestamp) {
+  const title = `${formatRelative(timestamp)}: ${formatFull(timestamp)}`;
+  return element("time", { datetime: timestamp, title }, formatClock(seconds(timestamp)));
+}
+
+/** Update the relative times on the page. */
+export function updateTimes() {
+  for (const shown of document.querySelectorAll("time[data-format]")) {
+    const format = FORMATS[shown.getAttribute("data-format") ?? ""];
+    const text = format(shown.getAttribute("datetime") ?? "");
+    if (shown.textContent !== text) shown.textContent = text;
   }
 }
 
-/** Text of somebody else: it stays within its place, whatever it is. */
+/**
+ * Show text from other people. It cannot change the direction or the layout of the text around it.
+ * @param {string} text
+ * @param {string} [kind]
+ */
 export function quoted(text, kind = "") {
-  return el("bdi", { class: `quoted ${kind}` }, text);
+  return element("bdi", { class: `quoted ${kind}` }, text);
 }
 
+/** @param {string} text */
 export function code(text) {
-  return el("code", {}, text);
+  return element("code", {}, text);
 }
 
-/** A table; each column is a heading and what stands in it, an empty heading is said by itself. */
+/**
+ * Show words one after the other, each as code.
+ * @param {string[]} words
+ * @returns {Child[]}
+ */
+export function codes(words) {
+  return words.map((word) => [code(word), " "]);
+}
+
+/**
+ * @template Row
+ * @typedef {{ heading: string, cell: (row: Row) => Child, kind?: string }} Column
+ */
+
+/**
+ * Show a table. Its caption is for screen readers. A falsy column is left out.
+ * @template Row
+ * @param {string} caption
+ * @param {(Column<Row> | false | null)[]} columns
+ * @param {Row[]} rows
+ * @param {(row: Row) => string} key
+ */
 export function table(caption, columns, rows, key) {
-  const head = el("tr", {}, columns.map(([heading, , kind]) => el("th", { scope: "col", class: kind }, heading)));
-  const body = rows.map((row) => el("tr", { "data-key": key(row) }, columns.map(([heading, cell, kind]) =>
-    el("td", { "data-label": heading, class: kind }, cell(row)))));
-  return el("div", { class: "scroll" },
-    el("table", {}, el("caption", { class: "unseen" }, caption), el("thead", {}, head), el("tbody", {}, body)));
+  const shown = columns.filter((column) => column !== false && column !== null);
+  const head = shown.map(({ heading, kind }) => element("th", { scope: "col", class: kind }, heading));
+  const body = rows.map((row) => element("tr", { "data-key": key(row) }, shown.map(({ heading, cell, kind }) =>
+    element("td", { "data-label": heading, class: kind }, cell(row)))));
+  return element("div", { class: "scroll" }, element("table", {},
+    element("caption", { class: "unseen" }, caption),
+    element("thead", {}, element("tr", {}, head)),
+    element("tbody", {}, body)));
 }
 
-/** Where there is nothing: what that means and what to do. */
-export function empty(title, ...more) {
-  return el("div", { class: "empty" }, el("strong", {}, title), el("p", {}, ...more));
+/**
+ * Show that a list is empty, why, and what to do.
+ * @param {string} title
+ * @param {...Child} text
+ */
+export function empty(title, ...text) {
+  return element("div", { class: "empty" }, element("strong", {}, title), element("p", {}, ...text));
 }
 
-const BY_TIME = ["Newest", "← Newer", "Older →"];
-export const BY_ID = ["First", "← Back", "More →"];
+const BY_TIME = { first: "Newest", previous: "← Newer", next: "Older →" };
+export const BY_ID = { first: "First", previous: "← Back", next: "More →" };
 
-/** Ways to what is older and newer; `to` makes an address of an iterator, null for the first page. */
-export function pager(page, iterator, to, [start, earlier, later] = BY_TIME) {
-  const back = iterator?.startsWith("-");
-  const older = back || !page.done ? page.iterator : null;
-  const newer = iterator && !(back && page.done) ? page.prevIterator : null;
-  if (!older && !iterator) return null;
-  return el("nav", { class: "pager", "aria-label": "Pages" },
-    iterator ? el("a", { href: to(null) }, start) : null,
-    newer ? el("a", { href: to(newer) }, earlier) : null,
-    older ? el("a", { href: to(older) }, later) : null);
+/**
+ * Show links to the previous and the next page. `link` returns the address for an iterator, or null for the first page.
+ * @param {{ iterator: string | null, prevIterator: string | null, done: boolean }} page
+ * @param {string | undefined} iterator
+ * @param {(iterator: string | null) => string} link
+ * @param {{ first: string, previous: string, next: string }} [words]
+ */
+export function pager(page, iterator, link, words = BY_TIME) {
+  const isBackward = iterator?.startsWith("-");
+  const next = isBackward || !page.done ? page.iterator : null;
+  const previous = iterator && !(isBackward && page.done) ? page.prevIterator : null;
+  if (!next && !iterator) return null;
+  return element("nav", { class: "pager", "aria-label": "Pages" },
+    iterator ? element("a", { href: link(null) }, words.first) : null,
+    previous ? element("a", { href: link(previous) }, words.previous) : null,
+    next ? element("a", { href: link(next) }, words.next) : null);
 }
 
+/**
+ * Show names with values. Pairs without a value are left out.
+ * @param {...[string, Child]} pairs
+ */
 export function facts(...pairs) {
-  return el("dl", { class: "facts" }, pairs.filter(([, value]) => value !== null && value !== undefined && value !== "")
-    .map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+  return element("dl", { class: "facts" }, pairs
+    .filter(([, value]) => value !== null && value !== undefined && value !== false && value !== "")
+    .map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 }
 
-export function lane(one) {
-  return laneSentences(one, time, ahead).map((sentence) => el("p", {}, sentence));
-}
-
+/**
+ * @param {string} label
+ * @param {...{ href: string, text: string, isCurrent: boolean }} links
+ */
 export function tabs(label, ...links) {
-  return el("nav", { class: "tabs", "aria-label": label },
-    links.map(([href, text, here]) => el("a", { href, "aria-current": here ? "page" : null }, text)));
+  return element("nav", { class: "tabs", "aria-label": label }, links.map(({ href, text, isCurrent }) =>
+    element("a", { href, "aria-current": isCurrent ? "page" : null }, text)));
 }
 
+/**
+ * @param {string} text
+ * @param {() => unknown} onclick
+ * @param {string} [kind]
+ */
 export function button(text, onclick, kind = "") {
-  return el("button", { type: "button", class: kind, onclick }, text);
+  return element("button", { type: "button", class: kind, onclick }, text);
 }
 
-export function heading(title, ...beside) {
-  return el("div", { class: "heading" }, el("h1", {}, title), ...beside);
+/**
+ * @param {Child} title
+ * @param {...Child} beside
+ */
+export function pageHeading(title, ...beside) {
+  return element("div", { class: "heading" }, element("h1", {}, title), ...beside);
+}
+
+/**
+ * Show the path to a page: links to the pages above it.
+ * @param {...(HTMLAnchorElement | null)} links
+ */
+export function breadcrumb(...links) {
+  return element("nav", { class: "crumbs", "aria-label": "Breadcrumb" }, links.map((link) => link && [link, " / "]));
+}
+
+/**
+ * Show a select element for a filter.
+ * @param {string} label
+ * @param {string} selected
+ * @param {{ value: string, text: string }[]} choices
+ * @param {(value: string) => void} choose
+ */
+export function filter(label, selected, choices, choose) {
+  const options = choices.map(({ value, text }) =>
+    element("option", { value, selected: selected === value }, text));
+  const onchange = (/** @type {any} */ event) => choose(event.target.value);
+  return element("label", {}, `${label} `, element("select", { onchange }, options));
 }

@@ -1,45 +1,58 @@
-// Shows JSON as it came, byte for byte; and, if somebody wants, with other white space between.
+// @ts-check
+// Shows JSON byte for byte as it was sent, or indented with only the white space changed.
 
-/** The text of a field of an object, as it stands in the object's own text. */
-export function member(text, name) {
+/**
+ * Return the text of one field of a JSON object, unchanged.
+ * @param {string} text
+ * @param {string} name
+ */
+export function fieldText(text, name) {
   let depth = 0;
-  let from = -1;
+  let start = -1;
   let key = null;
-  for (const { at, end, kind } of tokens(text)) {
-    if (depth === 1 && from < 0 && kind === "string" && key === null) key = JSON.parse(text.slice(at, end));
-    else if (depth === 1 && kind === ":" && key === name) from = end;
-    if (kind === "open") depth += 1;
-    if (kind === "close") depth -= 1;
-    const over = (depth === 1 && kind === ",") || depth === 0;
-    if (over && from >= 0) return text.slice(from, at).trim();
-    if (depth === 1 && kind === ",") key = null;
+  for (const token of tokens(text)) {
+    const isKey = depth === 1 && start < 0 && token.kind === "string" && key === null;
+    if (isKey) key = JSON.parse(text.slice(token.start, token.end));
+    else if (depth === 1 && token.kind === ":" && key === name) start = token.end;
+    if (token.kind === "open") depth += 1;
+    if (token.kind === "close") depth -= 1;
+    const isComma = depth === 1 && token.kind === ",";
+    if ((isComma || depth === 0) && start >= 0) return text.slice(start, token.start).trim();
+    if (isComma) key = null;
   }
   return "";
 }
 
-/** The same JSON over several lines: each number and each string stays as it was written. */
-export function indented(text) {
+/**
+ * Return JSON indented. Numbers and strings stay as they were written.
+ * @param {string} text
+ */
+export function indent(text) {
+  /** @type {string[]} */
   const parts = [];
   let depth = 0;
-  let empty = false;
-  const line = () => parts.push("\n", "  ".repeat(Math.min(depth, 40)));
-  for (const { at, end, kind } of tokens(text)) {
+  let isEmpty = false;
+  const newLine = () => parts.push("\n", "  ".repeat(Math.min(depth, 40)));
+  for (const { start, end, kind } of tokens(text)) {
     if (kind === "close") {
       depth -= 1;
-      if (!empty) line();
-    } else if (empty) {
-      line();
+      if (!isEmpty) newLine();
+    } else if (isEmpty) {
+      newLine();
     }
-    empty = kind === "open";
-    parts.push(text.slice(at, end));
+    isEmpty = kind === "open";
+    parts.push(text.slice(start, end));
     if (kind === "open") depth += 1;
-    if (kind === ",") line();
+    if (kind === ",") newLine();
     if (kind === ":") parts.push(" ");
   }
   return parts.join("");
 }
 
-/** Whether a text is JSON. */
+/**
+ * Return whether a text is JSON.
+ * @param {string} text
+ */
 export function isJson(text) {
   try {
     JSON.parse(text);
@@ -49,11 +62,15 @@ export function isJson(text) {
   }
 }
 
+/** @type {Record<string, string>} */
+const KINDS = { "{": "open", "[": "open", "}": "close", "]": "close", ":": ":", ",": "," };
+
+/** @param {string} text */
 function* tokens(text) {
   const pattern = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s{}[\]:,"]+/gs;
-  const kinds = { "{": "open", "[": "open", "}": "close", "]": "close", ":": ":", ",": "," };
-  for (const found of text.matchAll(pattern)) {
-    const kind = kinds[found[0]] ?? (found[0][0] === '"' ? "string" : "bare");
-    yield { at: found.index, end: found.index + found[0].length, kind };
+  for (const match of text.matchAll(pattern)) {
+    const [token] = match;
+    const kind = KINDS[token] ?? (token.startsWith('"') ? "string" : "bare");
+    yield { start: match.index, end: match.index + token.length, kind };
   }
 }

@@ -1,50 +1,68 @@
-// Which view an address means: `#/app/ID/endpoint/ID?page=...`.
+// @ts-check
+// Finds the view for an address such as `#/app/ID/endpoint/ID?page=...`.
 
-import { application } from "./views/application.js";
-import { applicationMessages } from "./views/messages.js";
-import { applicationUndelivered, undelivered } from "./views/undelivered.js";
-import { endpoint } from "./views/endpoint.js";
-import { endpointMessages } from "./views/endpoint_messages.js";
-import { message } from "./views/message.js";
-import { overview } from "./views/overview.js";
+import { applicationPage } from "./views/application.js";
+import { endpointPage } from "./views/endpoint.js";
+import { endpointMessagesPage } from "./views/endpoint_messages.js";
+import { messagePage } from "./views/message.js";
+import { applicationMessagesPage } from "./views/messages.js";
+import { overviewPage } from "./views/overview.js";
+import { applicationUndeliveredPage, undeliveredPage } from "./views/undelivered.js";
 
+/** @typedef {import("./main.js").View} View */
+
+/** @type {{ pattern: string, view: View }[]} */
 const VIEWS = [
-  ["", overview],
-  ["undelivered", undelivered],
-  ["app/:app", application],
-  ["app/:app/msg", applicationMessages],
-  ["app/:app/undelivered", applicationUndelivered],
-  ["app/:app/endpoint/:endpoint", endpoint],
-  ["app/:app/endpoint/:endpoint/msg", endpointMessages],
-  ["app/:app/msg/:message", message],
+  { pattern: "", view: overviewPage },
+  { pattern: "undelivered", view: undeliveredPage },
+  { pattern: "app/:app", view: applicationPage },
+  { pattern: "app/:app/msg", view: applicationMessagesPage },
+  { pattern: "app/:app/undelivered", view: applicationUndeliveredPage },
+  { pattern: "app/:app/endpoint/:endpoint", view: endpointPage },
+  { pattern: "app/:app/endpoint/:endpoint/msg", view: endpointMessagesPage },
+  { pattern: "app/:app/msg/:message", view: messagePage },
 ];
 
-/** The view of an address, the names in it and its query; null if there is none. */
-export function find(hash) {
+/**
+ * A view, with the names in the path and the query of its address.
+ * @typedef {{ view: View, names: Record<string, string>, query: Record<string, string>, key: string }} Route
+ */
+
+/**
+ * Return the route of an address, or null if there is no such view.
+ * @param {string} hash
+ * @returns {Route | null}
+ */
+export function findRoute(hash) {
   const [path, search] = hash.replace(/^#\/?/, "").split("?", 2);
   const parts = path.split("/");
-  for (const [pattern, view] of VIEWS) {
-    const names = matched(pattern.split("/"), parts);
+  for (const { pattern, view } of VIEWS) {
+    const names = match(pattern.split("/"), parts);
     if (names) return { view, names, query: Object.fromEntries(new URLSearchParams(search ?? "")), key: hash };
   }
   return null;
 }
 
-function matched(pattern, parts) {
+/**
+ * @param {string[]} pattern
+ * @param {string[]} parts
+ */
+function match(pattern, parts) {
   if (pattern.length !== parts.length) return null;
+  /** @type {Record<string, string>} */
   const names = {};
-  for (const [n, part] of pattern.entries()) {
-    if (part.startsWith(":")) names[part.slice(1)] = decoded(parts[n]);
-    else if (part !== parts[n]) return null;
+  for (const [index, part] of pattern.entries()) {
+    if (part.startsWith(":")) names[part.slice(1)] = decode(parts[index]);
+    else if (part !== parts[index]) return null;
   }
   return Object.values(names).includes("") ? null : names;
 }
 
-function decoded(text) {
+/** @param {string} text */
+function decode(text) {
   try {
     return decodeURIComponent(text);
   } catch {
     return text;
   }
 }
-

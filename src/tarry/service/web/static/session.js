@@ -1,34 +1,40 @@
-// Who looks: the key they gave, kept for this tab only and never in an address.
+// @ts-check
+// The user's key. It is kept for this tab only, and never in an address.
 
 const LINK = /^#([A-Za-z0-9_.-]+):([\x21-\x7e]+)$/;
 
-/** Whether this is the page for tenants' people. */
+/** Whether this is the portal for tenants; otherwise it is the operators' dashboard. */
 export const isPortal = location.pathname.startsWith("/portal");
-const KEPT = isPortal ? "tarry.portal" : "tarry.dashboard";
+const PORTAL_ITEM = "tarry.portal";
+const ITEM = isPortal ? PORTAL_ITEM : "tarry.dashboard";
 
-/** Takes a token out of the address, if one came with it. */
+/** Move the token of a portal link from the address into the session. Return whether there was one. */
 export function takeToken() {
-  const found = isPortal && LINK.exec(location.hash);
-  if (!found) return false;
-  sessionStorage.setItem(KEPT, found[2]);
+  const match = isPortal ? LINK.exec(location.hash) : null;
+  if (!match) return false;
+  sessionStorage.setItem(ITEM, match[2]);
   history.replaceState(null, "", `${location.pathname}#/`);
   return true;
 }
 
-export function kept() {
-  return sessionStorage.getItem(KEPT);
+export function readKey() {
+  return sessionStorage.getItem(ITEM);
 }
 
-export function keep(key) {
-  sessionStorage.setItem(KEPT, key);
+/** @param {string} key */
+export function saveKey(key) {
+  sessionStorage.setItem(ITEM, key);
 }
 
-export function forget() {
-  sessionStorage.removeItem(KEPT);
+export function deleteKey() {
+  sessionStorage.removeItem(ITEM);
 }
 
-/** Goes on to the portal, with a token that was typed at the dashboard. */
-export function goToPortal(token) {
-  sessionStorage.setItem("tarry.portal", token);
+/**
+ * Open the portal with a portal token that was typed into the dashboard.
+ * @param {string} token
+ */
+export function openPortal(token) {
+  sessionStorage.setItem(PORTAL_ITEM, token);
   location.assign("/portal");
 }

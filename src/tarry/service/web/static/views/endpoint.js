@@ -1,95 +1,121 @@
-// An endpoint: how the sending to it goes and why, what can be done about it, and its attempts.
+// @ts-check
+// An endpoint: its state, actions, settings and attempts.
 
-import { to, toApplication } from "../address.js";
-import { way } from "../api.js";
-import { attempts } from "../attempts.js";
+import { path } from "../api.js";
+import { attemptTable } from "../attempts.js";
 import { chart } from "../chart.js";
-import { el } from "../dom.js";
-import { laneOf } from "../lanes.js";
-import { ahead, badge, code, empty, facts, heading, lane as sentences, pager, quoted, tabs, time } from "../parts.js";
-import { now } from "../when.js";
-import { laneState, number } from "../words.js";
-import { actions } from "./endpoint_actions.js";
-import { tasks } from "./tasks.js";
+import { element } from "../dom.js";
+import { laneLabel, laneSentences, readLane } from "../lanes.js";
+import { linkTo, linkToApplication } from "../links.js";
+import { badge, breadcrumb, code, codes, due, empty, facts, pageHeading, pager, quoted, tabs, time } from "../parts.js";
+import { now } from "../times.js";
+import { formatNumber } from "../vocabulary.js";
+import { actionButtons } from "./endpoint_actions.js";
+import { taskList } from "./tasks.js";
 
-const DRAWN = 250;
+/** @typedef {import("../dom.js").Child} Child */
+/** @typedef {import("../lanes.js").Lane} Lane */
+/** @typedef {import("../main.js").Context} Context */
+/** @typedef {import("../main.js").Page} Page */
 
-/** What is above all pages of an endpoint. */
-export async function head(c, here) {
-  const path = way`/app/${c.names.app}/endpoint/${c.names.endpoint}`;
-  const [app, endpoint, lane] = await Promise.all([
-    c.known.at(way`/app/${c.names.app}`), c.api.get(path), laneOf(c, c.names.app, c.names.endpoint),
+const CHART_ATTEMPTS = 250;
+const DAY = 86_400; // seconds
+
+/**
+ * Return the endpoint, its path, and the top of all its pages.
+ * @param {Context} context
+ * @param {"attempts" | "messages"} tab
+ */
+export async function endpointHead(context, tab) {
+  const { app, endpoint: id } = context.names;
+  const view = path`/app/${app}/endpoint/${id}`;
+  const [application, endpoint, lane] = await Promise.all([
+    context.cache.get(path`/app/${app}`), context.api.get(view), readLane(context, app, id),
   ]);
+  const label = laneLabel(context, lane);
   return {
-    endpoint, lane, path,
+    endpoint,
+    view,
     nodes: [
-      el("nav", { class: "crumbs", "aria-label": "Where you are" },
-        c.isPortal ? null : [el("a", { href: to("/") }, "Applications"), " / "],
-        el("a", { href: toApplication(c.names.app) }, quoted(app?.name ?? c.names.app)), " / "),
-      heading(quoted(endpoint.url, "url"), badge(laneState(lane))),
-      endpoint.description ? el("p", { class: "description" }, quoted(endpoint.description)) : null,
-      el("section", { class: `lane ${laneState(lane)[1]}` }, sentences(lane), numbers(lane)),
-      actions(c, path, endpoint, lane),
-      await tasks(c, endpoint),
+      breadcrumb(
+        context.isPortal ? null : element("a", { href: linkTo("/") }, "Applications"),
+        element("a", { href: linkToApplication(app) }, quoted(application?.name ?? app))),
+      pageHeading(quoted(endpoint.url, "url"), badge(label)),
+      endpoint.description ? element("p", { class: "description" }, quoted(endpoint.description)) : null,
+      element("section", { class: `lane ${label.tone}` }, laneSentences(context, lane), laneFacts(lane)),
+      actionButtons(context, view, endpoint, lane),
+      await taskList(context, endpoint.id),
       settings(endpoint),
-      tabs("Of this endpoint", [to(path), "Attempts", here === "attempts"], [to(`${path}/msg`), "Messages", here === "messages"]),
+      tabs("Endpoint",
+        { href: linkTo(view), text: "Attempts", isCurrent: tab === "attempts" },
+        { href: linkTo(`${view}/msg`), text: "Messages", isCurrent: tab === "messages" }),
     ],
   };
 }
 
-function numbers(lane) {
+/** @param {Lane} lane */
+function laneFacts(lane) {
   return facts(
-    ["Waiting", number(lane.backlog)],
-    ["Next probe", lane.probeAt && ahead(lane.probeAt)],
-    ["Pace", lane.pace && `${number(lane.pace)} a second`],
-    ["Seen to take", lane.capacity && `${number(lane.capacity)} a second`],
-    ["Last taken", lane.acceptedAt && time(lane.acceptedAt)],
+    ["Waiting", formatNumber(lane.backlog)],
+    ["Next probe", lane.probeAt && due(lane.probeAt)],
+    ["Rate", lane.pace && `${formatNumber(lane.pace)}/s`],
+    ["Capacity", lane.capacity && `${formatNumber(lane.capacity)}/s`],
+    ["Last success", lane.acceptedAt && time(lane.acceptedAt)],
     ["Failing since", lane.failingSince && time(lane.failingSince)],
-    ["Failures since", lane.failures ? number(lane.failures) : null],
-    ["Done", lane.doneAt && ahead(lane.doneAt)],
+    ["Failures", lane.failures ? formatNumber(lane.failures) : null],
+    ["Done", lane.doneAt && due(lane.doneAt)],
   );
 }
 
+/** @param {any} endpoint */
 function settings(endpoint) {
-  const names = (list) => list && list.map((one) => [code(one), " "]);
-  return el("details", { class: "settings" }, el("summary", {}, "Settings"), facts(
-    ["Id", code(endpoint.id)],
-    ["Your id", endpoint.uid && code(endpoint.uid)],
-    ["Types of events", names(endpoint.eventTypes) ?? "all"],
-    ["Channels", names(endpoint.channels) ?? "all"],
-    ["At most", endpoint.throttleRate && `${endpoint.throttleRate} a second`],
-    ["At a time", endpoint.concurrency && String(endpoint.concurrency)],
-    ["Order", endpoint.fifo && (endpoint.blocking ? "kept; one that fails holds up the others" : "kept")],
-    ["Made", time(endpoint.createdAt)],
-    ["Changed", time(endpoint.updatedAt)],
+  const order = endpoint.blocking ? "FIFO; a failed message stops those after it" : "FIFO";
+  return element("details", { class: "settings" }, element("summary", {}, "Settings"), facts(
+    ["ID", code(endpoint.id)],
+    ["UID", endpoint.uid && code(endpoint.uid)],
+    ["Event types", endpoint.eventTypes ? codes(endpoint.eventTypes) : "all"],
+    ["Channels", endpoint.channels ? codes(endpoint.channels) : "all"],
+    ["Rate limit", endpoint.throttleRate && `${endpoint.throttleRate}/s`],
+    ["Concurrency limit", endpoint.concurrency],
+    ["Order", endpoint.fifo && order],
+    ["Created", time(endpoint.createdAt)],
+    ["Updated", time(endpoint.updatedAt)],
   ));
 }
 
-export async function endpoint(c) {
-  const asked = way`/app/${c.names.app}/attempt/endpoint/${c.names.endpoint}`;
-  const iterator = c.query.page;
-  const [above, drawn, page, day] = await Promise.all([
-    head(c, "attempts"),
-    c.api.get(asked, { limit: DRAWN, with_content: false }),
-    c.api.get(asked, { limit: 20, with_msg: true, iterator }),
-    c.api.get(way`/app/${c.names.app}/endpoint/${c.names.endpoint}/attempt-stats`, { since: yesterday() }),
+/**
+ * @param {Context} context
+ * @returns {Promise<Page>}
+ */
+export async function endpointPage(context) {
+  const { app, endpoint: id } = context.names;
+  const attempts = path`/app/${app}/attempt/endpoint/${id}`;
+  const iterator = context.query.page;
+  const since = new Date((now() - DAY) * 1000).toISOString();
+  const [head, charted, page, lastDay] = await Promise.all([
+    endpointHead(context, "attempts"),
+    context.api.get(attempts, { limit: CHART_ATTEMPTS, with_content: false }),
+    context.api.get(attempts, { limit: 20, with_msg: true, iterator }),
+    context.api.get(path`/app/${app}/endpoint/${id}/attempt-stats`, { since }),
   ]);
   return {
-    title: above.endpoint.url,
-    nodes: [...above.nodes, list(c, drawn, page, day), pager(page, iterator, (next) => to(above.path, { page: next }))],
+    title: head.endpoint.url,
+    nodes: [
+      ...head.nodes,
+      charted.data.length
+        ? [chart(charted.data), summary(charted.data.length, lastDay), attemptTable(page.data, app)]
+        : empty("No attempts yet.", "Attempts to send messages to this endpoint are listed here."),
+      pager(page, iterator, (next) => linkTo(head.view, { page: next })),
+    ],
   };
 }
 
-function yesterday() {
-  return new Date((now() - 86_400) * 1000).toISOString();
-}
-
-function list(c, drawn, page, day) {
-  if (!drawn.data.length) return empty("No attempt yet.", "What is sent to it will be shown here, with what it answered.");
-  return [
-    chart(drawn.data),
-    el("p", { class: "hint" }, `In the last day ${number(day.success)} arrived, and ${number(day.fail)} failed.`,
-      drawn.data.length === DRAWN ? ` Drawn are the last ${DRAWN}.` : ""),
-    attempts(page.data, c.names.app),
-  ];
+/**
+ * @param {number} charted
+ * @param {{ success: number, fail: number }} lastDay
+ */
+function summary(charted, { success, fail }) {
+  const text = `Last 24 hours: ${formatNumber(success)} attempts succeeded, ${formatNumber(fail)} failed.`;
+  return element("p", { class: "hint" }, text,
+    charted === CHART_ATTEMPTS ? ` The chart shows the last ${CHART_ATTEMPTS} attempts.` : null);
 }

@@ -1,80 +1,137 @@
-// What can be done about an endpoint. Each asks first, and says what it did.
+// @ts-check
+// Actions on an endpoint. Each asks for confirmation, and shows its result.
 
-import { ask, say, since } from "../dialog.js";
-import { el } from "../dom.js";
+import { ask, notify, sinceField } from "../dialog.js";
+import { element } from "../dom.js";
 import { button, quoted } from "../parts.js";
-import { now } from "../when.js";
-import { count } from "../words.js";
-import { started } from "./tasks.js";
+import { now } from "../times.js";
+import { formatCount } from "../vocabulary.js";
+import { addTask } from "./tasks.js";
 
-/** Buttons for what this key may do with an endpoint as it stands. */
-export function actions(c, path, endpoint, lane) {
-  const enabled = endpoint.standing === "enabled";
-  const paused = endpoint.standing === "paused";
-  const all = [
-    c.may("endpoints") && enabled && button("Pause…", () => pause(c, path, endpoint)),
-    c.may("endpoints") && !enabled && endpoint.standing !== "deleted"
-      && button(paused ? "Resume…" : "Enable…", () => resume(c, path, endpoint, lane), "primary"),
-    c.may("attempts") && enabled && (lane.phase === "open" || lane.failedAt) && button("Probe now…", () => probe(c, path, endpoint), "primary"),
-    c.may("attempts") && button("Recover…", () => recover(c, path, endpoint)),
-    c.may("attempts") && button("Replay missing…", () => replay(c, path, endpoint)),
-  ].filter(Boolean);
-  return all.length ? el("div", { class: "buttons" }, all) : null;
+/** @typedef {import("../lanes.js").Lane} Lane */
+/** @typedef {import("../main.js").Context} Context */
+/** @typedef {{ id: string, url: string, standing: Lane["standing"] }} Endpoint */
+
+const SOON = 1000; // milliseconds
+
+/**
+ * Show buttons for the actions that the key allows in the endpoint's state.
+ * @param {Context} context
+ * @param {string} view the path of the endpoint
+ * @param {Endpoint} endpoint
+ * @param {Lane} lane
+ */
+export function actionButtons(context, view, endpoint, lane) {
+  const isEnabled = endpoint.standing === "enabled";
+  const isStopped = !isEnabled && endpoint.standing !== "deleted";
+  const canProbe = isEnabled && (lane.phase === "open" || lane.failedAt);
+  const resumeText = endpoint.standing === "paused" ? "Resume…" : "Enable…";
+  const mayChange = context.may("endpoints");
+  const maySend = context.may("attempts");
+  const buttons = [
+    mayChange && isEnabled && button("Pause…", () => pause(context, view, endpoint)),
+    mayChange && isStopped && button(resumeText, () => resume(context, view, endpoint, lane), "primary"),
+    maySend && canProbe && button("Probe now…", () => probe(context, view, endpoint), "primary"),
+    maySend && button("Recover…", () => recover(context, view, endpoint)),
+    maySend && button("Replay missing…", () => replay(context, view, endpoint)),
+  ].filter((shown) => shown instanceof Node);
+  return buttons.length ? element("div", { class: "buttons" }, buttons) : null;
 }
 
-const SOON = 1000;
-
-/** Does something, says that it was done or why it was not, and shows how things are now and soon. */
-export async function doing(c, work, done) {
+/**
+ * Do something, show its result or why it failed, and refresh the page now and once more soon.
+ * @param {Context} context
+ * @param {() => Promise<any>} work
+ * @param {string | ((result: any) => string)} message
+ */
+export async function perform(context, work, message) {
   try {
-    const answer = await work();
-    say(typeof done === "function" ? done(answer) : done);
+    const result = await work();
+    notify(typeof message === "function" ? message(result) : message);
   } catch (error) {
-    say(`It was not done: ${error.message}.`, "bad");
+    notify(`This failed: ${error instanceof Error ? error.message : error}.`, "bad");
   }
-  c.known.forget();
-  await c.refresh();
-  setTimeout(c.refresh, SOON);
+  context.cache.clear();
+  await context.refresh();
+  setTimeout(context.refresh, SOON);
 }
 
-/** Which endpoint it is about: it may be late at night. */
-function name(endpoint) {
-  return quoted(endpoint.url, "url");
+/**
+ * Ask for confirmation of an action on an endpoint, and show the endpoint's URL to avoid mistakes.
+ * @param {Endpoint} endpoint
+ * @param {string} title
+ * @param {string} text
+ * @param {string} action
+ * @param {import("../dialog.js").Field[]} [fields]
+ */
+function confirmAction(endpoint, title, text, action, fields = []) {
+  return ask(title, [text, quoted(endpoint.url, "url")], action, fields);
 }
 
-async function pause(c, path, endpoint) {
-  const text = ["Nothing is sent to it until it is resumed. Messages that come in wait, and get older meanwhile: those that"
-    + " are older than their policy allows are given up.", name(endpoint)];
-  if (!(await ask("Pause this endpoint?", text, "Pause"))) return;
-  await doing(c, () => c.api.post(`${path}/pause`), "It is paused: nothing is sent to it.");
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {Endpoint} endpoint
+ */
+async function pause(context, view, endpoint) {
+  const text = "Nothing is sent to this endpoint until you resume it. New messages wait, and their age grows."
+    + " Messages that become older than their policy allows fail.";
+  if (!(await confirmAction(endpoint, "Pause this endpoint?", text, "Pause"))) return;
+  await perform(context, () => context.api.post(`${view}/pause`), "Paused. Nothing is sent to this endpoint.");
 }
 
-async function resume(c, path, endpoint, lane) {
-  const waits = lane.backlog ? `${count(lane.backlog, "delivery goes", "deliveries go")} to it, at a pace that it can take.` : "Messages go to it again.";
-  const [title, yes] = endpoint.standing === "paused" ? ["Resume sending?", "Resume"] : ["Enable this endpoint?", "Enable"];
-  if (!(await ask(title, [waits, name(endpoint)], yes))) return;
-  await doing(c, () => c.api.post(`${path}/resume`), "Messages go to it again.");
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {Endpoint} endpoint
+ * @param {Lane} lane
+ */
+async function resume(context, view, endpoint, lane) {
+  const verb = endpoint.standing === "paused" ? "Resume" : "Enable";
+  const waiting = formatCount(lane.backlog, "delivery is", "deliveries are");
+  const text = lane.backlog
+    ? `${waiting} waiting. They are sent at a rate that the endpoint can handle.`
+    : "New messages are sent to this endpoint again.";
+  if (!(await confirmAction(endpoint, `${verb} this endpoint?`, text, verb))) return;
+  await perform(context, () => context.api.post(`${view}/resume`), `${verb}d. Messages are sent to this endpoint.`);
 }
 
-async function probe(c, path, endpoint) {
-  const text = ["One message that waits is sent at once, to see whether the endpoint takes it. If it does, the others follow at a pace.",
-    name(endpoint)];
-  if (!(await ask("Try it now?", text, "Probe now"))) return;
-  await doing(c, () => c.api.post(`${path}/probe`), "A probe is on its way.");
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {Endpoint} endpoint
+ */
+async function probe(context, view, endpoint) {
+  const text = "One waiting message is sent now. If the endpoint accepts it, the others follow at a rate that the"
+    + " endpoint can handle.";
+  if (!(await confirmAction(endpoint, "Probe this endpoint now?", text, "Probe now"))) return;
+  await perform(context, () => context.api.post(`${view}/probe`), "Probe requested.");
 }
 
-async function recover(c, path, endpoint) {
-  const text = ["What failed is delivered again, and what failed and waits for its next attempt is brought forward; all of it at a pace that the endpoint can take.",
-    name(endpoint)];
-  const told = await ask("Recover what failed?", text, "Recover", [since(now())]);
-  if (!told) return;
-  await doing(c, () => c.api.post(`${path}/recover`, told), (task) => started(c, endpoint, task, "Recovery"));
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {Endpoint} endpoint
+ */
+async function recover(context, view, endpoint) {
+  const text = "Failed messages are delivered again, and deliveries that wait for a retry are sent now. All are sent at"
+    + " a rate that the endpoint can handle.";
+  const span = await confirmAction(endpoint, "Recover failed messages?", text, "Recover", [sinceField(now())]);
+  if (!span) return;
+  await perform(context, () => context.api.post(`${view}/recover`, span),
+    (task) => addTask(endpoint.id, task, "Recovery"));
 }
 
-async function replay(c, path, endpoint) {
-  const text = ["Messages that were never sent to this endpoint are sent to it: those from before it was made, and those that came while it was disabled.",
-    name(endpoint)];
-  const told = await ask("Replay what is missing?", text, "Replay", [since(now())]);
-  if (!told) return;
-  await doing(c, () => c.api.post(`${path}/replay-missing`, told), (task) => started(c, endpoint, task, "Replay"));
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {Endpoint} endpoint
+ */
+async function replay(context, view, endpoint) {
+  const text = "Messages that were never sent to this endpoint are sent now: those from before it was created, and"
+    + " those that arrived while it was disabled.";
+  const span = await confirmAction(endpoint, "Replay missing messages?", text, "Replay", [sinceField(now())]);
+  if (!span) return;
+  await perform(context, () => context.api.post(`${view}/replay-missing`, span),
+    (task) => addTask(endpoint.id, task, "Replay"));
 }

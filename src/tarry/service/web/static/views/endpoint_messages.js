@@ -1,40 +1,72 @@
-// The messages for an endpoint, and how the sending of each stands.
+// @ts-check
+// The messages for an endpoint, with the state of each.
 
-import { to, toMessage } from "../address.js";
-import { el } from "../dom.js";
-import { ahead, badge, empty, pager, quoted, table, time } from "../parts.js";
-import { STATUSES } from "../words.js";
-import { head } from "./endpoint.js";
+import { element } from "../dom.js";
+import { linkTo, linkToMessage } from "../links.js";
+import { badge, due, empty, filter, pager, quoted, table, time } from "../parts.js";
+import { endpointHead } from "./endpoint.js";
 
-const CHOICES = [["", "any"], ["1", "not tried yet"], ["3", "waits"], ["0", "delivered"], ["2", "failed"], ["4", "cancelled"]];
+/** @typedef {import("../main.js").Context} Context */
+/** @typedef {import("../main.js").Page} Page */
 
-export async function endpointMessages(c) {
-  const { page: iterator, status } = c.query;
-  const above = await head(c, "messages");
-  const page = await c.api.get(`${above.path}/msg`, { limit: 20, with_content: false, expanded_statuses: true, iterator, status });
+const STATUSES = [ // by the API's numbers; two of them are called "waiting"
+  { value: "1", name: "pending", more: ", no attempt yet" },
+  { value: "3", name: "sending", more: ", attempted" },
+  { value: "0", name: "success", more: "" },
+  { value: "2", name: "fail", more: "" },
+  { value: "4", name: "canceled", more: "" },
+];
+
+/**
+ * @param {Context} context
+ * @returns {Promise<Page>}
+ */
+export async function endpointMessagesPage(context) {
+  const { page: iterator, status } = context.query;
+  const head = await endpointHead(context, "messages");
+  const view = `${head.view}/msg`;
+  const query = { limit: 20, with_content: false, expanded_statuses: true, iterator, status };
+  const page = await context.api.get(view, query);
   return {
-    title: `Messages for ${above.endpoint.url}`,
-    nodes: [...above.nodes, filters(c, `${above.path}/msg`), list(c, page),
-      pager(page, iterator, (next) => to(`${above.path}/msg`, { page: next, status }))],
+    title: `Messages for ${head.endpoint.url}`,
+    nodes: [
+      ...head.nodes,
+      statusFilter(context, view),
+      page.data.length ? messageTable(context, page.data) : noMessages(page),
+      pager(page, iterator, (next) => linkTo(view, { page: next, status })),
+    ],
   };
 }
 
-function filters(c, path) {
-  return el("form", { class: "filters" }, el("label", {}, "State ", el("select", {
-    onchange: (event) => c.go(to(path, { status: event.target.value })),
-  }, CHOICES.map(([value, text]) => el("option", { value, selected: (c.query.status ?? "") === value }, text)))));
+/**
+ * @param {Context} context
+ * @param {string} view
+ */
+function statusFilter(context, view) {
+  const choices = STATUSES.map(({ value, name, more }) => (
+    { value, text: context.vocabulary.label("statuses", name).text + more }));
+  return element("form", { class: "filters" },
+    filter("State", context.query.status ?? "", [{ value: "", text: "any" }, ...choices],
+      (status) => context.go(linkTo(view, { status }))));
 }
 
-function list(c, page) {
-  if (!page.data.length) {
-    return page.done
-      ? empty("No such message.", "None in the last 90 days that this endpoint wants and that stands like this.")
-      : empty("None on this page.", "What you look for is rare; older pages may have some.");
-  }
+/** @param {{ done: boolean }} page */
+function noMessages({ done }) {
+  if (!done) return empty("No matching messages on this page.", "Older pages may have some.");
+  return empty("No matching messages.", "This endpoint has no messages of the last 90 days in this state.");
+}
+
+/**
+ * @param {Context} context
+ * @param {any[]} messages
+ */
+function messageTable(context, messages) {
   return table("Messages", [
-    ["Message", (one) => [el("a", { href: toMessage(c.names.app, one.id) }, quoted(one.eventType)), el("small", {}, quoted(one.eventId ?? one.id))]],
-    ["State", (one) => badge(STATUSES[one.statusText])],
-    ["Accepted", (one) => time(one.timestamp)],
-    ["Next attempt", (one) => ahead(one.nextAttempt)],
-  ], page.data, (one) => one.id);
+    { heading: "Message", cell: (message) => [
+      element("a", { href: linkToMessage(context.names.app, message.id) }, quoted(message.eventType)),
+      element("small", {}, quoted(message.eventId ?? message.id))] },
+    { heading: "State", cell: (message) => badge(context.vocabulary.label("statuses", message.statusText)) },
+    { heading: "Accepted", cell: (message) => time(message.timestamp) },
+    { heading: "Next attempt", cell: (message) => due(message.nextAttempt) },
+  ], messages, (message) => message.id);
 }

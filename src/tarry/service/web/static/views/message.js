@@ -1,101 +1,167 @@
-// A message: what it says, where it goes, how far each delivery has come and why it is not further.
+// @ts-check
+// A message: its deliveries with their attempts, and its payload.
 
-import { to, toApplication, toEndpoint } from "../address.js";
-import { way } from "../api.js";
-import { attempts } from "../attempts.js";
+import { path } from "../api.js";
+import { attemptTable } from "../attempts.js";
 import { ask } from "../dialog.js";
-import { el } from "../dom.js";
-import { BY_ID, ahead, badge, button, code, empty, facts, heading, moment, pager, quoted, time } from "../parts.js";
-import { indented, isJson, member } from "../payload.js";
-import { REASONS, STATUSES } from "../words.js";
-import { doing } from "./endpoint_actions.js";
+import { element } from "../dom.js";
+import { linkTo, linkToApplication, linkToEndpoint } from "../links.js";
+import {
+  badge, breadcrumb, button, BY_ID, clockTime, code, codes, due, empty, facts, pageHeading, pager, quoted, time,
+} from "../parts.js";
+import { fieldText, indent, isJson } from "../payload.js";
+import { perform } from "./endpoint_actions.js";
+
+/** @typedef {import("../attempts.js").Attempt} Attempt */
+/** @typedef {import("../main.js").Context} Context */
+/** @typedef {import("../main.js").Page} Page */
+/** @typedef {{ endpoint: any, sentences: string[], attempts: Attempt[] }} Delivery */
 
 const EXPIRED = '{"expired":true}';
-const DELETED = { sentences: ["Its endpoint was deleted."] };
-const MOST = 100; // attempts
-const ORDER = ["fail", "sending", "pending", "canceled", "success"]; // what is wrong comes first
-const INSTANT = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:\+00:00|Z))/;
-const spread = new Set(); // messages whose payload is shown over several lines
+const MAX_ATTEMPTS = 100;
+const ORDER = ["fail", "sending", "pending", "canceled", "success"]; // problems come first
+const TIMESTAMP = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(?:\+00:00|Z))/;
+/** @type {Set<string>} */
+const indented = new Set(); // the ids of messages whose payload is shown indented
 
-export async function message(c) {
-  const path = way`/app/${c.names.app}/msg/${c.names.message}`;
-  const [app, text, places, made] = await Promise.all([
-    c.known.at(way`/app/${c.names.app}`),
-    c.known.value(`what ${path} says`, () => c.api.text("GET", path)),
-    c.api.get(`${path}/endpoint`, { limit: 20, expanded_statuses: true, iterator: c.query.page }),
-    c.api.get(way`/app/${c.names.app}/attempt/msg/${c.names.message}`, { limit: MOST }),
+/**
+ * @param {Context} context
+ * @returns {Promise<Page>}
+ */
+export async function messagePage(context) {
+  const { app, message: id } = context.names;
+  const view = path`/app/${app}/msg/${id}`;
+  const [application, text, endpoints, attempts] = await Promise.all([
+    context.cache.get(path`/app/${app}`),
+    context.cache.value(`text of ${view}`, () => context.api.text("GET", view)),
+    context.api.get(`${view}/endpoint`, { limit: 20, expanded_statuses: true, iterator: context.query.page }),
+    context.api.get(path`/app/${app}/attempt/msg/${id}`, { limit: MAX_ATTEMPTS }),
   ]);
-  const told = JSON.parse(text);
-  const deliveries = await Promise.all(places.data.map(async (endpoint) => ({
-    endpoint,
-    why: endpoint.standing === "deleted" ? DELETED : await c.api.get(`${path}${way`/endpoint/${endpoint.id}/explain`}`),
-    attempts: made.data.filter((one) => one.endpointId === endpoint.id),
-  })));
-  deliveries.sort((one, other) => ORDER.indexOf(one.endpoint.statusText) - ORDER.indexOf(other.endpoint.statusText));
+  const found = JSON.parse(text);
+  const deliveries = await readDeliveries(context, view, endpoints.data, attempts.data);
   return {
-    title: told.eventType,
+    title: found.eventType,
     nodes: [
-      el("nav", { class: "crumbs", "aria-label": "Where you are" },
-        c.isPortal ? null : [el("a", { href: to("/") }, "Applications"), " / "],
-        el("a", { href: toApplication(c.names.app) }, quoted(app?.name ?? c.names.app)), " / ",
-        el("a", { href: to(way`/app/${c.names.app}/msg`) }, "Messages"), " / "),
-      heading(quoted(told.eventType)),
-      about(told),
-      el("section", {}, el("h2", {}, "Deliveries"), deliveries.length
-        ? deliveries.map((one) => delivery(c, path, told, one))
-        : empty("It goes to no endpoint.", "When it was sent, none wanted its type or its channels, or all that did were disabled."
-          + " “Replay missing” at an endpoint sends it there after all."),
-      pager(places, c.query.page, (page) => to(path, { page }), BY_ID),
-      made.done ? null : el("p", { class: "hint" }, `Of its attempts the last ${MOST} are shown.`)),
-      el("section", {}, el("h2", {}, "Payload"), payload(c, told.id, member(text, "payload"))),
+      breadcrumb(
+        context.isPortal ? null : element("a", { href: linkTo("/") }, "Applications"),
+        element("a", { href: linkToApplication(app) }, quoted(application?.name ?? app)),
+        element("a", { href: linkTo(path`/app/${app}/msg`) }, "Messages")),
+      pageHeading(quoted(found.eventType)),
+      messageFacts(found),
+      element("section", {},
+        element("h2", {}, "Deliveries"),
+        deliveries.length ? deliveries.map((delivery) => deliveryArticle(context, view, delivery)) : noDeliveries(),
+        pager(endpoints, context.query.page, (page) => linkTo(view, { page }), BY_ID),
+        attempts.done ? null : element("p", { class: "hint" }, `Only the last ${MAX_ATTEMPTS} attempts are shown.`)),
+      element("section", {}, element("h2", {}, "Payload"), payload(context, found.id, fieldText(text, "payload"))),
     ],
   };
 }
 
-function about(told) {
-  const names = (list) => list && list.map((one) => [code(one), " "]);
-  return facts(["Accepted", time(told.timestamp)], ["Id", code(told.id)], ["Sender's id", told.eventId && code(told.eventId)],
-    ["Not before", told.deliverAt && time(told.deliverAt)], ["Channels", names(told.channels)], ["Tags", names(told.tags)]);
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {any[]} endpoints
+ * @param {Attempt[]} attempts
+ * @returns {Promise<Delivery[]>}
+ */
+async function readDeliveries(context, view, endpoints, attempts) {
+  const deliveries = await Promise.all(endpoints.map(async (endpoint) => ({
+    endpoint,
+    sentences: await readSentences(context, view, endpoint),
+    attempts: attempts.filter((attempt) => attempt.endpointId === endpoint.id),
+  })));
+  const rank = (/** @type {Delivery} */ { endpoint }) => ORDER.indexOf(endpoint.statusText);
+  return deliveries.sort((delivery, other) => rank(delivery) - rank(other));
 }
 
-function delivery(c, path, told, { endpoint, why, attempts: made }) {
-  const [now, ...past] = why.sentences;
-  return el("article", { class: "delivery", "data-key": endpoint.id },
-    el("header", {}, badge(STATUSES[endpoint.statusText]),
-      el("a", { href: toEndpoint(c.names.app, endpoint.id) }, quoted(endpoint.url, "url")),
-      endpoint.nextAttempt ? el("span", { class: "hint" }, "next ", ahead(endpoint.nextAttempt)) : null,
-      c.may("attempts") && endpoint.standing !== "deleted" ? button("Resend…", () => resend(c, path, endpoint)) : null),
-    el("p", { class: "now" }, dated(now ?? "")),
-    now?.includes(why.reason) && REASONS[why.reason] ? el("p", { class: "hint" }, sentence(REASONS[why.reason])) : null,
-    past.length ? el("details", { open: true }, el("summary", {}, "What was tried, and what was decided"),
-      el("ol", { class: "told" }, past.map((one) => el("li", {}, dated(one))))) : null,
-    made.length ? attempts(made) : null);
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {any} endpoint
+ * @returns {Promise<string[]>}
+ */
+async function readSentences(context, view, { id, standing }) {
+  if (standing === "deleted") return ["The endpoint was deleted."];
+  return (await context.api.get(`${view}${path`/endpoint/${id}/explain`}`)).sentences;
 }
 
-function sentence(words) {
-  return `${words[0].toUpperCase()}${words.slice(1)}.`;
+/** @param {any} found */
+function messageFacts({ id, eventId, timestamp, deliverAt, channels, tags }) {
+  return facts(
+    ["Accepted", time(timestamp)],
+    ["ID", code(id)],
+    ["Event ID", eventId && code(eventId)],
+    ["Deliver at", deliverAt && time(deliverAt)],
+    ["Channels", channels && codes(channels)],
+    ["Tags", tags && codes(tags)],
+  );
 }
 
-/** A sentence, with the instants in it by the reader's clock. */
-function dated(text) {
-  return text.split(INSTANT).map((part, n) => (n % 2 ? moment(part) : part));
+function noDeliveries() {
+  return empty("No deliveries.", "No enabled endpoint accepted its event type and channels when it was sent."
+    + " “Replay missing” on an endpoint's page sends it there.");
 }
 
-async function resend(c, path, endpoint) {
-  const text = ["One more attempt is made, first in line. It does not count as one of the delivery's own. While the endpoint takes nothing, it goes with the next probe; while it is paused, it waits."];
-  if (!(await ask("Send it once more?", [...text, quoted(endpoint.url, "url")], "Resend"))) return;
-  await doing(c, () => c.api.post(`${path}${way`/endpoint/${endpoint.id}/resend`}`), "One more attempt will be made.");
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {Delivery} delivery
+ */
+function deliveryArticle(context, view, { endpoint, sentences: [state, ...history], attempts }) {
+  const canResend = context.may("attempts") && endpoint.standing !== "deleted";
+  return element("article", { class: "delivery", "data-key": endpoint.id },
+    element("header", {},
+      badge(context.vocabulary.label("statuses", endpoint.statusText)),
+      element("a", { href: linkToEndpoint(context.names.app, endpoint.id) }, quoted(endpoint.url, "url")),
+      endpoint.nextAttempt ? element("span", { class: "hint" }, "next attempt ", due(endpoint.nextAttempt)) : null,
+      canResend ? button("Resend…", () => resend(context, view, endpoint)) : null),
+    element("p", { class: "now" }, withLocalTimes(state)),
+    history.length ? element("details", { open: true },
+      element("summary", {}, "Attempts and decisions"),
+      element("ol", { class: "history" }, history.map((text) => element("li", {}, withLocalTimes(text))))) : null,
+    attempts.length ? attemptTable(attempts) : null);
 }
 
-function payload(c, id, text) {
-  if (text === EXPIRED) return empty("It is gone.", "Payloads are kept for a while only, and this one's time is over, or it was expunged.");
-  const turn = () => {
-    if (!spread.delete(id)) spread.add(id);
-    c.refresh();
+/**
+ * Replace the timestamps in a sentence by local times.
+ * @param {string} sentence
+ */
+function withLocalTimes(sentence) {
+  return sentence.split(TIMESTAMP).map((part, index) => (index % 2 ? clockTime(part) : part));
+}
+
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {{ id: string, url: string }} endpoint
+ */
+async function resend(context, view, endpoint) {
+  const text = "One more attempt is made, ahead of waiting deliveries. It does not count against the retry policy. If"
+    + " the endpoint is down, the attempt is made with the next probe. If the endpoint is paused, the attempt waits.";
+  if (!(await ask("Resend this message?", [text, quoted(endpoint.url, "url")], "Resend"))) return;
+  const address = `${view}${path`/endpoint/${endpoint.id}/resend`}`;
+  await perform(context, () => context.api.post(address), "Resend requested.");
+}
+
+/**
+ * @param {Context} context
+ * @param {string} id
+ * @param {string} text
+ */
+function payload(context, id, text) {
+  if (text === EXPIRED) {
+    return empty("The payload was deleted.",
+      "Payloads are kept for a limited time. This one has expired or was expunged.");
+  }
+  const onclick = () => {
+    if (!indented.delete(id)) indented.add(id);
+    context.refresh();
   };
+  const isIndented = indented.has(id);
+  const toggle = { type: "button", "aria-pressed": String(isIndented), onclick };
   return [
-    text.length > 2 && isJson(text) && el("div", { class: "buttons" }, el("button", {
-      type: "button", "aria-pressed": String(spread.has(id)), onclick: turn }, "Over several lines")),
-    el("pre", { class: "payload" }, spread.has(id) ? indented(text) : text),
+    text.length > 2 && isJson(text) && element("div", { class: "buttons" }, element("button", toggle, "Indent")),
+    element("pre", { class: "payload" }, isIndented ? indent(text) : text),
   ];
 }

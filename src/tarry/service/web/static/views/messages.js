@@ -1,70 +1,127 @@
-// An application's messages, the newest first, and how far each has come.
+// @ts-check
+// The messages of an application, the newest first, with the states of their deliveries.
 
-import { to, toMessage } from "../address.js";
-import { way } from "../api.js";
-import { el } from "../dom.js";
-import { badge, code, empty, pager, quoted, table, time } from "../parts.js";
-import { STATUSES } from "../words.js";
-import { head } from "./application.js";
+import { path } from "../api.js";
+import { element } from "../dom.js";
+import { linkTo, linkToMessage } from "../links.js";
+import { badge, code, codes, empty, pager, quoted, table, time } from "../parts.js";
+import { applicationHead } from "./application.js";
 
-export async function applicationMessages(c) {
-  const path = way`/app/${c.names.app}`;
-  const { page: iterator, type } = c.query;
-  const [above, page] = await Promise.all([
-    head(c, "messages"),
-    c.api.get(`${path}/msg`, { limit: 20, with_content: false, iterator, event_types: type }),
+/** @typedef {import("../main.js").Context} Context */
+/** @typedef {import("../main.js").Page} Page */
+/** @typedef {Map<string, number>} Counts numbers of deliveries by `statusText` */
+
+/**
+ * @param {Context} context
+ * @returns {Promise<Page>}
+ */
+export async function applicationMessagesPage(context) {
+  const view = path`/app/${context.names.app}`;
+  const { page: iterator, type } = context.query;
+  const [head, page] = await Promise.all([
+    applicationHead(context, "messages"),
+    context.api.get(`${view}/msg`, { limit: 20, with_content: false, iterator, event_types: type }),
   ]);
-  const rows = await Promise.all(page.data.map(async (message) => ({ message, stands: await standing(c, path, message) })));
+  const rows = await Promise.all(page.data.map(async (/** @type {any} */ message) => (
+    { message, counts: await countStatuses(context, view, message.id) })));
   return {
-    title: `Messages of ${above.app.name}`,
-    nodes: [...above.nodes, filters(c, path), list(c, above.app, rows, page),
-      pager(page, iterator, (next) => to(`${path}/msg`, { page: next, type }))],
+    title: `Messages of ${head.application.name}`,
+    nodes: [
+      ...head.nodes,
+      searchForm(context, view),
+      rows.length ? messageTable(context, head.application.id, rows) : noMessages(context, head.application, page),
+      pager(page, iterator, (next) => linkTo(`${view}/msg`, { page: next, type })),
+    ],
   };
 }
 
-/** How many endpoints a message stands how with; once that is over, it is looked at seldom. */
-async function standing(c, path, message) {
-  const ask = async () => {
-    const page = await c.api.get(`${path}${way`/msg/${message.id}/endpoint`}`, { limit: 50, expanded_statuses: true });
-    const many = new Map();
-    for (const one of page.data) many.set(one.statusText, (many.get(one.statusText) ?? 0) + 1);
-    return many;
+/**
+ * Count a message's deliveries by status. Once all have ended, the result is cached.
+ * @param {Context} context
+ * @param {string} view
+ * @param {string} id
+ * @returns {Promise<Counts>}
+ */
+async function countStatuses(context, view, id) {
+  const load = async () => {
+    const query = { limit: 50, expanded_statuses: true };
+    const page = await context.api.get(`${view}${path`/msg/${id}/endpoint`}`, query);
+    /** @type {Counts} */
+    const counts = new Map();
+    for (const { statusText } of page.data) counts.set(statusText, (counts.get(statusText) ?? 0) + 1);
+    return counts;
   };
-  const settled = c.known.kept.get(message.id);
-  if (settled) return c.known.value(message.id, ask);
-  const many = await ask();
-  const over = ![...many.keys()].some((one) => one === "pending" || one === "sending");
-  return over ? c.known.value(message.id, async () => many) : many;
+  if (context.cache.entries.has(id)) return context.cache.value(id, load);
+  const counts = await load();
+  const isWaiting = counts.has("pending") || counts.has("sending");
+  return isWaiting ? counts : context.cache.value(id, async () => counts);
 }
 
-function list(c, app, rows, page) {
-  if (!rows.length) {
-    if (!page.done) return empty("None on this page.", "What you look for is rare; older pages may have some.");
-    if (c.query.type) return empty("No such message.", "None of this type in the last 90 days. If it is a message's id, “Open message” finds it.");
-    return c.isPortal
-      ? empty("No message yet.", "What is sent to you will be listed here.")
-      : empty("No message yet.", "Send one: ", code(`tarry send ${app.uid ?? app.id} order.paid '{"order": 1}'`), ".");
-  }
+/**
+ * @param {Context} context
+ * @param {string} applicationId
+ * @param {{ message: any, counts: Counts }[]} rows
+ */
+function messageTable(context, applicationId, rows) {
   return table("Messages", [
-    ["Message", ({ message }) => [el("a", { href: toMessage(app.id, message.id) }, quoted(message.eventType)),
-      el("small", {}, quoted(message.eventId ?? message.id))]],
-    ["Accepted", ({ message }) => time(message.timestamp)],
-    ["Stands", ({ stands }) => (stands.size
-      ? el("span", { class: "badges" }, [...stands].map(([status, many]) => badge([`${many} ${STATUSES[status][0]}`, STATUSES[status][1]])))
-      : badge(["for no endpoint", "calm"]))],
-    ["Tags", ({ message }) => [...(message.channels ?? []), ...(message.tags ?? [])].map((one) => [code(one), " "])],
+    { heading: "Message", cell: ({ message }) => [
+      element("a", { href: linkToMessage(applicationId, message.id) }, quoted(message.eventType)),
+      element("small", {}, quoted(message.eventId ?? message.id))] },
+    { heading: "Accepted", cell: ({ message }) => time(message.timestamp) },
+    { heading: "Deliveries", cell: ({ counts }) => countBadges(context, counts) },
+    { heading: "Tags", cell: ({ message }) => codes([...(message.channels ?? []), ...(message.tags ?? [])]) },
   ], rows, ({ message }) => message.id);
 }
 
-/** Goes to a message by its id or the sender's, or narrows the list to a type. */
-function filters(c, path) {
-  const go = (event) => {
+/**
+ * Show how many deliveries are in each state. Different statuses may have the same label.
+ * @param {Context} context
+ * @param {Counts} counts
+ */
+function countBadges(context, counts) {
+  if (!counts.size) return badge({ text: "no endpoint", tone: "calm" });
+  /** @type {Map<string, { total: number, tone: import("../vocabulary.js").Tone }>} */
+  const totals = new Map();
+  for (const [status, count] of counts) {
+    const { text, tone } = context.vocabulary.label("statuses", status);
+    totals.set(text, { total: count + (totals.get(text)?.total ?? 0), tone });
+  }
+  return element("span", { class: "badges" },
+    [...totals].map(([text, { total, tone }]) => badge({ text: `${total} ${text}`, tone })));
+}
+
+/**
+ * @param {Context} context
+ * @param {any} application
+ * @param {{ done: boolean }} page
+ */
+function noMessages(context, { id, uid }, { done }) {
+  if (!done) return empty("No matching messages on this page.", "Older pages may have some.");
+  if (context.query.type) {
+    return empty("No matching messages.",
+      "No messages of this type in the last 90 days. To find a message by its ID, use “Open message”.");
+  }
+  if (context.isPortal) return empty("No messages yet.", "Messages that are sent to you are listed here.");
+  return empty("No messages yet.", "Send one: ", code(`tarry send ${uid ?? id} order.paid '{"order": 1}'`));
+}
+
+/**
+ * Show a form that opens a message by its ID or event ID, or filters the list by event type.
+ * @param {Context} context
+ * @param {string} view
+ */
+function searchForm(context, view) {
+  const label = "Event type or message ID";
+  const input = element("input", {
+    type: "search", value: context.query.type ?? "", placeholder: label, "aria-label": label });
+  const onsubmit = (/** @type {SubmitEvent & { target: HTMLFormElement }} */ event) => {
     event.preventDefault();
-    const typed = event.target.querySelector("input").value.trim();
-    if (typed.startsWith("msg_") || (typed && event.submitter?.value === "open")) c.go(toMessage(c.names.app, typed));
-    else c.go(to(`${path}/msg`, { type: typed }));
+    const text = event.target.querySelector("input")?.value.trim() ?? "";
+    const isOpen = event.submitter instanceof HTMLButtonElement && event.submitter.value === "open";
+    if (text.startsWith("msg_") || (text && isOpen)) context.go(linkToMessage(context.names.app, text));
+    else context.go(linkTo(`${view}/msg`, { type: text }));
   };
-  return el("form", { class: "finder", onsubmit: go },
-    el("input", { type: "search", value: c.query.type ?? "", placeholder: "Type of event, or a message's id", "aria-label": "Type of event, or a message's id" }),
-    el("button", { value: "type" }, "Only this type"), el("button", { value: "open" }, "Open message"));
+  return element("form", { class: "finder", onsubmit }, input,
+    element("button", { value: "type" }, "Filter by type"),
+    element("button", { value: "open" }, "Open message"));
 }

@@ -1,31 +1,39 @@
-// Asks for a key, and says what is wrong with one that does not open.
+// @ts-check
+// The form that asks for a key.
 
-import { el } from "../dom.js";
+import { element } from "../dom.js";
 import { code } from "../parts.js";
 import { isPortal } from "../session.js";
 
-/** The form; `trying` gets what was typed, and gives null or what is wrong with it. */
-export function signIn(trying, said = null) {
-  if (isPortal) return closed(said);
-  const problem = el("p", { class: "problem", role: "alert" }, said ?? "");
-  const typed = el("input", { id: "key", type: "password", autocomplete: "current-password", spellcheck: "false", required: true });
-  const go = el("button", { class: "primary" }, "Sign in");
-  const onsubmit = async (event) => {
+/**
+ * Create the form. In the portal, users sign in with a link instead.
+ * @param {(key: string) => Promise<string | null>} submit returns null, or why the key was rejected
+ * @param {string | null} problem
+ */
+export function signInForm(submit, problem) {
+  const alert = element("p", { class: "problem", role: "alert" }, problem ?? "");
+  if (isPortal) return linkNeeded(alert);
+  const input = element("input", {
+    id: "key", type: "password", autocomplete: "current-password", spellcheck: "false", required: true });
+  const button = element("button", { class: "primary" }, "Sign in");
+  const onsubmit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    go.disabled = true;
-    problem.textContent = (await trying(typed.value.trim())) ?? "";
-    go.disabled = false;
-    typed.select();
+    button.disabled = true;
+    alert.textContent = (await submit(input.value.trim())) ?? "";
+    button.disabled = false;
+    input.select();
   };
-  return el("form", { class: "sign-in", onsubmit },
-    el("h1", {}, "Sign in"),
-    el("label", { for: "key" }, "Key"), typed, problem, go,
-    el("p", { class: "hint" }, code("tarry serve"), " shows a first key when it starts on a new database. ",
-      code("tarry key create --scope read"), " makes one that may only look. A key stays in this tab, and nowhere else."));
+  return element("form", { class: "sign-in", onsubmit },
+    element("h1", {}, "Sign in"),
+    element("label", { for: "key" }, "Key"), input, alert, button,
+    element("p", { class: "hint" }, code("tarry serve"), " prints a first key when it starts with a new database. ",
+      code("tarry key create --scope read"), " creates a key that can only read. The key stays in this tab."));
 }
 
-function closed(said) {
-  return el("div", { class: "sign-in" }, el("h1", {}, "This page opens by a link"),
-    el("p", { class: "problem", role: "alert" }, said ?? ""),
-    el("p", {}, "Ask whoever sends you webhooks for a new one: links end after a while."));
+/** @param {HTMLElement} alert */
+function linkNeeded(alert) {
+  return element("div", { class: "sign-in" },
+    element("h1", {}, "You need a link to open this page"),
+    alert,
+    element("p", {}, "Links expire after some time. Ask the sender of your webhooks for a new one."));
 }

@@ -1,30 +1,67 @@
-// Work in the background that was asked for on this page, and how far it is.
+// @ts-check
+// Background tasks that the user started on this page, with their progress.
 
-import { el } from "../dom.js";
-import { badge, code, time } from "../parts.js";
+import { element } from "../dom.js";
+import { badge, codes, time } from "../parts.js";
 
-const STATUSES = { running: ["running", "care"], finished: ["finished", "good"], failed: ["failed", "bad"] };
-const kept = new Map(); // endpoints' ids, and what was started for them in this tab
+/** @typedef {import("../main.js").Context} Context */
+/** @typedef {import("../vocabulary.js").Label} Label */
+/** @typedef {{ id: string, status: string, data?: object }} Task the API's response */
+/** @typedef {Task & { name: string, startedAt: string }} StartedTask */
 
-/** Remembers a task that was started; gives words for it. */
-export function started(c, endpoint, task, name) {
-  kept.set(endpoint.id, [{ ...task, name, at: new Date().toISOString() }, ...(kept.get(endpoint.id) ?? [])].slice(0, 3));
-  return `${name} has been started.`;
+const SHOWN = 3; // tasks of an endpoint
+/** @type {Record<string, Label>} */
+const LABELS = {
+  running: { text: "running", tone: "care" },
+  finished: { text: "finished", tone: "good" },
+  failed: { text: "failed", tone: "bad" },
+};
+/** @type {Map<string, StartedTask[]>} */
+const tasksByEndpoint = new Map();
+
+/**
+ * Remember a task that was started for an endpoint, and return a message about it.
+ * @param {string} endpointId
+ * @param {Task} task
+ * @param {string} name
+ */
+export function addTask(endpointId, task, name) {
+  const earlier = tasksByEndpoint.get(endpointId) ?? [];
+  const started = { ...task, name, startedAt: new Date().toISOString() };
+  tasksByEndpoint.set(endpointId, [started, ...earlier].slice(0, SHOWN));
+  return `${name} started.`;
 }
 
-/** What was started for an endpoint; a token to one application may not ask how far it is. */
-export async function tasks(c, endpoint) {
-  const mine = kept.get(endpoint.id) ?? [];
-  if (!mine.length) return null;
-  const now = c.isPortal ? mine : await Promise.all(mine.map(async (one) => (one.status === "running"
-    ? { ...one, ...(await c.api.get(`/background-task/${one.id}`)) } : one)));
-  kept.set(endpoint.id, now);
-  return el("ul", { class: "tasks" }, now.map((one) => el("li", { "data-key": one.id },
-    c.isPortal ? badge(["started", "calm"]) : badge(STATUSES[one.status]), ` ${one.name}, `, time(one.at), outcome(c, one))));
+/**
+ * Show the tasks of an endpoint. In the portal without progress: a tenant's key cannot read tasks.
+ * @param {Context} context
+ * @param {string} endpointId
+ */
+export async function taskList(context, endpointId) {
+  const known = tasksByEndpoint.get(endpointId) ?? [];
+  if (!known.length) return null;
+  const tasks = context.isPortal ? known : await Promise.all(known.map((task) => updated(context, task)));
+  tasksByEndpoint.set(endpointId, tasks);
+  return element("ul", { class: "tasks" }, tasks.map((task) => element("li", { "data-key": task.id },
+    badge(context.isPortal ? { text: "started", tone: "calm" } : LABELS[task.status]),
+    ` ${task.name}, `, time(task.startedAt), ". ", result(context, task))));
 }
 
-function outcome(c, one) {
-  if (c.isPortal) return ". What it sends is among the attempts.";
-  const said = Object.entries(one.data ?? {});
-  return said.length ? [". ", said.map(([name, value]) => [code(`${name}: ${value}`), " "])] : ".";
+/**
+ * @param {Context} context
+ * @param {StartedTask} task
+ * @returns {Promise<StartedTask>}
+ */
+async function updated(context, task) {
+  if (task.status !== "running") return task;
+  return { ...task, ...(await context.api.get(`/background-task/${task.id}`)) };
+}
+
+/**
+ * @param {Context} context
+ * @param {StartedTask} task
+ */
+function result(context, { data }) {
+  if (context.isPortal) return "The list below shows its attempts.";
+  return codes(Object.entries(data ?? {}).map(([name, value]) => `${name}: ${value}`));
 }

@@ -1,70 +1,132 @@
-// What is not delivered, of everybody or of one application: it waits, or it failed.
+// @ts-check
+// Waiting and failed deliveries, of all applications or of one.
 
-import { to, toApplication, toEndpoint, toMessage } from "../address.js";
-import { way } from "../api.js";
-import { el } from "../dom.js";
-import { ahead, badge, empty, heading, quoted, table, time } from "../parts.js";
-import { REASONS, STATES } from "../words.js";
-import { head } from "./application.js";
+import { path } from "../api.js";
+import { element } from "../dom.js";
+import { linkTo, linkToApplication, linkToEndpoint, linkToMessage } from "../links.js";
+import { badge, due, empty, filter, pageHeading, quoted, table, time } from "../parts.js";
+import { applicationHead } from "./application.js";
 
-const CHOICES = [["", "waits or failed"], ["live", "waits"], ["failed", "failed"]];
+/** @typedef {import("../main.js").Context} Context */
+/** @typedef {import("../main.js").Page} Page */
 
-export async function undelivered(c) {
-  const { nodes } = await body(c, "/undelivered", "/undelivered");
-  return { title: "Undelivered", nodes: [heading("Undelivered"), ...nodes] };
+/**
+ * @param {Context} context
+ * @returns {Promise<Page>}
+ */
+export async function undeliveredPage(context) {
+  const list = await deliveryList(context, "/undelivered");
+  return { title: "Undelivered", nodes: [pageHeading("Undelivered"), ...list] };
 }
 
-export async function applicationUndelivered(c) {
-  const path = way`/app/${c.names.app}/undelivered`;
-  const [above, { nodes }] = await Promise.all([head(c, "undelivered"), body(c, path, path, true)]);
-  return { title: `Undelivered of ${above.app.name}`, nodes: [...above.nodes, ...nodes] };
+/**
+ * @param {Context} context
+ * @returns {Promise<Page>}
+ */
+export async function applicationUndeliveredPage(context) {
+  const view = path`/app/${context.names.app}/undelivered`;
+  const [head, list] = await Promise.all([applicationHead(context, "undelivered"), deliveryList(context, view)]);
+  return { title: `Undelivered messages of ${head.application.name}`, nodes: [...head.nodes, ...list] };
 }
 
-async function body(c, asked, path, inside = false) {
-  const { state, reason, page: iterator } = c.query;
-  const page = await c.api.get(asked, { limit: 50, state, reason, iterator });
-  const rows = await Promise.all(page.data.map(async (one) => {
-    const app = way`/app/${one.appId}`;
-    return {
-      ...one,
-      app: inside ? null : await c.known.at(app),
-      endpoint: await c.known.at(`${app}${way`/endpoint/${one.endpointId}`}`),
-      message: await c.known.at(`${app}${way`/msg/${one.msgId}`}`, { with_content: false }),
-    };
-  }));
-  return { nodes: [filters(c, path), list(rows, page, inside), more(c, path, page)] };
-}
-
-function list(rows, page, inside) {
-  if (!rows.length) {
-    return page.done
-      ? empty("Nothing here.", "All that was accepted has been delivered, cancelled or discarded, as far as it is looked for here.")
-      : empty("None on this page.", "What you look for is rare; the next page may have some.");
-  }
-  const columns = [
-    ["Message", (one) => [el("a", { href: toMessage(one.appId, one.msgId) }, quoted(one.message?.eventType ?? one.msgId)),
-      el("small", {}, quoted(one.message?.eventId ?? one.msgId))]],
-    ["Endpoint", (one) => el("a", { href: toEndpoint(one.appId, one.endpointId) }, quoted(one.endpoint?.url ?? one.endpointId, "url"))],
-    inside ? null : ["Application", (one) => el("a", { href: toApplication(one.appId) }, quoted(one.app?.name ?? one.appId))],
-    ["State", (one) => badge(STATES[one.state])],
-    ["Why", (one) => [el("span", {}, one.reason), el("small", {}, REASONS[one.reason] ?? "")]],
-    ["Tries", (one) => String(one.tries), "number"],
-    ["Accepted", (one) => time(one.acceptedAt)],
-    ["Next", (one) => (one.state === "failed" ? "–" : ahead(one.nextAt))],
+/**
+ * @param {Context} context
+ * @param {string} view the path in the API and in the address
+ */
+async function deliveryList(context, view) {
+  const { state, reason, page: iterator } = context.query;
+  const page = await context.api.get(view, { limit: 50, state, reason, iterator });
+  const rows = await Promise.all(page.data.map((/** @type {any} */ delivery) => readRow(context, delivery)));
+  return [
+    filters(context, view),
+    rows.length ? deliveryTable(context, rows) : noDeliveries(context, page),
+    pageLinks(context, view, page),
   ];
-  return table("What is not delivered", columns.filter(Boolean), rows, (one) => one.endpointId + one.msgId);
 }
 
-function filters(c, path) {
-  const select = (name, label, choices) => el("label", {}, `${label} `, el("select", {
-    onchange: (event) => c.go(to(path, { ...c.query, page: null, [name]: event.target.value })),
-  }, choices.map(([value, text]) => el("option", { value, selected: (c.query[name] ?? "") === value }, text))));
-  return el("form", { class: "filters" }, select("state", "State", CHOICES),
-    select("reason", "Reason", [["", "any"], ...Object.keys(REASONS).map((one) => [one, one])]));
+/**
+ * Add the names of a delivery's application, endpoint and message.
+ * @param {Context} context
+ * @param {any} delivery
+ */
+async function readRow(context, delivery) {
+  const address = path`/app/${delivery.appId}`;
+  const [application, endpoint, message] = await Promise.all([
+    context.names.app ? null : context.cache.get(address),
+    context.cache.get(`${address}${path`/endpoint/${delivery.endpointId}`}`),
+    context.cache.get(`${address}${path`/msg/${delivery.msgId}`}`, { with_content: "false" }),
+  ]);
+  return { ...delivery, application, endpoint, message };
 }
 
-function more(c, path, page) {
-  const first = c.query.page && el("a", { href: to(path, { ...c.query, page: null }) }, "From the start");
-  const next = !page.done && el("a", { href: to(path, { ...c.query, page: page.iterator }) }, "More →");
-  return first || next ? el("nav", { class: "pager", "aria-label": "Pages" }, first, next) : null;
+/**
+ * @param {Context} context
+ * @param {any[]} rows
+ */
+function deliveryTable(context, rows) {
+  const isOfAll = !context.names.app;
+  return table("Undelivered messages", [
+    { heading: "Message", cell: ({ appId, msgId, message }) => [
+      element("a", { href: linkToMessage(appId, msgId) }, quoted(message?.eventType ?? msgId)),
+      element("small", {}, quoted(message?.eventId ?? msgId))] },
+    { heading: "Endpoint", cell: ({ appId, endpointId, endpoint }) =>
+      element("a", { href: linkToEndpoint(appId, endpointId) }, quoted(endpoint?.url ?? endpointId, "url")) },
+    isOfAll && { heading: "Application", cell: ({ appId, application }) =>
+      element("a", { href: linkToApplication(appId) }, quoted(application?.name ?? appId)) },
+    { heading: "State", cell: ({ state }) => badge(context.vocabulary.label("states", state)) },
+    { heading: "Reason", cell: ({ reason }) => reasonCell(context, reason), kind: "reason" },
+    { heading: "Attempts", cell: ({ tries }) => tries, kind: "number" },
+    { heading: "Accepted", cell: ({ acceptedAt }) => time(acceptedAt) },
+    { heading: "Next attempt", cell: ({ state, nextAt }) => (state === "failed" ? "–" : due(nextAt)) },
+  ], rows, ({ endpointId, msgId }) => endpointId + msgId);
+}
+
+/**
+ * @param {Context} context
+ * @param {string} reason
+ */
+function reasonCell(context, reason) {
+  const { label, meaning } = context.vocabulary.find("reasons", reason);
+  return [element("span", {}, label), element("small", {}, meaning)];
+}
+
+/**
+ * @param {Context} context
+ * @param {{ done: boolean }} page
+ */
+function noDeliveries(context, { done }) {
+  if (!done) return empty("No matching deliveries on this page.", "The next page may have some.");
+  const isFiltered = context.query.state || context.query.reason;
+  return isFiltered
+    ? empty("No matching deliveries.", "Change the filter to see other deliveries.")
+    : empty("No undelivered messages.", "No deliveries are waiting, and none have failed.");
+}
+
+/**
+ * @param {Context} context
+ * @param {string} view
+ */
+function filters(context, view) {
+  const states = [
+    { value: "", text: "waiting or failed" }, { value: "live", text: "waiting" }, { value: "failed", text: "failed" },
+  ];
+  const reasons = context.vocabulary.undeliveredReasons().map(({ name, label }) => ({ value: name, text: label }));
+  const { state = "", reason = "" } = context.query;
+  const choose = (/** @type {Record<string, string>} */ choice) =>
+    context.go(linkTo(view, { state, reason, ...choice }));
+  return element("form", { class: "filters" },
+    filter("State", state, states, (value) => choose({ state: value })),
+    filter("Reason", reason, [{ value: "", text: "any" }, ...reasons], (value) => choose({ reason: value })));
+}
+
+/**
+ * @param {Context} context
+ * @param {string} view
+ * @param {{ done: boolean, iterator: string | null }} page
+ */
+function pageLinks(context, view, page) {
+  const link = (/** @type {string | null} */ iterator) => linkTo(view, { ...context.query, page: iterator });
+  const first = context.query.page ? element("a", { href: link(null) }, "First page") : null;
+  const next = page.done ? null : element("a", { href: link(page.iterator) }, "Next page →");
+  return first || next ? element("nav", { class: "pager", "aria-label": "Pages" }, first, next) : null;
 }
