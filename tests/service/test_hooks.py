@@ -186,7 +186,7 @@ async def test_a_delivery_that_is_not_there_cannot_be_explained(
 ) -> None:
     accepted = await hooks.send(shop, "order.paid", {})
     endpoint = await hooks.add_endpoint(shop, ELSEWHERE)
-    with pytest.raises(NotFound, match="the endpoint was made after the message was sent"):
+    with pytest.raises(NotFound, match="the endpoint was created after the message was sent"):
         await hooks.explain(accepted.message, endpoint)
 
 
