@@ -1,7 +1,8 @@
 """What all tests share: how hard they look, a time that stands still until pushed, PostgreSQL.
 
 `./dev test` uses the profile `ci`, which looks at the same examples each time: what it finds has to
-do with the change at hand. `./dev test --hypothesis-profile=deep` digs for long, and elsewhere.
+do with the change at hand. `./dev test --long` and `./dev test --hypothesis-profile=deep` use the
+profile `deep`: many more examples, and different ones each time.
 """
 
 import gc
