@@ -7,6 +7,7 @@ profile `deep`: many more examples, and different ones each time.
 
 import gc
 import os
+import signal
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -39,7 +40,17 @@ def forget_where_we_are() -> None:
         os.environ[name] = ",".join(filter(None, [os.environ.get(name), "127.0.0.1,localhost"]))
 
 
+def hear_ctrl_c() -> None:
+    """Handle SIGINT as usual, here and in the processes that tests start and end with it.
+
+    A shell starts background jobs with SIGINT ignored, which every process inherits.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 forget_where_we_are()
+hear_ctrl_c()
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("deep", deadline=None, print_blob=True, max_examples=5_000)
 settings.load_profile("ci")

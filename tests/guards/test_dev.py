@@ -445,8 +445,10 @@ def test_a_long_run_has_all_of_the_usual_one_and_what_that_leaves_out(dev: Any) 
     assert "long" in commands["long"]
 
 
-def test_every_path_of_a_quick_run_exists(dev: Any) -> None:
-    assert all(files_in([path]) for paths in dev.QUICK_GROUPS.values() for path in paths)
+@pytest.mark.parametrize("groups", ["GROUPS", "QUICK_GROUPS"])
+def test_every_path_of_a_group_exists(dev: Any, groups: str) -> None:
+    for path in (path for paths in getattr(dev, groups).values() for path in paths):
+        assert (ROOT / path).exists(), path
 
 
 def test_two_runs_in_one_checkout_write_into_folders_of_their_own(dev: Any) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import random
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import cycle
@@ -25,6 +24,7 @@ from tarry.testing.virtual_service import (
     takes_all_but,
     virtual_service,
 )
+from tests.journeys.seeds import seeded
 
 SELDOM = Limits(lease=600, look=300, keep_up=600, watch=HOUR)
 TEN_MINUTES = 600.0
@@ -194,7 +194,7 @@ async def test_an_outage_that_answers_by_turns_costs_nothing_either(first: int) 
 
 @virtually
 async def test_those_that_always_fail_keep_no_endpoint_at_a_pace_that_is_back() -> None:
-    chance = random.Random(7)  # noqa: S311  the same each time
+    chance = seeded(7)
     async with virtual_service() as service:
         began_at, bad, good = service.now(), set[str](), dict[str, float]()
 
