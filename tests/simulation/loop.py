@@ -308,8 +308,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             process = _process.get(self.world)
             self._on_crash(process, error)
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = staticmethod(bool)
+    """Return False. Every future and task asks this, and `bool` answers without a Python call."""
 
     def is_running(self) -> bool:
         return True
