@@ -17,7 +17,7 @@ class DatabaseRing:
 
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> dict[str, Any]:
         """Create a key; the result includes its text."""
-        from tarry.service.api.keys import told  # noqa: PLC0415  it needs the extra
+        from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
         from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
         from tarry.service.model.key import Scope  # noqa: PLC0415  likewise
 
@@ -34,7 +34,7 @@ class DatabaseRing:
 
     def list(self) -> Iterator[dict[str, Any]]:
         """Yield all keys in the order in which they were created."""
-        from tarry.service.api.keys import told  # noqa: PLC0415  it needs the extra
+        from tarry.service.api.resources.environment.keys import told  # noqa: PLC0415  it needs the extra
         from tarry.service.hooks import open_hooks  # noqa: PLC0415  likewise
         from tarry.service.model.listing import Cut  # noqa: PLC0415  likewise
 

@@ -14,18 +14,18 @@ from typing import Any
 import msgspec
 
 from tarry.errors import StoreUnavailable, TarryError
-from tarry.service.api import cors
-from tarry.service.api.access import Access, Need, Who, least_scope
-from tarry.service.api.call import Call, chance_of
-from tarry.service.api.known import Known
-from tarry.service.api.limit import RateLimit
-from tarry.service.api.meter import CONTENT_TYPE, Meter, delivery_lines
-from tarry.service.api.once import Once
-from tarry.service.api.operation import Operation, Reply
-from tarry.service.api.problem import Answer, json_answer, problem, told
-from tarry.service.api.read import read_body, read_query
-from tarry.service.api.request import Request, path_of
-from tarry.service.api.routes import Match, Routes
+from tarry.service.api.http import cors
+from tarry.service.api.http.access import Access, Need, Who, least_scope
+from tarry.service.api.http.idempotency import Once
+from tarry.service.api.http.metrics import CONTENT_TYPE, Meter, delivery_lines
+from tarry.service.api.http.operation import Operation, Reply
+from tarry.service.api.http.parsing import read_body, read_query
+from tarry.service.api.http.problem import Answer, json_answer, problem, told
+from tarry.service.api.http.rate_limit import RateLimit
+from tarry.service.api.http.request import Request, path_of
+from tarry.service.api.http.routes import Match, Routes
+from tarry.service.api.resources.call import Call, chance_of
+from tarry.service.api.resources.messages.send_cache import Known
 from tarry.service.dispatch.gauges import gauges
 from tarry.service.hooks import Hooks
 from tarry.service.model.claim import Claim

@@ -1,0 +1,13 @@
+"""Iterate over complete lists, page by page."""
+
+from collections.abc import AsyncIterator
+
+from tarry.service.api.resources.call import Call
+from tarry.service.model.application import Application
+from tarry.service.model.endpoint import Endpoint
+from tarry.service.store.walk import walk
+
+
+def endpoints(call: Call, application: Application) -> AsyncIterator[Endpoint]:
+    """Iterate over all endpoints of an application."""
+    return walk(lambda cut: call.hooks.store.list_endpoints(application.id, cut))
