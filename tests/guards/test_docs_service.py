@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tarry.cli.commands import tarry
-from tarry.cli.service_options import KNOWN
+from tarry.cli.service.options import KNOWN
 from tarry.core.outcome import Kind
 from tarry.errors import ServiceError
 from tarry.service.api.http import problem

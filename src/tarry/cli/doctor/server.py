@@ -6,12 +6,12 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from time import time
 
-from tarry.cli.client import POLICY, Answer, NoServer, Server, ServerRefused
+from tarry.cli.client.client import POLICY, Answer, NoServer, Server, ServerRefused
+from tarry.cli.client.error_text import line
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.cli.doctor.tally import Tally
-from tarry.cli.refusal import line
-from tarry.cli.service_options import WrongSettings
-from tarry.cli.show import known_as
+from tarry.cli.output.tables import known_as
+from tarry.cli.service.options import WrongSettings
 
 ONCE = POLICY.replace(attempts=1, attempt_timeout=10)
 UNHELD = frozenset({"not tried yet", "replayed"})
