@@ -5,14 +5,14 @@ policies with their guards. A study (`tarry.sim.study`) summarizes several runs.
 `tarry[sim]`.
 """
 
-from tarry.sim.backlog import Backlog
+from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.contention import Contention
 from tarry.sim.estimate import Estimate
 from tarry.sim.run import Contestant, Curve, Measure, Run, Scenario
-from tarry.sim.scenario import load
-from tarry.sim.server import Server
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.reader import load
+from tarry.sim.scenario.storm import Storm
+from tarry.sim.server.model import Server
 from tarry.sim.study import Result, Study
 from tarry.sim.timeline import Timeline
 

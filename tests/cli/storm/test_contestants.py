@@ -8,7 +8,7 @@ from tarry.core.budget import QuotaRule
 from tarry.core.policy import Policy
 from tarry.core.text import to_json, to_toml
 from tarry.sim.run import Contestant
-from tarry.sim.scenario import from_toml
+from tarry.sim.scenario.reader import from_toml
 
 CROWD = "model = 'timeline'\nclients = 3\nretries = 1\n"
 POLICIES = "[policies.one]\nattempts = 2\n[policies.two]\nattempts = 3\n"

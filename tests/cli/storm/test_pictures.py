@@ -8,7 +8,7 @@ from tarry.cli.input.policy_file import BadFile
 from tarry.cli.storm.pictures import plot_to, report_to
 from tarry.core.policy import Policy
 from tarry.sim.run import Contestant
-from tarry.sim.scenario import from_toml
+from tarry.sim.scenario.reader import from_toml
 from tarry.sim.study import Study, study
 
 

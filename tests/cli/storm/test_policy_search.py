@@ -7,7 +7,7 @@ from click.exceptions import Exit
 from tarry.call.policy import Policy
 from tarry.cli.input.policy_file import BadFile
 from tarry.cli.storm.policy_search import Asked, BadWish, seek
-from tarry.sim.backlog import Backlog
+from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.run import Contestant, Run
 

@@ -10,7 +10,7 @@ from tarry.cli.storm.results import as_json, show
 from tarry.core.policy import Policy
 from tarry.sim.estimate import estimate
 from tarry.sim.run import Contestant, Measure, Scenario
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.storm import Storm
 from tarry.sim.study import Result, Study
 
 STORM = Storm("s", "", "world", {"clients": 3, "outage": None}, "", cast("Scenario", None))

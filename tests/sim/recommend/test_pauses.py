@@ -6,8 +6,8 @@ import pytest
 from tarry.core.backoff import Backoff, Exponential, Fixed
 from tarry.core.jitter import Equal, Full, Jitter, NoJitter, Percent, Smooth
 from tarry.core.policy import Policy
+from tarry.sim.backlog.due_times import Crowd
 from tarry.sim.chance import Chance
-from tarry.sim.crowd import Crowd
 from tarry.sim.recommend.pauses import pauses
 
 

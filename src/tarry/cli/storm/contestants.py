@@ -9,7 +9,7 @@ from tarry.core.codec import hint
 from tarry.core.text import PARSERS
 from tarry.errors import ScenarioError
 from tarry.sim.run import PACED, Contestant
-from tarry.sim.storm import Storm
+from tarry.sim.scenario.storm import Storm
 
 
 def contestants(storm: Storm, typed: Sequence[str]) -> tuple[Contestant, ...]:

@@ -5,9 +5,9 @@ from pathlib import Path
 from tarry.cli.input.policy_file import BadFile
 from tarry.core.codec import hint
 from tarry.errors import ScenarioError
-from tarry.sim.scenario import load
+from tarry.sim.scenario.reader import load
+from tarry.sim.scenario.storm import Storm
 from tarry.sim.shipped import names, shipped
-from tarry.sim.storm import Storm
 
 
 def read_storm(typed: str) -> Storm:
