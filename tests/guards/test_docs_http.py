@@ -13,7 +13,7 @@ import svix.api
 from tarry.service import api
 from tarry.service.api.http import connection, idempotency, operation, paging, parsing, request
 from tarry.service.api.http.access import ALLOWS, KNOWN_FOR, Need
-from tarry.service.api.http.metrics import Meter, delivery_lines
+from tarry.service.api.http.metrics import RequestMetrics, delivery_lines
 from tarry.service.api.http.operation import Operation
 from tarry.service.api.open import operations
 from tarry.service.api.resources.applications import portal
@@ -181,7 +181,7 @@ def test_every_kind_of_task_is_told(kind: str) -> None:
 def test_every_metric_is_told() -> None:
     numbers = dict.fromkeys(Gauges.__struct_fields__, 0)
     idle = msgspec.convert({**numbers, "lanes": {}}, Gauges)
-    written = "\n".join((*Meter().lines(), *delivery_lines(idle)))
+    written = "\n".join((*RequestMetrics().lines(), *delivery_lines(idle)))
     kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", written, re.MULTILINE))
     for name, words in re.findall(r"^# HELP (\w+) (.*)\.$", written, re.MULTILINE):
         assert f"| `{name}` | {kinds[name]} | {words} |" in PAGE

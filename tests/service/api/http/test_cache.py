@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tarry.errors import NotFound
-from tarry.service.api.http.cache import Memory
+from tarry.service.api.http.cache import Cache
 from tarry.testing.clock import PushedClock
 
 pytestmark = pytest.mark.anyio
@@ -39,25 +39,25 @@ def clock() -> PushedClock:
 
 
 @pytest.fixture
-def memory(store: Store, clock: PushedClock) -> Memory[str, str]:
-    return Memory(store.ask, seconds=1.0, most=2, clock=lambda: clock.now)
+def cache(store: Store, clock: PushedClock) -> Cache[str, str]:
+    return Cache(store.ask, seconds=1.0, most=2, clock=lambda: clock.now)
 
 
 async def test_an_answer_is_remembered_for_its_time(
-    memory: Memory[str, str], store: Store, clock: PushedClock
+    cache: Cache[str, str], store: Store, clock: PushedClock
 ) -> None:
     store.answers.set()
-    assert await memory.get("a") == ("first a", False)
+    assert await cache.get("a") == ("first a", False)
     store.word = "second"
-    assert await memory.get("a") == ("first a", True)
+    assert await cache.get("a") == ("first a", True)
     clock.push(1.0)
-    assert await memory.get("a") == ("second a", False)
+    assert await cache.get("a") == ("second a", False)
 
 
 async def test_all_who_ask_at_the_same_time_are_one_question(
-    memory: Memory[str, str], store: Store
+    cache: Cache[str, str], store: Store
 ) -> None:
-    asking = [asyncio.create_task(memory.get("a")) for _ in range(64)]
+    asking = [asyncio.create_task(cache.get("a")) for _ in range(64)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     store.answers.set()
@@ -66,39 +66,39 @@ async def test_all_who_ask_at_the_same_time_are_one_question(
 
 
 async def test_who_comes_much_later_does_not_wait_for_an_old_question(
-    memory: Memory[str, str], store: Store, clock: PushedClock
+    cache: Cache[str, str], store: Store, clock: PushedClock
 ) -> None:
-    early = asyncio.create_task(memory.get("a"))
+    early = asyncio.create_task(cache.get("a"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     clock.push(1.0)
     store.word = "second"
-    late = asyncio.create_task(memory.get("a"))
+    late = asyncio.create_task(cache.get("a"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     store.answers.set()
     assert (await early, await late) == (("first a", False), ("second a", False))
-    assert await memory.get("a") == ("second a", True)
+    assert await cache.get("a") == ("second a", True)
 
 
 async def test_that_something_is_missing_is_told_to_all_and_not_remembered(
-    memory: Memory[str, str], store: Store
+    cache: Cache[str, str], store: Store
 ) -> None:
     store.word = "missing"
-    asking = [asyncio.create_task(memory.get("a")) for _ in range(2)]
+    asking = [asyncio.create_task(cache.get("a")) for _ in range(2)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     store.answers.set()
     told = await asyncio.gather(*asking, return_exceptions=True)
     assert [type(error) for error in told] == [NotFound, NotFound]
     store.word = "second"
-    assert await memory.get("a") == ("second a", False)
+    assert await cache.get("a") == ("second a", False)
 
 
 async def test_who_goes_away_takes_the_answer_from_nobody(
-    memory: Memory[str, str], store: Store
+    cache: Cache[str, str], store: Store
 ) -> None:
-    gone, here = (asyncio.create_task(memory.get("a")) for _ in range(2))
+    gone, here = (asyncio.create_task(cache.get("a")) for _ in range(2))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     gone.cancel()
@@ -106,22 +106,22 @@ async def test_who_goes_away_takes_the_answer_from_nobody(
     assert await here == ("first a", True)
 
 
-async def test_what_is_forgotten_is_asked_for_again(memory: Memory[str, str], store: Store) -> None:
-    asking = asyncio.create_task(memory.get("a"))
+async def test_what_is_forgotten_is_asked_for_again(cache: Cache[str, str], store: Store) -> None:
+    asking = asyncio.create_task(cache.get("a"))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    memory.forget("a")
+    cache.forget("a")
     store.answers.set()
     assert await asking == ("first a", False)
-    assert await memory.get("a") == ("first a", False)
-    memory.forget("a")
-    memory.forget("never asked")
-    assert await memory.get("a") == ("first a", False)
+    assert await cache.get("a") == ("first a", False)
+    cache.forget("a")
+    cache.forget("never asked")
+    assert await cache.get("a") == ("first a", False)
 
 
-async def test_it_does_not_remember_without_end(memory: Memory[str, str], store: Store) -> None:
+async def test_it_does_not_remember_without_end(cache: Cache[str, str], store: Store) -> None:
     store.answers.set()
     for key in "abc":
-        await memory.get(key)
-    assert await memory.get("c") == ("first c", True)
-    assert await memory.get("a") == ("first a", False)
+        await cache.get(key)
+    assert await cache.get("c") == ("first c", True)
+    assert await cache.get("a") == ("first a", False)

@@ -2,7 +2,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tarry.service.api.http.metrics import Meter, delivery_lines
+from tarry.service.api.http.metrics import RequestMetrics, delivery_lines
 from tarry.service.api.open import make_api
 from tarry.service.api.server import serving
 from tarry.service.dispatch.gauges import gauges
@@ -54,4 +54,4 @@ async def test_a_dispatcher_in_the_same_process_is_told_of(hooks: Hooks) -> None
 
 
 def test_nothing_is_written_of_what_nobody_asked_for() -> None:
-    assert not read("".join(f"{line}\n" for line in Meter().lines()))
+    assert not read("".join(f"{line}\n" for line in RequestMetrics().lines()))

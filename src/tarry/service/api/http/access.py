@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from tarry.errors import NotFound
-from tarry.service.api.http.cache import Memory
+from tarry.service.api.http.cache import Cache
 from tarry.service.keys import hash_key
 from tarry.service.model.key import Scope
 from tarry.service.store.registry import Registry
@@ -90,7 +90,7 @@ class Access:
         self._pepper = pepper
         self._first = None if first is None else (hash_key(first[0], pepper), first[1])
         self._now = now
-        self._known = Memory[bytes, Who | None](
+        self._cache = Cache[bytes, Who | None](
             self._look, seconds=KNOWN_FOR, most=MOST_KNOWN, clock=clock
         )
         """Cached by hash, because anybody can send many long texts as keys."""
@@ -104,7 +104,7 @@ class Access:
             hashed = hash_key(key.decode(), self._pepper)
         except UnicodeDecodeError:
             return None
-        who, _ = await self._known.get(hashed)
+        who, _ = await self._cache.get(hashed)
         return who
 
     async def _look(self, hashed: bytes) -> Who | None:

@@ -13,7 +13,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Memory(Generic[Key, Value]):
+class Cache(Generic[Key, Value]):
     """Caches the results of `ask` for `seconds` each; it is cleared when it has `most` entries."""
 
     def __init__(

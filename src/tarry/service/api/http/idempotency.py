@@ -22,7 +22,7 @@ LOOKS = Exponential(base=0.01, cap=0.25)
 """The waits between checks for the response, while another process executes the request."""
 
 
-class Once:
+class Idempotency:
     """Claims requests by their idempotency keys, in the database and so for all processes."""
 
     def __init__(

@@ -8,7 +8,7 @@ from tarry.service.dispatch.gauges import Gauges
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Meter:
+class RequestMetrics:
     """Counts requests by operation and status, and the time spent by operation."""
 
     def __init__(self) -> None:

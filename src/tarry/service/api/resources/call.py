@@ -7,7 +7,7 @@ from hashlib import blake2b
 from tarry.errors import NotFound
 from tarry.service.api.http.access import Need, Who
 from tarry.service.api.http.request import Request
-from tarry.service.api.resources.messages.send_cache import Known
+from tarry.service.api.resources.messages.send_cache import SendCache
 from tarry.service.hooks import Hooks
 from tarry.service.model import ids
 from tarry.service.model.application import Application
@@ -31,12 +31,12 @@ class Call:
         who: Who,
         request: Request,
         names: Mapping[str, str],
-        known: Known,
+        send_cache: SendCache,
         *,
         now: float,
     ) -> None:
         self.hooks, self.who, self.request, self.names = hooks, who, request, names
-        self.known, self.now = known, now
+        self.send_cache, self.now = send_cache, now
 
     def new_id(self, prefix: str) -> str:
         """Return a new id; a request that is executed again gets the same ids."""
@@ -67,14 +67,14 @@ class Call:
         Only for sending messages, which is the most frequent operation.
         """
         known_as = self.name("app_id", "application")
-        found, remembered = await self.known.application(self.who.environment, known_as)
+        found, remembered = await self.send_cache.application(self.who.environment, known_as)
         if self.who.application not in (None, found.id):
             raise NotFound("application", known_as)
         return found, remembered
 
     def forget_application(self) -> None:
         """Drop the application that the path names from the cache."""
-        self.known.forget(self.who.environment, self.names["app_id"])
+        self.send_cache.forget(self.who.environment, self.names["app_id"])
 
     async def endpoint(self, application: Application) -> Endpoint:
         """Return the endpoint that the path names."""

@@ -7,7 +7,7 @@ from tarry.service.hooks import Hooks
 pytestmark = pytest.mark.anyio
 
 WAY = "/api/v1/app/shop/endpoint"
-NEWS = "/api/v1/operational-webhook/endpoint"
+OPERATIONAL = "/api/v1/operational-webhook/endpoint"
 THERE = {"url": "https://example.com/there"}
 
 
@@ -21,7 +21,7 @@ async def test_while_nobody_listens_nothing_is_put_on_record(
 async def test_what_happens_to_an_endpoint_is_put_on_record_for_listeners(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
-    await client.post(NEWS, json=THERE)
+    await client.post(OPERATIONAL, json=THERE)
     new = (await client.post(WAY, json={**THERE, "uid": "main"})).json()
     way = f"{WAY}/{new['id']}"
     await client.patch(way, json={"uid": "other"})
@@ -39,7 +39,7 @@ async def test_what_happens_to_an_endpoint_is_put_on_record_for_listeners(
 async def test_that_an_endpoint_is_enabled_or_disabled_is_told_as_well(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
-    await client.post(NEWS, json=THERE)
+    await client.post(OPERATIONAL, json=THERE)
     new = (await client.post(WAY, json={**THERE, "uid": "main"})).json()
     way = f"{WAY}/{new['id']}"
 
@@ -67,7 +67,7 @@ async def test_that_an_endpoint_is_enabled_or_disabled_is_told_as_well(
 async def test_a_change_and_its_news_are_one_commit(
     client: httpx.AsyncClient, hooks: Hooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await client.post(NEWS, json=THERE)
+    await client.post(OPERATIONAL, json=THERE)
     new = (await client.post(WAY, json=THERE)).json()
     await hooks.store.told([one.id for one in await hooks.store.untold()])
 
@@ -82,7 +82,7 @@ async def test_a_change_and_its_news_are_one_commit(
 
 
 async def test_what_is_refused_is_no_news(client: httpx.AsyncClient, hooks: Hooks) -> None:
-    await client.post(NEWS, json=THERE)
+    await client.post(OPERATIONAL, json=THERE)
     assert (await client.post(WAY, json={"url": "nope"})).status_code == 422
     assert (await client.delete(f"{WAY}/nobody")).status_code == 404
     assert await hooks.store.untold() == []
@@ -91,8 +91,8 @@ async def test_what_is_refused_is_no_news(client: httpx.AsyncClient, hooks: Hook
 async def test_the_listeners_themselves_are_no_news(
     client: httpx.AsyncClient, hooks: Hooks
 ) -> None:
-    first = (await client.post(NEWS, json=THERE)).json()
-    await client.post(NEWS, json=THERE)
-    await client.post(f"{NEWS}/{first['id']}/secret/rotate")
-    await client.delete(f"{NEWS}/{first['id']}")
+    first = (await client.post(OPERATIONAL, json=THERE)).json()
+    await client.post(OPERATIONAL, json=THERE)
+    await client.post(f"{OPERATIONAL}/{first['id']}/secret/rotate")
+    await client.delete(f"{OPERATIONAL}/{first['id']}")
     assert await hooks.store.untold() == []

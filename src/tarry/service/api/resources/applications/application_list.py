@@ -8,7 +8,7 @@ from tarry.service.api.http.operation import Group
 from tarry.service.api.http.paging import ApplicationMark, OrderedQuery, Page, cut, page
 from tarry.service.api.resources.applications.applications import ApplicationOut, written
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.endpoints import all_endpoints
+from tarry.service.api.resources.endpoints.all_endpoints import all_endpoints
 from tarry.service.api.resources.endpoints.bodies import DISABLED
 from tarry.service.model.application import Application
 from tarry.service.model.listing import Found
@@ -70,7 +70,7 @@ async def _found(call: Call, query: ApplicationQuery) -> Found[Application]:
 async def _interests(call: Call, query: ApplicationQuery, application: Application) -> bool:
     """Return whether an application passes the filters; read only as many endpoints as needed."""
     empty, enabled, elsewhere = True, False, False
-    async for endpoint in all_endpoints.endpoints(call, application):
+    async for endpoint in all_endpoints(call, application):
         empty = False
         enabled = enabled or endpoint.standing not in DISABLED
         elsewhere = elsewhere or urlsplit(endpoint.url).hostname not in PLAY

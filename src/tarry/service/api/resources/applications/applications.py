@@ -140,7 +140,7 @@ def _forget(call: Call, *applications: Application) -> None:
     for one in applications:
         for known_as in (one.id, one.uid):
             if known_as is not None:
-                call.known.forget(one.environment, known_as)
+                call.send_cache.forget(one.environment, known_as)
 
 
 async def on_the_fly(call: Call, told: ApplicationIn) -> Application:

@@ -1,4 +1,4 @@
-"""Iterate over complete lists, page by page."""
+"""Iterate over all endpoints of an application, page by page."""
 
 from collections.abc import AsyncIterator
 
@@ -8,6 +8,6 @@ from tarry.service.model.endpoint import Endpoint
 from tarry.service.store.walk import walk
 
 
-def endpoints(call: Call, application: Application) -> AsyncIterator[Endpoint]:
-    """Iterate over all endpoints of an application."""
+def all_endpoints(call: Call, application: Application) -> AsyncIterator[Endpoint]:
+    """Return an iterator that reads the endpoints of an application, page by page."""
     return walk(lambda cut: call.hooks.store.list_endpoints(application.id, cut))

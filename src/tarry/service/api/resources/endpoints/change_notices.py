@@ -15,7 +15,9 @@ from tarry.service.model.endpoint import Endpoint, Standing
 from tarry.service.model.lane import Notice
 
 
-async def noting(call: Call, application: Application, kind: str | None = None) -> Hooks:
+async def hooks_with_notices(
+    call: Call, application: Application, kind: str | None = None
+) -> Hooks:
     """Return hooks that write notices when they change an endpoint.
 
     They write a notice of `kind`, if given, and another one if the change enables or disables the

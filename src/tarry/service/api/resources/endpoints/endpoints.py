@@ -19,7 +19,7 @@ from tarry.service.api.resources.endpoints.bodies import (
     whole,
     written,
 )
-from tarry.service.api.resources.endpoints.change_notices import noting
+from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
 from tarry.service.api.resources.endpoints.secrets import prefixed
 from tarry.service.api.resources.event_types.event_types import sees
 from tarry.service.api.resources.upsert import changed_or_made
@@ -78,7 +78,7 @@ async def patch(call: Call, body: EndpointPatch) -> EndpointOut:
     await check_types(call, None if body.types is UNSET else body.types, stored.event_types)
     url = None if body.url is UNSET else check_url(call, body.url)
     told = part(body, stored.standing)
-    hooks = await noting(call, application, "endpoint.updated")
+    hooks = await hooks_with_notices(call, application, "endpoint.updated")
     return written(await hooks.change_endpoint(stored, url=url, **told))
 
 
@@ -100,7 +100,7 @@ async def added(call: Call, application: Application, body: EndpointUpdate) -> E
     check_url(call, body.url)
     secret = None if body.secret is None else prefixed(body.secret)
     headers = body.headers if isinstance(body, EndpointIn) else None
-    hooks = await noting(call, application, "endpoint.created")
+    hooks = await hooks_with_notices(call, application, "endpoint.created")
     return await hooks.add_endpoint(
         application, body.url, secret=secret, headers=headers, **whole(body)
     )
@@ -115,7 +115,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
         stored = await call.hooks.store.endpoint(application.id, known_as)
         if body.secret is not None:  # not used, but a wrong one must not be accepted
             check_secret(prefixed(body.secret))
-        hooks = await noting(call, application, "endpoint.updated")
+        hooks = await hooks_with_notices(call, application, "endpoint.updated")
         told = whole(body, stored.standing)
         return written(await hooks.change_endpoint(stored, url=body.url, **told))
 
@@ -128,7 +128,7 @@ async def put(call: Call, application: Application, body: EndpointUpdate) -> Rep
 async def removed(call: Call, application: Application) -> None:
     """Delete the endpoint that the path names."""
     stored = await call.endpoint(application)
-    hooks = await noting(call, application, "endpoint.deleted")
+    hooks = await hooks_with_notices(call, application, "endpoint.deleted")
     await hooks.delete_endpoint(stored)
 
 

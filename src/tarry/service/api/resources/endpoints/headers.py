@@ -8,7 +8,7 @@ from tarry.service.api.http.access import Need
 from tarry.service.api.http.operation import Group
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.bodies import HEADER, Headers, Value
-from tarry.service.api.resources.endpoints.change_notices import noting
+from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
 
@@ -70,14 +70,14 @@ async def patch_headers(call: Call, body: HeadersPatch) -> None:
     application = await call.application()
     stored = await call.endpoint(application)
     gone = dict.fromkeys(body.delete_headers or ())
-    hooks = await noting(call, application, "endpoint.updated")
+    hooks = await hooks_with_notices(call, application, "endpoint.updated")
     await hooks.patch_headers(stored, {**(body.headers or {}), **gone})
 
 
 async def put(call: Call, application: Application, body: HeadersIn) -> None:
     """Replace the headers of the endpoint that the path names."""
     stored = await call.endpoint(application)
-    hooks = await noting(call, application, "endpoint.updated")
+    hooks = await hooks_with_notices(call, application, "endpoint.updated")
     await hooks.change_endpoint(stored, headers=body.headers)
 
 

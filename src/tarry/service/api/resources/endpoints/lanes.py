@@ -11,7 +11,7 @@ from tarry.service.api.http.times import written as written_at
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.bodies import EndpointOut
 from tarry.service.api.resources.endpoints.bodies import written as written_endpoint
-from tarry.service.api.resources.endpoints.change_notices import noting
+from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
 from tarry.service.explain import Scope, origins_of, outlook
 from tarry.service.model.delivery import Reason, State
 from tarry.service.model.endpoint import Endpoint, Standing
@@ -131,6 +131,6 @@ async def _stood(call: Call, standing: Standing) -> EndpointOut:
     application = await call.application()
     endpoint = await call.endpoint(application)
     if endpoint.standing is not standing:
-        hooks = await noting(call, application)
+        hooks = await hooks_with_notices(call, application)
         endpoint = await hooks.change_endpoint(endpoint, standing=standing)
     return written_endpoint(endpoint)

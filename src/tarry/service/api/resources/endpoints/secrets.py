@@ -11,7 +11,7 @@ from tarry.service.api.http.operation import Group
 from tarry.service.api.http.problem import BadRequest, Invalid
 from tarry.service.api.resources.call import Call
 from tarry.service.api.resources.endpoints.bodies import SecretText
-from tarry.service.api.resources.endpoints.change_notices import noting
+from tarry.service.api.resources.endpoints.change_notices import hooks_with_notices
 from tarry.service.endpoints import GRACE, OLD_SECRETS
 from tarry.service.model.application import Application
 from tarry.service.model.endpoint import Endpoint
@@ -53,7 +53,7 @@ async def rotated(call: Call, application: Application, body: RotateIn) -> Secre
     stored = await call.endpoint(application)
     grace = GRACE if body.grace_period_seconds is None else float(body.grace_period_seconds)
     new = None if body.key is None else prefixed(body.key)
-    hooks = await noting(call, application, "endpoint.updated")
+    hooks = await hooks_with_notices(call, application, "endpoint.updated")
     try:
         changed = await hooks.rotate_secret(stored, new, grace=grace)
     except SettingsError as error:

@@ -191,7 +191,7 @@ async def delete(call: Call, query: DeleteQuery) -> None:
     name = call.name("event_type_name", KIND)
     if query.expunge:
         await call.hooks.store.delete_event_type(call.who.environment, name)
-        call.known.forget_schema(call.who.environment, name)
+        call.send_cache.forget_schema(call.who.environment, name)
         return
     await _changed(call, name, lambda stored: _told(stored, {"archived": True}, call.now))
 
@@ -217,13 +217,13 @@ def written(event_type: EventType) -> EventTypeOut:
 async def _added(call: Call, new: EventType) -> None:
     """Store a new event type; its schema applies in this process at once."""
     await call.hooks.store.add_event_type(new)
-    call.known.forget_schema(new.environment, new.name)
+    call.send_cache.forget_schema(new.environment, new.name)
 
 
 async def _changed(call: Call, name: str, change: Callable[[EventType], EventType]) -> EventType:
     """Change an event type; its schema applies in this process at once."""
     changed = await call.hooks.store.change_event_type(call.who.environment, name, change)
-    call.known.forget_schema(changed.environment, changed.name)
+    call.send_cache.forget_schema(changed.environment, changed.name)
     return changed
 
 

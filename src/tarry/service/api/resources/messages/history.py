@@ -10,7 +10,7 @@ from tarry.service.api.http.access import Need
 from tarry.service.api.http.operation import Group
 from tarry.service.api.http.paging import MessageMark, Page, page
 from tarry.service.api.resources.call import Call
-from tarry.service.api.resources.endpoints import all_endpoints
+from tarry.service.api.resources.endpoints.all_endpoints import all_endpoints
 from tarry.service.api.resources.environment.tasks import TaskStarted, started
 from tarry.service.api.resources.messages.bodies import Channel, MessageOut, Name, written
 from tarry.service.api.resources.messages.ingest import ContentQuery
@@ -143,7 +143,7 @@ async def precheck(call: Call, body: PrecheckIn) -> PrecheckOut:
     """
     application = await call.application()
     channels = tuple(body.channels or ())
-    async for endpoint in all_endpoints.endpoints(call, application):
+    async for endpoint in all_endpoints(call, application):
         disabled = endpoint.standing is Standing.DISABLED
         if not disabled and endpoint.wants(body.event_type, channels):
             return PrecheckOut(active=True)

@@ -151,7 +151,7 @@ async def _misfits(
     Only event types with validation have such a schema.
     """
     types = {one.event_type for one in found}
-    schemas = {one: await call.known.schema(call.who.environment, one) for one in types}
+    schemas = {one: await call.send_cache.schema(call.who.environment, one) for one in types}
     misfits: dict[int, ServiceError] = {}
     for number, one in enumerate(found):
         schema = schemas[one.event_type]

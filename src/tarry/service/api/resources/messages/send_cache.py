@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from tarry.errors import NotFound
-from tarry.service.api.http.cache import Memory
+from tarry.service.api.http.cache import Cache
 from tarry.service.api.resources.event_types.schemas import newest
 from tarry.service.model.application import Application
 from tarry.service.store.contract import Store
@@ -20,15 +20,15 @@ Name = tuple[str, str]
 """An environment, and the name of something in it."""
 
 
-class Known:
+class SendCache:
     """Caches applications by id or uid, and the schemas that payloads have to match."""
 
     def __init__(self, store: Store, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
-        self._applications = Memory[Name, Application](
+        self._applications = Cache[Name, Application](
             self._application, seconds=KNOWN_FOR, most=MOST, clock=clock
         )
-        self._schemas = Memory[Name, str | None](
+        self._schemas = Cache[Name, str | None](
             self._schema, seconds=KNOWN_FOR, most=MOST, clock=clock
         )
 
