@@ -3,7 +3,7 @@ import pytest
 
 from tarry.cli.client import polling as module
 from tarry.cli.client.client import Answer, NoServer, Server
-from tarry.cli.client.polling import Journey, interruptible, poll
+from tarry.cli.client.polling import MessageProgress, interruptible, poll
 from tarry.cli.client.remote import Remote
 from tests.cli.shell import KEY, Shell
 
@@ -75,9 +75,9 @@ def test_many_are_asked_about_when_they_stand_otherwise(
         return Remote.get(remote, *way)
 
     monkeypatch.setattr(remote, "get", get)
-    journey = Journey(remote, app, sent)
+    progress = MessageProgress(remote, app, sent)
     for _ in range(3):
-        assert len(journey.look()) == 1
+        assert len(progress.look()) == 1
     assert len(asked) == 1
 
 

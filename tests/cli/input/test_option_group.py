@@ -1,12 +1,12 @@
 import click
 from click.testing import CliRunner
 
-from tarry.cli.input.option_group import together
+from tarry.cli.input.option_group import option_group
 
 
 def test_options_are_shown_in_the_order_they_are_given() -> None:
     @click.command
-    @together(click.option("--first"), click.option("--second"))
+    @option_group(click.option("--first"), click.option("--second"))
     def show(first: str, second: str) -> None:
         click.echo(f"{first} {second}")
 

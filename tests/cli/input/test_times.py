@@ -6,7 +6,15 @@ import click
 import pytest
 
 from tarry.cli.input import times
-from tarry.cli.input.times import ago, ahead, check_span, due, local, told, wire
+from tarry.cli.input.times import (
+    ago,
+    ahead,
+    check_span,
+    describe,
+    describe_due,
+    to_api,
+    with_local_times,
+)
 
 NOW = datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC)
 
@@ -49,8 +57,8 @@ def test_what_is_neither_is_refused(typed: str) -> None:
 
 
 def test_it_is_written_with_its_zone() -> None:
-    assert wire(datetime(2026, 1, 31, 14, tzinfo=UTC)) == "2026-01-31T14:00:00+00:00"
-    assert wire(None) is None
+    assert to_api(datetime(2026, 1, 31, 14, tzinfo=UTC)) == "2026-01-31T14:00:00+00:00"
+    assert to_api(None) is None
 
 
 @pytest.mark.parametrize(
@@ -68,7 +76,7 @@ def test_it_is_written_with_its_zone() -> None:
 )
 def test_people_read_how_far_away_it_is_and_by_the_clock(away: float, begins: str) -> None:
     at = from_now(seconds=away)
-    words = told(at.isoformat())
+    words = describe(at.isoformat())
     assert words.startswith(begins)
     assert f"{at.astimezone():%H:%M}" in words
     assert (f"{at.astimezone():%Y-%m-%d}" in words) is (
@@ -86,18 +94,20 @@ def test_a_time_does_not_end_before_it_begins() -> None:
 
 
 def test_no_instant_is_no_words() -> None:
-    assert told(None) == ""
+    assert describe(None) == ""
 
 
 def test_what_should_have_happened_is_due() -> None:
     late = from_now(seconds=-30).astimezone()
-    assert due(late.isoformat()) == told(late.isoformat()).replace("30 s ago, ", "due since ")
-    assert due(from_now(seconds=90.4).isoformat()).startswith("in 90 s, ")
-    assert due(None) == ""
+    assert describe_due(late.isoformat()) == describe(late.isoformat()).replace(
+        "30 s ago, ", "due since "
+    )
+    assert describe_due(from_now(seconds=90.4).isoformat()).startswith("in 90 s, ")
+    assert describe_due(None) == ""
 
 
 def test_sentences_have_the_clock_on_the_wall_in_them() -> None:
     today, old = from_now().astimezone(), from_now(days=-9).astimezone()
     written = [f"{at.astimezone(UTC).isoformat(timespec='milliseconds')}" for at in (today, old)]
-    said = local(f"Attempt 1 at {written[0]}: none. It began {written[1]}.")
+    said = with_local_times(f"Attempt 1 at {written[0]}: none. It began {written[1]}.")
     assert said == f"Attempt 1 at {today:%H:%M:%S}: none. It began {old:%Y-%m-%d %H:%M}."

@@ -6,7 +6,7 @@ from itertools import count
 import pytest
 
 from tarry.cli.listen.http_server import Reply, Request
-from tarry.cli.listen.inbox import Arrival, Inbox, Manner, Stray
+from tarry.cli.listen.inbox import Arrival, Inbox, OtherRequest, ResponseSettings
 from tarry.receive import Webhook
 from tarry.service.wire.secret import generate_shared
 from tarry.service.wire.sign import Signer
@@ -32,18 +32,20 @@ class Heard:
 
     def __init__(
         self,
-        manner: Manner | None = None,
+        responses: ResponseSettings | None = None,
         *,
         checked: bool = True,
         draw: Callable[[], float] = lambda: 0.5,
     ) -> None:
         self.arrivals: list[Arrival] = []
-        self.strays: list[Stray] = []
+        self.strays: list[OtherRequest] = []
         webhook = Webhook(SECRET, clock=clock) if checked else None
-        self.inbox = Inbox(webhook, manner or Manner(), self._hear, draw=draw, clock=clock)
+        self.inbox = Inbox(
+            webhook, responses or ResponseSettings(), self._hear, draw=draw, clock=clock
+        )
 
-    def _hear(self, came: Arrival | Stray) -> None:
-        if isinstance(came, Stray):
+    def _hear(self, came: Arrival | OtherRequest) -> None:
+        if isinstance(came, OtherRequest):
             self.strays.append(came)
         else:
             self.arrivals.append(came)
@@ -121,7 +123,7 @@ def test_other_methods_are_no_messages() -> None:
     heard = Heard()
     (reply,) = heard.answers(a_request()._replace(method="GET", path="/x"))
     assert (reply.status, reply.headers) == (405, (("allow", "POST"),))
-    assert (heard.arrivals, heard.inbox.tally.received) == ([], 0)
+    assert (heard.arrivals, heard.inbox.counts.received) == ([], 0)
     (stray,) = heard.strays
     assert stray.line().endswith("  GET /x  no message: those come by POST  -> 405")
     facts = {"event": "stray", "at": NOW, "method": "GET", "path": "/x", "status": 405}
@@ -131,7 +133,9 @@ def test_other_methods_are_no_messages() -> None:
 
 def test_a_share_fails_by_chance() -> None:
     chance = (step / 10 for step in count())
-    heard = Heard(Manner(fail=0.3, status=503, retry_after=4.2), draw=lambda: next(chance))
+    heard = Heard(
+        ResponseSettings(fail=0.3, status=503, retry_after=4.2), draw=lambda: next(chance)
+    )
     replies = heard.answers(*(a_request(f"msg_{number}") for number in range(10)))
     assert [reply.status for reply in replies] == [503] * 3 + [200] * 7
     assert replies[0].headers == (("retry-after", "5"),)
@@ -142,12 +146,14 @@ def test_a_share_fails_by_chance() -> None:
 @pytest.mark.parametrize("drawn", [0.0, 0.999])
 def test_none_or_all_fail_whatever_chance_says(drawn: float) -> None:
     assert Heard(draw=lambda: drawn).answers(a_request())[0].status == 200
-    assert Heard(Manner(fail=1.0), draw=lambda: drawn).answers(a_request())[0].status == 500
+    assert (
+        Heard(ResponseSettings(fail=1.0), draw=lambda: drawn).answers(a_request())[0].status == 500
+    )
 
 
 def test_one_that_comes_after_it_was_taken_is_marked() -> None:
     drawn: Iterator[float] = iter([0.0, 0.9, 0.9, 0.9])
-    heard = Heard(Manner(fail=0.5), draw=lambda: next(drawn))
+    heard = Heard(ResponseSettings(fail=0.5), draw=lambda: next(drawn))
     replies = heard.answers(*[a_request()] * 3, a_request("msg_2"))
     assert [reply.status for reply in replies] == [500, 200, 200, 200]
     assert [arrival.duplicate for arrival in heard.arrivals] == [False, False, True, False]
@@ -156,16 +162,16 @@ def test_one_that_comes_after_it_was_taken_is_marked() -> None:
 
 def test_the_tally_tells_what_came() -> None:
     drawn: Iterator[float] = iter([0.0, 0.9, 0.9, 0.9])
-    heard = Heard(Manner(fail=0.5), draw=lambda: next(drawn))
+    heard = Heard(ResponseSettings(fail=0.5), draw=lambda: next(drawn))
     heard.answers(*[a_request()] * 3, a_request(secret=generate_shared()))
-    assert vars(heard.inbox.tally) == {
+    assert vars(heard.inbox.counts) == {
         "received": 4,
         "verified": 3,
         "refused": 1,
         "failed": 1,
         "duplicates": 1,
     }
-    assert str(heard.inbox.tally) == (
+    assert str(heard.inbox.counts) == (
         "received 4: 3 verified, 1 refused, 1 failed on purpose, 1 came after they were taken"
     )
 
@@ -176,7 +182,7 @@ def test_a_slow_one_tells_at_once_and_answers_later() -> None:
         await asyncio.sleep(0)
         return len(heard.arrivals), answering.done(), await answering
 
-    heard = Heard(Manner(slow=0.05))
+    heard = Heard(ResponseSettings(slow=0.05))
     assert asyncio.run(talk()) == (1, False, Reply(200))
     assert heard.arrivals[0].line().endswith("-> 200 after 50 ms")
 

@@ -9,7 +9,7 @@ from tarry.cli.output import tables
 def test_a_thing_is_a_line_for_each_field_that_says_something(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tables.one(
+    tables.print_fields(
         {
             "id": "app_1",
             "uid": None,
@@ -42,9 +42,9 @@ def test_a_thing_is_a_line_for_each_field_that_says_something(
 
 
 def test_names_that_are_not_ours_stay_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.pairs({"fooBar": "[b]", "xAt": "home"})
+    tables.print_pairs({"fooBar": "[b]", "xAt": "home"})
     assert capsys.readouterr().out == "fooBar  [b]\nxAt     home\n"
-    tables.pairs({})
+    tables.print_pairs({})
     assert capsys.readouterr().out == ""
 
 
@@ -56,10 +56,10 @@ def test_a_table_has_what_its_columns_ask_for(capsys: pytest.CaptureFixture[str]
     columns: tables.Columns = {
         "Id": "id",
         "N": "n",
-        "Made": tables.at("made"),
+        "Made": tables.time_cell("made"),
         "More": lambda row: row.get("more", "") * 20,
     }
-    assert tables.table(rows, columns) == 2
+    assert tables.print_table(rows, columns) == 2
     said = capsys.readouterr().out
     assert "x" * 31 in said
     assert "[bold]not" in said
@@ -78,21 +78,21 @@ def test_in_a_narrow_window_each_is_a_few_lines(
         {"id": "y", "url": None},
     ]
     columns: tables.Columns = {"Id": "id", "URL": "url"}
-    assert tables.table(rows, columns) == 2
+    assert tables.print_table(rows, columns) == 2
     said = capsys.readouterr().out
     assert said == f"Id   {'x' * 31}\nURL  https://example.com/\n\nId  y\n"
-    assert tables.table(rows[1:], columns) == 1  # there is room for this one
+    assert tables.print_table(rows[1:], columns) == 1  # there is room for this one
     assert capsys.readouterr().out.startswith(" Id  URL\n")
 
 
 def test_an_empty_table_is_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert tables.table([], {"Id": "id"}) == tables.lines([]) == 0
+    assert tables.print_table([], {"Id": "id"}) == tables.print_json_lines([]) == 0
     assert capsys.readouterr().out == ""
 
 
 def test_programs_read_an_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"a": "ü", "n": 2**70}, {"a": "two\nlines"}]
-    assert tables.lines(rows) == 2
+    assert tables.print_json_lines(rows) == 2
     said = capsys.readouterr().out.splitlines()
     assert said[0] == '{"a":"ü","n":1180591620717411303424}'
     assert [json.loads(line) for line in said] == rows

@@ -6,7 +6,7 @@ from click.testing import CliRunner, Result
 
 from tarry.cli.commands import tarry
 from tarry.cli.storm import simulation
-from tarry.cli.storm.simulation import Asked
+from tarry.cli.storm.simulation import StormOptions
 from tarry.sim.shipped import names, shipped
 
 
@@ -15,17 +15,17 @@ def run(*typed: str) -> Result:
 
 
 @pytest.fixture
-def heard(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[StormOptions]:
     """What was asked for; nothing is simulated."""
-    calls: list[Asked] = []
-    monkeypatch.setattr(simulation, "play", calls.append)
+    calls: list[StormOptions] = []
+    monkeypatch.setattr(simulation, "run_simulation", calls.append)
     return calls
 
 
-def test_a_storm_has_its_defaults(heard: list[Asked]) -> None:
+def test_a_storm_has_its_defaults(heard: list[StormOptions]) -> None:
     assert run("run", "brief-blip").exit_code == 0
     (asked,) = heard
-    assert asked == Asked(
+    assert asked == StormOptions(
         scenario="brief-blip",
         policies=(),
         seed=1,
@@ -37,11 +37,11 @@ def test_a_storm_has_its_defaults(heard: list[Asked]) -> None:
     )
 
 
-def test_everything_can_be_chosen(heard: list[Asked]) -> None:
+def test_everything_can_be_chosen(heard: list[StormOptions]) -> None:
     options = "--seed 7 --runs 3 --json --report out.html --plot out.png"
     assert run("run", "s.toml", *options.split(), "--policy", "my policy.toml").exit_code == 0
     (asked,) = heard
-    assert asked == Asked(
+    assert asked == StormOptions(
         scenario="s.toml",
         policies=("my policy.toml",),
         seed=7,
@@ -66,13 +66,13 @@ def test_everything_can_be_chosen(heard: list[Asked]) -> None:
         "--policy a s --policy b --policy c",
     ],
 )
-def test_policies_are_taken_in_the_order_typed(heard: list[Asked], typed: str) -> None:
+def test_policies_are_taken_in_the_order_typed(heard: list[StormOptions], typed: str) -> None:
     assert run("run", *typed.split()).exit_code == 0
     (asked,) = heard
     assert (asked.scenario, asked.policies, asked.seed, asked.runs) == ("s", ("a", "b", "c"), 1, 20)
 
 
-def test_compare_takes_its_policies_without_the_option(heard: list[Asked]) -> None:
+def test_compare_takes_its_policies_without_the_option(heard: list[StormOptions]) -> None:
     assert run("compare", "s", "b", "a", "--seed", "3").exit_code == 0
     (asked,) = heard
     assert (asked.scenario, asked.policies) == ("s", ("b", "a"))
@@ -94,7 +94,7 @@ def test_compare_takes_its_policies_without_the_option(heard: list[Asked]) -> No
         ("explode", "No such command 'explode'"),
     ],
 )
-def test_what_is_mistyped_ends_with_two(heard: list[Asked], typed: str, said: str) -> None:
+def test_what_is_mistyped_ends_with_two(heard: list[StormOptions], typed: str, said: str) -> None:
     told = run(*typed.split())
     assert told.exit_code == 2
     assert told.stdout == ""

@@ -6,13 +6,13 @@ from click.exceptions import Exit
 
 from tarry.call.policy import Policy
 from tarry.cli.input.policy_file import BadFile
-from tarry.cli.storm.policy_search import Asked, BadWish, seek
+from tarry.cli.storm.policy_search import BadWish, SearchOptions, search_policy
 from tarry.sim.backlog.model import Backlog
 from tarry.sim.chance import Chance
 from tarry.sim.run import Contestant, Run
 
 WISH = {"clients": 100, "capacity": 50.0, "outage": 5.0, "latency": 20.0, "endpoint": "brittle"}
-ASKED = Asked(WISH, seed=1, runs=4, as_json=True, save=None)
+ASKED = SearchOptions(WISH, seed=1, runs=4, as_json=True, save=None)
 
 
 def interrupt_after(simulations: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,7 +30,7 @@ def interrupt_after(simulations: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_people_get_sentences_a_table_and_a_policy(capsys: pytest.CaptureFixture[str]) -> None:
-    seek(ASKED._replace(as_json=False))
+    search_policy(ASKED._replace(as_json=False))
     told = capsys.readouterr()
     assert told.out.startswith("100 clients fail when an outage of 5 s begins; ")
     assert 'kind = "' in told.out
@@ -41,7 +41,7 @@ def test_people_get_sentences_a_table_and_a_policy(capsys: pytest.CaptureFixture
 def test_the_same_seed_gives_the_same_bytes(capsys: pytest.CaptureFixture[str]) -> None:
     told = []
     for seed in (1, 1, 2):
-        seek(ASKED._replace(seed=seed))
+        search_policy(ASKED._replace(seed=seed))
         told.append(capsys.readouterr().out)
     assert told[0] == told[1] != told[2]
 
@@ -51,7 +51,7 @@ def test_the_policy_is_saved_as_it_was_told(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / name
-    seek(ASKED._replace(save=path))
+    search_policy(ASKED._replace(save=path))
     told = json.loads(capsys.readouterr().out)
     assert Policy.load(path).to_dict() == told["recommended"]["policy"]
 
@@ -67,7 +67,7 @@ def test_the_policy_is_saved_as_it_was_told(
 )
 def test_a_wish_that_makes_no_sense_ends_with_two(field: str, value: object, said: str) -> None:
     with pytest.raises(BadWish) as caught:
-        seek(ASKED._replace(wish={**WISH, field: value}))
+        search_policy(ASKED._replace(wish={**WISH, field: value}))
     assert caught.value.message.startswith(said)
     assert caught.value.exit_code == 2
 
@@ -85,7 +85,7 @@ def test_a_place_to_save_is_checked_before_the_work(
     path = tmp_path / name
     interrupt_after(0, monkeypatch)
     with pytest.raises(BadFile) as caught:
-        seek(ASKED._replace(save=path))
+        search_policy(ASKED._replace(save=path))
     assert caught.value.message == f"'--save' is {str(path)!r}; it must be {wanted}"
 
 
@@ -98,7 +98,7 @@ def test_a_file_that_cannot_be_written_after_all_is_told(
     monkeypatch.setattr(Path, "write_text", full)
     path = tmp_path / "policy.toml"
     with pytest.raises(BadFile) as caught:
-        seek(ASKED._replace(save=path))
+        search_policy(ASKED._replace(save=path))
     assert caught.value.message == f"{path}: No space left on device; it could not be written"
 
 
@@ -107,7 +107,7 @@ def test_ctrl_c_prints_what_is_known(
 ) -> None:
     interrupt_after(200, monkeypatch)
     with pytest.raises(Exit) as ended:
-        seek(ASKED)
+        search_policy(ASKED)
     assert ended.value.exit_code == 130
     told = capsys.readouterr()
     document = json.loads(told.out)
@@ -122,7 +122,7 @@ def test_a_policy_that_was_not_looked_at_to_the_end_is_not_saved(
 ) -> None:
     interrupt_after(200, monkeypatch)
     with pytest.raises(Exit):
-        seek(ASKED._replace(save=tmp_path / "policy.toml"))
+        search_policy(ASKED._replace(save=tmp_path / "policy.toml"))
     assert not list(tmp_path.iterdir())
     assert capsys.readouterr().err.endswith(" Nothing was saved.\n")
 
@@ -132,7 +132,7 @@ def test_ctrl_c_before_anything_is_known_prints_nothing(
 ) -> None:
     interrupt_after(0, monkeypatch)
     with pytest.raises(Exit) as ended:
-        seek(ASKED)
+        search_policy(ASKED)
     assert ended.value.exit_code == 130
     told = capsys.readouterr()
     assert told.out == ""
@@ -141,7 +141,7 @@ def test_ctrl_c_before_anything_is_known_prints_nothing(
 
 def test_an_infeasible_wish_ends_with_one(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(Exit) as ended:
-        seek(ASKED._replace(wish={**WISH, "latency": 2.2}))
+        search_policy(ASKED._replace(wish={**WISH, "latency": 2.2}))
     assert ended.value.exit_code == 1
     document = json.loads(capsys.readouterr().out)
     assert document["feasible"] is False

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from tarry.call.policy import Policy
 from tarry.cli.commands import tarry
 from tarry.cli.storm import policy_search
-from tarry.cli.storm.policy_search import Asked
+from tarry.cli.storm.policy_search import SearchOptions
 
 WISH = ("--clients", "100", "--capacity", "50", "--outage", "5", "--latency")
 
@@ -19,20 +19,22 @@ def run(*typed: str) -> Result:
 
 
 @pytest.fixture
-def heard(monkeypatch: pytest.MonkeyPatch) -> list[Asked]:
+def heard(monkeypatch: pytest.MonkeyPatch) -> list[SearchOptions]:
     """What was asked for; nothing is simulated."""
-    asked: list[Asked] = []
-    monkeypatch.setattr(policy_search, "seek", asked.append)
+    asked: list[SearchOptions] = []
+    monkeypatch.setattr(policy_search, "search_policy", asked.append)
     return asked
 
 
-def test_a_wish_has_its_defaults(heard: list[Asked]) -> None:
+def test_a_wish_has_its_defaults(heard: list[SearchOptions]) -> None:
     assert run(*WISH, "20").exit_code == 0
     wish = {"clients": 100, "capacity": 50.0, "outage": 5.0, "latency": 20.0}
-    assert heard == [Asked({**wish, "endpoint": "brittle"}, 1, 20, as_json=False, save=None)]
+    assert heard == [
+        SearchOptions({**wish, "endpoint": "brittle"}, 1, 20, as_json=False, save=None)
+    ]
 
 
-def test_everything_can_be_chosen(heard: list[Asked]) -> None:
+def test_everything_can_be_chosen(heard: list[SearchOptions]) -> None:
     options = "--endpoint shed --seed 7 --runs 3 --json --save p.toml"
     assert run(*WISH, "20", *options.split()).exit_code == 0
     (asked,) = heard
@@ -53,7 +55,7 @@ def test_everything_can_be_chosen(heard: list[Asked]) -> None:
         ("--seed -1", "Invalid value for '--seed'"),
     ],
 )
-def test_what_is_mistyped_ends_with_two(heard: list[Asked], typed: str, said: str) -> None:
+def test_what_is_mistyped_ends_with_two(heard: list[SearchOptions], typed: str, said: str) -> None:
     told = run(*typed.split())
     assert told.exit_code == 2
     assert told.stdout == ""

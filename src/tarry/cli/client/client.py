@@ -20,7 +20,7 @@ from tarry.call import sync
 from tarry.call.http.body import Rewound, stay
 from tarry.call.http.exchange import ATTEMPT_HEADER, Client, Exchange, Terms
 from tarry.call.http.fault import Fault, fault_in
-from tarry.cli.client.error_text import line, obstacle
+from tarry.cli.client.error_text import connection_error_text, refusal_text
 from tarry.cli.exit_codes import FAILED, UNUSABLE
 from tarry.cli.output.json_text import elements, read
 from tarry.cli.output.safe_text import fits_a_header
@@ -165,11 +165,11 @@ class Server:
         answer = self.look(method, way, headers, sent)
         named = (*path, *_named(query or {}))
         if answer.status >= _BROKEN:
-            raise NoServer(f"{self.url}: {line(answer.status, answer.body, named)}")
+            raise NoServer(f"{self.url}: {refusal_text(answer.status, answer.body, named)}")
         if not _is_tarrys(answer):
             raise NoServer(f"{self.url} answered {answer.status}, but not as tarry's API does")
         if answer.status in _REFUSED:
-            raise ServerRefused(line(answer.status, answer.body, named))
+            raise ServerRefused(refusal_text(answer.status, answer.body, named))
         return answer
 
     def items(self, *path: str, most: int | None, **query: object) -> Iterator[Any]:
@@ -220,7 +220,9 @@ class Server:
         try:
             return sync.retry_call(exchange.plan(), attempt)()
         except (Unconnected, HTTPException, OSError) as error:
-            raise NoServer(f"{self.url} cannot be reached: {obstacle(error)}") from error
+            raise NoServer(
+                f"{self.url} cannot be reached: {connection_error_text(error)}"
+            ) from error
 
     def _once(self, method: str, way: str, headers: dict[str, str], body: bytes | None) -> Answer:
         limit = self._terms.limit()

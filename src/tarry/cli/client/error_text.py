@@ -18,7 +18,7 @@ _KINDS = {
 """The server's word for what follows each part of a path."""
 
 
-def line(status: int, body: bytes, path: tuple[str, ...]) -> str:
+def refusal_text(status: int, body: bytes, path: tuple[str, ...]) -> str:
     """Return the error in a response; if something does not exist, name what was asked for."""
     try:
         said = (read(body) if body else None) or {}
@@ -44,7 +44,7 @@ def _place(wrong: object) -> str:
     return str(wrong)
 
 
-def obstacle(error: Exception) -> str:
+def connection_error_text(error: Exception) -> str:
     """Describe why a connection failed."""
     match error.__cause__ or error:
         case ssl.SSLCertVerificationError() as unproven:

@@ -10,7 +10,7 @@ from tarry.call.api import retry
 from tarry.cli.client.client import NoServer, ServerRefused
 from tarry.cli.client.remote import Remote
 from tarry.cli.exit_codes import FAILED, INTERRUPTED, TOO_LATE
-from tarry.cli.input.times import due, local
+from tarry.cli.input.times import describe_due, with_local_times
 from tarry.cli.output.safe_text import plain
 from tarry.cli.output.tables import known_as
 from tarry.core.backoff import Exponential
@@ -50,17 +50,17 @@ def interruptible(words: str) -> Iterator[None]:
         raise click.exceptions.Exit(INTERRUPTED) from None
 
 
-def follow(remote: Remote, app: str, message: str, timeout: float) -> None:
+def follow_message(remote: Remote, app: str, message: str, timeout: float) -> None:
     """Wait until a message has reached its endpoints, and report its progress on stderr.
 
     Exit with an error code unless all endpoints have received it.
     """
-    journey = Journey(remote, app, message)
+    progress = MessageProgress(remote, app, message)
     later = f"`tarry message get {app} {message}` shows how it fares"
     with interruptible(f"no longer waiting; {message} is kept, and goes on. {later}"):
-        arrived = poll(journey.look, lambda found: not any(map(_waits, found)), timeout)
+        arrived = poll(progress.look, lambda found: not any(map(_waits, found)), timeout)
     if arrived is None:
-        journey.tell_what_waits(timeout)
+        progress.tell_what_waits(timeout)
         click.echo(later, err=True)
         raise click.exceptions.Exit(TOO_LATE)
     if not arrived:
@@ -69,7 +69,7 @@ def follow(remote: Remote, app: str, message: str, timeout: float) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-class Journey:
+class MessageProgress:
     """A message on its way to its endpoints, and what was printed about it so far."""
 
     def __init__(self, remote: Remote, app: str, message: str) -> None:
@@ -119,8 +119,8 @@ class Journey:
         if said["reason"] == DELIVERED:  # delivered since the list was read
             return DELIVERED, DELIVERED, DELIVERED
         why, *attempts = said["sentences"]
-        words = plain(" ".join(map(local, [why, *attempts[-1:]])))
-        then = f", next attempt {due(said['nextAt'])}" if said["nextAt"] else ""
+        words = plain(" ".join(map(with_local_times, [why, *attempts[-1:]])))
+        then = f", next attempt {describe_due(said['nextAt'])}" if said["nextAt"] else ""
         return said["reason"], words, f"{said['reason']}{then}"
 
 

@@ -10,7 +10,7 @@ import click
 
 from tarry.cli.client.client import Answer, Server
 from tarry.cli.exit_codes import INTERRUPTED
-from tarry.cli.input.option_group import together
+from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Whole
 from tarry.cli.output import tables
 from tarry.cli.output.json_text import with_text
@@ -84,7 +84,7 @@ class Remote:
         if self.as_json:
             self.print(answer)
         else:
-            tables.one(with_text(answer.body.decode(), tables.PAYLOAD))
+            tables.print_fields(with_text(answer.body.decode(), tables.PAYLOAD))
 
     def print(self, answer: Answer) -> None:
         """Print a response as it came."""
@@ -122,7 +122,9 @@ class Remote:
 
     def rows(self, found: Iterable[Any], columns: Columns) -> None:
         """Print items as a table, or as JSON lines."""
-        count = tables.lines(found) if self.as_json else tables.table(found, columns)
+        count = (
+            tables.print_json_lines(found) if self.as_json else tables.print_table(found, columns)
+        )
         if not count and not self.as_json:
             click.echo("there is none", err=True)
 
@@ -144,10 +146,10 @@ def remote(work: Callable[Concatenate[Remote, P], T]) -> Callable[P, T]:
         return work(asked, *args, **options)
 
     command: Callable[P, T] = update_wrapper(run, work)
-    return together(config_option, server_option, key_option, json_option)(command)
+    return option_group(config_option, server_option, key_option, json_option)(command)
 
 
-listed = together(limit_option, all_option)
+listed = option_group(limit_option, all_option)
 """Adds the options that lists have."""
 
 

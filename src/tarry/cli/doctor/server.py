@@ -7,7 +7,7 @@ from itertools import islice
 from time import time
 
 from tarry.cli.client.client import POLICY, Answer, NoServer, Server, ServerRefused
-from tarry.cli.client.error_text import line
+from tarry.cli.client.error_text import refusal_text
 from tarry.cli.doctor.finding import Finding, advice, ok, wrong
 from tarry.cli.doctor.tally import Tally
 from tarry.cli.output.tables import known_as
@@ -49,7 +49,7 @@ def serving(url: str, key: str | None, *, backlog: bool = True) -> Iterator[Find
     if answer.status == READY:
         yield ok("ready", "it can take messages")
     else:
-        said = line(answer.status, answer.body, ())
+        said = refusal_text(answer.status, answer.body, ())
         yield wrong("ready", f"it cannot take messages just now: {said}")
     if date := answer.headers.get("date"):
         there = parsedate_to_datetime(date).timestamp()

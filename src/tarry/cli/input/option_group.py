@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 C = TypeVar("C", bound=Callable[..., Any])
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[C], C]:
+def option_group(*options: Callable[[Any], Any]) -> Callable[[C], C]:
     """Declare all these options; the help shows the first one first."""
 
     def declare(command: C) -> C:

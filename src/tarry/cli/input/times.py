@@ -55,12 +55,12 @@ def check_span(since: datetime | None, until: datetime | None) -> None:
         raise click.UsageError("--until is not after --since: nothing is in between")
 
 
-def wire(at: datetime | None) -> str | None:
+def to_api(at: datetime | None) -> str | None:
     """Write an instant as the API reads it."""
     return None if at is None else at.isoformat()
 
 
-def told(written: str | None) -> str:
+def describe(written: str | None) -> str:
     """Describe an instant of the API for people: how far away it is, and the local time."""
     if written is None:
         return ""
@@ -85,7 +85,7 @@ def _clock(at: datetime, now: datetime) -> str:
     return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M}"
 
 
-def local(sentence: str) -> str:
+def with_local_times(sentence: str) -> str:
     """Replace the instants in a sentence of the API by local times."""
     now = datetime.now(UTC).astimezone()
     return _WRITTEN.sub(
@@ -93,7 +93,7 @@ def local(sentence: str) -> str:
     )
 
 
-def due(written: str | None) -> str:
+def describe_due(written: str | None) -> str:
     """Describe when something is due, which may have passed already."""
-    words = told(written)
+    words = describe(written)
     return f"due since {words.rpartition(', ')[2]}" if " ago, " in words else words

@@ -10,7 +10,7 @@ from tarry.cli.extras import needed_for
 from tarry.cli.input.quantities import seconds, share
 from tarry.cli.input.ranges import Whole
 from tarry.cli.listen.http_server import Listener
-from tarry.cli.listen.inbox import Arrival, Inbox, Manner, Stray
+from tarry.cli.listen.inbox import Arrival, Inbox, OtherRequest, ResponseSettings
 from tarry.cli.output.tables import json_option
 from tarry.cli.service.options import WrongSettings
 from tarry.core.duration import spoken
@@ -103,12 +103,12 @@ def listen(  # noqa: PLR0913  one argument per option
         fail = 0.0 if status is None else 1.0
     if retry_after is not None and not fail:
         raise click.UsageError("--retry-after goes with failures: give --fail or --status too")
-    manner = Manner(fail, status or DEFAULT_STATUS, retry_after, slow)
+    responses = ResponseSettings(fail, status or DEFAULT_STATUS, retry_after, slow)
     voice = _Voice(as_json=as_json, show_body=show_body)
     try:
         with needed_for("a public key"):
             webhook = Webhook(*secrets) if secrets else None
-        asyncio.run(_listen(Inbox(webhook, manner, voice.tell), host, port, down, voice))
+        asyncio.run(_listen(Inbox(webhook, responses, voice.tell), host, port, down, voice))
     except SettingsError as error:
         raise WrongSettings(str(error)) from error
 
@@ -125,7 +125,7 @@ class _Voice:
         self.stop = asyncio.Event()
         self.trouble: OSError | None = None
 
-    def tell(self, arrival: Arrival | Stray) -> None:
+    def tell(self, arrival: Arrival | OtherRequest) -> None:
         """Print a request that arrived."""
         if self._json:
             self._speak(json.dumps(arrival.facts(body=self._show_body)))
@@ -162,8 +162,8 @@ async def _listen(inbox: Inbox, host: str, port: int, down: float, voice: _Voice
     await voice.stop.wait()
     turning.cancel()
     await listener.close()
-    tally = inbox.tally
-    voice.say("summary", str(tally), **vars(tally))
+    counts = inbox.counts
+    voice.say("summary", str(counts), **vars(counts))
     if voice.trouble is not None:
         raise voice.trouble
 

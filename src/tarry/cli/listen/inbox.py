@@ -29,7 +29,7 @@ TYPE_KEYS = ("type", "eventType", "event_type", "event")
 Signature = Literal["fits", "refused", "unchecked"]
 
 
-class Manner(Value):
+class ResponseSettings(Value):
     """How the receiver responds. The share `fail` of messages gets `status` instead of 200."""
 
     fail: float = 0.0
@@ -107,7 +107,7 @@ class Arrival(Value):
             return {"body_base64": b64encode(self.body).decode("ascii")}
 
 
-class Stray(Value):
+class OtherRequest(Value):
     """A request that is not a message, because its method is not POST."""
 
     at: float
@@ -134,7 +134,7 @@ def _clock(at: float) -> str:
     return f"{datetime.fromtimestamp(at).astimezone():%H:%M:%S}"
 
 
-class Tally:
+class Counts:
     """The counts of what arrived so far."""
 
     def __init__(self) -> None:
@@ -161,15 +161,15 @@ class Inbox:
     def __init__(
         self,
         webhook: Webhook | None,
-        manner: Manner,
-        tell: Callable[[Arrival | Stray], None],
+        responses: ResponseSettings,
+        tell: Callable[[Arrival | OtherRequest], None],
         *,
         draw: Callable[[], float] = random.random,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.tally = Tally()
+        self.counts = Counts()
         self._webhook = webhook
-        self._manner = manner
+        self._responses = responses
         self._tell = tell
         self._draw = draw
         self._clock = clock
@@ -178,10 +178,10 @@ class Inbox:
     async def handle(self, request: Request) -> Reply:
         """Answer one request."""
         if request.method != POST:
-            self._tell(Stray(at=self._clock(), method=request.method, path=request.path))
+            self._tell(OtherRequest(at=self._clock(), method=request.method, path=request.path))
             return Reply(NOT_ALLOWED, (("allow", "POST"),), b"webhooks come by POST\n")
         arrival, reply = self._judged(request)
-        self.tally.add(arrival)
+        self.counts.add(arrival)
         self._tell(arrival)
         if arrival.delay:
             await asyncio.sleep(arrival.delay)
@@ -193,7 +193,7 @@ class Inbox:
         message = told.get("webhook-id") or told.get("svix-id", "")
         attempt = told.get("webhook-attempt", "")
         refusal = self._refusal(request)
-        on_purpose = self._manner.fail > 0 and self._draw() < self._manner.fail
+        on_purpose = self._responses.fail > 0 and self._draw() < self._responses.fail
         if on_purpose:
             reply = self._failure()
         elif refusal is not None:
@@ -214,7 +214,7 @@ class Inbox:
             status=reply.status,
             on_purpose=on_purpose,
             duplicate=not new,
-            delay=self._manner.slow,
+            delay=self._responses.slow,
             body=request.body,
         )
         return arrival, reply
@@ -229,9 +229,9 @@ class Inbox:
         return None
 
     def _failure(self) -> Reply:
-        later = self._manner.retry_after
+        later = self._responses.retry_after
         headers = () if later is None else (("retry-after", str(math.ceil(later))),)
-        return Reply(self._manner.status, headers, b"failed on purpose\n")
+        return Reply(self._responses.status, headers, b"failed on purpose\n")
 
 
 def _type(body: bytes) -> str:

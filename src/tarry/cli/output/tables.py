@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tarry.cli.input.times import due, told
+from tarry.cli.input.times import describe, describe_due
 from tarry.cli.output.safe_text import plain
 
 WIDTH = 100
@@ -22,8 +22,8 @@ PAYLOAD = "payload"
 NARROW = 80
 """In a window narrower than this, columns would be a few letters wide."""
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-Cell = Callable[[Mapping[str, Any]], str]
-Columns = Mapping[str, str | Cell]
+CellText = Callable[[Mapping[str, Any]], str]
+Columns = Mapping[str, str | CellText]
 """The header of each column, with the name of its field or a function that fills its cell."""
 
 
@@ -37,21 +37,21 @@ def console() -> Console:
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH)
 
 
-def at(field: str) -> Cell:
+def time_cell(field: str) -> CellText:
     """Return a function that fills a cell with an instant."""
-    return lambda row: told(row.get(field))
+    return lambda row: describe(row.get(field))
 
 
-def next_at(field: str) -> Cell:
+def due_cell(field: str) -> CellText:
     """Return a function that fills a cell with an instant when something is due."""
-    return lambda row: due(row.get(field))
+    return lambda row: describe_due(row.get(field))
 
 
-def one(row: Mapping[str, Any]) -> None:
+def print_fields(row: Mapping[str, Any]) -> None:
     """Print one thing for people: a line for each field that is not empty or outdated."""
-    pairs(
+    print_pairs(
         {
-            label(name): cell(name, value)
+            label(name): format_value(name, value)
             for name, value in row.items()
             if name == PAYLOAD or _tells(name, value)
         }
@@ -62,7 +62,7 @@ def _tells(field: str, value: object) -> bool:
     return field not in _SAID and value not in (None, "", [], {}) and value is not False
 
 
-def pairs(said: Mapping[str, str]) -> None:
+def print_pairs(said: Mapping[str, str]) -> None:
     """Print names and values, one pair per line."""
     grid = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
@@ -94,7 +94,7 @@ _SAID = frozenset({"disabled", "filterTypes", "rateLimit", "version"})
 """Fields that only repeat what a newer field says."""
 
 
-def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
+def print_table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
     """Print a table for people, and return its number of rows; in a narrow window, print lines."""
     cells = [[_filled(row, source) for source in columns.values()] for row in rows]
     drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
@@ -108,7 +108,7 @@ def table(rows: Iterable[Mapping[str, Any]], columns: Columns) -> int:
     for number, row in enumerate(cells):
         if number:
             click.echo()
-        pairs({name: cell for name, cell in zip(columns, row, strict=True) if cell})
+        print_pairs({name: cell for name, cell in zip(columns, row, strict=True) if cell})
     return len(cells)
 
 
@@ -131,7 +131,7 @@ _WHOLE = frozenset({"Id", "Message", "Endpoint"})
 """Columns whose values people copy, so they are never broken across lines."""
 
 
-def lines(rows: Iterable[object]) -> int:
+def print_json_lines(rows: Iterable[object]) -> int:
     """Print one JSON object per line as they come, and return how many there were."""
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007  only the last count is used
@@ -140,10 +140,10 @@ def lines(rows: Iterable[object]) -> int:
     return count
 
 
-def cell(name: str, value: object) -> str:
+def format_value(name: str, value: object) -> str:
     """Format a value for people; the name says whether a text is an instant."""
     if isinstance(value, str):
-        return told(value) if name.endswith(("At", "timestamp", "Since", "Attempt")) else value
+        return describe(value) if name.endswith(("At", "timestamp", "Since", "Attempt")) else value
     if isinstance(value, list):
         return ", ".join(map(str, value))
     if isinstance(value, dict) and name != PAYLOAD and _all_text(value):
@@ -157,8 +157,8 @@ def _all_text(said: Mapping[str, object]) -> bool:
     return all(isinstance(part, str) for part in said.values())
 
 
-def _filled(row: Mapping[str, Any], source: str | Cell) -> str:
+def _filled(row: Mapping[str, Any], source: str | CellText) -> str:
     if callable(source):
         return source(row)
     value = row.get(source)
-    return "" if value is None else cell(source, value)
+    return "" if value is None else format_value(source, value)

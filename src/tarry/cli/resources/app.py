@@ -16,9 +16,9 @@ from tarry.cli.client.remote import (
     yes_option,
 )
 from tarry.cli.input.ranges import Whole
-from tarry.cli.output.tables import Columns, at
+from tarry.cli.output.tables import Columns, time_cell
 
-COLUMNS: Columns = {"Id": "id", "Uid": "uid", "Name": "name", "Made": at("createdAt")}
+COLUMNS: Columns = {"Id": "id", "Uid": "uid", "Name": "name", "Made": time_cell("createdAt")}
 CLEARED: Mapping[str, tuple[str, object]] = {
     "uid": ("uid", None),
     "rate": ("throttleRate", None),

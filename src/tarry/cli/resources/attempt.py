@@ -8,8 +8,8 @@ import click
 
 from tarry.cli.client.names import Names
 from tarry.cli.client.remote import EXIT_CODES, Remote, listed, remote
-from tarry.cli.input.times import since_option, wire
-from tarry.cli.output.tables import Columns, at
+from tarry.cli.input.times import since_option, to_api
+from tarry.cli.output.tables import Columns, time_cell
 from tarry.cli.resources.app import app_argument
 from tarry.core.duration import spoken
 
@@ -25,7 +25,7 @@ def _answer(attempt: Mapping[str, Any]) -> str:
 
 
 COLUMNS: Columns = {
-    "When": at("timestamp"),
+    "When": time_cell("timestamp"),
     "Outcome": "statusText",
     "Took": lambda row: spoken(row["responseDurationMs"] / 1000),
     "Answer": _answer,
@@ -66,8 +66,8 @@ def list_attempts(  # noqa: PLR0913  one argument per option
         endpoint=endpoint,
         message=message,
         status=None if status is None else STATUSES[status],
-        after=wire(since),
-        before=None if since is None else wire(datetime.now(UTC) + timedelta(days=1)),
+        after=to_api(since),
+        before=None if since is None else to_api(datetime.now(UTC) + timedelta(days=1)),
         limit=limit,
         everything=everything,
     )

@@ -16,9 +16,9 @@ from tarry.cli.client.remote import (
     sure,
     yes_option,
 )
-from tarry.cli.input.option_group import together
+from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Whole
-from tarry.cli.output.tables import Columns, at
+from tarry.cli.output.tables import Columns, time_cell
 from tarry.cli.resources.app import app_argument, metadata_option, rate_option, uid_option
 
 COLUMNS: Columns = {
@@ -26,7 +26,7 @@ COLUMNS: Columns = {
     "Uid": "uid",
     "URL": "url",
     "Stands": "standing",
-    "Made": at("createdAt"),
+    "Made": time_cell("createdAt"),
 }
 CLEARED: Mapping[str, tuple[str, object]] = {
     "uid": ("uid", None),
@@ -42,7 +42,7 @@ CLEARED: Mapping[str, tuple[str, object]] = {
 endpoint_argument = click.argument("endpoint", metavar="ENDPOINT")
 
 
-field_options = together(
+field_options = option_group(
     uid_option,
     click.option("--description", metavar="TEXT", help="What it is for."),
     click.option(

@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from tarry.cli.client.remote import EXIT_CODES, Remote, listed, remote, said, sure, yes_option
-from tarry.cli.output.tables import Columns, at
+from tarry.cli.output.tables import Columns, time_cell
 
 COLUMNS: Columns = {
     "Name": "name",
     "Description": "description",
     "Archived": "archived",
-    "Made": at("createdAt"),
+    "Made": time_cell("createdAt"),
 }
 
 name_argument = click.argument("name", metavar="NAME")

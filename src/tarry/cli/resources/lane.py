@@ -11,7 +11,7 @@ from tarry.cli.client.client import Answer
 from tarry.cli.client.remote import EXIT_CODES, Remote, remote
 from tarry.cli.input import times
 from tarry.cli.input.policy_file import read_document
-from tarry.cli.input.times import BACK, check_span, since_option, until_option, wire
+from tarry.cli.input.times import BACK, check_span, since_option, to_api, until_option
 from tarry.cli.output import tables
 from tarry.cli.resources.app import app_argument
 from tarry.cli.resources.endpoint import endpoint_argument
@@ -89,13 +89,13 @@ def _show_lane(remote: Remote, answer: Answer) -> None:
         "pace": _speed(found["pace"]),
         "capacity": _speed(found["capacity"]),
         "failures": str(found["failures"] or ""),
-        "last success": times.told(found["acceptedAt"]),
-        "failing since": times.told(found["failingSince"]),
-        "down since": times.told(found["downSince"]),
-        "next probe": times.due(found["probeAt"]),
-        "nothing waits": times.told(found["doneAt"]),
+        "last success": times.describe(found["acceptedAt"]),
+        "failing since": times.describe(found["failingSince"]),
+        "down since": times.describe(found["downSince"]),
+        "next probe": times.describe_due(found["probeAt"]),
+        "nothing waits": times.describe(found["doneAt"]),
     }
-    tables.pairs({name: words for name, words in told.items() if words})
+    tables.print_pairs({name: words for name, words in told.items() if words})
 
 
 def _speed(rate: float | None) -> str:
@@ -161,7 +161,7 @@ def stats(
 ) -> None:
     """Count messages by status, and attempts."""
     check_span(since, until)
-    way, span = ("app", app, "endpoint", endpoint), {"since": wire(since), "until": wire(until)}
+    way, span = ("app", app, "endpoint", endpoint), {"since": to_api(since), "until": to_api(until)}
     counts: dict[str, Any] = {
         "messages": remote.get(*way, "stats", **span).read(),
         "attempts": remote.get(*way, "attempt-stats", **span).read(),
@@ -171,7 +171,7 @@ def stats(
         return
     states = list(counts["messages"])
     rows = [{"of": of, **found} for of, found in counts.items()]
-    tables.table(rows, {"": "of", **{state.capitalize(): state for state in states}})
+    tables.print_table(rows, {"": "of", **{state.capitalize(): state for state in states}})
 
 
 def _stand(remote: Remote, app: str, endpoint: str, verb: str) -> None:

@@ -6,11 +6,18 @@ from typing import Any
 import click
 
 from tarry.cli.client.remote import EXIT_CODES, Remote, listed, remote, sure, yes_option
-from tarry.cli.input.option_group import together
-from tarry.cli.input.times import check_span, due, local, since_option, until_option, wire
+from tarry.cli.input.option_group import option_group
+from tarry.cli.input.times import (
+    check_span,
+    describe_due,
+    since_option,
+    to_api,
+    until_option,
+    with_local_times,
+)
 from tarry.cli.output import tables
 from tarry.cli.output.safe_text import plain
-from tarry.cli.output.tables import Columns, at, known_as, next_at
+from tarry.cli.output.tables import Columns, due_cell, known_as, time_cell
 from tarry.cli.resources.app import app_argument
 from tarry.cli.resources.attempt import attempts_of
 from tarry.cli.resources.endpoint import endpoint_argument
@@ -19,7 +26,7 @@ COLUMNS: Columns = {
     "Id": "id",
     "Type": "eventType",
     "Event id": "eventId",
-    "Accepted": at("timestamp"),
+    "Accepted": time_cell("timestamp"),
 }
 STATUSES = ("success", "pending", "fail", "sending", "canceled")
 """The status of a message at an endpoint, in the order of the API's numbers."""
@@ -29,13 +36,13 @@ _DESTINATIONS: Columns = {
     "Endpoint": known_as,
     "URL": "url",
     "Stands": "statusText",
-    "Next attempt": next_at("nextAttempt"),
+    "Next attempt": due_cell("nextAttempt"),
 }
 
 message_argument = click.argument("message", metavar="MESSAGE")
 
 
-recent_options = together(
+recent_options = option_group(
     click.option(
         "--event-type",
         "event_types",
@@ -64,8 +71,8 @@ def recent(
     if since is not None and until is None:
         until = datetime.now(UTC) + timedelta(days=1)  # the server's clock may be ahead
     return {
-        "after": wire(since),
-        "before": wire(until),
+        "after": to_api(since),
+        "before": to_api(until),
         "tag": tag,
         "channel": channel,
         "event_types": event_types or None,
@@ -128,7 +135,7 @@ def get(remote: Remote, *, app: str, message: str) -> None:
     if not remote.as_json:
         found = remote.server.items(*way, "endpoint", most=None, expanded_statuses=True)
         click.echo()
-        if not tables.table(found, _DESTINATIONS):
+        if not tables.print_table(found, _DESTINATIONS):
             click.echo("there is no endpoint that wants it", err=True)
 
 
@@ -189,9 +196,9 @@ def explain(remote: Remote, *, app: str, message: str, endpoint: str) -> None:
     state, reason, (first, *attempts) = found["state"], found["reason"], found["sentences"]
     click.echo(state if state == reason else f"{state}: {reason}")
     if found["nextAt"] is not None:
-        click.echo(f"next attempt: {due(found['nextAt'])}")
+        click.echo(f"next attempt: {describe_due(found['nextAt'])}")
     for sentence in [first, *attempts] if reason in TELLING else attempts:
-        click.echo(plain(local(sentence)))
+        click.echo(plain(with_local_times(sentence)))
 
 
 @message.command(epilog=EXIT_CODES)

@@ -12,7 +12,7 @@ from tarry.cli.client.polling import interruptible, poll
 from tarry.cli.client.remote import WAITED, Remote, remote, said
 from tarry.cli.exit_codes import FAILED, TOO_LATE
 from tarry.cli.input.quantities import seconds
-from tarry.cli.input.times import BACK, check_span, since_option, until_option, wire
+from tarry.cli.input.times import BACK, check_span, since_option, to_api, until_option
 from tarry.cli.resources.app import app_argument
 from tarry.cli.resources.endpoint import endpoint_argument
 
@@ -49,7 +49,7 @@ def recover(  # noqa: PLR0913  one argument per option
     """
     check_span(since, until)
     way = ("app", app, "endpoint", endpoint, "replay-missing" if missing else "recover")
-    body = said(since=wire(since), until=wire(until))
+    body = said(since=to_api(since), until=to_api(until))
     answer = remote.server.ask("POST", *way, body=body)
     if wait:
         answer = _awaited(remote, answer, timeout)

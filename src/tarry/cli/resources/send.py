@@ -10,10 +10,10 @@ from uuid import uuid4
 import click
 
 from tarry.cli.client.client import NoServer
-from tarry.cli.client.polling import follow
+from tarry.cli.client.polling import follow_message
 from tarry.cli.client.remote import WAITED, Remote, remote, said
 from tarry.cli.input.quantities import seconds
-from tarry.cli.input.times import ahead, wire
+from tarry.cli.input.times import ahead, to_api
 from tarry.cli.output.safe_text import fits_a_header
 from tarry.cli.resources.app import app_argument
 
@@ -111,7 +111,7 @@ def send(  # noqa: PLR0913  one argument per option
         eventId=event_id,
         channels=channels,
         tags=tags,
-        deliverAt=wire(deliver_at),
+        deliverAt=to_api(deliver_at),
     )
     # The payload is inserted unchanged: parsing and writing it would change numbers and spaces.
     body = json.dumps(rest).encode()[:-1] + b', "payload": ' + read_payload(payload) + b"}"
@@ -128,4 +128,4 @@ def send(  # noqa: PLR0913  one argument per option
     else:
         click.echo(f"{message} is accepted")
     if wait:
-        follow(remote, app, message, timeout)
+        follow_message(remote, app, message, timeout)

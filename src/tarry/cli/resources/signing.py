@@ -72,6 +72,6 @@ def headers(
         return
     found = answer.read()
     hidden = dict.fromkeys(found["sensitive"], "(not shown)")
-    tables.pairs({**found["headers"], **hidden})
+    tables.print_pairs({**found["headers"], **hidden})
     if not found["headers"] and not hidden:
         click.echo("there is none", err=True)

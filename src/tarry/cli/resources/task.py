@@ -3,14 +3,14 @@
 import click
 
 from tarry.cli.client.remote import EXIT_CODES, Remote, listed, remote
-from tarry.cli.output.tables import Columns, at
+from tarry.cli.output.tables import Columns, time_cell
 
 COLUMNS: Columns = {
     "Id": "id",
     "Task": "task",
     "Status": "status",
     "Result": "data",
-    "Changed": at("updatedAt"),
+    "Changed": time_cell("updatedAt"),
 }
 
 

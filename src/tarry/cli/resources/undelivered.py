@@ -6,18 +6,18 @@ import click
 
 from tarry.cli.client.names import Names
 from tarry.cli.client.remote import EXIT_CODES, Remote, listed, remote
-from tarry.cli.input.times import told
+from tarry.cli.input.times import describe
 from tarry.cli.output import tables
 from tarry.cli.output.safe_text import plain
-from tarry.cli.output.tables import Columns, next_at
+from tarry.cli.output.tables import Columns, due_cell
 
 COLUMNS: Columns = {
     "Message": "msgId",
     "State": "state",
     "Reason": "reason",
     "Tries": "tries",
-    "Next": next_at("nextAt"),
-    "Accepted": lambda row: _past(told(row["acceptedAt"])),
+    "Next": due_cell("nextAt"),
+    "Accepted": lambda row: _past(describe(row["acceptedAt"])),
 }
 
 
@@ -64,7 +64,7 @@ def undelivered(  # noqa: PLR0913  one argument per option
         url = names.url(*lane)
         said = f"{names.app(lane[0])} {names.endpoint(*lane)}" + (f" ({url})" if url else "")
         click.echo(plain(said) if not number else f"\n{plain(said)}")
-        tables.table(rows, COLUMNS)
+        tables.print_table(rows, COLUMNS)
     if not found:
         chosen = endpoint is not None or state is not None or reason is not None
         click.echo("there is none" if chosen else "everything is delivered", err=True)

@@ -9,7 +9,7 @@ from tarry.cli.service.options import serving
 PAGE = 250
 
 
-class DatabaseRing:
+class DatabaseKeys:
     """The API keys to one environment in a database, described as in the API's responses."""
 
     def __init__(self, db: str, environment: str) -> None:

@@ -12,10 +12,10 @@ from click.core import ParameterSource
 
 from tarry.cli.client.client import Server
 from tarry.cli.client.remote import NoKey, key_option, listed, server_option
-from tarry.cli.input.option_group import together
-from tarry.cli.input.times import ahead, wire
+from tarry.cli.input.option_group import option_group
+from tarry.cli.input.times import ahead, to_api
 from tarry.cli.output import tables
-from tarry.cli.output.tables import Columns, at, json_option
+from tarry.cli.output.tables import Columns, json_option, time_cell
 from tarry.cli.service.options import config_option, db_option
 
 EXIT_CODES = (
@@ -28,14 +28,14 @@ SCOPES = ("admin", "write", "read", "send")
 def _ends(row: Mapping[str, Any]) -> str:
     if row["revokedAt"] is not None:
         return "revoked"
-    return tables.cell("expiresAt", row["expiresAt"]) if row["expiresAt"] else "never"
+    return tables.format_value("expiresAt", row["expiresAt"]) if row["expiresAt"] else "never"
 
 
 COLUMNS: Columns = {
     "Id": "id",
     "Name": "name",
     "Scopes": "scopes",
-    "Made": at("createdAt"),
+    "Made": time_cell("createdAt"),
     "Ends": _ends,
 }
 
@@ -44,7 +44,7 @@ T = TypeVar("T")
 Thing = Mapping[str, Any]
 
 
-class Ring(Protocol):
+class Keys(Protocol):
     """Where API keys are kept; each key is described as in the API's responses."""
 
     def create(self, name: str, scopes: tuple[str, ...], expires_at: str | None) -> Thing:
@@ -57,7 +57,7 @@ class Ring(Protocol):
         """Revoke a key."""
 
 
-class ServedRing:
+class ServerKeys:
     """API keys, managed through a server."""
 
     def __init__(self, server: Server) -> None:
@@ -78,15 +78,15 @@ class ServedRing:
         self._server.ask("DELETE", "key", key)
 
 
-def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
-    """Add the options that say where keys are kept, and pass a `Ring` as the first argument."""
+def with_keys(work: Callable[Concatenate[Keys, P], T]) -> Callable[P, T]:
+    """Add the options that say where keys are kept, and pass a `Keys` as the first argument."""
 
     def run(*args: P.args, **options: P.kwargs) -> T:
         where = {name: options.pop(name) for name in ("db", "server", "key", "environment")}
-        return work(_ring(**where), *args, **options)  # type: ignore[arg-type]  # click's, by name
+        return work(_keys(**where), *args, **options)  # type: ignore[arg-type]  # click's, by name
 
     command: Callable[P, T] = update_wrapper(run, work)
-    return together(
+    return option_group(
         config_option,
         db_option(help="Instead of a server: sqlite:///FILE or postgresql://..."),
         server_option,
@@ -102,7 +102,7 @@ def ringed(work: Callable[Concatenate[Ring, P], T]) -> Callable[P, T]:
     )(command)
 
 
-def _ring(db: str | None, server: str, key: str | None, environment: str) -> Ring:
+def _keys(db: str | None, server: str, key: str | None, environment: str) -> Keys:
     """Choose the server, or the database if one is set; typed options override other settings."""
     source = click.get_current_context().get_parameter_source
     typed = {
@@ -113,14 +113,14 @@ def _ring(db: str | None, server: str, key: str | None, environment: str) -> Rin
     if typed >= {"db", "server"}:
         raise click.UsageError("--db and --server do not go together")
     if db is not None and "server" not in typed:
-        from tarry.cli.service.database_keys import DatabaseRing  # noqa: PLC0415  loaded only if it is used
+        from tarry.cli.service.database_keys import DatabaseKeys  # noqa: PLC0415  loaded only if it is used
 
-        return DatabaseRing(db, environment)
+        return DatabaseKeys(db, environment)
     if "environment" in typed:
         raise click.UsageError("--environment goes with --db: a key to a server is to one already")
     if key is None:
         raise NoKey(server, "; or work on the database itself: --db sqlite:///hooks.db, say")
-    return ServedRing(Server(server, key))
+    return ServerKeys(Server(server, key))
 
 
 @click.group
@@ -150,12 +150,12 @@ def key() -> None:
     metavar="WHEN",
     help="It opens nothing after that: 30d for in thirty days, or an instant. Never, if not given.",
 )
-@ringed
+@with_keys
 def create(
-    ring: Ring, *, name: str, scopes: tuple[str, ...], expires: datetime | None, as_json: bool
+    keys: Keys, *, name: str, scopes: tuple[str, ...], expires: datetime | None, as_json: bool
 ) -> None:
     """Create a key and print it; it cannot be shown again."""
-    made = ring.create(name, tuple(dict.fromkeys(scopes)), wire(expires))
+    made = keys.create(name, tuple(dict.fromkeys(scopes)), to_api(expires))
     if as_json:
         click.echo(json.dumps(made))
         return
@@ -165,12 +165,13 @@ def create(
 
 @key.command("list", epilog=EXIT_CODES)
 @listed
-@ringed
-def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> None:
+@with_keys
+def list_keys(keys: Keys, *, limit: int, everything: bool, as_json: bool) -> None:
     """List keys, without their text."""
-    found = ring.list()
+    found = keys.list()
     shown = found if everything else islice(found, limit)
-    if not (tables.lines(shown) if as_json else tables.table(shown, COLUMNS)) and not as_json:
+    count = tables.print_json_lines(shown) if as_json else tables.print_table(shown, COLUMNS)
+    if not count and not as_json:
         click.echo("there is none", err=True)
     if not everything and next(found, None) is not None:
         click.echo("there is more: --limit N shows up to N, --all everything", err=True)
@@ -178,9 +179,9 @@ def list_keys(ring: Ring, *, limit: int, everything: bool, as_json: bool) -> Non
 
 @key.command(epilog=EXIT_CODES)
 @click.argument("revoked", metavar="KEY-ID")
-@ringed
-def revoke(ring: Ring, *, revoked: str, as_json: bool) -> None:
+@with_keys
+def revoke(keys: Keys, *, revoked: str, as_json: bool) -> None:
     """Revoke a key; it stops working within a second."""
-    ring.revoke(revoked)
+    keys.revoke(revoked)
     if not as_json:
         click.echo(f"{revoked} is revoked")

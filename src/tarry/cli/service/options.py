@@ -18,7 +18,7 @@ import click
 from tarry.cli.exit_codes import UNUSABLE, WRONG
 from tarry.cli.extras import needed_for
 from tarry.cli.input.byte_size import ByteSize
-from tarry.cli.input.option_group import together
+from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Number, Whole
 from tarry.core.nearest import nearest
 from tarry.errors import ServiceError, SettingsError, StoreError
@@ -161,7 +161,7 @@ disk_reserve_option = setting(
 )
 
 
-wire_options = together(
+wire_options = option_group(
     allow_network_option,
     ports_option,
     proxy_option,
@@ -171,14 +171,14 @@ wire_options = together(
 """How endpoints are called: options of every command that sends requests."""
 
 
-quota_options = together(
+quota_options = option_group(
     most_waiting_option,
     disk_reserve_option,
 )
 """How much may wait: options of every command that accepts messages."""
 
 
-dispatch_options = together(
+dispatch_options = option_group(
     setting(
         "--in-flight",
         type=Whole(min=1),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from tarry.cli.input.option_group import together
+from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Number
 from tarry.cli.output.safe_text import fits_a_header
 from tarry.cli.service.garbage_collection import seldom_collected
@@ -35,7 +35,7 @@ def _refuse_port(_context: click.Context, _option: click.Parameter, typed: str |
         raise click.UsageError("where to listen is said by --listen HOST:PORT")
 
 
-front_options = together(
+front_options = option_group(
     setting(
         "--listen",
         default="127.0.0.1:8400",

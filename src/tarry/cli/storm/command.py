@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tarry.cli.extras import needed_for
-from tarry.cli.input.option_group import together
+from tarry.cli.input.option_group import option_group
 from tarry.cli.input.ranges import Whole
 from tarry.cli.output.tables import json_option
 
@@ -36,7 +36,7 @@ class Typed(TypedDict):
     plot: Path | None
 
 
-class Playing(click.Command):
+class SimulationCommand(click.Command):
     """A command in which every argument after SCENARIO is a policy, in the order typed.
 
     So `--policy a.toml b.toml` names two, and so does `--policy a.toml --policy b.toml`.
@@ -78,9 +78,9 @@ def complete(
     return found or [CompletionItem(typed, type="file")]
 
 
-def _playing(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def _simulation_options(metavar: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Add what `run` and `compare` have in common; `metavar` shows their arguments in the help."""
-    return together(
+    return option_group(
         click.argument("scenario", metavar=metavar, shell_complete=complete),
         click.option(
             "--seed",
@@ -123,8 +123,8 @@ def storm() -> None:
     """
 
 
-@storm.command(cls=Playing, epilog=EXIT_CODES)
-@_playing("SCENARIO [POLICY ...]")
+@storm.command(cls=SimulationCommand, epilog=EXIT_CODES)
+@_simulation_options("SCENARIO [POLICY ...]")
 @click.option(
     POLICY,
     "policies",
@@ -134,11 +134,11 @@ def storm() -> None:
 )
 def run(**typed: Unpack[Typed]) -> None:
     """Simulate policies under SCENARIO and show the results."""
-    _play("run", **typed)
+    _simulate("run", **typed)
 
 
-@storm.command(cls=Playing, epilog=EXIT_CODES)
-@_playing("SCENARIO POLICY ...")
+@storm.command(cls=SimulationCommand, epilog=EXIT_CODES)
+@_simulation_options("SCENARIO POLICY ...")
 @click.option(POLICY, "policies", multiple=True, hidden=True)
 def compare(**typed: Unpack[Typed]) -> None:
     """Compare every POLICY under SCENARIO.
@@ -147,7 +147,7 @@ def compare(**typed: Unpack[Typed]) -> None:
     """
     if not typed["policies"]:
         raise click.UsageError("Missing argument 'POLICY ...': whom to compare.")
-    _play("compare", **typed)
+    _simulate("compare", **typed)
 
 
 @storm.command(name="list", epilog=EXIT_CODES)
@@ -178,10 +178,10 @@ def show(scenario: str) -> None:
     click.echo(read_storm(scenario).text, nl=False)
 
 
-def _play(verb: str, **typed: Unpack[Typed]) -> None:
+def _simulate(verb: str, **typed: Unpack[Typed]) -> None:
     with needed_for(THE_SIMULATOR):
-        from tarry.cli.storm.simulation import Asked, play  # noqa: PLC0415  it needs the extra
-    play(Asked(**typed, command=_command(verb, typed)))
+        from tarry.cli.storm.simulation import StormOptions, run_simulation  # noqa: PLC0415  it needs the extra
+    run_simulation(StormOptions(**typed, command=_command(verb, typed)))
 
 
 def _command(verb: str, typed: Typed) -> str:

@@ -26,8 +26,8 @@ class BadWish(click.ClickException):
     exit_code = WRONG
 
 
-class Asked(NamedTuple):
-    """What was typed: the wish, how to search, and what to do with the result."""
+class SearchOptions(NamedTuple):
+    """The options of a search: the wish, how to search, and what to do with the result."""
 
     wish: Mapping[str, object]
     seed: int
@@ -36,24 +36,24 @@ class Asked(NamedTuple):
     save: Path | None
 
 
-def seek(asked: Asked) -> None:
+def search_policy(options: SearchOptions) -> None:
     """Search, then print and write the results. All input is checked before the search."""
-    wish = _wish(asked.wish)
-    if asked.save:
-        check("--save", asked.save, WRITERS)
-    with progress("recommend", steps(wish, asked.runs), Console(stderr=True)) as on_step:
-        found = recommend(wish, seed=asked.seed, runs=asked.runs, on_step=on_step)
+    wish = _wish(options.wish)
+    if options.save:
+        check("--save", options.save, WRITERS)
+    with progress("recommend", steps(wish, options.runs), Console(stderr=True)) as on_step:
+        found = recommend(wish, seed=options.seed, runs=options.runs, on_step=on_step)
     if found is None:
         click.echo("Interrupted before anything was known: there is nothing to show.", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
-    if asked.save and found.complete:  # first, as the reader of the rest may close the pipe
-        _save(asked.save, found.policy)
-    if asked.as_json:
+    if options.save and found.complete:  # first, as the reader of the rest may close the pipe
+        _save(options.save, found.policy)
+    if options.as_json:
         click.echo(as_json(found))
     else:
         show(found, Console(highlight=False))
     if not found.complete:
-        unsaved = " Nothing was saved." if asked.save else ""
+        unsaved = " Nothing was saved." if options.save else ""
         click.echo(f"Interrupted: this is what was known by then.{unsaved}", err=True)
         raise click.exceptions.Exit(INTERRUPTED)
     if not found.feasible:

@@ -79,5 +79,5 @@ def recommend(
     and attempts at once, and recommends one policy.
     """
     with needed_for("the simulator"):
-        from tarry.cli.storm.policy_search import Asked, seek  # noqa: PLC0415  it needs the extra
-    seek(Asked(dict(typed), seed, runs, as_json, save))
+        from tarry.cli.storm.policy_search import SearchOptions, search_policy  # noqa: PLC0415  it needs the extra
+    search_policy(SearchOptions(dict(typed), seed, runs, as_json, save))

@@ -15,8 +15,8 @@ from tarry.cli.storm.scenario_file import read_storm
 from tarry.sim.study import study
 
 
-class Asked(NamedTuple):
-    """What was asked for; `command` is the command line that repeats it."""
+class StormOptions(NamedTuple):
+    """The options of a simulation; `command` is the command line that repeats it."""
 
     scenario: str
     policies: tuple[str, ...]
@@ -28,19 +28,19 @@ class Asked(NamedTuple):
     command: str
 
 
-def play(asked: Asked) -> None:
+def run_simulation(options: StormOptions) -> None:
     """Simulate, then print and write the results. All input is checked before the simulation."""
-    storm = read_storm(asked.scenario)
-    chosen = contestants(storm, asked.policies)
-    writers = [report_to(asked.report, asked.command)] if asked.report else []
-    writers += [plot_to(asked.plot)] if asked.plot else []
-    with progress(storm.name, asked.runs * len(chosen), Console(stderr=True)) as on_step:
-        found = study(storm, chosen, seed=asked.seed, runs=asked.runs, on_step=on_step)
+    storm = read_storm(options.scenario)
+    chosen = contestants(storm, options.policies)
+    writers = [report_to(options.report, options.command)] if options.report else []
+    writers += [plot_to(options.plot)] if options.plot else []
+    with progress(storm.name, options.runs * len(chosen), Console(stderr=True)) as on_step:
+        found = study(storm, chosen, seed=options.seed, runs=options.runs, on_step=on_step)
     if not found.runs:
         _interrupted("before the first run was done: there is nothing to show")
     for write in writers:  # first, as the reader of the table may close the pipe
         write(found)
-    if asked.as_json:
+    if options.as_json:
         click.echo(as_json(found))
     else:
         show(found, Console(highlight=False))
